@@ -1,0 +1,3 @@
+"""A polite crawler with built-in compliance."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Scrapy glue: fetches, keeps, counts, obeys."""

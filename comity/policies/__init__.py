@@ -1,0 +1,7 @@
+"""What a site's policies say: bytes in, values out. No sockets, no files, no Scrapy."""
+
+from comity.policies.page import Page
+from comity.policies.site import Site
+from comity.policies.values import Agent, Decision, Fetched, Finding, PolicyError, Reason, Source, UseDecision, Verdict
+
+__all__ = ["Agent", "Decision", "Fetched", "Finding", "Page", "PolicyError", "Reason", "Site", "Source", "UseDecision", "Verdict"]

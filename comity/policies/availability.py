@@ -1,0 +1,42 @@
+"""Is there a policy file? From what came back when it was asked for (RFC 9309 section-2.3.1)."""
+
+from __future__ import annotations
+
+import enum
+import re
+
+from comity.policies.values import Fetched
+
+
+class Availability(enum.Enum):
+    PRESENT = "present"  # there is a body to read
+    ABSENT = "absent"  # the server says that there is none: nothing is stated
+    UNREACHABLE = "unreachable"  # nobody knows what it says: complete disallow
+
+
+# RFC-10: a page that is served for every unknown path is no policy file.
+_HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype|html)\b", re.I)
+
+
+def is_html(fetched: Fetched) -> bool:
+    """Whether an HTML page was served where a text file was asked for."""
+    media_type = fetched.header(b"Content-Type").split(b";")[0].strip().lower()
+    return media_type in (b"text/html", b"application/xhtml+xml") or _HTML.match(fetched.body) is not None
+
+
+def availability(fetched: Fetched) -> Availability:
+    """What the outcome of a fetch means, by RFC 9309 section-2.3.1.1 to 2.3.1.4.
+
+    A redirect status is what is left after the hops that are followed: too many, so unavailable. 429 asks for less, so it
+    counts as unreachable. A part of a file (206) is not the file."""
+    if fetched.error or fetched.status == 206:
+        return Availability.UNREACHABLE
+    match fetched.status // 100:
+        case 2:
+            return Availability.ABSENT if is_html(fetched) else Availability.PRESENT
+        case 3:
+            return Availability.ABSENT
+        case 4 if fetched.status != 429:
+            return Availability.ABSENT
+        case _:
+            return Availability.UNREACHABLE

@@ -1,0 +1,100 @@
+"""What may be done with one page that was fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from comity.policies.values import Agent, Decision, Finding, Reason, Source, UseDecision, Verdict
+
+BASIC_USES = ("crawl", "follow", "index", "preserve", "present")  # ACAP 1.0 section 2.5; every tag lists them
+_FOLLOW_DEFAULT = {"follow": Verdict.ALLOW}  # no statement against following is none; MEET-2 drops links on refusal only
+
+
+class Uses(Mapping[str, UseDecision]):
+    """Use -> decision. Any term can be asked; iteration lists the basic, the declared and the stated ones."""
+
+    def __init__(self, agent: Agent, crawl: Decision) -> None:
+        self._agent = agent
+        # DEFER speaks of the request, which was made: what came back may be kept by the crawl that fetched it.
+        verdict = Verdict.DENY if crawl.verdict is Verdict.DENY else Verdict.ALLOW
+        self._stated = {"crawl": UseDecision(verdict=verdict, stated=True, reasons=crawl.reasons)}
+
+    def __getitem__(self, use: str) -> UseDecision:
+        if stated := self._stated.get(use):
+            return stated
+        default = (_FOLLOW_DEFAULT | dict(self._agent.defaults)).get(use)
+        text = f"{use}: {default.value}" if default else f"no default for {use}"
+        source = Source(url="COMITY_DEFAULTS", part="setting", text=text)
+        reason = Reason(rule="comity.default", source=source)
+        return UseDecision(verdict=default or Verdict.DENY, stated=False, reasons=(reason,))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*BASIC_USES, *self._agent.uses, *self._stated)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class Page:
+    """The decisions for one response, and the tag that an item made from it carries."""
+
+    def __init__(
+        self, agent: Agent, url: str, *, access: Decision, policies: Mapping[str, Any], findings: Iterable[Finding], body: bytes
+    ) -> None:
+        self.agent = agent
+        self.url = url
+        self.uses = Uses(agent, access)
+        self.elements: tuple[object, ...] = ()  # element rules: no format that has them is read yet
+        self.findings = tuple(findings)
+        self._policies = policies
+        self._body = body
+
+    @property
+    def follow(self) -> Decision:
+        """May the links of the page be followed?"""
+        use = self.uses["follow"]
+        return Decision(verdict=use.verdict, reasons=use.reasons)
+
+    def redacted(self, uses: Iterable[str]) -> bytes:
+        """The body without what is refused for these uses; b"" where the page as a whole is refused for one of them."""
+        return b"" if any(self.uses[use].verdict is Verdict.DENY for use in uses) else self._body
+
+    @cached_property
+    def permissions(self) -> dict[str, Any]:
+        """The tag, by permissions.schema.json. Made once; callers that hand it on copy it."""
+        return tag(self.agent, self.uses, self._policies)
+
+
+def tag(agent: Agent, uses: Mapping[str, UseDecision], policies: Mapping[str, Any]) -> dict[str, Any]:
+    """Decisions by use -> the tag on an item (schema 1)."""
+    reasons: list[dict[str, Any]] = []
+    places: dict[Reason, int] = {}
+
+    def because(decision: UseDecision) -> list[int]:
+        for reason in decision.reasons:
+            if reason not in places:
+                places[reason] = len(reasons)
+                source = reason.source
+                reasons.append({"rule": reason.rule, "spec": reason.spec, "url": source.url, "line": source.line, "text": source.text})
+        return [places[reason] for reason in decision.reasons]
+
+    return {
+        "schema": 1,
+        "agent": agent.token,
+        "uses": {
+            use: {"verdict": decision.verdict.value, "stated": decision.stated, "because": because(decision)}
+            for use, decision in uses.items()
+        },
+        "elements": [],
+        "reasons": reasons,
+        "policies": dict(policies),
+    }
+
+
+def no_page(agent: Agent, why: str) -> dict[str, Any]:
+    """The tag of an item that came from no page: every basic and declared use is refused, and nobody said so."""
+    reason = Reason(rule="comity.no-page", source=Source(url="", part="item", text=why))
+    refused = UseDecision(verdict=Verdict.DENY, stated=False, reasons=(reason,))
+    return tag(agent, dict.fromkeys((*BASIC_USES, *agent.uses), refused), {})

@@ -1,0 +1,38 @@
+"""The two parts of a URL that policies ask for: its origin, and its path with query."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@lru_cache(maxsize=4096)
+def _origin(scheme: str, netloc: str) -> str:
+    parts = urlsplit(f"{scheme}://{netloc}")
+    host, port = parts.hostname or "", parts.port  # ValueError where the port is no number
+    if not host:
+        raise ValueError(f"`{scheme}://{netloc}` names no host")
+    if not host.isascii():
+        host = host.encode("idna").decode("ascii")
+    if ":" in host:
+        host = f"[{host}]"
+    return f"{scheme}://{host}" if port in (None, DEFAULT_PORTS[scheme]) else f"{scheme}://{host}:{port}"
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port, e.g. "https://example.com" (lower case, A-labels, no default port).
+
+    ValueError for what is not an http or https URL with a host."""
+    parts = urlsplit(url)
+    if parts.scheme not in DEFAULT_PORTS:
+        raise ValueError(f"`{url}` is not an http or https URL")
+    return _origin(parts.scheme, parts.netloc)
+
+
+def target_of(url: str) -> str:
+    """Path and query as they go into the request line, without the fragment; at least "/"."""
+    parts = urlsplit(url)
+    path = parts.path or "/"
+    return f"{path}?{parts.query}" if parts.query else path
