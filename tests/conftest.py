@@ -1,0 +1,197 @@
+"""What every test can ask for: real servers on loopback, and crawls in both modes of Scrapy."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Spider
+
+
+@dataclass
+class Answer:
+    """What a loopback server sends."""
+
+    body: bytes | str = b""
+    status: int = 200
+    content_type: str = "text/plain; charset=utf-8"
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One request as the server saw it."""
+
+    method: str
+    path: str  # with the query
+    headers: dict[str, str]  # lower-case names
+    at: float  # seconds, monotonic
+
+
+Route = bytes | str | Answer | Callable[[BaseHTTPRequestHandler], Answer | None]
+
+
+class Loopback:
+    """An HTTP server on a loopback address that records what it was asked, in order.
+
+    A route is a text (an HTML page, or plain text where the path ends in .txt), an Answer, or a function of the handler that
+    returns an Answer, or None after it has written to `handler.wfile` by itself. Other paths answer 404."""
+
+    def __init__(self, routes: dict[str, Route], host: str = "127.0.0.1", port: int = 0) -> None:
+        self.routes = routes
+        self.seen: list[Seen] = []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                server.answer(self)
+
+            do_POST = do_HEAD = do_GET
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer((host, port), Handler)
+        self._server.daemon_threads = True
+        self._server.block_on_close = False
+        self.host, self.port = host, self._server.server_address[1]
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread.start()
+
+    @property
+    def origin(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths that were asked for, in order."""
+        return [seen.path for seen in self.seen]
+
+    def url(self, path: str = "/") -> str:
+        return self.origin + path
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        headers = {name.lower(): value for name, value in handler.headers.items()}
+        self.seen.append(Seen(handler.command, handler.path, headers, time.monotonic()))
+        route = self.routes.get(handler.path, self.routes.get(handler.path.partition("?")[0], Answer("not found", status=404)))
+        answer = route(handler) if callable(route) else route
+        if answer is None:
+            handler.close_connection = True
+            return
+        if isinstance(answer, bytes | str):
+            is_text = handler.path.endswith(".txt")
+            answer = Answer(answer, content_type=Answer.content_type if is_text else "text/html; charset=utf-8")
+        body = answer.body.encode() if isinstance(answer.body, str) else answer.body
+        handler.send_response(answer.status)
+        for name, value in {"Content-Type": answer.content_type, "Content-Length": str(len(body)), **answer.headers}.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        if handler.command != "HEAD":
+            handler.wfile.write(body)
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Loopback]]:
+    """`serve(routes, host="127.0.0.1", port=0)` starts a server that is closed after the test."""
+    servers: list[Loopback] = []
+
+    def start(routes: dict[str, Route], host: str = "127.0.0.1", port: int = 0) -> Loopback:
+        servers.append(Loopback(routes, host, port))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+@dataclass(frozen=True)
+class Crawled:
+    """What a crawl left behind."""
+
+    items: list[dict[str, Any]]  # as the feed wrote them
+    stats: dict[str, Any]
+    log: str
+
+    @property
+    def finish_reason(self) -> str:
+        return str(self.stats.get("finish_reason"))
+
+
+class Worker:
+    """A process that runs one crawl after the other, with a reactor or without."""
+
+    def __init__(self, mode: str) -> None:
+        self.mode = mode
+        harness = Path(__file__).parent / "harness.py"
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "error", str(harness), mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def crawl(self, spider: type[Spider], settings: dict[str, Any], arguments: dict[str, Any]) -> Crawled:
+        assert self._process.stdin
+        assert self._process.stdout
+        job = {"file": inspect.getfile(spider), "spider": spider.__qualname__, "settings": settings, "arguments": arguments}
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"the worker ended with {self._process.wait()}")
+        return Crawled(**json.loads(answer))
+
+    def close(self) -> None:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.close()
+        self._process.wait(10)
+        self._process.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def _workers() -> Iterator[dict[str, Worker]]:
+    workers: dict[str, Worker] = {}
+    yield workers
+    for worker in workers.values():
+        worker.close()
+
+
+@pytest.fixture(params=["reactor", "no-reactor"])
+def mode(request: pytest.FixtureRequest) -> str:
+    """Both modes of Scrapy: the asyncio reactor, and TWISTED_REACTOR_ENABLED=False."""
+    return str(request.param)
+
+
+@pytest.fixture
+def crawl(mode: str, _workers: dict[str, Worker], tmp_path: Path) -> Callable[..., Crawled]:
+    """`crawl(SpiderClass, settings, **arguments)` runs a spider of the test's own module, in both modes.
+
+    Spiders stand at the top level of the test module. The add-on is on and the store is new, unless the settings say otherwise."""
+
+    def run(spider: type[Spider], settings: dict[str, Any] | None = None, **arguments: Any) -> Crawled:
+        if mode not in _workers:
+            _workers[mode] = Worker(mode)
+        defaults: dict[str, Any] = {
+            "ADDONS": {"comity.crawler.addon.Addon": 100},
+            "COMITY_STORE": str(tmp_path / "policies.sqlite"),
+            "COMITY_AGENT": "testbot",
+            "COMITY_MIN_DELAY": 0,
+        }
+        return _workers[mode].crawl(spider, defaults | (settings or {}), arguments)
+
+    return run

@@ -1,0 +1,79 @@
+"""Runs crawls for the tests, one JSON job a line on standard input, one JSON answer a line on standard output.
+
+    python harness.py reactor|no-reactor
+
+A reactor cannot be restarted and the two modes cannot share a process, so each mode has a process of its own that runs crawl after crawl."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import io
+import json
+import logging
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from scrapy.crawler import AsyncCrawlerRunner
+from scrapy.utils.reactor import install_reactor
+
+
+def load(file: str, qualname: str) -> Any:
+    module_name = f"harness_{abs(hash(file))}"
+    module = sys.modules.get(module_name)
+    if module is None:
+        spec = importlib.util.spec_from_file_location(module_name, file)
+        assert spec
+        assert spec.loader
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[module_name] = module
+        spec.loader.exec_module(module)
+    found: Any = module
+    for name in qualname.split("."):
+        found = getattr(found, name)
+    return found
+
+
+async def run(job: dict[str, Any], mode: str) -> dict[str, Any]:
+    log = io.StringIO()
+    handler = logging.StreamHandler(log)
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    with tempfile.TemporaryDirectory() as folder:
+        feed = Path(folder) / "items.jsonl"
+        settings: dict[str, Any] = {"FEEDS": {str(feed): {"format": "jsonlines"}}, "TELNETCONSOLE_ENABLED": False}
+        settings |= {"TWISTED_REACTOR_ENABLED": mode == "reactor", **job["settings"]}
+        runner = AsyncCrawlerRunner(settings)
+        crawler = runner.create_crawler(load(job["file"], job["spider"]))
+        try:
+            await runner.crawl(crawler, **job["arguments"])
+        except Exception:
+            logging.exception("the crawl failed")
+        items = [json.loads(line) for line in feed.read_text().splitlines()] if feed.exists() else []
+    root.removeHandler(handler)
+    stats = dict(crawler.stats.get_stats()) if crawler.stats else {}
+    return {"items": items, "stats": stats, "log": log.getvalue()}
+
+
+def main(mode: str) -> None:
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    if mode == "reactor":
+        install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
+        from twisted.internet import reactor
+
+        loop = reactor._asyncioEventloop
+        reactor.startRunning(installSignalHandlers=False)
+    for line in sys.stdin:
+        answer = loop.run_until_complete(run(json.loads(line), mode))
+        print(json.dumps(answer, default=str), flush=True)
+    os._exit(0)  # the reactor's thread pool would keep the process alive
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
