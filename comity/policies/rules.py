@@ -25,6 +25,17 @@ RULES: dict[str, Rule] = {
         ("robots.unavailable", "RFC 9309 section-2.3.1.3", "there is no robots.txt: nothing is restricted"),
         ("robots.unreachable", "RFC 9309 section-2.3.1.4", "robots.txt cannot be had: everything is disallowed"),
         ("robots.visit-time", "Visit-time (extension)", "the site asks for visits at other hours"),
+        # Findings
+        ("comity.more-findings", "comity, docs/rules.md", "the file has more findings than are listed"),
+        ("robots.agent", "RFC 9309 section-2.2.1", "the value of a User-agent line is more than a product token, or none"),
+        ("robots.joined", "RFC 9309 section-2.2.1", "a list of User-agent lines goes on after a record of another kind"),
+        ("robots.long-line", "RFC 9309 section-2.5", "of an over-long line, a Disallow is read as far as the limit, an Allow not at all"),
+        ("robots.misspelled", "RFC 9309 section-2.2", "a misspelled name is read as the record that is meant"),
+        ("robots.missing-colon", "RFC 9309 section-2.2", "a record without its colon is accepted"),
+        ("robots.no-agent", "RFC 9309 section-2.2.1", "a rule before any User-agent line binds nobody"),
+        ("robots.oversized", "RFC 9309 section-2.5", "lines past the limit of octets are not read"),
+        ("robots.path", "RFC 9309 section-2.2.2", "a pattern that begins with neither `/` nor `*` matches nothing"),
+        ("robots.sitemaps", "RFC 9309 section-2.2.4", "there are more Sitemap lines than are read"),
         # Ours
         ("comity.default", "comity, docs/uses.md", "no source speaks of this use: the operator's default decides"),
         ("comity.no-page", "comity, docs/uses.md", "the item came from no page: no source can speak for it"),

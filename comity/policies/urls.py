@@ -32,7 +32,15 @@ def origin_of(url: str) -> str:
 
 
 def target_of(url: str) -> str:
-    """Path and query as they go into the request line, without the fragment; at least "/"."""
-    parts = urlsplit(url)
-    path = parts.path or "/"
-    return f"{path}?{parts.query}" if parts.query else path
+    """Path and query as they go into the request line, without the fragment; at least "/".
+
+    An empty query keeps its "?", which patterns ask for. A URL without scheme and host is taken for a target."""
+    url = url.partition("#")[0]
+    colon = url.find("://")
+    if colon >= 0 and url[:colon].isalpha():
+        host = colon + 3
+        path, query = url.find("/", host), url.find("?", host)
+        if path < 0 or 0 <= query < path:
+            return "/" + url[query:] if query >= 0 else "/"
+        return url[path:]
+    return url if url.startswith("/") else "/" + url
