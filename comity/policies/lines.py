@@ -1,33 +1,35 @@
-"""Line-oriented policy files as octets: what robots.txt and the formats inside it have in common.
+"""Line-oriented policy files as octets: what robots.txt and the formats that stand in it have in common.
 
-text_of(body)      the octets that are read: no BOM, UTF-8, cut at the limit
-lines(text)        the lines, at CR, LF and CRLF and at nothing else
-record(line)       name and value of `name: value # comment`
-Findings           what is said about the file, bounded in number"""
+text_of(body)      the octets that are read: UTF-8, no BOM, cut at the limit
+Lines(text)        a cursor over the lines, which end at CR, LF and CRLF and at nothing else
+Findings(url)      what is said about the file, bounded in number"""
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
-from typing import NamedTuple
+import re
 
+from comity.policies.text import printable
 from comity.policies.values import Finding
 
 MAX_BYTES = 512 * 1024  # octets of a file, as received; RFC 9309 section-2.5 asks for 500 KiB at least
 MAX_LINE = 32 * 1024  # octets of a line without its comment; longer than any URL that servers answer
-MAX_FINDINGS = 100  # findings of one file
+MAX_FINDINGS = 100  # of one file
 
-WS = b" \t"  # RFC 9309 section-2.2, WS
+# RFC 9309 section-2.2, EOL without its comment. Not str.splitlines(), which knows eight more line ends.
+EOL = rb"(?:\r\n?|\n)"
+_LINE = re.compile(rb"[^\r\n]*+%s?" % EOL)
 
 
 def text_of(body: bytes, *, cut: bool = False, limit: int = MAX_BYTES) -> tuple[bytes, bool]:
-    """The octets to read, and whether some were left out. `cut`: the body ends where somebody stopped reading it.
+    """The octets to read, and whether some were left out. `cut`: the body ends where its reader stopped.
 
-    What the limit cuts is left out from the start of its line, so that no statement is read by half. A last line longer
-    than MAX_LINE stays: its readers know that they have not seen the end of it."""
+    What is cut is left out from the start of its line, so that no statement is read by half. Only a last line longer than
+    MAX_LINE stays: who reads it knows by its length not to trust its end."""
     cut = cut or len(body) > limit
     body = body[:limit]
-    if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0" in body:  # without a NUL there is no ASCII in it
+    # ASCII in UTF-16 is half NULs: without one, the two octets are no BOM.
+    if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0" in body:
         body = body.decode("utf-16", "replace").encode("utf-8", "surrogatepass")
     body = body.removeprefix(codecs.BOM_UTF8)
     if cut:
@@ -37,44 +39,56 @@ def text_of(body: bytes, *, cut: bool = False, limit: int = MAX_BYTES) -> tuple[
     return body, cut
 
 
-def lines(text: bytes) -> list[bytes]:
-    """The lines with their ends. `bytes.splitlines` knows CR, LF and CRLF only; `str.splitlines` knows eight more."""
-    return text.splitlines(keepends=True)
+class Lines:
+    """A cursor over the lines of a text, which can step over many at once. Linear in the octets."""
+
+    def __init__(self, text: bytes, start: int = 0, end: int | None = None, number: int = 0) -> None:
+        """`start`, `end`: the part of the text to read; `number`: of the line before it."""
+        self.text = text
+        self.at = self._next = start  # where the last line read starts, and the one after it
+        self.number = number  # of the last line read or skipped, 1-based
+        self._end = len(text) if end is None else end
+        self._has_cr = b"\r" in text
+
+    def skip(self, run: re.Pattern[bytes]) -> None:
+        """Step over what matches here; the pattern matches whole lines with their ends."""
+        match = run.match(self.text, self._next, self._end)
+        if match:
+            start, self._next = match.span()
+            self.number += self.text.count(b"\n", start, self._next)
+            if self._has_cr:
+                self.number += self.text.count(b"\r", start, self._next) - self.text.count(b"\r\n", start, self._next)
+
+    def match(self, line: re.Pattern[bytes]) -> re.Match[bytes] | None:
+        """The next line, if it matches; the pattern matches one line with its end."""
+        match = line.match(self.text, self._next, self._end)
+        if match:
+            self.at, self._next = match.span()
+            self.number += 1
+        return match
+
+    def read(self) -> bytes:
+        """The next line with its end; b"" at the end of the text."""
+        match = self.match(_LINE) if self._next < self._end else None
+        return match[0] if match else b""
 
 
-class Record(NamedTuple):
-    """One line, read as `name: value # comment`."""
-
-    name: bytes  # lower case; the whole line where there is no colon
-    value: bytes
-    colon: bool
-    overlong: bool  # more than MAX_LINE octets stood in the line: the value is cut there
+def line_at(text: bytes, start: int) -> bytes:
+    """The line that starts there, without its end; of an over-long one no more than MAX_LINE."""
+    return Lines(text, start, start + MAX_LINE).read().rstrip(b"\r\n")
 
 
-def record(line: bytes) -> Record:
-    """A line as a record; name and value without white space at their ends."""
-    line = line.partition(b"#")[0].strip(b" \t\r\n")
-    name, colon, value = line.partition(b":")
-    overlong = len(line) > MAX_LINE
-    if overlong:
-        name, value = name[:MAX_LINE], value.lstrip(WS)[:MAX_LINE]
-    return Record(name.rstrip(WS).lower(), value.strip(WS), bool(colon), overlong)
-
-
-class Findings:
-    """What the author of one file should know: the first MAX_FINDINGS of it."""
+class Findings(list[Finding]):
+    """What the author of a file should know: the first MAX_FINDINGS of it."""
 
     def __init__(self, url: str) -> None:
+        super().__init__()
         self._url = url
-        self._found: list[Finding] = []
 
-    def add(self, rule: str, message: str, *, line: int = 0, column: int = 0) -> None:
-        if len(self._found) < MAX_FINDINGS:
-            self._found.append(Finding(rule=rule, message=message, url=self._url, line=line, column=column))
-        elif len(self._found) == MAX_FINDINGS:
-            self._found.append(
-                Finding(rule="comity.more-findings", message=f"only the first {MAX_FINDINGS} are listed", url=self._url)
-            )
-
-    def __iter__(self) -> Iterator[Finding]:
-        return iter(self._found)
+    def report(self, rule: str, message: str, *quoted: bytes, line: int = 0, column: int = 0) -> None:
+        """`message`: with a `{}` for each text from the file that it quotes."""
+        if len(self) < MAX_FINDINGS:
+            shown = message.format(*(printable(octets) for octets in quoted))
+            self.append(Finding(rule=rule, message=shown, url=self._url, line=line, column=column))
+        elif len(self) == MAX_FINDINGS:
+            self.append(Finding(rule="comity.more-findings", message=f"only the first {MAX_FINDINGS} are listed", url=self._url))

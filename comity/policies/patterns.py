@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-# RFC 3986 section-2.2, section-2.3. `#`, `[` and `]` stay as they are: a pattern or a target may hold them, and nothing is gained.
+# RFC 3986 section-2.2, section-2.3
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _RAW = _UNRESERVED | frozenset(b"/?:@!&'()+,;=*%#[]")
 
@@ -55,26 +55,23 @@ def matches(rest: str, target: str, start: int) -> bool:
 
     Each piece takes the first place where it fits, which leaves the most to the pieces after it: no place is tried twice,
     and the cost is at most len(target) + len(rest)."""
-    anchored = rest.endswith("$")
-    first, *pieces = (rest[:-1] if anchored else rest).split("*")
-    assert not first
-    if not anchored:
-        pieces_before_end = pieces
-        last = None
-    elif pieces:
-        *pieces_before_end, last = pieces
-    else:
+    if rest == "$":
         return start == len(target)
-    for piece in pieces_before_end:
+    pieces = rest[1:].split("*")
+    last = pieces.pop()[:-1] if rest.endswith("$") else ""
+    for piece in pieces:
         place = target.find(piece, start)
         if place < 0:
             return False
         start = place + len(piece)
-    return last is None or (len(target) - len(last) >= start and target.endswith(last))
+    return start + len(last) <= len(target) and target.endswith(last)
 
 
 _STARS = re.compile(r"\*+")
 _SPECIAL = re.compile(r"\*|\$$")
+_BLOCK = 16  # prefixes between two that are kept as text for the first step of the search
+_GRAM = 3  # characters
+_MANY = 128  # wildcard patterns of one prefix, from which on they are filed by a gram of their needle
 
 
 class PatternIndex:
@@ -82,27 +79,33 @@ class PatternIndex:
 
     A pattern is filed under its literal prefix: all of it, or what stands before its first `*` or its final `$`. The
     prefixes are sorted, each knows the next shorter one that it begins with (its parent), so those that a target begins
-    with are one binary search and a walk up. Only the wildcards filed under these are tried, one substring test each."""
+    with are one binary search and a walk up. Only the wildcards filed under these are tried, by one substring test each;
+    where they are many, only those that share a rare gram with the target."""
 
     def __init__(self, patterns: Iterable[tuple[str, bool]]) -> None:
         """`patterns`: normal form, and whether it wins against another one of the same length. Of equals the first decides."""
-        filed: dict[str, list[tuple[int, int, str]]] = {}  # prefix -> (rank, number, rest)
+        filed: dict[str, list[tuple[int, int, str]]] = {}  # prefix -> (-rank, number, rest)
         for number, (pattern, preferred) in enumerate(patterns):
-            special = _SPECIAL.search(pattern)
-            prefix, rest = (pattern[: special.start()], pattern[special.start() :]) if special else (pattern, "")
-            filed.setdefault(prefix, []).append((2 * len(pattern) + preferred, number, rest))
+            prefix, rest = pattern, ""
+            if "*" in pattern or "$" in pattern:
+                special = _SPECIAL.search(pattern)
+                assert special
+                prefix, rest = pattern[: special.start()], pattern[special.start() :]
+            filed.setdefault(prefix, []).append((-2 * len(pattern) - preferred, number, rest))
         prefixes = sorted(filed)
+        self._blocks = prefixes[::_BLOCK]
         self._text = "".join(prefixes)
         self._start = array("I", [0])  # entry -> where its prefix starts in _text
         self._parent = array("i")  # entry -> the longest other prefix that this one begins with, or -1
-        self._literal = array("I", [0])  # entry -> where its literal patterns start in _literal_number
+        self._literal = array("I", [0])  # entry -> where its literal patterns start in the next two
         self._literal_rank = array("I")
         self._literal_number = array("I")
-        self._wild = array("I", [0])  # entry -> where its wildcard patterns start in the next four
+        self._wild = array("I", [0])  # entry -> where its wildcard patterns start in the next three
         self._wild_rank = array("I")  # 2 * length of the pattern + preferred; the highest first
         self._wild_number = array("I")
         self._needles: list[str] = []  # the longest literal piece after the prefix
         self._rests: dict[int, str] = {}  # what a needle alone doesn't tell: several pieces, or the end
+        self._grams: dict[int, dict[str, list[int]]] = {}  # entry -> gram -> its wildcard patterns; "" for short needles
         chain: list[int] = []
         for entry, prefix in enumerate(prefixes):
             while chain and not prefix.startswith(prefixes[chain[-1]]):
@@ -110,17 +113,20 @@ class PatternIndex:
             self._parent.append(chain[-1] if chain else -1)
             chain.append(entry)
             self._start.append(self._start[-1] + len(prefix))
-            for rank, number, rest in sorted(filed[prefix], key=lambda item: (-item[0], item[1])):
-                self._file(rank, number, rest)
+            for rank, number, rest in sorted(filed[prefix]):
+                if rest:
+                    self._file_wildcard(-rank, number, rest)
+                else:
+                    self._literal_rank.append(-rank)
+                    self._literal_number.append(number)
             self._literal.append(len(self._literal_number))
             self._wild.append(len(self._wild_number))
+            if self._wild[entry + 1] - self._wild[entry] > _MANY:
+                self._grams[entry] = self._by_gram(self._wild[entry], self._wild[entry + 1])
 
-    def _file(self, rank: int, number: int, rest: str) -> None:
-        if not rest:
-            self._literal_rank.append(rank)
-            self._literal_number.append(number)
-            return
-        rest = _STARS.sub("*", rest)
+    def _file_wildcard(self, rank: int, number: int, rest: str) -> None:
+        if "**" in rest:
+            rest = _STARS.sub("*", rest)
         needle = max(rest.removesuffix("$").split("*"), key=len)
         if rest != "*" + needle:
             self._rests[len(self._needles)] = rest
@@ -128,23 +134,34 @@ class PatternIndex:
         self._wild_rank.append(rank)
         self._wild_number.append(number)
 
+    def _by_gram(self, first: int, end: int) -> dict[str, list[int]]:
+        grams: dict[str, list[int]] = {}
+        for place, needle in enumerate(self._needles[first:end], first):
+            own = [needle[at : at + _GRAM] for at in range(min(len(needle), 32) - _GRAM + 1)]
+            rarest = min(own, key=lambda gram: len(grams.get(gram, ())), default="")
+            grams.setdefault(rarest, []).append(place)
+        return grams
+
     def best(self, target: str) -> int:
         """The number of the matching pattern that decides: the longest, then the preferred, then the first. -1: none."""
-        best = best_rank = -1
+        best, best_rank = -1, 0
         literal = False
         entry = self._deepest(target)
         while entry >= 0:
-            if not literal and self._literal[entry] < self._literal[entry + 1]:
-                literal = True  # prefixes further up are shorter
+            if not literal:
                 place = self._literal[entry]
-                if self._literal_rank[place] >= best_rank:
-                    best, best_rank = self._better(best, best_rank, self._literal_number[place], self._literal_rank[place])
-            first, end = self._wild[entry], self._wild[entry + 1]
-            if first < end and self._wild_rank[first] >= best_rank:
-                length = self._start[entry + 1] - self._start[entry]
-                for place in self._hits(first, end, target, length):
-                    best, best_rank = self._better(best, best_rank, self._wild_number[place], self._wild_rank[place])
-                    break
+                if place < self._literal[entry + 1]:
+                    literal = True  # prefixes further up are shorter
+                    number, rank = self._literal_number[place], self._literal_rank[place]
+                    if rank > best_rank or (rank == best_rank and number < best):
+                        best, best_rank = number, rank
+            place, end = self._wild[entry], self._wild[entry + 1]
+            if place < end and self._wild_rank[place] >= best_rank:
+                for place in self._hits(entry, target):
+                    number, rank = self._wild_number[place], self._wild_rank[place]
+                    if rank > best_rank or (rank == best_rank and number < best):
+                        best, best_rank = number, rank
+                    break  # the others of this prefix have lower ranks
             entry = self._parent[entry]
         return best
 
@@ -153,34 +170,36 @@ class PatternIndex:
         found: list[tuple[int, int]] = []
         entry = self._deepest(target)
         while entry >= 0:
-            for place in range(self._literal[entry], self._literal[entry + 1]):
-                found.append((-self._literal_rank[place], self._literal_number[place]))
-            length = self._start[entry + 1] - self._start[entry]
-            for place in self._hits(self._wild[entry], self._wild[entry + 1], target, length):
-                found.append((-self._wild_rank[place], self._wild_number[place]))
+            literals = slice(self._literal[entry], self._literal[entry + 1])
+            found += zip(self._literal_rank[literals], self._literal_number[literals], strict=True)
+            found += ((self._wild_rank[place], self._wild_number[place]) for place in self._hits(entry, target))
             entry = self._parent[entry]
-        return [number for _, number in sorted(found)]
+        return [number for _, number in sorted(found, key=lambda item: (-item[0], item[1]))]
 
     def _prefix(self, entry: int) -> str:
         return self._text[self._start[entry] : self._start[entry + 1]]
 
     def _deepest(self, target: str) -> int:
         """The longest prefix that the target begins with, or -1."""
-        entry = bisect_right(range(len(self._parent)), target, key=self._prefix) - 1
+        block = bisect_right(self._blocks, target) * _BLOCK
+        entries = range(block - _BLOCK, min(block, len(self._parent))) if block else ()
+        entry = block - _BLOCK + bisect_right(entries, target, key=self._prefix) - 1
         while entry >= 0 and not target.startswith(self._prefix(entry)):
             entry = self._parent[entry]
         return entry
 
-    @staticmethod
-    def _better(best: int, best_rank: int, number: int, rank: int) -> tuple[int, int]:
-        return (number, rank) if (rank, -number) > (best_rank, -best) else (best, best_rank)
-
-    def _hits(self, first: int, end: int, target: str, start: int) -> Iterable[int]:
-        """The wildcard patterns of one prefix that match, the highest rank first."""
-        rests = self._rests
-        for place in [place for place, needle in enumerate(self._needles[first:end], first) if needle in target]:
-            if place in rests:
-                if matches(rests[place], target, start):
-                    yield place
-            elif target.find(self._needles[place], start) >= 0:
+    def _hits(self, entry: int, target: str) -> Iterator[int]:
+        """The wildcard patterns of one prefix that match, by rank."""
+        first, end = self._wild[entry], self._wild[entry + 1]
+        grams = self._grams.get(entry)
+        if grams is None:
+            places = [place for place, needle in enumerate(self._needles[first:end], first) if needle in target]
+        else:
+            shared = {target[at : at + _GRAM] for at in range(len(target) - _GRAM + 1)}
+            shared.add("")
+            places = sorted(place for gram in shared & grams.keys() for place in grams[gram] if self._needles[place] in target)
+        start = self._start[entry + 1] - self._start[entry]
+        for place in places:
+            rest = self._rests.get(place)
+            if target.find(self._needles[place], start) >= 0 if rest is None else matches(rest, target, start):
                 yield place

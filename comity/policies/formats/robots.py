@@ -1,7 +1,7 @@
 """robots.txt, by RFC 9309 (Robots Exclusion Protocol).
 
     parse(body) -> Robots              what the file says, and what its author should know
-    Robots.for_agent(token)            the rules of the agent's group
+    Robots.for_agent(token)            the rules of the agent's groups
     AgentRules.decide(target)          the line that decides
 What is supported, and every reading of an open point, stands in docs/robots.md."""
 
@@ -10,63 +10,76 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
-from enum import Enum, auto
+from enum import Enum
 from functools import cached_property
-from itertools import accumulate
 from typing import NamedTuple
 
 from protego import Protego
 
-from comity.policies.lines import MAX_BYTES, MAX_LINE, Findings, Record, lines, record, text_of
+from comity.policies.lines import EOL, MAX_BYTES, MAX_LINE, Findings, Lines, line_at, text_of
 from comity.policies.patterns import PatternIndex, normal_pattern, normal_target
+from comity.policies.rates import RequestRate, VisitTime, crawl_delay, request_rate, visit_time
 from comity.policies.text import printable
 from comity.policies.values import Finding, Verdict
 
 SPEC = "https://www.rfc-editor.org/rfc/rfc9309.html"
 MAX_SITEMAPS = 1000  # of one file
-MAX_SECONDS = 365 * 24 * 3600  # of a Crawl-delay; a longer one is cut to it
-MAX_RATE = 100  # octets of the value of a Crawl-delay, Request-rate or Visit-time
 
 
 class _Kind(Enum):
-    AGENT = auto()
-    ALLOW = auto()
-    DISALLOW = auto()
-    SITEMAP = auto()
-    CRAWL_DELAY = auto()
-    REQUEST_RATE = auto()
-    VISIT_TIME = auto()
+    """What a record is, with its name as the specification spells it."""
+
+    AGENT = b"user-agent"  # section-2.2.1
+    ALLOW = b"allow"  # section-2.2.2
+    DISALLOW = b"disallow"
+    SITEMAP = b"sitemap"  # section-2.2.4
+    CRAWL_DELAY = b"crawl-delay"  # extensions
+    REQUEST_RATE = b"request-rate"
+    VISIT_TIME = b"visit-time"
 
 
-# section-2.2, section-2.2.4; the rates are extensions
-_NAMES = {
-    b"user-agent": _Kind.AGENT,
-    b"allow": _Kind.ALLOW,
-    b"disallow": _Kind.DISALLOW,
-    b"sitemap": _Kind.SITEMAP,
-    b"crawl-delay": _Kind.CRAWL_DELAY,
-    b"request-rate": _Kind.REQUEST_RATE,
-    b"visit-time": _Kind.VISIT_TIME,
-}
-# LENIENT: names without their hyphen, and misspellings that real files have. None for Allow: what is not understood is no
-# permission.
-_HYPHEN = b"- _\t"
-_MISSPELLED = {name.replace(b"-", b""): kind for name, kind in _NAMES.items() if kind is not _Kind.ALLOW} | {
-    b"useragents": _Kind.AGENT,
+_RULES = (_Kind.ALLOW, _Kind.DISALLOW)
+_SPELLINGS = {kind.value: kind for kind in _Kind} | {
+    # LENIENT: misspellings that real files have. None of Allow: what is not understood is no permission.
+    b"useragent": _Kind.AGENT,
+    b"user agent": _Kind.AGENT,
     b"dissallow": _Kind.DISALLOW,
     b"dissalow": _Kind.DISALLOW,
     b"disalow": _Kind.DISALLOW,
     b"diasllow": _Kind.DISALLOW,
     b"disallaw": _Kind.DISALLOW,
+    b"site-map": _Kind.SITEMAP,
     b"sitemaps": _Kind.SITEMAP,
+    b"crawl delay": _Kind.CRAWL_DELAY,
+    b"crawldelay": _Kind.CRAWL_DELAY,
+    b"request rate": _Kind.REQUEST_RATE,
+    b"visit time": _Kind.VISIT_TIME,
 }
+_NAME = rb"[ \t]*+(?i:%s)" % b"|".join(sorted(_SPELLINGS, reverse=True))
+
+# section-2.2
+#   rule = *WS ("allow" / "disallow") *WS ":" *WS (path-pattern / empty-pattern) EOL
+#   startgroupline = *WS "user-agent" *WS ":" *WS product-token EOL
+# LENIENT: white space instead of the colon. Prose that begins with such a word is no record: a rule must have a path then,
+# and other records a single word.
+_RECORD = re.compile(rb"(%s)(?:[ \t]*+(:)[ \t]*+|[ \t]++)([^#\r\n]*+)" % _NAME)
 
 # section-2.2.1
 #   product-token = identifier / "*"
+#   identifier = 1*(%%x2D / %%x41-5A / %%x5F / %%x61-7A)
 # LENIENT: digits, and whatever follows the token.
-_TOKEN = re.compile(rb"[A-Za-z0-9_-]+|\*(?![^ \t])")
+_TOKEN = re.compile(rb"[A-Za-z0-9_-]++|\*(?![^ \t])")
+
+# Whole lines that need no look of ours. While a list of agents is open: no colon. Elsewhere: no record. Within rules: more rules.
+_BLANK = rb"(?!%s)[^\r\n:#]*+(?:#[^\r\n]*+)?+%s" % (_NAME, EOL)
+_UNKNOWN = rb"(?!%s)[^\r\n]*+%s" % (_NAME, EOL)
+_RULE = rb"(?:[Dd]is|[Dd]IS)?+(?:[Aa]llow|ALLOW):[ \t]*+(?:[/*][^\r\n]{0,1000}+)?+%s" % EOL
+_BLANKS = re.compile(rb"(?:%s)++" % _BLANK)
+_UNKNOWNS = re.compile(rb"(?:%s)++" % _UNKNOWN)
+_MORE_RULES = re.compile(rb"(?:%s|%s)++" % (_RULE, _UNKNOWN))
+
+# A rule as most are written, with a pattern that is in normal form.
+_PLAIN_RULE = re.compile(rb"([Dd]is)?+[Aa]llow:[ \t]*+([/*][A-Za-z0-9\-._~/?:@!&'()+,;=*]{0,1000}+)%s" % EOL)
 
 
 class RuleLine(NamedTuple):
@@ -78,72 +91,44 @@ class RuleLine(NamedTuple):
     text: str  # the line as written, printable
 
 
-class RequestRate(NamedTuple):
-    """At most `requests` in `seconds`; between the two times of day (UTC) only, where they are given."""
-
-    requests: int
-    seconds: int
-    start: time | None
-    end: time | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VisitTime:
-    """The hours of the day (UTC) in which visits are welcome, from `start` until the next `end`."""
-
-    start: time
-    end: time
-    line: int
-    text: str
-
-    def opens(self, now: datetime) -> datetime | None:
-        """When it next opens (UTC), None while it is open. `now`: aware."""
-        now = now.astimezone(UTC)
-        clock = now.time()
-        inside = self.start <= clock < self.end if self.start < self.end else not self.end <= clock < self.start
-        if inside:
-            return None
-        today = datetime.combine(now.date(), self.start, UTC)
-        return today if today > now else today + timedelta(days=1)
+class _Record(NamedTuple):
+    kind: _Kind
+    name: bytes
+    value: bytes
+    colon: bool
+    overlong: bool  # the value is cut at MAX_LINE
 
 
-def _known(line: bytes) -> tuple[_Kind | None, Record, str]:
-    """Which record a line is, None for unknown ones, blank lines and comments; and the finding that it earns, or ""."""
-    found = record(line)
-    kind = _NAMES.get(found.name) if found.colon else None
-    if kind or not found.name:
-        return kind, found, ""
-    if found.colon:
-        kind = _MISSPELLED.get(found.name.translate(None, _HYPHEN))
-        if kind:
-            return kind, found, "robots.misspelled"
-    return _without_colon(line, found)
-
-
-def _without_colon(line: bytes, found: Record) -> tuple[_Kind | None, Record, str]:
-    """LENIENT: `Disallow /path`. Prose that begins with such a word is none: a rule needs a path, other records one word."""
-    words = line[: MAX_LINE + 1].partition(b"#")[0].split(None, 2)
-    for count in (1, 2):
-        name = b" ".join(words[:count]).lower()
-        kind = _NAMES.get(name) or _MISSPELLED.get(name.translate(None, _HYPHEN))
-        if kind is None or len(words) <= count:
-            continue
-        value = b" ".join(words[count:]).strip()
-        if value.startswith((b"/", b"*")) if kind in (_Kind.ALLOW, _Kind.DISALLOW) else b" " not in value:
-            return kind, Record(name, value, False, found.overlong), "robots.missing-colon"
-    return None, found, ""
+def _record(line: bytes) -> _Record | None:
+    """The record that a line is; None for unknown ones, blank lines and comments."""
+    match = _RECORD.match(line)
+    if match is None:
+        return None
+    name, colon, value = match.groups()
+    name = name.lstrip(b" \t").lower()
+    kind = _SPELLINGS[name]
+    value = value[:MAX_LINE].rstrip(b" \t")
+    if not colon and not (value[:1] in (b"/", b"*") if kind in _RULES else value and b" " not in value):
+        return None
+    return _Record(kind, name, value, bool(colon), len(match[0]) > MAX_LINE)
 
 
 class Robots:
-    """One robots.txt: its octets, where its groups start and whom they name. Groups are compiled when an agent asks."""
+    """One robots.txt: its octets, where its groups start and whom they name. Rules are compiled when an agent asks."""
 
     def __init__(
-        self, text: bytes, groups: array[int], agents: bytes, sitemaps: tuple[bytes, ...], findings: tuple[Finding, ...]
+        self,
+        text: bytes,
+        groups: list[tuple[int, int]],
+        agents: bytes,
+        sitemaps: tuple[bytes, ...],
+        findings: tuple[Finding, ...],
     ) -> None:
         self.findings = findings
         self._text = text
-        self._groups = groups  # line numbers at which the groups start, and the one after the last line
-        self._agents = agents  # "\n" token "\t" number of a group, for each agent line
+        self._starts = array("I", [start for start, _ in groups] + [len(text)])  # group -> where it starts in the text
+        self._numbers = array("I", [number for _, number in groups])  # group -> number of its first line
+        self._agents = agents  # for each agent line, "\n" token "\t" group
         self._sitemaps = sitemaps
 
     @property
@@ -151,16 +136,18 @@ class Robots:
         """The values of the Sitemap lines (section-2.2.4), which belong to no group."""
         values = (value.decode("utf-8", "replace") for value in self._sitemaps)
         content = "".join(f"Sitemap: {value}\n" for value in values if value.isprintable())
-        return tuple(Protego.parse(content).sitemaps) if content else ()
+        return tuple(Protego.parse(content).sitemaps)
 
     def for_agent(self, token: str) -> AgentRules:
         """The rules of all groups that name the token, else of those for `*` (section-2.2.1)."""
         groups = self._naming(token.lower().encode()) or self._naming(b"*")
-        return AgentRules(self._text, [(self._groups[group], self._groups[group + 1]) for group in groups])
+        return AgentRules(
+            [Lines(self._text, self._starts[group], self._starts[group + 1], self._numbers[group] - 1) for group in groups]
+        )
 
     def _naming(self, token: bytes) -> list[int]:
         found = re.findall(rb"\n%s\t(\d+)" % re.escape(token), self._agents)
-        return [int(number) for number in dict.fromkeys(found)]
+        return [int(group) for group in dict.fromkeys(found)]
 
 
 def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
@@ -168,148 +155,137 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
     text, cut = text_of(body, cut=oversized)
     findings = Findings(url)
     if cut:
-        findings.add("robots.oversized", f"only the lines in the first {min(MAX_BYTES, len(body))} octets are read")
-    groups = array("I")
+        findings.report("robots.oversized", f"only the whole lines in the first {min(len(body), MAX_BYTES)} octets are read")
+    groups: list[tuple[int, int]] = []
     agents = bytearray()
     sitemaps: list[bytes] = []
-    naming = False  # in a list of agent lines, before its first rule
+    naming = False  # in a list of agent lines that has no rule yet
     other = 0  # line of a record of another kind within the list
-    joined = 0  # the same, and an agent line came after it
-    number = 0
-    for number, line in enumerate(lines(text), 1):
-        kind, found, finding = _known(line)
-        if kind and finding:
-            name = printable(found.name)
-            what = f"`{name}` is read as {kind.name}" if finding == "robots.misspelled" else f"no colon after `{name}`"
-            findings.add(finding, what, line=number, column=1)
-        if found.overlong:
-            findings.add("robots.long-line", f"only the first {MAX_LINE} octets are read", line=number)
-        if kind is None:
-            if found.colon and naming:
+    joined = 0  # the same, once an agent line came after it
+    lines = Lines(text)
+    while True:
+        lines.skip(_BLANKS if naming and not other else _UNKNOWNS if naming or joined or not groups else _MORE_RULES)
+        line = lines.read()
+        if not line:
+            break
+        number = lines.number
+        record = _record(line)
+        if record is None:
+            if naming and b":" in line.partition(b"#")[0]:
                 other = other or number
-        elif kind is _Kind.AGENT:
+            continue
+        kind, name, value, colon, overlong = record
+        if name != kind.value:
+            findings.report(
+                "robots.misspelled", "`{}` is read as `{}`", name, kind.value, line=number, column=line.lower().find(name) + 1
+            )
+        if not colon:
+            findings.report(
+                "robots.missing-colon", "`{}` without a colon", name, line=number, column=line.lower().find(name) + len(name) + 1
+            )
+        if overlong:
+            findings.report("robots.long-line", f"only the first {MAX_LINE} octets are read", line=number)
+        if kind is _Kind.AGENT:
             if not naming:
                 naming, other, joined = True, 0, 0
-                groups.append(number)
-            joined = joined or other
-            match = _TOKEN.match(found.value)
+                groups.append((lines.at, number))
+            joined = other
+            match = _TOKEN.match(value)
             token = match[0] if match else b""
-            if token != found.value:
-                findings.add("robots.agent", f"`{printable(found.value)}` is read as `{token.decode()}`", line=number)
-            if match:
+            if token != value or not token:
+                findings.report(
+                    "robots.agent", "`{}` is read as `{}`" if token else "`{}` names nobody", value, token, line=number
+                )
+            if token:
                 agents += b"\n%s\t%d" % (token.lower(), len(groups) - 1)
-        elif kind is _Kind.ALLOW or kind is _Kind.DISALLOW:
-            if not groups:
-                findings.add("robots.no-agent", "a rule before any User-agent line binds nobody", line=number)
+        elif kind in _RULES:
             naming = False
-            if joined and kind is _Kind.ALLOW and found.value:
-                findings.add("robots.joined", "the agents named before this record share the rules after it", line=joined)
+            if not groups:
+                findings.report("robots.no-agent", "a rule before any User-agent line binds nobody", line=number)
+            if joined and kind is _Kind.ALLOW and value:
+                findings.report("robots.joined", "the agents named before this record share the rules after it", line=joined)
                 joined = 0
-            if found.value and found.value[:1] not in b"/*":
-                findings.add(
-                    "robots.path", f"`{printable(found.value)}` begins with neither / nor *: it matches nothing", line=number
+            if value and value[:1] not in (b"/", b"*"):
+                column = line.find(value) + 1
+                findings.report(
+                    "robots.path", "`{}` begins with neither / nor *: it matches nothing", value, line=number, column=column
                 )
         elif kind is _Kind.SITEMAP:
-            if len(sitemaps) < MAX_SITEMAPS:
-                sitemaps.append(found.value)
+            if len(sitemaps) == MAX_SITEMAPS:
+                findings.report("robots.sitemaps", f"only the first {MAX_SITEMAPS} sitemaps are read", line=number)
+            if len(sitemaps) <= MAX_SITEMAPS:
+                sitemaps.append(value)
         elif naming:
             other = other or number
-    groups.append(number + 1)
-    return Robots(text, groups, bytes(agents), tuple(sitemaps), tuple(findings))
+    return Robots(text, groups, bytes(agents), tuple(sitemaps[:MAX_SITEMAPS]), tuple(findings))
 
 
 class AgentRules:
     """The rules that bind one agent: all lines of its groups, compiled."""
 
-    def __init__(self, text: bytes, groups: list[tuple[int, int]]) -> None:
-        """`groups`: line number of the first line, and of the one after the last."""
+    def __init__(self, groups: list[Lines]) -> None:
         self.has_group = bool(groups)
-        self._text = text
-        self._line = array("I")  # rule -> line number
-        self._start = array("I")  # rule -> where its line starts in the text
-        self._allow = bytearray()  # rule -> 1 for Allow
-        self._rates: list[tuple[_Kind, int, bytes, bytes]] = []
+        self._text = groups[0].text if groups else b""
+        self._at = array("I")  # rule -> where its line starts in the text
+        self._number = array("I")  # rule -> number of its line
+        self._rates: dict[_Kind, list[tuple[int, str, bytes]]] = {}  # line number, the line, value
         self._rule_lines: dict[int, RuleLine] = {}
-        self._index = PatternIndex(self._read(groups))
+        self._index = PatternIndex(rule for lines in groups for rule in self._rules(lines))
 
-    def _read(self, groups: list[tuple[int, int]]) -> Iterator[tuple[str, bool]]:
-        all_lines = lines(self._text) if groups else []
-        starts = list(accumulate(map(len, all_lines), initial=0))
-        for first, end in groups:
-            for number in range(first, end):
-                line = all_lines[number - 1]
-                kind, found, _ = _known(line)
-                if kind is _Kind.ALLOW or kind is _Kind.DISALLOW:
-                    allow = kind is _Kind.ALLOW
-                    if not found.value or (allow and found.overlong):
-                        continue
-                    self._line.append(number)
-                    self._start.append(starts[number - 1])
-                    self._allow.append(allow)
-                    yield normal_pattern(found.value), allow
-                elif kind in (_Kind.CRAWL_DELAY, _Kind.REQUEST_RATE, _Kind.VISIT_TIME):
-                    self._rates.append((kind, number, found.value, line))
+    def _rules(self, lines: Lines) -> Iterator[tuple[str, bool]]:
+        """The patterns of a group, and whether it is an Allow line's; fills the arrays beside them."""
+        while True:
+            plain = lines.match(_PLAIN_RULE)
+            if plain:
+                self._at.append(lines.at)
+                self._number.append(lines.number)
+                yield plain[2].decode("ascii"), plain[1] is None
+                continue
+            lines.skip(_UNKNOWNS)
+            line = lines.read()
+            if not line:
+                break
+            record = _record(line)
+            if record is None:
+                continue
+            if record.kind in _RULES:
+                allow = record.kind is _Kind.ALLOW
+                # The end of an over-long pattern is unknown: as a prefix it refuses no less, but it may allow more.
+                if record.value and not (allow and record.overlong):
+                    self._at.append(lines.at)
+                    self._number.append(lines.number)
+                    yield normal_pattern(record.value), allow
+            elif record.kind is not _Kind.AGENT and record.kind is not _Kind.SITEMAP:
+                self._rates.setdefault(record.kind, []).append((lines.number, printable(line), record.value))
 
     def decide(self, target: str) -> RuleLine | None:
         """The most specific rule that matches path and query: the longest, Allow on a tie (section-2.2.2)."""
-        number = self._index.best(normal_target(target))
-        return None if number < 0 else self._rule_line(number)
+        rule = self._index.best(normal_target(target))
+        return None if rule < 0 else self._rule_lines.get(rule) or self._rule_line(rule)
 
     def matching(self, target: str) -> tuple[RuleLine, ...]:
         """All rules that match, the deciding one first."""
-        return tuple(self._rule_line(number) for number in self._index.all(normal_target(target)))
+        return tuple(self._rule_line(rule) for rule in self._index.all(normal_target(target)))
 
-    def _rule_line(self, number: int) -> RuleLine:
-        rule_line = self._rule_lines.get(number)
-        if rule_line is None:
-            line = self._text[self._start[number] :][: MAX_LINE * 2].splitlines()[0]
-            _, found, _ = _known(line)
-            verdict = Verdict.ALLOW if self._allow[number] else Verdict.DENY
-            rule_line = RuleLine(verdict, printable(found.value), self._line[number], printable(line))
-            self._rule_lines[number] = rule_line
-        return rule_line
-
-    def _values(self, kind: _Kind, name: str) -> Iterator[tuple[Protego, int, bytes]]:
-        for which, number, value, line in self._rates:
-            if which is kind and len(value) <= MAX_RATE and value.isascii():
-                text = value.decode("ascii")
-                if text.isprintable():
-                    yield Protego.parse(f"User-agent: *\n{name}: {text}\n"), number, line
+    def _rule_line(self, rule: int) -> RuleLine:
+        line = line_at(self._text, self._at[rule])
+        record = _record(line)
+        assert record
+        verdict = Verdict.ALLOW if record.kind is _Kind.ALLOW else Verdict.DENY
+        rule_line = RuleLine(verdict, printable(record.value), self._number[rule], printable(line))
+        return self._rule_lines.setdefault(rule, rule_line)
 
     @cached_property
     def crawl_delay(self) -> float | None:
-        """Seconds between requests: the longest Crawl-delay; None where there is none."""
-        delays = [protego.crawl_delay("*") for protego, _, _ in self._values(_Kind.CRAWL_DELAY, "Crawl-delay")]
-        return (
-            min(max((delay for delay in delays if delay is not None), default=None) or 0.0, MAX_SECONDS)
-            if any(d is not None for d in delays)
-            else None
-        )
+        """Seconds between requests: the longest Crawl-delay."""
+        return crawl_delay([value for _, _, value in self._rates.get(_Kind.CRAWL_DELAY, ())])
 
     @cached_property
     def request_rate(self) -> RequestRate | None:
-        """The slowest Request-rate; of several with different hours, at all hours."""
-        rates = [
-            rate for protego, _, _ in self._values(_Kind.REQUEST_RATE, "Request-rate") if (rate := protego.request_rate("*"))
-        ]
-        if not rates:
-            return None
-        requests, seconds, start, end = max(rates, key=lambda rate: rate.seconds / rate.requests)
-        if len({rate[2:] for rate in rates}) > 1:
-            start = end = None
-        return RequestRate(requests, seconds, start, end)
+        """The slowest Request-rate."""
+        return request_rate([value for _, _, value in self._rates.get(_Kind.REQUEST_RATE, ())])
 
     @cached_property
     def visit_time(self) -> VisitTime | None:
         """The shortest Visit-time."""
-        times = [
-            VisitTime(start=visit.start_time, end=visit.end_time, line=number, text=printable(line))
-            for protego, number, line in self._values(_Kind.VISIT_TIME, "Visit-time")
-            if (visit := protego.visit_time("*"))
-        ]
-        return min(times, key=_minutes, default=None)
-
-
-def _minutes(visit: VisitTime) -> int:
-    start, end = (clock.hour * 60 + clock.minute for clock in (visit.start, visit.end))
-    return (end - start) % (24 * 60) or 24 * 60
+        return visit_time(self._rates.get(_Kind.VISIT_TIME, ()))

@@ -1,0 +1,82 @@
+"""Crawl-delay, Request-rate and Visit-time: extensions of robots.txt that no RFC defines.
+
+Protego reads the values, from a file of one line each. Values that it doesn't understand ask for nothing.
+Of several, the one that asks for the most restraint holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import NamedTuple
+
+from protego import Protego
+
+MAX_VALUE = 100  # octets of a value; none that is meant is longer
+MAX_SECONDS = 365 * 24 * 3600  # a longer delay or period is cut to this
+
+
+class RequestRate(NamedTuple):
+    """At most `requests` in `seconds`; where `start` and `end` (UTC) are given, at these times of the day only."""
+
+    requests: int
+    seconds: int
+    start: time | None
+    end: time | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisitTime:
+    """The time of the day (UTC) when visits are welcome: from `start` to the next `end`, which may be tomorrow's."""
+
+    start: time
+    end: time
+    line: int  # 1-based
+    text: str  # the line as written, printable
+
+    @property
+    def length(self) -> timedelta:
+        """More than nothing, at most a day."""
+        minutes = 60 * (self.end.hour - self.start.hour) + self.end.minute - self.start.minute
+        return timedelta(minutes=minutes % (24 * 60) or 24 * 60)
+
+    def opens(self, now: datetime) -> datetime | None:
+        """When visits are next welcome (UTC); None: now. `now`: aware."""
+        now = now.astimezone(UTC)
+        last = datetime.combine(now.date(), self.start, UTC)
+        if last > now:
+            last -= timedelta(days=1)
+        return None if now < last + self.length else last + timedelta(days=1)
+
+
+def _read(record: str, values: Iterable[bytes]) -> list[Protego]:
+    texts = {value.decode("utf-8", "replace") for value in values if len(value) <= MAX_VALUE}
+    return [Protego.parse(f"User-agent: *\n{record}: {text}\n") for text in sorted(texts) if text.isprintable()]
+
+
+def crawl_delay(values: Iterable[bytes]) -> float | None:
+    """The longest Crawl-delay in seconds; None where no value is one."""
+    delays = [delay for protego in _read("Crawl-delay", values) if (delay := protego.crawl_delay("*")) is not None]
+    return min(max(delays), MAX_SECONDS) if delays else None
+
+
+def request_rate(values: Iterable[bytes]) -> RequestRate | None:
+    """The slowest Request-rate; of several for different times of the day, at all times. None where no value is one."""
+    rates = [RequestRate(*rate) for protego in _read("Request-rate", values) if (rate := protego.request_rate("*"))]
+    if not rates:
+        return None
+    slowest = max(rates, key=lambda rate: rate.seconds / rate.requests)
+    slowest = slowest._replace(seconds=min(slowest.seconds, MAX_SECONDS))
+    same_time = all(rate[2:] == slowest[2:] for rate in rates)
+    return slowest if same_time else slowest._replace(start=None, end=None)
+
+
+def visit_time(lines: Iterable[tuple[int, str, bytes]]) -> VisitTime | None:
+    """The shortest Visit-time; None where no value is one. `lines`: line number, the line, the value."""
+    times = [
+        VisitTime(start=visit.start_time, end=visit.end_time, line=number, text=text)
+        for number, text, value in lines
+        for protego in _read("Visit-time", [value])
+        if (visit := protego.visit_time("*"))
+    ]
+    return min(times, key=lambda visit: visit.length, default=None)
