@@ -1,0 +1,258 @@
+"""One hop of the fetch of a policy file, bounded in octets and in where it may lead, in both modes of Scrapy.
+
+It goes through the project's own downloader middlewares (proxy, user agent, credentials) like every other request."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import aiohttp
+import yarl
+from aiohttp.abc import AbstractResolver, ResolveResult
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import StopDownload
+from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
+from scrapy.settings import BaseSettings
+
+from comity.crawler.addresses import IPAddress, Reach, literal, reach_of
+from comity.crawler.engine import lent_place
+from comity.policies.lines import MAX_BYTES
+from comity.policies.text import printable
+
+META = {
+    "allow_offsite": True,
+    "dont_redirect": True,
+    "dont_retry": True,
+    "handle_httpstatus_all": True,
+    "dont_cache": True,
+    "dont_merge_cookies": True,
+    "download_maxsize": 0,
+    "download_warnsize": 0,
+    "download_fail_on_dataloss": True,
+}
+HEADERS = {"Accept": "text/plain,*/*;q=0.8", "Accept-Encoding": "identity"}
+
+
+class TransferError(Exception):
+    """Why a hop brought nothing, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
+    """What one request brought."""
+
+    status: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes  # content decoded, at most MAX_BYTES octets
+    oversized: bool  # there was more
+    reach: Reach  # of the server
+
+
+@dataclass(slots=True)
+class _Underway:
+    origin_reach: Reach | None  # of the site that redirected here; None: the operator's own wish, wherever it leads
+    reach: Reach | None = None  # of the server, where the request was made here
+    received: int = 0  # octets
+    content_encoding: bytes = b""
+    refused: str = ""
+
+
+class PolicyTransfer:
+    """Downloader middleware, last before the downloader (950). It touches no requests but those for policy files.
+
+    Without it in DOWNLOADER_MIDDLEWARES, redirects of policy files to other origins are not followed: nothing could judge where
+    they lead."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._underway: dict[Request, _Underway] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Self:
+        """The one among the crawl's downloader middlewares, or one that stands alone."""
+        return crawler.get_downloader_middleware(cls) or cls(crawler)
+
+    def reach(self, address: IPAddress) -> Reach:
+        return reach_of(address)
+
+    def resolver(self) -> AbstractResolver:
+        return aiohttp.ThreadedResolver()
+
+    def owns(self, request: Request) -> bool:
+        return request in self._underway
+
+    async def hop(self, url: str, *, headers: Mapping[str, str], seconds: float, redirected_from: Reach | None) -> Hop:
+        """`redirected_from`: the reach of the site that redirected to another origin, None for what the operator asked for."""
+        underway = _Underway(redirected_from)
+        if redirected_from is not None:
+            self._check(url, redirected_from)
+        try:
+            meta = {**META, "download_timeout": seconds, "download_slot": f"comity {url}"}
+            request = Request(url, callback=NO_CALLBACK, headers={**HEADERS, **headers}, meta=meta)
+        except ValueError as error:
+            raise TransferError(str(error)) from None
+        if not self._underway:
+            self._crawler.signals.connect(self._bytes_received, signals.bytes_received)
+        self._underway[request] = underway
+        try:
+            assert self._crawler.engine
+            with lent_place(self._crawler):
+                response = await self._crawler.engine.download_async(request)
+        except Exception as error:  # its class differs between the modes and says nothing that could be relied on
+            raise TransferError(underway.refused or _described(error)) from None
+        finally:
+            del self._underway[request]
+            if not self._underway:
+                self._crawler.signals.disconnect(self._bytes_received, signals.bytes_received)
+        body, more = decoded(response.body, underway.content_encoding or _content_encoding(response))
+        return Hop(
+            status=response.status,
+            headers=tuple((name, value) for name, values in response.headers.items() for value in values),
+            body=body[:MAX_BYTES],
+            oversized=more or len(body) > MAX_BYTES or underway.received > MAX_BYTES,
+            reach=underway.reach or self._reach_of(request, response),
+        )
+
+    def _check(self, url: str, redirected_from: Reach) -> None:
+        """Judges what can be judged before the request is made."""
+        host = urlsplit(url).hostname or ""
+        address = literal(host)
+        if address is not None and not redirected_from.may_lead_to(self.reach(address)):
+            raise TransferError(f"a redirect to {printable(host.encode())}, which is a {self.reach(address).value} address")
+        if self._crawler.get_downloader_middleware(type(self)) is not self:
+            raise TransferError(
+                "a redirect to another origin: add comity.crawler.transfer.PolicyTransfer to DOWNLOADER_MIDDLEWARES"
+            )
+
+    def _reach_of(self, request: Request, response: Response) -> Reach:
+        """Public where nobody knows, so that it may redirect to the public only."""
+        address = literal(urlsplit(request.url).hostname or "")
+        if address is None and not request.meta.get("proxy"):
+            address = response.ip_address
+        return Reach.PUBLIC if address is None else self.reach(address)
+
+    def _bytes_received(self, data: bytes, request: Request) -> None:
+        underway = self._underway.get(request)
+        if underway is not None:
+            underway.received += len(data)
+            if underway.received > MAX_BYTES:
+                raise StopDownload(fail=False)
+
+    def process_request(self, request: Request) -> Awaitable[Response] | None:
+        underway = self._underway.get(request)
+        if underway is None or underway.origin_reach is None or request.meta.get("proxy"):
+            return None  # a proxy resolves names by itself
+        return self._download(request, underway, underway.origin_reach)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Takes Content-Encoding off, or HttpCompressionMiddleware would decode a bomb."""
+        underway = self._underway.get(request)
+        if underway is not None:
+            underway.content_encoding = _content_encoding(response)
+            response.headers.pop("Content-Encoding", None)
+        return response
+
+    async def _download(self, request: Request, underway: _Underway, redirected_from: Reach) -> Response:
+        """Over a connection of its own, to none but the addresses that may be reached: neither a cached DNS answer nor an open
+        connection of another request can lead anywhere else."""
+        resolver = _Resolver(self.resolver(), lambda address: redirected_from.may_lead_to(self.reach(address)))
+        connector = aiohttp.TCPConnector(
+            resolver=resolver,
+            use_dns_cache=False,
+            force_close=True,
+            ssl=self._crawler.settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES"),
+            local_addr=_bind_address(self._crawler.settings),
+        )
+        session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
+            timeout=aiohttp.ClientTimeout(total=request.meta["download_timeout"]),
+        )
+        try:
+            url = yarl.URL(request.url, encoded=True)
+            async with session, session.get(url, headers=request.headers.to_tuple_list(), allow_redirects=False) as answer:
+                body = bytearray()
+                async for chunk in answer.content.iter_any():
+                    body += chunk
+                    underway.received = len(body)
+                    if len(body) > MAX_BYTES:
+                        break
+        finally:
+            underway.refused = resolver.refused
+            await resolver.close()
+        address = literal(urlsplit(request.url).hostname or "")
+        reaches = {self.reach(address)} if address is not None else {self.reach(address) for address in resolver.answered}
+        underway.reach = Reach.PUBLIC if Reach.PUBLIC in reaches else redirected_from
+        return Response(request.url, status=answer.status, headers=list(answer.raw_headers), body=bytes(body), request=request)
+
+
+class _Resolver(AbstractResolver):
+    """Names those addresses of a host that may be reached."""
+
+    def __init__(self, resolver: AbstractResolver, may_be_reached: Callable[[IPAddress], bool]) -> None:
+        self._resolver = resolver
+        self._may_be_reached = may_be_reached
+        self.answered: list[IPAddress] = []
+        self.refused = ""
+
+    async def resolve(self, host: str, port: int = 0, family: Any = 0) -> list[ResolveResult]:
+        found = [(answer, literal(answer["host"])) for answer in await self._resolver.resolve(host, port, family)]
+        allowed = [(answer, address) for answer, address in found if address is not None and self._may_be_reached(address)]
+        if not allowed:
+            self.refused = f"a redirect to {host}, which is at {', '.join(answer['host'] for answer, _ in found)}"
+            raise OSError(self.refused)
+        self.answered = [address for _, address in allowed]
+        return [answer for answer, _ in allowed]
+
+    async def close(self) -> None:
+        await self._resolver.close()
+
+
+def decoded(body: bytes, content_encoding: bytes) -> tuple[bytes, bool]:
+    """The content, and whether there is more than MAX_BYTES of it. Nothing was asked for but the plain octets ("identity")."""
+    if content_encoding in (b"", b"identity"):
+        return body, False
+    if content_encoding not in (b"gzip", b"x-gzip", b"deflate"):
+        raise TransferError(f"Content-Encoding {printable(content_encoding)}, which was not asked for")
+    cut = len(body) > MAX_BYTES
+    decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, as its first octets say
+    try:
+        content = decoder.decompress(body, MAX_BYTES + 1)
+    except zlib.error as error:
+        raise TransferError(f"compressed content that cannot be decoded: {error}") from None
+    more = cut or len(content) > MAX_BYTES
+    if not more and (decoder.unused_data or not decoder.eof):
+        raise TransferError("compressed content that breaks off or goes on after its end")
+    return content, more
+
+
+def _content_encoding(response: Response) -> bytes:
+    return b",".join(response.headers.getlist("Content-Encoding")).strip().lower()
+
+
+def _bind_address(settings: BaseSettings) -> tuple[str, int] | None:
+    """DOWNLOAD_BIND_ADDRESS: a host, "host:port" or (host, port)."""
+    setting = settings.get("DOWNLOAD_BIND_ADDRESS")
+    if not setting:
+        return None
+    if isinstance(setting, str):
+        host, _, port = setting.partition(":") if setting.count(":") == 1 else (setting, "", "")
+        return host, int(port or 0)
+    return setting[0], int(setting[1])
+
+
+def _described(error: Exception) -> str:
+    """One printable line."""
+    return printable(" ".join(str(error).split()).encode("utf-8", "replace")) or type(error).__name__
