@@ -15,7 +15,7 @@ class Availability(enum.Enum):
 
 
 # RFC-10: a page that is served for every unknown path is no policy file.
-_HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype|html)\b", re.I)
+_HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype|html)\b", re.IGNORECASE)
 
 
 def is_html(fetched: Fetched) -> bool:

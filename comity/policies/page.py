@@ -77,7 +77,9 @@ def tag(agent: Agent, uses: Mapping[str, UseDecision], policies: Mapping[str, An
             if reason not in places:
                 places[reason] = len(reasons)
                 source = reason.source
-                reasons.append({"rule": reason.rule, "spec": reason.spec, "url": source.url, "line": source.line, "text": source.text})
+                reasons.append(
+                    {"rule": reason.rule, "spec": reason.spec, "url": source.url, "line": source.line, "text": source.text}
+                )
         return [places[reason] for reason in decision.reasons]
 
     return {

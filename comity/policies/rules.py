@@ -29,7 +29,11 @@ RULES: dict[str, Rule] = {
         ("comity.more-findings", "comity, docs/rules.md", "the file has more findings than are listed"),
         ("robots.agent", "RFC 9309 section-2.2.1", "the value of a User-agent line is more than a product token, or none"),
         ("robots.joined", "RFC 9309 section-2.2.1", "a list of User-agent lines goes on after a record of another kind"),
-        ("robots.long-line", "RFC 9309 section-2.5", "of an over-long line, a Disallow is read as far as the limit, an Allow not at all"),
+        (
+            "robots.long-line",
+            "RFC 9309 section-2.5",
+            "an over-long line: a Disallow is read up to the limit, an Allow not at all",
+        ),
         ("robots.misspelled", "RFC 9309 section-2.2", "a misspelled name is read as the record that is meant"),
         ("robots.missing-colon", "RFC 9309 section-2.2", "a record without its colon is accepted"),
         ("robots.no-agent", "RFC 9309 section-2.2.1", "a rule before any User-agent line binds nobody"),
@@ -41,6 +45,7 @@ RULES: dict[str, Rule] = {
         ("comity.no-page", "comity, docs/uses.md", "the item came from no page: no source can speak for it"),
         ("comity.not-evaluated", "comity, docs/rules.md", "the policy could not be evaluated: not understood is not permitted"),
         ("comity.scheme", "comity, docs/rules.md", "only http and https have policies that can be asked"),
+        ("comity.no-site", "comity, docs/rules.md", "data:, file: and s3: name data of the operator's own: no site to ask"),
         ("comity.max-delay", "comity, docs/settings.md", "the wait that the site asks for is longer than COMITY_MAX_DELAY"),
     )
 }

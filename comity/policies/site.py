@@ -1,13 +1,14 @@
 """What one site says: its policy files, and the questions that can be put to them.
 
-    site = Site.from_files("https://example.com", {"/robots.txt": b"..."})
-    site.access(agent, url)      may this request be made?
-    site.page(agent, url)        what may be done with what came back?"""
+site = Site.from_files("https://example.com", {"/robots.txt": b"..."})
+site.access(agent, url)      may this request be made?
+site.page(agent, url)        what may be done with what came back?"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Self
@@ -21,6 +22,9 @@ from comity.policies.urls import origin_of, target_of
 from comity.policies.values import Agent, Decision, Fetched, Finding, Reason, Source, Verdict
 
 WELL_KNOWN: tuple[str, ...] = ("/robots.txt",)  # what is fetched of every origin; a format adds its path here
+
+
+MAX_DECIDED = 1024  # decisions that a site keeps, one for each line that decided
 
 
 class Site:
@@ -77,7 +81,8 @@ class Site:
         first_seen: datetime | None = None,
     ) -> Page:
         """What may be done with the content that came back for this URL."""
-        return Page(agent, url, access=self.access(agent, url, now=now), policies=self.policies, findings=self.findings, body=body)
+        access = self.access(agent, url, now=now)
+        return Page(agent, url, access=access, policies=self.policies, findings=self.findings, body=body)
 
     @cached_property
     def policies(self) -> dict[str, dict[str, Any]]:
@@ -117,7 +122,7 @@ class _Robots:
         present = self.availability is Availability.PRESENT
         self._parsed = robots.parse(fetched.body, url=url, oversized=fetched.oversized) if present else None
         self._rules: dict[str, robots.AgentRules] = {}
-        self._reasons: dict[robots.RuleLine, Reason] = {}
+        self._decided: dict[int, Decision] = {}  # by the number of the deciding line; 0: none of a group, -1: no group
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -125,7 +130,11 @@ class _Robots:
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        return tuple(urljoin(self.url, sitemap) for sitemap in self._parsed.sitemaps) if self._parsed else ()
+        found = []
+        for sitemap in self._parsed.sitemaps if self._parsed else ():
+            with suppress(ValueError):  # not a URL
+                found.append(urljoin(self.url, sitemap))
+        return tuple(found)
 
     def rules(self, agent: Agent) -> robots.AgentRules | None:
         if self._parsed is None:
@@ -138,20 +147,28 @@ class _Robots:
     def access(self, agent: Agent, target: str, now: datetime | None) -> Decision:
         if target == "/robots.txt":
             return Decision(verdict=Verdict.ALLOW, reasons=(self._reason("robots.self"),))
-        rules = self.rules(agent)
+        rules = self._rules.get(agent.token) or self.rules(agent)
         if rules is None:
             return self._without_file()
-        line = rules.decide(target)
-        if line is not None and line.verdict is Verdict.DENY:
-            return Decision(verdict=Verdict.DENY, reasons=(self._line_reason(line),))
-        if rules.visit_time is not None:
+        line = rules.deciding_line(target) or (0 if rules.has_group else -1)
+        decision = self._decided.get(line)
+        if decision is None:
+            if len(self._decided) >= MAX_DECIDED:
+                self._decided.clear()
+            decision = self._decided[line] = self._decide(rules, target)
+        if rules.visit_time and decision.verdict is Verdict.ALLOW:
             opens = rules.visit_time.opens(now or datetime.now(UTC))
             if opens is not None:
                 reason = self._reason("robots.visit-time", line=rules.visit_time.line, text=rules.visit_time.text)
                 return Decision(verdict=Verdict.DEFER, reasons=(reason,), not_before=opens)
-        if line is not None:
-            return Decision(verdict=Verdict.ALLOW, reasons=(self._line_reason(line),))
-        return Decision(verdict=Verdict.ALLOW, reasons=(self._reason("robots.no-match" if rules.has_group else "robots.no-group"),))
+        return decision
+
+    def _decide(self, rules: robots.AgentRules, target: str) -> Decision:
+        line = rules.decide(target)
+        if line:
+            return Decision(verdict=line.verdict, reasons=(self._line_reason(line),))
+        rule = "robots.no-match" if rules.has_group else "robots.no-group"
+        return Decision(verdict=Verdict.ALLOW, reasons=(self._reason(rule),))
 
     def considered(self, agent: Agent, target: str) -> tuple[Reason, ...]:
         rules = self.rules(agent)
@@ -159,17 +176,16 @@ class _Robots:
 
     def _without_file(self) -> Decision:
         fetched = self._fetched
-        text = printable(fetched.error.encode()) or ("an HTML page" if fetched.status // 100 == 2 and is_html(fetched) else f"HTTP status {fetched.status}")
+        text = printable(fetched.error.encode(errors="replace"))
+        if not text:
+            text = "an HTML page" if fetched.status // 100 == 2 and is_html(fetched) else f"HTTP status {fetched.status}"
         if self.availability is Availability.ABSENT:
             return Decision(verdict=Verdict.ALLOW, reasons=(self._reason("robots.unavailable", part="status", text=text),))
         return Decision(verdict=Verdict.DENY, reasons=(self._reason("robots.unreachable", part="status", text=text),))
 
     def _line_reason(self, line: robots.RuleLine) -> Reason:
-        reason = self._reasons.get(line)
-        if reason is None:
-            rule = "robots.allow" if line.verdict is Verdict.ALLOW else "robots.disallow"
-            reason = self._reasons[line] = self._reason(rule, line=line.line, text=line.text)
-        return reason
+        rule = "robots.allow" if line.verdict is Verdict.ALLOW else "robots.disallow"
+        return self._reason(rule, line=line.line, text=line.text)
 
     def _reason(self, rule: str, *, part: str = "body", line: int = 0, text: str = "") -> Reason:
         source = Source(url=self.url, part=part, line=line, text=text, sha256=self._sha256, fetched_at=self._fetched.fetched_at)

@@ -229,7 +229,6 @@ class AgentRules:
         self._at = array("I")  # rule -> where its line starts in the text
         self._number = array("I")  # rule -> number of its line
         self._rates: dict[_Kind, list[tuple[int, str, bytes]]] = {}  # line number, the line, value
-        self._rule_lines: dict[int, RuleLine] = {}
         self._index = PatternIndex(rule for lines in groups for rule in self._rules(lines))
 
     def _rules(self, lines: Lines) -> Iterator[tuple[str, bool]]:
@@ -261,7 +260,12 @@ class AgentRules:
     def decide(self, target: str) -> RuleLine | None:
         """The most specific rule that matches path and query: the longest, Allow on a tie (section-2.2.2)."""
         rule = self._index.best(normal_target(target))
-        return None if rule < 0 else self._rule_lines.get(rule) or self._rule_line(rule)
+        return None if rule < 0 else self._rule_line(rule)
+
+    def deciding_line(self, target: str) -> int:
+        """The number of the line that `decide` answers, 0 for none: all that a cache of decisions needs."""
+        rule = self._index.best(normal_target(target))
+        return 0 if rule < 0 else self._number[rule]
 
     def matching(self, target: str) -> tuple[RuleLine, ...]:
         """All rules that match, the deciding one first."""
@@ -272,8 +276,7 @@ class AgentRules:
         record = _record(line)
         assert record
         verdict = Verdict.ALLOW if record.kind is _Kind.ALLOW else Verdict.DENY
-        rule_line = RuleLine(verdict, printable(record.value), self._number[rule], printable(line))
-        return self._rule_lines.setdefault(rule, rule_line)
+        return RuleLine(verdict, printable(record.value), self._number[rule], printable(line))
 
     @cached_property
     def crawl_delay(self) -> float | None:
