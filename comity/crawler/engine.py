@@ -1,15 +1,67 @@
 """Everything that reaches into Scrapy's engine and downloader beyond their documented interface.
 
-Private names: `engine._slot.nextcall` and `engine._slot.inprogress`. No other module may use them."""
+Private names, and what happens where a Scrapy does not have them: `engine._slot.nextcall` (the engine is woken by a request
+that the scheduler swallows), `engine._slot.closing` (closing shows when the engine stops), `downloader._get_slot` (Scrapy's
+own delay adds to ours). No other module may use them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from scrapy.http import Request
+from scrapy.utils.httpobj import urlparse_cached
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+WAKE = Request("data:,wake", dont_filter=True, meta={"allow_offsite": True})  # by identity: our scheduler stores it nowhere
+
+
+def wake(crawler: Crawler) -> None:
+    """Makes the engine ask the scheduler for a request in the next turn of the loop; otherwise it asks every 5 s."""
+    engine = crawler.engine
+    if engine is None or engine.spider is None:
+        return
+    nextcall = getattr(getattr(engine, "_slot", None), "nextcall", None)
+    if nextcall is not None:
+        nextcall.schedule()
+    else:
+        engine.crawl(WAKE)
+
+
+def closing(crawler: Crawler) -> bool:
+    """Whether the crawl is ending: a request that is begun now may never end. There is no signal for it."""
+    engine = crawler.engine
+    if engine is None or engine.spider is None:
+        return True
+    slot = getattr(engine, "_slot", None)
+    return slot.closing is not None if slot is not None and hasattr(slot, "closing") else not engine.running
+
+
+def in_downloader(crawler: Crawler) -> Container[Request]:
+    """The requests that are on their way through the downloader middlewares or the network."""
+    return crawler.engine.downloader.active if crawler.engine else ()
+
+
+def unpaced_slot(crawler: Crawler, request: Request) -> None:
+    """Takes Scrapy's own delay off the slot of a request that was paced already: it would wait twice, in the wrong place.
+
+    To be asked for every request, as Scrapy forgets idle slots and AutoThrottle sets their delays. A slot that the
+    project chose itself, by meta and with an entry in DOWNLOAD_SLOTS, stays as it is."""
+    downloader = crawler.engine.downloader if crawler.engine else None
+    if downloader is None:
+        return
+    key = downloader.get_slot_key(request)
+    if key in downloader.per_slot_settings and key != urlparse_cached(request).hostname:
+        return
+    slot = downloader.slots.get(key)
+    if slot is None and hasattr(downloader, "_get_slot"):  # it makes the slot, and cleans it up when it is idle
+        slot = downloader._get_slot(request)[1]
+    if slot is not None:
+        slot.concurrency, slot.delay = sys.maxsize, 0.0
 
 
 @contextmanager

@@ -1,14 +1,110 @@
-"""Which pages an item came from, and the tag written into whatever class it is."""
+"""Which page an item came from, and the tag written into whatever class it is."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections import deque
+from contextvars import ContextVar
+from functools import cache
+from typing import Any
+
+from itemadapter import ItemAdapter
+from scrapy import Field, Item
+
 from comity.policies import Page
+
+FIELD = "permissions"
+
+# The page of the item that is in the pipelines now: media requests of later pipelines learn by it whose files they fetch.
+current_page: ContextVar[Page | None] = ContextVar("comity_page", default=None)
 
 
 class ItemPages:
     """Item -> the pages that it came from, from the spider middleware to the item pipeline."""
 
-    wanted = False  # the item pipeline is there to take them out again
-
     def __init__(self) -> None:
-        self._pages: dict[int, tuple[object, list[Page | None]]] = {}
+        self.wanted = False  # the item pipeline is there to take them out again
+        self._pages: dict[int, tuple[object, deque[Page | None]]] = {}  # the item itself too: a freed id can be used again
+
+    def put(self, item: object, page: Page | None) -> None:
+        """`page`: None where the response's URL can have no policies."""
+        self._pages.setdefault(id(item), (item, deque()))[1].append(page)
+
+    def take(self, item: object) -> Page | None:
+        """The page that it was yielded for; of an item that was yielded several times, one page a time, in order."""
+        entry = self._pages.get(id(item))
+        if entry is None:
+            return None
+        page = entry[1].popleft()
+        if not entry[1]:
+            del self._pages[id(item)]
+        return page
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+
+def tagged(item: Any, tag: dict[str, Any]) -> Any:
+    """The item with the tag in its `permissions` field: the same object where that is possible, else a copy of it.
+
+    A class without the field becomes a generated subclass that has it (docs/items.md). TypeError for what is no item."""
+    if isinstance(item, dict):
+        item[FIELD] = tag
+        return item
+    adapter = ItemAdapter(item)
+    if FIELD not in adapter.field_names():
+        return _of_subclass(item, tag)
+    try:
+        adapter[FIELD] = tag
+    except Exception:  # frozen: each kind of class has an exception of its own for it
+        return _copied(type(item), item, tag)
+    return item
+
+
+def _of_subclass(item: Any, tag: dict[str, Any]) -> Any:
+    subclass = _with_field(type(item))  # type: ignore[arg-type]  # mypy takes a class for unhashable
+    if isinstance(item, Item):
+        item.__class__ = subclass
+        item[FIELD] = tag
+        return item
+    return _copied(subclass, item, tag)
+
+
+@cache
+def _with_field(cls: type[Any]) -> Any:
+    """A subclass under the same name, with a `permissions` field that is None by default."""
+    if issubclass(cls, Item):
+        subclass: Any = type(cls)(cls.__name__, (cls,), {FIELD: Field()})  # type: ignore[misc]  # its metaclass makes classes
+    elif dataclasses.is_dataclass(cls):
+        field: Any = (FIELD, Any, dataclasses.field(default=None, kw_only=True))
+        frozen = cls.__dataclass_params__.frozen  # type: ignore[attr-defined]  # every dataclass has it, typeshed doesn't say so
+        subclass = dataclasses.make_dataclass(cls.__name__, [field], bases=(cls,), frozen=frozen)
+    elif hasattr(cls, "__attrs_attrs__"):
+        import attrs
+
+        subclass = attrs.make_class(cls.__name__, {FIELD: attrs.field(default=None, kw_only=True)}, bases=(cls,))
+    else:  # ItemAdapter knows no other kind
+        import pydantic
+
+        subclass = pydantic.create_model(cls.__name__, __base__=cls, **{FIELD: (Any, None)})  # type: ignore[call-overload]
+    subclass.__module__, subclass.__qualname__ = cls.__module__, cls.__qualname__
+    return subclass
+
+
+def _copied(cls: Any, item: Any, tag: dict[str, Any]) -> Any:
+    """An instance of the class with the item's fields and the tag. Nothing of the class runs: no validation, no __init__."""
+    copy = cls.__new__(cls)
+    if hasattr(item, "__pydantic_fields_set__"):
+        values = {**item.__dict__, FIELD: tag}
+        object.__setattr__(copy, "__dict__", values)
+        object.__setattr__(copy, "__pydantic_fields_set__", item.__pydantic_fields_set__ | {FIELD})
+        object.__setattr__(copy, "__pydantic_extra__", item.__pydantic_extra__)
+        object.__setattr__(copy, "__pydantic_private__", item.__pydantic_private__)
+        return copy
+    for name, value in getattr(item, "__dict__", {}).items():
+        object.__setattr__(copy, name, value)
+    for name in ItemAdapter(item).field_names():
+        if hasattr(item, name):
+            object.__setattr__(copy, name, getattr(item, name))
+    object.__setattr__(copy, FIELD, tag)
+    return copy

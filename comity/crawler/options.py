@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
@@ -29,6 +29,11 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
+def stop(message: str) -> NoReturn:
+    """Ends the program with one line: a crawl that goes on without its policies would be worse than none."""
+    raise SystemExit(f"comity: {message}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """The settings of one crawl."""
@@ -39,6 +44,14 @@ class Options:
     policy_timeout: float  # seconds for one policy file over all its hops
     min_delay: float  # seconds between two requests to a host that states no delay
     max_delay: float  # seconds; what asks for a longer wait is refused
+
+    @classmethod
+    def checked(cls, settings: BaseSettings) -> Self:
+        """Ends the program where a setting makes no sense."""
+        try:
+            return cls.from_settings(settings)
+        except PolicyError as error:
+            stop(str(error))
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
@@ -100,7 +113,11 @@ def _defaults(settings: BaseSettings) -> dict[str, Verdict]:
     remedy = 'write use:allow or use:deny with commas between, e.g. "index:allow,train:deny"'
     if isinstance(value, str):
         try:
-            pairs = json.loads(value) if value.lstrip().startswith("{") else dict(pair.split(":") for pair in value.split(",") if pair.strip())
+            pairs = (
+                json.loads(value)
+                if value.lstrip().startswith("{")
+                else dict(pair.split(":") for pair in value.split(",") if pair.strip())
+            )
         except ValueError:
             raise PolicyError(f"COMITY_DEFAULTS `{value}` cannot be read: {remedy}") from None
     else:

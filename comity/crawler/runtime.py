@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Self
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
 from scrapy.http import Request, Response
 
 from comity.crawler.fetcher import PolicyFetcher
 from comity.crawler.items import ItemPages
-from comity.crawler.options import Options
+from comity.crawler.options import Options, stop
+from comity.crawler.pace import Pace, asked_delay
 from comity.crawler.store import PolicyStore
 from comity.policies import Decision, Page, PolicyError, Reason, Site, Source, Verdict
 from comity.policies.urls import origin_of
@@ -20,28 +22,33 @@ from comity.policies.urls import origin_of
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from comity.crawler.scheduler import Scheduler
+
 logger = logging.getLogger(__name__)
 
 
 class Runtime:
     """Options, policies and bookkeeping of one crawl."""
 
-    _of: WeakKeyDictionary[Crawler, Self] = WeakKeyDictionary()
+    _of: ClassVar[WeakKeyDictionary[Crawler, Runtime]] = WeakKeyDictionary()
 
     def __init__(self, crawler: Crawler) -> None:
+        self.options = Options.checked(crawler.settings)
         try:
-            self.options = Options.from_settings(crawler.settings)
+            store = PolicyStore(self.options.store)
         except PolicyError as error:
-            raise NotConfigured(str(error)) from None
+            stop(str(error))
         self.agent = self.options.agent
-        self.policies = PolicyFetcher(crawler, PolicyStore(self.options.store), timeout=self.options.policy_timeout)
+        self.policies = PolicyFetcher(crawler, store, timeout=self.options.policy_timeout)
+        self.pace = Pace(crawler, min_delay=self.options.min_delay)
+        self.scheduler: Scheduler | None = None  # ours, where it is in use
         self.pages = ItemPages()
         self._admitted: WeakKeyDictionary[Request, Site] = WeakKeyDictionary()
         self._crawler = crawler
         crawler.signals.connect(self._close, signals.spider_closed)
 
     @classmethod
-    def of(cls, crawler: Crawler) -> Self:
+    def of(cls, crawler: Crawler) -> Runtime:
         runtime = cls._of.get(crawler)
         if runtime is None:
             runtime = cls._of[crawler] = cls(crawler)
@@ -53,19 +60,40 @@ class Runtime:
     def known(self, url: str) -> Decision | None:
         """The decision, where the policies of the origin are at hand and fresh; None where they must be fetched first."""
         try:
+            policies = self.policies.known(origin_of(url))
+        except ValueError:
+            return self.judge(None, url)
+        return self.judge(policies.site, url) if policies else None
+
+    async def site(self, url: str) -> Site | None:
+        """The policies of the URL's origin, fetched where needed; None where it has no origin. Raises ClosingError."""
+        try:
             origin = origin_of(url)
-        except ValueError as error:
-            return _refusal("comity.scheme", url, str(error))
-        policies = self.policies.known(origin)
-        return policies.site.access(self.agent, url) if policies else None
+        except ValueError:
+            return None
+        policies = self.policies.known(origin) or await self.policies.get(origin)
+        return policies.site
 
     async def decide(self, url: str) -> Decision:
         """The decision, after the policies of the origin were fetched where needed."""
-        decision = self.known(url)
-        if decision is None:
-            policies = await self.policies.get(origin_of(url))
-            decision = policies.site.access(self.agent, url)
-        return decision
+        return self.judge(await self.site(url), url)
+
+    def judge(self, site: Site | None, url: str) -> Decision:
+        """The decision by these policies, and by how long a crawl may wait (COMITY_MAX_DELAY)."""
+        if site is None:
+            return _without_origin(url)
+        decision = site.access(self.agent, url)
+        if decision.verdict is Verdict.DENY:
+            return decision
+        if decision.not_before is not None:
+            wait = (decision.not_before - datetime.now(UTC)).total_seconds()
+        else:
+            wait = asked_delay(site, self.agent)
+        if wait <= self.options.max_delay:
+            return decision
+        text = f"{wait:.0f} s to wait, at most {self.options.max_delay:g}"
+        reason = Reason(rule="comity.max-delay", source=Source(url=f"{site.origin}/robots.txt", text=text))
+        return Decision(verdict=Verdict.DENY, reasons=(reason, *decision.reasons))
 
     def record(self, request: Request, decision: Decision) -> None:
         """Counts the decision, and logs it where it refuses."""
@@ -77,11 +105,12 @@ class Runtime:
         if decision.verdict is Verdict.DENY:
             logger.info("Refused %(request)s: %(decision)s", {"request": request, "decision": decision})
 
-    def admit(self, request: Request) -> None:
+    def admit(self, request: Request, site: Site | None = None) -> None:
         """Remembers by which policies the request goes out: they govern what comes back, whatever changes meanwhile."""
-        policies = self.policies.known(origin_of(request.url))
-        if policies is not None:
-            self._admitted[request] = policies.site
+        if site is None and (origin := _origin_or_none(request.url)) and (policies := self.policies.known(origin)):
+            site = policies.site
+        if site is not None:
+            self._admitted[request] = site
 
     async def page(self, response: Response) -> Page | None:
         """What may be done with the response; None where its URL can have no policies."""
@@ -102,5 +131,11 @@ def _origin_or_none(url: str) -> str | None:
         return None
 
 
-def _refusal(rule: str, url: str, text: str) -> Decision:
-    return Decision(verdict=Verdict.DENY, reasons=(Reason(rule=rule, source=Source(url=url, part="request", text=text)),))
+# Names of data that the operator has, not of sites: there is nobody to ask.
+OWN_SCHEMES = ("data", "file", "s3")
+
+
+def _without_origin(url: str) -> Decision:
+    own = urlsplit(url).scheme in OWN_SCHEMES
+    reason = Reason(rule="comity.no-site" if own else "comity.scheme", source=Source(url=url, part="request"))
+    return Decision(verdict=Verdict.ALLOW if own else Verdict.DENY, reasons=(reason,))

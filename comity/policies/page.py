@@ -22,7 +22,8 @@ class Uses(Mapping[str, UseDecision]):
         self._stated = {"crawl": UseDecision(verdict=verdict, stated=True, reasons=crawl.reasons)}
 
     def __getitem__(self, use: str) -> UseDecision:
-        if stated := self._stated.get(use):
+        stated = self._stated.get(use)
+        if stated is not None:
             return stated
         default = (_FOLLOW_DEFAULT | dict(self._agent.defaults)).get(use)
         text = f"{use}: {default.value}" if default else f"no default for {use}"

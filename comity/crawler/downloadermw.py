@@ -1,0 +1,89 @@
+"""Refuses what the policies refuse, whoever asks: the spider, a redirect, a retry, a media pipeline."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from time import monotonic
+from typing import TYPE_CHECKING, Self
+
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Request
+
+from comity.crawler.engine import closing, lent_place, unpaced_slot
+from comity.crawler.fetcher import ClosingError
+from comity.crawler.pace import TICK, asked_delay
+from comity.crawler.runtime import Runtime
+from comity.policies import Decision, Site, Verdict
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+class AccessMiddleware:
+    """The last word on every request: position 100, before anything can answer or change it.
+
+    A request that our scheduler handed out was judged there. Any other is judged here and waits here for its turn."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._runtime = Runtime.of(crawler)
+        self._pace = self._runtime.pace
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> Request | None:
+        if self._runtime.policies.owns(request):
+            return None
+        flight = self._pace.claim(request)
+        if flight is not None and flight.judged(request):
+            decision, site = flight.decision, flight.site
+        else:
+            try:
+                with lent_place(self._crawler):
+                    decision, site = await self._in_turn(request)
+            except ClosingError:
+                raise IgnoreRequest("the crawl is ending") from None
+        if decision.verdict is not Verdict.DEFER:
+            self._runtime.record(request, decision)
+        if decision.verdict is Verdict.DEFER:
+            return request  # held by the scheduler
+        if decision.verdict is Verdict.DENY:
+            raise IgnoreRequest(str(decision))
+        self._runtime.admit(request, site)
+        if site is not None:
+            unpaced_slot(self._crawler, request)
+        return None
+
+    async def _in_turn(self, request: Request) -> tuple[Decision, Site | None]:
+        """Judges the request, and waits until it may go out. DEFER where the scheduler took it back."""
+        while True:
+            site = await self._runtime.site(request.url)
+            decision = self._runtime.judge(site, request.url)
+            if decision.not_before is not None:
+                if self._runtime.scheduler is not None and self._runtime.scheduler.hold(request, decision.not_before):
+                    return decision, site
+                await self._sleep_until(decision.not_before)
+                continue
+            if decision.verdict is Verdict.DENY or site is None:
+                return decision, site
+            host = self._pace.host(request.url)
+            host.states(site.origin, asked_delay(site, self._runtime.agent))
+            began = monotonic()
+            await self._pace.turn(request, decision, site, host)
+            if monotonic() - began < TICK:
+                return decision, site
+            # The wait was long: what the site says by now counts.
+            site = await self._runtime.site(request.url)
+            decision = self._runtime.judge(site, request.url)
+            if decision.verdict is Verdict.ALLOW:
+                return decision, site
+            self._pace.release(request)
+
+    async def _sleep_until(self, not_before: datetime) -> None:
+        while (wait := (not_before - datetime.now(UTC)).total_seconds()) > 0:
+            if closing(self._crawler):
+                raise ClosingError
+            await asyncio.sleep(min(wait, TICK))

@@ -1,0 +1,99 @@
+"""Requests that wait, in one lane per origin, and which lane is next.
+
+Nothing here reads a clock: times are seconds of whatever clock the caller uses, as long as it is always the same."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from itertools import count
+from typing import TYPE_CHECKING
+
+from scrapy.http import Request
+
+if TYPE_CHECKING:
+    from comity.crawler.fetcher import Policies
+    from comity.crawler.pace import Host
+
+
+class Lane:
+    """The waiting requests of one origin: higher priority first, in order of arrival within one priority."""
+
+    __slots__ = ("_arrivals", "_heap", "_returns", "fetched", "host", "not_before", "origin", "turn", "wants_policies")
+
+    def __init__(self, origin: str, host: Host | None) -> None:
+        self.origin = origin  # "": for URLs that have none
+        self.host = host  # whose pace the lane keeps; None where there is no origin
+        self.not_before = 0.0
+        self.turn = 0  # the entry in the heap of Lanes that counts; 0: none, the lane waits for something else
+        self.wants_policies = False  # a fetch is under way or in line
+        self.fetched: Policies | None = None  # just fetched: good for one request, however short they are fresh
+        self._heap: list[tuple[int, int, Request]] = []
+        self._arrivals = 0
+        self._returns = 0
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def push(self, request: Request) -> None:
+        self._arrivals += 1
+        heappush(self._heap, (-request.priority, self._arrivals, request))
+
+    def push_back(self, request: Request) -> None:
+        """To the front of its priority: it was out already."""
+        self._returns -= 1
+        heappush(self._heap, (-request.priority, self._returns, request))
+
+    def peek(self) -> Request:
+        return self._heap[0][2]
+
+    def pop(self) -> Request:
+        return heappop(self._heap)[2]
+
+
+class Lanes:
+    """The lanes by origin, and a heap of when each is due. Of lanes that are due, the one that is due longest is next."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[str, Lane] = {}
+        self._heap: list[tuple[float, int, Lane]] = []
+        self._turns = count(1)
+
+    def __len__(self) -> int:
+        """Requests, not lanes."""
+        return sum(map(len, self._lanes.values()))
+
+    def __bool__(self) -> bool:
+        return bool(self._lanes)  # an empty lane is dropped
+
+    def get(self, origin: str) -> Lane | None:
+        return self._lanes.get(origin)
+
+    def add(self, lane: Lane) -> None:
+        self._lanes[lane.origin] = lane
+
+    def drop(self, lane: Lane) -> None:
+        lane.turn = 0
+        del self._lanes[lane.origin]
+
+    def date(self, lane: Lane, due: float) -> None:
+        """The lane's turn comes when it is due, and not before its own `not_before`; what was dated before is forgotten."""
+        lane.turn = next(self._turns)
+        heappush(self._heap, (max(due, lane.not_before), lane.turn, lane))
+
+    def next(self, now: float) -> Lane | None:
+        """The next lane that is due. It has no date any more."""
+        self._skip()
+        if not self._heap or self._heap[0][0] > now:
+            return None
+        lane = heappop(self._heap)[2]
+        lane.turn = 0
+        return lane
+
+    def next_due(self) -> float | None:
+        """When the next lane is due; None where no lane has a date."""
+        self._skip()
+        return self._heap[0][0] if self._heap else None
+
+    def _skip(self) -> None:
+        while self._heap and self._heap[0][2].turn != self._heap[0][1]:
+            heappop(self._heap)

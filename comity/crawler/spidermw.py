@@ -1,0 +1,52 @@
+"""Between the spider and the engine: links that may not be followed end here, and items get to know their page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, Self
+
+from scrapy.http import Request, Response
+
+from comity.crawler.runtime import Runtime
+from comity.policies import Verdict
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+class PageMiddleware:
+    """Spider middleware. At position 10 it stands behind all others, so it sees the items as the pipelines will."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._runtime = Runtime.of(crawler)
+        assert crawler.stats is not None
+        self._stats = crawler.stats
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        page = await self._runtime.page(response)
+        async for output in result:
+            if isinstance(output, Request):
+                if page is not None and page.follow.verdict is Verdict.DENY:
+                    self._stats.inc_value("comity/links/not-followed")
+                elif self._refused(output):
+                    self._stats.inc_value("comity/links/refused")
+                else:
+                    yield output
+                continue
+            if self._runtime.pages.wanted:
+                self._runtime.pages.put(output, page)
+            yield output
+
+    def _refused(self, request: Request) -> bool:
+        """Whether it is known already that the request will be refused, so that it need not wait in the queue for that."""
+        decision = self._runtime.known(request.url)
+        if decision is None or decision.verdict is not Verdict.DENY:
+            return False
+        if decision.reasons[0].rule == "robots.unreachable":  # that may be over when its turn comes
+            return False
+        self._runtime.record(request, decision)
+        return True
