@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
+from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
@@ -140,4 +141,7 @@ def _store(settings: BaseSettings) -> Path:
         raise PolicyError(f"COMITY_STORE `{value}` is a URL: write the path of a file")
     if value:
         return Path(value)
-    return Path(data_path("comity/policies.sqlite", createdir=False))
+    try:
+        return Path(data_path("comity/policies.sqlite", createdir=False))
+    except NotConfigured:  # settings of a project, but no scrapy.cfg: as Scrapy has it outside of projects
+        return Path(".scrapy/comity/policies.sqlite")

@@ -9,4 +9,5 @@ EXTENSIONS = {"comity.crawler.progress.Progress": 0}
 LOG_LEVEL = "INFO"
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
 DOWNLOAD_TIMEOUT = 60
+STATS_DUMP = False  # the summary says it in fewer lines
 FEED_EXPORT_ENCODING = "utf-8"

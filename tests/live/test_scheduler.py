@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Callable
 from http.server import BaseHTTPRequestHandler
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import Answer, Crawled, Loopback, Seen
 from scrapy import Spider
 from scrapy.http import Request, Response
+
+if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
+    from tests.conftest import Crawled, Loopback
 
 SETTINGS: dict[str, Any] = {
     "ADDONS": {},
@@ -21,8 +23,8 @@ SETTINGS: dict[str, Any] = {
     },
 }
 
-Serve = Callable[..., Loopback]
-Crawl = Callable[..., Crawled]
+Serve = Callable[..., "Loopback"]
+Crawl = Callable[..., "Crawled"]
 
 
 class Urls(Spider):

@@ -1,0 +1,60 @@
+# `make crawl URL=https://example.com` and `make test`: each sets up .venv by itself when it is missing or setup.cfg has changed.
+# Needed: Python >= 3.11 with pip, make, and a package index.
+
+PYTHON ?= python3
+OLDEST = scrapy==2.18.*
+BIN = .venv/bin
+export URL
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## */  make \1\t/p' Makefile | expand -t 20
+
+crawl: .venv/ready  ## URL=https://example.com: crawl the site into items.jsonl; without URL: crawl the demo site
+	@if [ -n "$$URL" ]; then $(BIN)/scrapy crawl site -a "url=$$URL" -O items.jsonl; else $(BIN)/scrapy demo --crawl; fi
+
+test: lint  ## every check and every test
+	$(BIN)/pytest
+
+lint: .venv/ready-to-test  ## style, types, import rules
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/ready-to-test  ## lay out the code
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+docs: .venv/ready-to-test  ## write docs/conformance.md anew
+	$(BIN)/python tests/test_conformance.py
+
+bench: .venv/ready-to-test  ## run the benchmarks and print their tables
+	$(BIN)/python benchmarks
+
+test-oldest: .venv-oldest/ready-to-test  ## the tests with the oldest Scrapy that is supported
+	.venv-oldest/bin/pytest
+
+clean:  ## remove what was set up
+	rm -rf .venv .venv-oldest
+
+# pip works from outside: Debian's Python comes without ensurepip, which a pip inside would need.
+%/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "comity needs Python 3.11 or later: say which with \`make PYTHON=python3.12 ...\`" >&2; exit 1; }
+	@$(PYTHON) -m pip --version >/dev/null || { echo "comity's set-up needs pip: install it for $(PYTHON)" >&2; exit 1; }
+	$(PYTHON) -m venv --clear --without-pip $*
+
+.venv/ready: setup.cfg pyproject.toml | .venv/bin/python
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable .
+	@touch $@
+
+.venv/ready-to-test: setup.cfg pyproject.toml | .venv/bin/python
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable '.[test]'
+	@touch .venv/ready $@
+
+.venv-oldest/ready-to-test: setup.cfg pyproject.toml Makefile | .venv-oldest/bin/python
+	$(PYTHON) -m pip --python .venv-oldest/bin/python install --quiet --editable '.[test]' '$(OLDEST)'
+	@touch $@
+
+.PHONY: help crawl test lint format docs bench test-oldest clean
+.PRECIOUS: %/bin/python

@@ -1,0 +1,60 @@
+"""`scrapy demo`: a local site to crawl and to look at."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+from threading import Event
+from typing import Any, ClassVar
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from comity.crawler import demo
+
+
+class Command(ScrapyCommand):
+    requires_project = False
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def short_desc(self) -> str:
+        return "Serve a demonstration site on this machine, to crawl and to look at"
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+        parser.add_argument("--port", type=int, default=8642, help="port, 0 for any that is free (default: %(default)s)")
+        parser.add_argument("--crawl", action="store_true", help="crawl the site, then end (on any free port)")
+        parser.add_argument("-O", dest="output", default="items.jsonl", help="items of --crawl (default: %(default)s)")
+
+    def run(self, args: list[str], opts: Namespace) -> None:
+        if args:
+            raise UsageError(f"demo takes no argument, `{args[0]}` is one", print_help=False)
+        try:
+            with demo.running(opts.host, 0 if opts.crawl else opts.port) as server:
+                if opts.crawl:
+                    self.exitcode = _crawl(server.url, opts.output)
+                else:
+                    _serve(server)
+        except (OSError, OverflowError) as error:
+            raise UsageError(f"cannot listen on {opts.host}, port {opts.port}: {error}", print_help=False) from None
+
+
+def _crawl(url: str, output: str) -> int:
+    pace = "COMITY_MIN_DELAY=0"  # the Crawl-delay of the site is enough
+    command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"url={url}", "-O", output, "-s", pace]
+    environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "comity.crawler.settings"}
+    return subprocess.run(command, env=environment, check=False).returncode  # noqa: S603  # our own words only
+
+
+def _serve(server: demo.Server) -> None:
+    print(f"The demonstration site is at {server.url} (Ctrl-C ends it). In another terminal:")  # noqa: T201
+    print(f"  scrapy policy {server.url}private/diary.html")  # noqa: T201
+    print(f"  scrapy crawl site -a url={server.url} -O items.jsonl", flush=True)  # noqa: T201
+    try:
+        Event().wait()
+    except KeyboardInterrupt:
+        print()  # noqa: T201

@@ -1,0 +1,250 @@
+"""`scrapy policy URL`: what the policies of a site say of one URL, and which line of which file says it."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncIterator, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from scrapy import Spider
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from comity.crawler.fetcher import ClosingError
+from comity.crawler.options import Options
+from comity.crawler.runtime import Runtime
+from comity.policies import Agent, Fetched, Reason, Site, Verdict
+from comity.policies.site import WELL_KNOWN
+from comity.policies.text import printable
+from comity.policies.urls import origin_of
+
+EXIT = {Verdict.ALLOW: 0, Verdict.DENY: 1, Verdict.DEFER: 1}
+UNREACHABLE = 2
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
+
+
+class Command(ScrapyCommand):
+    requires_project = False
+    default_settings: ClassVar[dict[str, Any]] = {"ADDONS": {"comity.crawler.addon.Addon": 100}}
+
+    def syntax(self) -> str:
+        return "[options] <url>"
+
+    def short_desc(self) -> str:
+        return "Explain what a site's policies say of a URL"
+
+    def long_desc(self) -> str:
+        return f"{self.short_desc()}. Exit status: 0 allowed, 1 refused, 2 wrong usage or policies unreachable."
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--agent", help="product token of the crawler (default: COMITY_AGENT)")
+        parser.add_argument("--purpose", action="append", metavar="P", help="purpose of the crawl; may be repeated")
+        parser.add_argument("--use", action="append", metavar="U", help="what will be done with the content; may be repeated")
+        parser.add_argument("--method", default="GET", help="HTTP method of the request (default: %(default)s)")
+        parser.add_argument("--offline", metavar="DIR", help="read DIR/robots.txt instead of asking the site")
+        parser.add_argument("--json", action="store_true", help="print JSON")
+
+    def process_options(self, args: list[str], opts: Namespace) -> None:
+        super().process_options(args, opts)
+        assert self.settings is not None
+        given = {"COMITY_AGENT": opts.agent, "COMITY_PURPOSES": opts.purpose, "COMITY_USES": opts.use}
+        self.settings.setdict({name: value for name, value in given.items() if value}, priority="cmdline")
+        if not (opts.loglevel or opts.logfile):
+            self.settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
+
+    def run(self, args: list[str], opts: Namespace) -> None:
+        if len(args) != 1:
+            raise UsageError("policy takes one URL", print_help=False)
+        url = args[0] if "://" in args[0] else f"https://{args[0]}"
+        if opts.method.upper() not in METHODS:
+            raise UsageError(f"`{opts.method}` is no HTTP method", print_help=False)
+        try:
+            origin = origin_of(url)
+            assert self.settings is not None
+            agent = Options.from_settings(self.settings).agent
+        except ValueError as error:  # PolicyError too
+            raise UsageError(str(error), print_help=False) from None
+        site = _read(origin, Path(opts.offline)) if opts.offline else self._fetch(url)
+        if site is None:
+            self.exitcode = UNREACHABLE
+            return
+        explanation = explain(site, agent, url, method=opts.method.upper())
+        if opts.json:
+            print(json.dumps(explanation, indent=2))  # noqa: T201
+        else:
+            show(explanation, Console())
+        decision = site.access(agent, url, method=opts.method.upper())
+        self.exitcode = UNREACHABLE if decision.reasons[0].rule == "robots.unreachable" else EXIT[decision.verdict]
+
+    def _fetch(self, url: str) -> Site | None:
+        """None where the crawl could not even start; it has said why."""
+        assert self.crawler_process
+        crawler = self.crawler_process.create_crawler(PolicySpider)
+        self.crawler_process.crawl(crawler, url=url)
+        self.crawler_process.start()
+        spider = crawler.spider
+        return spider.site if isinstance(spider, PolicySpider) else None
+
+
+class PolicySpider(Spider):
+    """Fetches the policies of one site, and no page."""
+
+    name = "policy"
+    # Whatever the project does with pages and items is not wanted here.
+    custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]  # Scrapy reads it from the class only
+        "ADDONS": {"comity.crawler.addon.Addon": 100},
+        "EXTENSIONS": {},
+        "FEEDS": {},
+        "ITEM_PIPELINES": {},
+        "JOBDIR": None,
+        "SPIDER_MIDDLEWARES": {},
+    }
+    url: str
+    site: Site | None = None
+
+    async def start(self) -> AsyncIterator[Any]:
+        try:
+            self.site = await Runtime.of(self.crawler).site(self.url)
+        except ClosingError:  # Ctrl-C
+            return
+        if False:  # what makes it a generator
+            yield
+
+
+def _read(origin: str, folder: Path) -> Site:
+    """The policies in a folder, under the paths that they have on a site; what is not there, the site has not."""
+    if not folder.is_dir():
+        raise UsageError(f"--offline `{folder}` is no folder", print_help=False)
+    files: dict[str, bytes | Fetched] = {}
+    for path in WELL_KNOWN:
+        file = folder / path.lstrip("/")
+        try:
+            if file.exists():
+                changed = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+                files[path] = Fetched(status=200, body=file.read_bytes(), fetched_at=changed)
+        except OSError as error:
+            raise UsageError(f"{file} cannot be read: {error.strerror}", print_help=False) from None
+    return Site.from_files(origin, files)
+
+
+def explain(site: Site, agent: Agent, url: str, *, method: str = "GET") -> dict[str, Any]:
+    """Everything that is known of the URL, as JSON holds it."""
+    decision = site.access(agent, url, method=method)
+    page = site.page(agent, url)
+    rules = site.rates(agent)
+    deciding = {reason.source.line for reason in decision.reasons}
+    return {
+        "url": url,
+        "agent": agent.token,
+        "verdict": decision.verdict.value,
+        "not_before": decision.not_before.isoformat() if decision.not_before else None,
+        "reasons": _reasons(decision.reasons),
+        "overruled": _reasons(reason for reason in site.considered(agent, url) if reason.source.line not in deciding),
+        "uses": {
+            use: {"verdict": use_decision.verdict.value, "stated": use_decision.stated, "reasons": _reasons(use_decision.reasons)}
+            for use, use_decision in page.uses.items()
+        },
+        "rates": {
+            "crawl_delay": rules.crawl_delay if rules else None,
+            "request_rate": _rate(rules.request_rate) if rules and rules.request_rate else None,
+            "visit_time": rules.visit_time.text if rules and rules.visit_time else None,
+        },
+        "sitemaps": list(site.sitemaps),
+        "findings": [
+            {"rule": finding.rule, "message": finding.message, "url": finding.url, "line": finding.line, "column": finding.column}
+            for finding in site.findings
+        ],
+        "policies": site.policies,
+    }
+
+
+def _rate(rate: Any) -> dict[str, Any]:
+    hours = f"{rate.start:%H:%M}-{rate.end:%H:%M}" if rate.start and rate.end else None
+    return {"requests": rate.requests, "seconds": rate.seconds, "hours": hours}
+
+
+def _reasons(reasons: Iterable[Reason]) -> list[dict[str, Any]]:
+    return [
+        {
+            "rule": reason.rule,
+            "spec": reason.spec,
+            "url": reason.source.url,
+            "part": reason.source.part,
+            "line": reason.source.line,
+            "text": reason.source.text,
+            "sha256": reason.source.sha256,
+            "fetched_at": reason.source.fetched_at.isoformat() if reason.source.fetched_at else None,
+        }
+        for reason in reasons
+    ]
+
+
+COLORS = {"allow": "green", "deny": "red", "defer": "yellow"}
+
+
+def show(explanation: dict[str, Any], console: Console) -> None:
+    """The explanation for people. Nothing in it is taken for markup."""
+    verdict, reason = explanation["verdict"], explanation["reasons"][0]
+    until = f" until {explanation['not_before']}" if explanation["not_before"] else ""
+    headline = Text.assemble((verdict.upper(), f"bold {COLORS[verdict]}"), f"{until}  {_shown(explanation['url'])}")
+    console.print(headline.append(f"  for {explanation['agent']}"))
+    console.print(Text(f"{reason['rule']} ({reason['spec']})"))
+    if reason["text"]:
+        console.print(Text(f"{_place(reason)}: {reason['text']}"))
+    console.print()
+    if explanation["overruled"]:
+        table = _table("Rules that match too, and lose", "rule", "where", "line")
+        for lost in explanation["overruled"]:
+            table.add_row(Text(lost["rule"]), Text(_place(lost)), Text(lost["text"]))
+        console.print(table)
+    table = _table("What may be done with it", "use", "verdict", "why")
+    for use, decision in explanation["uses"].items():
+        because = decision["reasons"][0]
+        why = because["text"] if decision["stated"] and because["text"] else because["rule"]
+        stated = why if decision["stated"] else f"not stated: {because['text']}"
+        table.add_row(Text(use), Text(decision["verdict"], COLORS[decision["verdict"]]), Text(stated))
+    console.print(table)
+    rates = {name.replace("_", "-").capitalize(): value for name, value in explanation["rates"].items() if value is not None}
+    if rates:
+        table = _table("How often", "asked", "value")
+        for name, value in rates.items():
+            table.add_row(name, Text(_value(value)))
+        console.print(table)
+    table = _table("Files", "file", "status", "sha256")
+    for url, file in explanation["policies"].items():
+        table.add_row(Text(url), str(file["status"] or "none"), (file["sha256"] or "")[:16])
+    console.print(table)
+    if explanation["findings"]:
+        table = _table("Findings", "line", "rule", "what")
+        for finding in explanation["findings"]:
+            table.add_row(str(finding["line"] or ""), finding["rule"], Text(finding["message"]))
+        console.print(table)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(*columns, title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
+    for column in table.columns:
+        column.overflow = "fold"
+    return table
+
+
+def _place(reason: dict[str, Any]) -> str:
+    return f"{reason['url']}:{reason['line']}" if reason["line"] else str(reason["url"])
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        hours = f", {value['hours']} UTC" if value["hours"] else ""
+        return f"{value['requests']} requests in {value['seconds']} s{hours}"
+    return f"{value:g} s between requests" if isinstance(value, float) else str(value)
+
+
+def _shown(url: str) -> str:
+    return printable(url.encode("utf-8", "replace"))

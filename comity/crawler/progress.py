@@ -1,0 +1,127 @@
+"""How the crawl goes, while it goes: a line on a terminal, and a summary at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from time import monotonic
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.logging import RichHandler
+from rich.table import Table
+from rich.text import Text
+from scrapy import signals
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+REFRESH = 0.5  # seconds
+USE_STATS = "comity/items/use/"
+REFUSED_STATS = "comity/access/deny/"
+
+
+class Progress:
+    """Extension. Where standard error is no terminal, it prints the summary only."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        assert crawler.stats is not None
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._console = Console(stderr=True, highlight=False)
+        self._live: Live | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._began = monotonic()
+        crawler.signals.connect(self._opened, signals.spider_opened)
+        crawler.signals.connect(self._closed, signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def _opened(self) -> None:
+        self._began = monotonic()
+        if self._console.is_terminal:
+            _log_through(self._console)
+            self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False)
+            self._live.start()
+            self._task = asyncio.get_running_loop().create_task(self._show())
+
+    async def _show(self) -> None:
+        while self._live is not None:
+            self._live.update(self._line(), refresh=True)
+            await asyncio.sleep(REFRESH)
+
+    def _line(self) -> Text:
+        seconds = max(monotonic() - self._began, 0.001)
+        pages, refused = self._number("response_received_count"), self._number("comity/access/deny")
+        return Text(f"{pages} pages   {refused} refused   {self._waiting()} waiting   {pages / seconds:.1f} a second")
+
+    def _closed(self, reason: str) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+        # After the extensions that still have something to say, the feeds among them.
+        asyncio.get_running_loop().call_soon(self._console.print, summary(self._stats.get_stats(), reason))
+
+    def _waiting(self) -> int:
+        scheduler = self._crawler.engine.scheduler if self._crawler.engine else None
+        return len(scheduler) if scheduler is not None and hasattr(scheduler, "__len__") else 0
+
+    def _number(self, name: str) -> int:
+        return int(self._stats.get_value(name, 0))
+
+
+def summary(stats: dict[str, object], reason: str) -> Table:
+    """What a crawl did, from its statistics."""
+    table = Table(title=f"Crawl {reason}", title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(justify="right")
+    table.add_column()
+
+    def row(name: str, what: str, *, always: bool = False) -> None:
+        if (count := stats.get(name, 0)) or always:
+            table.add_row(str(count), what)
+
+    row("item_scraped_count", "items", always=True)
+    row("comity/items/dropped", "items dropped: none of COMITY_USES is permitted")
+    row("comity/access/allow", "requests allowed", always=True)
+    row("comity/access/deny", "requests refused", always=True)
+    for name in sorted(stats):
+        if name.startswith(REFUSED_STATS):
+            row(name, f"  {name.removeprefix(REFUSED_STATS)}")
+    row("comity/policies/unreachable", "policy files could not be had")
+    row("comity/scheduler/left", "requests left waiting")
+    row("comity/urls/bad", "lines that are no URL")
+    uses: dict[str, list[str]] = {}
+    for name in sorted(stats):
+        if name.startswith(USE_STATS):
+            use, verdict, *unstated = name.removeprefix(USE_STATS).split("/")
+            uses.setdefault(use, []).append(f"{verdict} {stats[name]}{' (not stated)' if unstated else ''}")
+    for use, verdicts in uses.items():
+        table.add_row(use, ", ".join(verdicts))
+    return table
+
+
+def _log_through(console: Console) -> None:
+    """Lets log lines and the live line share the terminal, where Scrapy's own handler writes to standard error."""
+    for handler in logging.root.handlers:
+        if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stderr and not isinstance(handler, RichHandler):
+            handler.setStream(_Above(console))
+
+
+class _Above:
+    """A stream whose lines appear above the live line."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def write(self, text: str) -> int:
+        self._console.print(Text(text), end="", soft_wrap=True)
+        return len(text)
+
+    def flush(self) -> None:
+        self._console.file.flush()

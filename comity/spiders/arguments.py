@@ -1,0 +1,37 @@
+"""Spider arguments, which come as text from `scrapy crawl -a name=value`."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+
+def stop(spider: str, message: str) -> NoReturn:
+    """Ends the program with one line. Scrapy would print a traceback for any other exception."""
+    raise SystemExit(f"scrapy crawl {spider}: {message}")
+
+
+def number(spider: str, name: str, value: str | int | None) -> int | None:
+    """A whole number of at least 0, None where it is not given."""
+    if value is None:
+        return None
+    try:
+        found = int(value)
+    except ValueError:
+        found = -1
+    if found < 0:
+        stop(spider, f"{name} `{value}` is not a whole number of at least 0")
+    return found
+
+
+def flag(spider: str, name: str, value: str | bool) -> bool:
+    words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+    found = words.get(str(value).lower())
+    if found is None:
+        stop(spider, f"{name} `{value}` is neither true nor false")
+    return found
+
+
+def only(spider: str, unknown: dict[str, object], known: str) -> None:
+    """Ends the program where an argument is given that the spider doesn't know."""
+    if unknown:
+        stop(spider, f"there is no argument `{next(iter(unknown))}`: {known}")

@@ -1,0 +1,125 @@
+"""The spider `site`: the pages of one site."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from urllib.parse import urlsplit
+
+import tldextract
+from scrapy import Request, Spider
+from scrapy.exceptions import CloseSpider
+from scrapy.http import Response
+from scrapy.utils.gz import gunzip, gzip_magic_number
+from scrapy.utils.sitemap import Sitemap
+
+from comity.crawler.fetcher import ClosingError
+from comity.crawler.runtime import Runtime
+from comity.policies.urls import origin_of
+from comity.spiders.arguments import flag, number, only, stop
+from comity.spiders.pages import PageItem, page_item
+
+KNOWN = "url, depth, max_pages, subdomains, html"
+MAX_SITEMAP_BYTES = 50 * 1024 * 1024  # octets of one, uncompressed; sitemaps.org allows no more
+MAX_SITEMAPS = 100  # sitemaps that are read, those in sitemap indexes included
+
+registered_domain = tldextract.TLDExtract(suffix_list_urls=())  # the list that it ships: nothing is fetched
+
+
+class SiteSpider(Spider):
+    """Follows links within a host, and reads the sitemaps that its robots.txt names.
+
+    scrapy crawl site -a url=https://example.com [-a depth=N] [-a max_pages=N] [-a subdomains=true] [-a html=true]"""
+
+    name = "site"
+
+    def __init__(
+        self,
+        url: str = "",
+        depth: str | None = None,
+        max_pages: str | None = None,
+        subdomains: str | bool = False,
+        html: str | bool = False,
+        **unknown: object,
+    ) -> None:
+        """`depth`: links from the first page, 0 for it alone. `max_pages`: items at most. `subdomains`: take in all hosts of the
+        registered domain. `html`: keep the page's source in the item."""
+        super().__init__()
+        only(self.name, unknown, f"it takes {KNOWN}")
+        if not url:
+            stop(self.name, "which site? Add -a url=https://example.com")
+        self.url = url if "://" in url else f"https://{url}"
+        try:
+            origin_of(self.url)
+        except ValueError as error:
+            stop(self.name, f"{error}: write -a url=https://example.com")
+        self.depth = number(self.name, "depth", depth)
+        self.max_pages = number(self.name, "max_pages", max_pages)
+        self.keep_html = flag(self.name, "html", html)
+        self.scope = _scope(self.url, subdomains=flag(self.name, "subdomains", subdomains))
+        self._pages = 0
+        self._sitemaps = 0
+
+    async def start(self) -> AsyncIterator[Request]:
+        yield Request(self.url)
+        try:
+            site = await Runtime.of(self.crawler).site(self.url)
+        except ClosingError:
+            return
+        for sitemap in site.sitemaps if site and self.depth != 0 else ():
+            if request := self._sitemap_request(sitemap):
+                yield request
+
+    def parse(self, response: Response) -> Iterator[Request | PageItem]:
+        if not self._in_scope(response.url):
+            self.logger.info("%s led to %s, which is not of this site", response.request, response.url)
+            return
+        self._end_where_full()
+        self._pages += 1
+        item = page_item(response, html=self.keep_html)
+        yield item
+        self._end_where_full()
+        if response.meta.get("depth", 0) != self.depth:
+            yield from self._requests(item.links)
+
+    def parse_sitemap(self, response: Response) -> Iterator[Request]:
+        """The pages of a sitemap count as linked from the first page."""
+        try:
+            body = gunzip(response.body, max_size=MAX_SITEMAP_BYTES) if gzip_magic_number(response) else response.body
+            sitemap = Sitemap(body[:MAX_SITEMAP_BYTES])
+            locations = [response.urljoin(entry["loc"]) for entry in sitemap if entry.get("loc")]
+        except Exception as error:  # whatever lxml, zlib and urljoin make of what the site sent
+            self.logger.info("%s is no sitemap: %s", response, type(error).__name__)
+            return
+        if sitemap.type == "sitemapindex":
+            for location in locations:
+                if request := self._sitemap_request(location):
+                    yield request
+        else:
+            yield from self._requests(locations)
+
+    def _requests(self, urls: list[str]) -> Iterator[Request]:
+        for url in urls:
+            if self._in_scope(url):
+                yield Request(url)
+
+    def _sitemap_request(self, url: str) -> Request | None:
+        """None where it is of another site, or one too many."""
+        if self._sitemaps >= MAX_SITEMAPS or not self._in_scope(url):
+            return None
+        self._sitemaps += 1
+        return Request(url, callback=self.parse_sitemap, priority=-1)
+
+    def _end_where_full(self) -> None:
+        if self._pages == self.max_pages:
+            raise CloseSpider("max_pages")
+
+    def _in_scope(self, url: str) -> bool:
+        host = urlsplit(url).hostname or ""
+        return host == self.scope or (self.scope.startswith(".") and f".{host}".endswith(self.scope))
+
+
+def _scope(url: str, *, subdomains: bool) -> str:
+    """A host, or "." and a registered domain for all hosts in it."""
+    host = urlsplit(url).hostname or ""
+    domain = registered_domain(host).top_domain_under_public_suffix if subdomains else ""
+    return f".{domain}" if domain else host

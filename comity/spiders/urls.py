@@ -1,0 +1,74 @@
+"""The spider `urls`: the pages of a list."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import TextIO
+
+from scrapy import Request, Spider
+from scrapy.http import Response
+
+from comity.policies.text import printable
+from comity.policies.urls import origin_of
+from comity.spiders.arguments import flag, only, stop
+from comity.spiders.pages import PageItem, page_item
+
+KNOWN = "file, html"
+MOST_WAITING = 1000  # requests; no more of the list is read while that many wait
+PAUSE = 0.1  # seconds between two looks at how many wait
+
+
+class UrlsSpider(Spider):
+    """Fetches the URLs of a file or of standard input, one a line; blank lines and lines that begin with # are passed over.
+
+    scrapy crawl urls -a file=urls.txt [-a html=true]
+    ... | scrapy crawl urls -a file=-"""
+
+    name = "urls"
+
+    def __init__(self, file: str = "", html: str | bool = False, **unknown: object) -> None:
+        """`file`: a path, or - for standard input. `html`: keep the page's source in the item."""
+        super().__init__()
+        only(self.name, unknown, f"it takes {KNOWN}")
+        if not file:
+            stop(self.name, "which URLs? Add -a file=urls.txt, or -a file=- for standard input")
+        self.file = file
+        self.keep_html = flag(self.name, "html", html)
+        try:
+            self._lines: TextIO = sys.stdin if file == "-" else Path(file).open(encoding="utf-8", errors="replace")  # noqa: SIM115
+        except OSError as error:
+            stop(self.name, f"file `{file}` cannot be read: {error.strerror}")
+
+    async def start(self) -> AsyncIterator[Request]:
+        number = 0
+        with self._lines:
+            # Reading may block, on a pipe for as long as it likes.
+            while line := await asyncio.to_thread(self._lines.readline):
+                number += 1
+                if request := self._request(line.strip(), number):
+                    yield request
+                while self._waiting() >= MOST_WAITING:  # noqa: ASYNC110  # nobody tells when the queue gets shorter
+                    await asyncio.sleep(PAUSE)
+
+    def parse(self, response: Response) -> Iterator[PageItem]:
+        yield page_item(response, html=self.keep_html)
+
+    def _request(self, line: str, number: int) -> Request | None:
+        if not line or line.startswith("#"):
+            return None
+        url = line if "://" in line else f"https://{line}"
+        try:
+            origin_of(url)
+            return Request(url)
+        except ValueError:
+            assert self.crawler.stats
+            self.crawler.stats.inc_value("comity/urls/bad")
+            self.logger.error("%s:%d: `%s` is no http or https URL: passed over", self.file, number, printable(line.encode()))
+            return None
+
+    def _waiting(self) -> int:
+        scheduler = self.crawler.engine.scheduler if self.crawler.engine else None
+        return len(scheduler) if scheduler is not None and hasattr(scheduler, "__len__") else 0
