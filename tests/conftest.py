@@ -58,7 +58,7 @@ class Loopback:
             def do_GET(self) -> None:
                 server.answer(self)
 
-            do_POST = do_HEAD = do_GET
+            do_POST = do_HEAD = do_GET  # noqa: N815  # the names that http.server asks for
 
             def log_message(self, *args: object) -> None:
                 pass
@@ -107,18 +107,29 @@ class Loopback:
         self._thread.join()
 
 
+class Serve:
+    """Starts servers. Test modules reach Answer through it: they are loaded by file and cannot import this one."""
+
+    Answer = Answer
+
+    def __init__(self) -> None:
+        self._servers: list[Loopback] = []
+
+    def __call__(self, routes: dict[str, Route], host: str = "127.0.0.1", port: int = 0) -> Loopback:
+        self._servers.append(Loopback(routes, host, port))
+        return self._servers[-1]
+
+    def close(self) -> None:
+        for server in self._servers:
+            server.close()
+
+
 @pytest.fixture
-def serve() -> Iterator[Callable[..., Loopback]]:
+def serve() -> Iterator[Serve]:
     """`serve(routes, host="127.0.0.1", port=0)` starts a server that is closed after the test."""
-    servers: list[Loopback] = []
-
-    def start(routes: dict[str, Route], host: str = "127.0.0.1", port: int = 0) -> Loopback:
-        servers.append(Loopback(routes, host, port))
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.close()
+    servers = Serve()
+    yield servers
+    servers.close()
 
 
 @dataclass(frozen=True)
@@ -181,7 +192,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 def crawl(mode: str, _workers: dict[str, Worker], tmp_path: Path) -> Callable[..., Crawled]:
     """`crawl(SpiderClass, settings, **arguments)` runs a spider of the test's own module, in both modes.
 
-    Spiders stand at the top level of the test module. The add-on is on and the store is new, unless the settings say otherwise."""
+    Spiders stand at the top level of the test module. Unless the settings say otherwise, the add-on is on and the store new."""
 
     def run(spider: type[Spider], settings: dict[str, Any] | None = None, **arguments: Any) -> Crawled:
         if mode not in _workers:

@@ -17,7 +17,6 @@ from comity.spiders.arguments import flag, only, stop
 from comity.spiders.pages import PageItem, page_item
 
 KNOWN = "file, html"
-MOST_WAITING = 1000  # requests; no more of the list is read while that many wait
 PAUSE = 0.1  # seconds between two looks at how many wait
 
 
@@ -28,6 +27,7 @@ class UrlsSpider(Spider):
     ... | scrapy crawl urls -a file=-"""
 
     name = "urls"
+    most_waiting = 1000  # requests; no more of the list is read while that many wait
 
     def __init__(self, file: str = "", html: str | bool = False, **unknown: object) -> None:
         """`file`: a path, or - for standard input. `html`: keep the page's source in the item."""
@@ -50,7 +50,7 @@ class UrlsSpider(Spider):
                 number += 1
                 if request := self._request(line.strip(), number):
                     yield request
-                while self._waiting() >= MOST_WAITING:  # noqa: ASYNC110  # nobody tells when the queue gets shorter
+                while self._waiting() >= self.most_waiting:  # noqa: ASYNC110  # nobody tells when the queue gets shorter
                     await asyncio.sleep(PAUSE)
 
     def parse(self, response: Response) -> Iterator[PageItem]:
