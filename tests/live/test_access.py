@@ -1,0 +1,220 @@
+"""Whoever asks - a redirect, a retry, a media pipeline, code with `download_async` - is judged, by what the servers saw."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Spider
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Request, Response
+
+if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
+    from tests.conftest import Crawled, Loopback
+
+Serve = Callable[..., "Loopback"]
+Crawl = Callable[..., "Crawled"]
+
+PAGE = "<p>page</p>"
+RULES = "User-agent: *\nDisallow: /private\n"
+ALONE: dict[str, Any] = {
+    "ADDONS": {},
+    "DOWNLOADER_MIDDLEWARES": {
+        "comity.crawler.downloadermw.AccessMiddleware": 100,
+        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+    },
+}
+FILES: dict[str, Any] = {"ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1}, "MEDIA_ALLOW_REDIRECTS": True}
+
+
+def site(*paths: str, robots: Any = RULES, **redirects: str) -> dict[str, Any]:
+    moved = {f"/{name}": answer(status=302, Location=target) for name, target in redirects.items()}
+    return {"/robots.txt": robots, **dict.fromkeys(paths, PAGE), **moved}
+
+
+def answer(body: str = "", status: int = 200, **headers: str) -> Any:
+    from tests.conftest import Answer
+
+    return Answer(body, status=status, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def outcome(crawled: Crawled) -> dict[str, Any]:
+    return {item["asked"]: item.get("status", item.get("error")) for item in crawled.items}
+
+
+class Urls(Spider):
+    """Asks for URLs and says what came of each."""
+
+    name = "urls"
+    urls: list[str]
+
+    async def start(self) -> AsyncIterator[Any]:
+        for url in self.urls:
+            yield Request(url, callback=self.parse, errback=self.failed, cb_kwargs={"asked": url})
+
+    def parse(self, response: Response, asked: str) -> Any:
+        yield {"asked": asked, "url": response.url, "status": response.status}
+
+    def failed(self, failure: Any) -> Any:
+        yield {"asked": failure.request.cb_kwargs["asked"], "error": str(failure.value)}
+
+
+class Files(Spider):
+    """One item with the files."""
+
+    name = "files"
+    page: str
+    files: list[str]
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(self.page)
+
+    def parse(self, response: Response) -> Any:
+        yield {"file_urls": self.files, "files": []}
+
+
+class Downloads(Spider):
+    """Asks from its callback, past the scheduler; each URL twice with the same request."""
+
+    name = "downloads"
+    urls: list[str]
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(self.urls[0])
+
+    async def parse(self, response: Response) -> Any:
+        assert self.crawler.engine
+        assert response.request
+        for request in [response.request, *map(Request, self.urls)]:
+            for _ in range(2):
+                try:
+                    answer = await self.crawler.engine.download_async(request)
+                    yield {"asked": request.url, "status": answer.status}
+                except IgnoreRequest as error:
+                    yield {"asked": request.url, "error": str(error)}
+
+
+@pytest.mark.requirement("RFC-3")
+def test_each_hop_of_a_redirect_is_judged(serve: Serve, crawl: Crawl) -> None:
+    other = serve(site("/open"), host="127.0.0.2")
+    server = serve(
+        site(
+            "/a",
+            ok="/a",
+            same="/private/1",
+            first="/second",
+            second="/private/2",
+            there=other.url("/open"),
+            away=other.url("/private"),
+        )
+    )
+    crawled = crawl(Urls, urls=[server.url(f"/{name}") for name in ("ok", "same", "first", "there", "away")])
+    assert not [path for path in server.paths + other.paths if path.startswith("/private")]
+    assert other.paths == ["/robots.txt", "/open"]
+    assert {"/a", "/second"} < set(server.paths)
+    outcomes = outcome(crawled)
+    assert outcomes[server.url("/ok")] == outcomes[server.url("/there")] == 200
+    for name in ("same", "first", "away"):
+        assert "robots.disallow" in outcomes[server.url(f"/{name}")]
+    assert crawled.finish_reason == "finished"
+
+
+def test_retries_keep_the_delay(serve: Serve, crawl: Crawl) -> None:
+    def failing(handler: Any) -> Any:
+        return answer(PAGE, status=503 if server.paths.count("/a") < 3 else 200)
+
+    server = serve(site(robots="User-agent: *\nCrawl-delay: 0.2") | {"/a": failing})
+    crawled = crawl(Urls, urls=[server.url("/a")])
+    hits = [seen.at for seen in server.seen if seen.path == "/a"]
+    assert len(hits) == 3
+    assert min(after - before for before, after in pairwise(hits)) >= 0.19
+    assert outcome(crawled) == {server.url("/a"): 200}
+
+
+@pytest.mark.requirement("RATE-1")
+def test_media_are_judged_on_each_hop_and_keep_the_delay(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+    other = serve(site("/file", robots="User-agent: *\nDisallow: /file"), host="127.0.0.2")
+    server = serve(site("/", "/1", "/2", "/3", robots=RULES + "Crawl-delay: 0.2", moved="/private/2", away=other.url("/file")))
+    files = [server.url(path) for path in ("/1", "/private/1", "/moved", "/2", "/away", "/3")]
+    crawled = crawl(Files, {**FILES, "FILES_STORE": str(tmp_path)}, page=server.url("/"), files=files)
+    assert sorted(server.paths) == ["/", "/1", "/2", "/3", "/away", "/moved", "/robots.txt"]
+    assert other.paths == ["/robots.txt"]
+    hits = [seen.at for seen in server.seen if seen.path != "/robots.txt"]
+    assert min(after - before for before, after in pairwise(hits)) >= 0.19
+    (item,) = crawled.items
+    assert sorted(file["url"] for file in item["files"]) == [server.url(path) for path in ("/1", "/2", "/3")]
+    assert "Traceback" not in crawled.log
+    assert crawled.finish_reason == "finished"
+
+
+@pytest.mark.requirement("RATE-3")
+def test_media_that_wait_hold_up_no_other_host(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+    """And the crawl that is stopped meanwhile does not wait for them."""
+    slow = serve(site(*(f"/{n}" for n in range(6)), robots="User-agent: *\nCrawl-delay: 120"))
+    other = serve(site(*(f"/{n}" for n in range(20))), host="127.0.0.2")
+    settings = {**FILES, "FILES_STORE": str(tmp_path), "CONCURRENT_REQUESTS": 3, "CLOSESPIDER_PAGECOUNT": 21}
+    urls = [other.url(f"/{n}") for n in range(1, 20)]
+    crawled = crawl(FilesAndPages, settings, page=other.url("/0"), files=[slow.url(f"/{n}") for n in range(6)], urls=urls)
+    assert len(slow.paths) == 2
+    assert len(other.paths) == 21
+    assert crawled.finish_reason == "closespider_pagecount"
+
+
+class FilesAndPages(Files):
+    """Pages of another host are asked for when the files are."""
+
+    urls: list[str]
+
+    def parse(self, response: Response) -> Any:
+        yield {"file_urls": self.files, "files": []}
+        for url in self.urls:
+            yield Request(url, callback=self.parse_other)
+
+    def parse_other(self, response: Response) -> Any:
+        yield {"url": response.url}
+
+
+@pytest.mark.parametrize("settings", [{}, ALONE])
+def test_download_async_is_judged_and_keeps_the_delay(serve: Serve, crawl: Crawl, settings: dict[str, Any]) -> None:
+    server = serve(site("/a", "/b", robots=RULES + "Crawl-delay: 0.2"))
+    crawled = crawl(Downloads, settings, urls=[server.url(path) for path in ("/a", "/private", "/b")])
+    assert server.paths == ["/robots.txt", *["/a"] * 5, *["/b"] * 2]
+    hits = [seen.at for seen in server.seen if seen.path != "/robots.txt"]
+    assert min(after - before for before, after in pairwise(hits)) >= 0.19
+    refused = [item["error"] for item in crawled.items if "error" in item]
+    assert len(refused) == 2
+    assert all("robots.disallow" in error for error in refused)
+
+
+@pytest.mark.requirement("RFC-3", "RATE-1", "RATE-3")
+def test_middleware_alone_with_the_scheduler_of_scrapy(serve: Serve, crawl: Crawl) -> None:
+    waiting = serve(site("/1", "/2", "/3", robots=RULES + "Crawl-delay: 0.5"))
+    other = serve(site(*(f"/{n}" for n in range(20)), moved="/private"), host="127.0.0.2")
+    urls = (
+        [waiting.url(path) for path in ("/1", "/2", "/3", "/private")]
+        + [other.url(f"/{n}") for n in range(20)]
+        + [other.url("/moved")]
+    )
+    crawled = crawl(Urls, {**ALONE, "CONCURRENT_REQUESTS": 2}, urls=urls)
+    assert waiting.paths[0] == other.paths[0] == "/robots.txt"
+    assert sorted(waiting.paths) == ["/1", "/2", "/3", "/robots.txt"]
+    assert len(other.paths) == 22
+    assert "/private" not in other.paths
+    hits = [seen.at for seen in waiting.seen if seen.path != "/robots.txt"]
+    assert min(after - before for before, after in pairwise(hits)) >= 0.49
+    assert other.seen[-1].at < waiting.seen[-1].at
+    assert crawled.finish_reason == "finished"
+
+
+def test_urls_that_name_no_site(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(PAGE)
+    own = ["data:,hello", (tmp_path / "page.html").as_uri()]
+    crawled = crawl(Urls, urls=[*own, "ftp://127.0.0.1/file"])
+    outcomes = outcome(crawled)
+    assert [outcomes[url] for url in own] == [200, 200]
+    assert "comity.scheme" in outcomes["ftp://127.0.0.1/file"]
+    assert crawled.stats["comity/access/allow/comity.no-site"] == 2
+    assert crawled.finish_reason == "finished"
