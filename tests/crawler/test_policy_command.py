@@ -1,0 +1,194 @@
+"""`scrapy policy` and `scrapy demo`, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import Serve
+
+ROBOTS = b"""User-agent: *
+Disallow: /a
+Allow: /a/b
+Crawl-delay: 2
+Request-rate: 1/4
+Sitemap: https://example.com/s.xml
+Disalow: /typo
+
+User-agent: otherbot
+Disallow: /
+"""
+
+
+def scrapy(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", *arguments],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "100", **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def offline(tmp_path: Path) -> Path:
+    folder = tmp_path / "policies"
+    folder.mkdir()
+    (folder / "robots.txt").write_bytes(ROBOTS)
+    return folder
+
+
+@pytest.mark.requirement("WHY-1", "WHY-2")
+def test_json_has_everything(offline: Path, tmp_path: Path) -> None:
+    done = scrapy("policy", "https://example.com/a/b", "--offline", str(offline), "--json", "--use", "index", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert told["verdict"] == "allow"
+    [reason] = told["reasons"]
+    assert (reason["rule"], reason["line"], reason["text"]) == ("robots.allow", 3, "Allow: /a/b")
+    assert reason["spec"] == "RFC 9309 section-2.2.2"
+    assert len(reason["sha256"]) == 64
+    assert reason["fetched_at"]
+    assert [(lost["rule"], lost["line"]) for lost in told["overruled"]] == [("robots.disallow", 2)]
+    assert told["uses"]["index"]["stated"] is False
+    assert told["rates"]["crawl_delay"] == 2
+    assert told["rates"]["request_rate"] == {"requests": 1, "seconds": 4, "hours": None}
+    assert told["sitemaps"] == ["https://example.com/s.xml"]
+    assert [(finding["rule"], finding["line"]) for finding in told["findings"]] == [("robots.misspelled", 7)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["https://example.com/a"], 1, ["DENY", "robots.disallow", "/robots.txt:2: Disallow: /a"]),
+        (["example.com/a/b"], 0, ["ALLOW", "Allow: /a/b", "Disallow: /a", "2 s between requests"]),
+        (["https://example.com/a/b", "--agent", "otherbot"], 1, ["DENY", "Disallow: /", "otherbot"]),
+    ],
+)
+def test_people_read_a_table(offline: Path, tmp_path: Path, arguments: list[str], status: int, words: list[str]) -> None:
+    done = scrapy("policy", *arguments, "--offline", str(offline), folder=tmp_path)
+    assert done.returncode == status
+    assert [word for word in words if word not in done.stdout] == []
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "policy takes one URL"),
+        (["ftp://example.com/"], "is not an http or https URL"),
+        (["https://example.com/", "--agent", "two words"], "is not a product token"),
+        (["https://example.com/", "--method", "FETCH"], "is no HTTP method"),
+        (["https://example.com/", "--offline", "nowhere"], "--offline `nowhere` is no folder"),
+        (["https://example.com/", "-s", "COMITY_MAX_DELAY=soon"], "COMITY_MAX_DELAY `soon` is not a number of seconds"),
+    ],
+)
+def test_wrong_usage(tmp_path: Path, arguments: list[str], message: str) -> None:
+    done = scrapy("policy", *arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_offline_site_without_files_restricts_nothing(tmp_path: Path) -> None:
+    done = scrapy("policy", "https://example.com/", "--offline", ".", "--json", folder=tmp_path)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["reasons"][0]["rule"] == "robots.unavailable"
+
+
+@pytest.mark.parametrize("reactor", ["True", "False"])
+def test_only_policy_files_are_fetched(serve: Serve, tmp_path: Path, reactor: str) -> None:
+    site = serve({"/robots.txt": ROBOTS, "/a": "never"})
+    done = scrapy("policy", site.url("/a"), "--json", "-s", f"TWISTED_REACTOR_ENABLED={reactor}", folder=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout)["reasons"][0]["url"] == site.url("/robots.txt")
+    assert site.paths == ["/robots.txt"]
+
+
+def test_unreachable_is_told_by_the_exit_status(serve: Serve, tmp_path: Path) -> None:
+    site = serve({"/robots.txt": serve.Answer(status=503)})
+    done = scrapy("policy", site.url("/"), "--json", folder=tmp_path)
+    assert done.returncode == 2
+    told = json.loads(done.stdout)
+    assert (told["verdict"], told["reasons"][0]["rule"]) == ("deny", "robots.unreachable")
+    assert told["reasons"][0]["text"] == "HTTP status 503"
+
+
+@pytest.mark.requirement("SEC-4")
+def test_what_a_site_says_is_shown_and_not_done(offline: Path, tmp_path: Path) -> None:
+    """Neither terminal escapes nor the table's own markup."""
+    (offline / "robots.txt").write_bytes(b"User-agent: *\nDisallow: /a # \x1b[31m[bold]x[/bold]\xe2\x80\xae\n")
+    done = scrapy("policy", "https://example.com/a", "--offline", str(offline), folder=tmp_path)
+    assert "\x1b[31m" not in done.stdout
+    assert "\u202e" not in done.stdout
+    assert "[bold]x[/bold]" in done.stdout
+
+
+def test_demo_crawl_ends_with_items_and_a_summary(tmp_path: Path) -> None:
+    done = scrapy("demo", "--crawl", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
+    assert {item["final_url"].split("/", 3)[3] for item in items} == {
+        "",
+        "about",
+        "news/",
+        "news/1.html",
+        "news/2.html",
+        "news/archive.html",
+        "private/press.html",
+    }
+    assert not [item for item in items if "REFUSED" in item["text"]]
+    assert "robots.disallow" in done.stderr
+    assert "Crawl finished" in done.stderr
+
+
+def test_demo_serves_until_interrupted(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "scrapy", "demo", "--port", "0"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert "The demonstration site is at http://127.0.0.1:" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+    assert process.returncode == 0
+
+
+def test_demo_says_when_its_port_is_taken(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = scrapy("demo", "--port", port, folder=tmp_path)
+    assert done.returncode == 2
+    assert f"cannot listen on 127.0.0.1, port {port}" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("spider", "arguments", "message"),
+    [
+        ("site", [], "scrapy crawl site: which site? Add -a url=https://example.com"),
+        ("site", ["-a", "url=ftp://x"], "is not an http or https URL"),
+        ("site", ["-a", "url=example.com", "-a", "depth=x"], "depth `x` is not a whole number of at least 0"),
+        ("site", ["-a", "url=example.com", "-a", "deep=1"], "there is no argument `deep`"),
+        ("urls", [], "which URLs? Add -a file=urls.txt"),
+        ("urls", ["-a", "file=missing.txt"], "file `missing.txt` cannot be read: No such file or directory"),
+    ],
+)
+@pytest.mark.parametrize("reactor", ["True", "False"])
+def test_spiders_say_what_is_wrong_in_one_line(
+    tmp_path: Path, spider: str, arguments: list[str], message: str, reactor: str
+) -> None:
+    settings = ["-s", "LOG_ENABLED=False", "-s", f"TWISTED_REACTOR_ENABLED={reactor}"]
+    done = scrapy("crawl", spider, *arguments, *settings, folder=tmp_path, SCRAPY_SETTINGS_MODULE="comity.crawler.settings")
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
