@@ -13,6 +13,8 @@ from comity.policies import Verdict
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+MAX_RECORDED = 10_000  # URLs
+
 
 class PageMiddleware:
     """Spider middleware. At position 10 it stands behind all others, so it sees the items as the pipelines will."""
@@ -21,6 +23,7 @@ class PageMiddleware:
         self._runtime = Runtime.of(crawler)
         assert crawler.stats is not None
         self._stats = crawler.stats
+        self._recorded: set[str] = set()  # URLs whose refusal was logged and counted
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -48,5 +51,9 @@ class PageMiddleware:
             return False
         if decision.reasons[0].rule == "robots.unreachable":  # that may be over when its turn comes
             return False
-        self._runtime.record(request, decision)
+        if request.url not in self._recorded:  # a link that every page has is refused once
+            if len(self._recorded) >= MAX_RECORDED:
+                self._recorded.clear()
+            self._recorded.add(request.url)
+            self._runtime.record(request, decision)
         return True
