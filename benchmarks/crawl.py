@@ -2,8 +2,9 @@
 
 Both crawl the same pages of a server in another process, in turns (A B A B), each in a process of its own. Counted is the CPU
 time of the crawling process, all its threads, from `spider_opened` to `spider_closed`: no imports, no server. A page is 8 KB of
-HTML with ten links; the spider follows them and yields an item of two fields. comity runs with COMITY_MIN_DELAY=0, for politeness
-costs time, not CPU."""
+HTML with ten links. A `bare` spider parses nothing, knows the links and yields no item, so that the crawler alone is compared; the
+other one finds title and links with parsel and yields an item a page. comity runs with COMITY_MIN_DELAY=0, for politeness costs
+time, not CPU."""
 
 from __future__ import annotations
 
@@ -45,9 +46,7 @@ def robots_txt(rules: int) -> bytes:
 
 
 def page(number: int, pages: int) -> bytes:
-    """Page `number` of a tree in which each page links to the next ten."""
-    children = range(number * LINKS + 1, min(number * LINKS + LINKS + 1, pages))
-    links = "".join(f'<li><a href="/section-{child % 50}/page-{child}.html">page {child}</a></li>' for child in children)
+    links = "".join(f'<li><a href="{path}">another page</a></li>' for path in children(number, pages))
     return f"<html><head><title>page {number}</title></head><body><ul>{links}</ul>{FILLER * 14}</body></html>".encode()
 
 
@@ -80,11 +79,19 @@ def run_server(hosts: list[str], rules: int, pages: int, ready: Connection) -> N
     asyncio.run(serve(hosts, rules, pages, ready))
 
 
+def children(number: int, pages: int) -> Iterator[str]:
+    """The links of page `number` in a tree in which each page links to the next ten."""
+    for child in range(number * LINKS + 1, min(number * LINKS + LINKS + 1, pages)):
+        yield f"/section-{child % 50}/page-{child}.html"
+
+
 class Follow(Spider):
     """Follows every link, and measures the CPU time meanwhile."""
 
     name = "follow"
     urls: list[str]
+    pages: int  # of each host
+    fetched = 0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Follow:
@@ -105,9 +112,22 @@ class Follow(Spider):
 
     def parse(self, response: Response) -> Iterator[Any]:
         assert isinstance(response, TextResponse)
+        self.fetched += 1
         yield {"url": response.url, "title": response.css("title::text").get()}
         for link in response.css("a::attr(href)").getall():
             yield response.follow(link)
+
+
+class Bare(Follow):
+    """Knows the links."""
+
+    name = "bare"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        self.fetched += 1
+        origin, _, page = response.url.partition("/section-")
+        for path in children(int(page.partition("-")[2][:-5]), self.pages):
+            yield Request(origin + path)
 
 
 def crawl(job: dict[str, Any]) -> None:
@@ -115,30 +135,34 @@ def crawl(job: dict[str, Any]) -> None:
     from scrapy.crawler import AsyncCrawlerProcess
 
     process = AsyncCrawlerProcess({**job["settings"], "LOG_LEVEL": "WARNING"})
-    crawler = process.create_crawler(Follow)
+    crawler = process.create_crawler(Bare if job["bare"] else Follow)
     if job["profile"]:
         import cProfile
 
         profile = cProfile.Profile()
         profile.enable()
-    process.crawl(crawler, urls=job["urls"])
+    process.crawl(crawler, urls=job["urls"], pages=job["pages"])
     process.start()
     if job["profile"]:
         profile.disable()
         profile.dump_stats(job["profile"])
-    assert crawler.stats
     assert isinstance(crawler.spider, Follow)
-    # What was fetched for its policies counts as a response too, in Scrapy: items are pages.
-    print(json.dumps({"cpu": crawler.spider.cpu, "pages": crawler.stats.get_value("item_scraped_count", 0)}))
+    print(json.dumps({"cpu": crawler.spider.cpu, "pages": crawler.spider.fetched}))
 
 
-def measure(name: str, urls: list[str], pages: int, *, reactor: bool, profile: str = "") -> float:
+def measure(name: str, urls: list[str], pages: int, *, bare: bool, reactor: bool, profile: str = "") -> float:
     """Milliseconds of CPU per page."""
     with tempfile.TemporaryDirectory() as folder:
         settings = SETTINGS[name] | {"COMITY_STORE": f"{folder}/policies.sqlite"}
         if not reactor:
             settings["TWISTED_REACTOR_ENABLED"] = False
-        job = {"settings": settings, "urls": urls, "profile": profile and f"{profile}.{name}"}
+        job = {
+            "settings": settings,
+            "urls": urls,
+            "pages": pages // len(urls),
+            "bare": bare,
+            "profile": profile and f"{profile}.{name}",
+        }
         done = subprocess.run([sys.executable, __file__, "--job", json.dumps(job)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
@@ -148,7 +172,9 @@ def measure(name: str, urls: list[str], pages: int, *, reactor: bool, profile: s
     return float(result["cpu"]) / pages * 1000
 
 
-def compare(hosts: int, rules: int, *, pages: int, rounds: int, reactor: bool, profile: str = "") -> dict[str, list[float]]:
+def compare(
+    hosts: int, rules: int, *, bare: bool, pages: int, rounds: int, reactor: bool, profile: str = ""
+) -> dict[str, list[float]]:
     """`pages` in all, over `hosts` loopback hosts: figures by name."""
     addresses = [f"127.0.{number // 200 + 1}.{number % 200 + 1}" for number in range(hosts)]
     ours, theirs = multiprocessing.Pipe()
@@ -159,7 +185,7 @@ def compare(hosts: int, rules: int, *, pages: int, rounds: int, reactor: bool, p
         urls = [f"http://{address}:{port}/section-0/page-0.html" for address in addresses]
         figures: dict[str, list[float]] = {name: [] for name in SETTINGS}
         for _, name in product(range(rounds), SETTINGS):
-            figures[name].append(measure(name, urls, pages, reactor=reactor, profile=profile))
+            figures[name].append(measure(name, urls, pages, bare=bare, reactor=reactor, profile=profile))
         return figures
     finally:
         server.terminate()
@@ -179,15 +205,22 @@ def main(arguments: list[str] | None = None) -> None:
     if options.job:
         return crawl(json.loads(options.job))
     mode = "without a reactor" if options.no_reactor else "asyncio reactor"
-    print(f"CPU per page, ms (median of {options.rounds}, lowest and highest; {options.pages} pages, {mode})")
-    print(f"{'hosts':>6} {'rules':>6} {'scrapy':>22} {'comity':>22} {'ratio':>6}")
-    for hosts, rules in product(options.hosts, options.rules):
+    print(f"CPU per page, ms: median of {options.rounds} (lowest-highest); {options.pages} pages, {mode}")
+    print(f"{'spider':>7} {'hosts':>6} {'rules':>6} {'scrapy':>20} {'comity':>20} {'ratio':>6}")
+    for bare, hosts, rules in product((False, True), options.hosts, options.rules):
         figures = compare(
-            hosts, rules, pages=options.pages, rounds=options.rounds, reactor=not options.no_reactor, profile=options.profile
+            hosts,
+            rules,
+            bare=bare,
+            pages=options.pages,
+            rounds=options.rounds,
+            reactor=not options.no_reactor,
+            profile=options.profile,
         )
         medians = {name: statistics.median(values) for name, values in figures.items()}
-        cells = [f"{medians[name]:6.3f} ({min(values):.3f}-{max(values):.3f})" for name, values in figures.items()]
-        print(f"{hosts:6} {rules:6} {cells[0]:>22} {cells[1]:>22} {medians['comity'] / medians['scrapy']:6.3f}", flush=True)
+        cells = " ".join(f"{medians[name]:6.3f} ({min(values):5.3f}-{max(values):5.3f})" for name, values in figures.items())
+        ratio = medians["comity"] / medians["scrapy"]
+        print(f"{'bare' if bare else 'parses':>7} {hosts:6} {rules:6} {cells} {ratio:6.3f}", flush=True)
     return None
 
 
