@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from scrapy.http import Request
 from w3lib.url import safe_url_string
@@ -187,7 +187,8 @@ class PolicyFetcher:
         return PolicyFile(due=now + seconds, copy=fetched)
 
     async def _follow(self, url: str, copy: Fetched | None) -> tuple[Fetched, float]:
-        """What came back after all redirects, and for how many seconds it counts. Status 304: the copy is still good."""
+        """What came back after all redirects, and for how many seconds it counts. Status 304: the copy is
+        still good, for as long as it says and at most these seconds."""
         asked = url
         reach: Reach | None = None
         deadline = time.monotonic() + self._timeout
@@ -202,10 +203,10 @@ class PolicyFetcher:
             except TransferError as error:
                 return Fetched(status=0, url=url, error=str(error)), 0.0
             now = self._clock()
-            seconds = min(seconds, lifetime(hop.headers, now))
             fetched = _fetched(hop, url, now)
             if hop.status == 304:
                 return (fetched, seconds) if conditions else (_unusable(fetched, "a 304 to an unconditional request"), 0.0)
+            seconds = min(seconds, lifetime(hop.headers, now))
             if hop.status // 100 != 3:
                 return fetched, seconds
             if hop.status not in REDIRECTS:
@@ -310,7 +311,10 @@ def _target(url: str, hop: Hop) -> str:
     if not location:
         raise ValueError(f"HTTP status {hop.status} without a Location")
     try:
-        target = urljoin(url, safe_url_string(location))
+        reference = urlsplit(safe_url_string(location))
+        if reference.scheme and not reference.netloc:
+            raise ValueError
+        target = urljoin(url, reference.geturl())
         return origin_of(target) + target_of(target)
     except ValueError:
         raise ValueError(f"a redirect to {printable(location)}, which is no http or https URL") from None

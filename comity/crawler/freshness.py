@@ -56,10 +56,12 @@ def retry_after(headers: Headers, now: float) -> float | None:
 
 
 def refreshed(headers: Headers, confirming: Headers) -> tuple[tuple[bytes, bytes], ...]:
-    """The stored headers with those of the 304 in their place (section-3.2); what describes the body stays."""
+    """The stored headers with those of the 304 in their place (section-3.2).
+
+    What describes the body stays. The stored Date and Age tell how old the answer was then, so they go in any case."""
     body = (b"content-encoding", b"content-length", b"content-range", b"content-type")
     new = tuple((name, value) for name, value in confirming if name.lower() not in body)
-    replaced = {name.lower() for name, _ in new}
+    replaced = {name.lower() for name, _ in new} | {b"age", b"date"}
     return tuple((name, value) for name, value in headers if name.lower() not in replaced) + new
 
 

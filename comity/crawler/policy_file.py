@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from comity.crawler.freshness import DAY, refreshed, retry_after
+from comity.crawler.freshness import DAY, lifetime, refreshed, retry_after
 from comity.policies.availability import Availability, availability
 from comity.policies.values import Fetched
 
@@ -57,8 +57,9 @@ class PolicyFile:
         since = self.failing_since or datetime.fromtimestamp(now, UTC)
         return replace(self, due=now + wait, failure=failure, failing_since=since, failures=self.failures + 1)
 
-    def confirmed(self, headers: tuple[tuple[bytes, bytes], ...], lifetime: float, now: float) -> PolicyFile:
-        """After a 304."""
+    def confirmed(self, headers: tuple[tuple[bytes, bytes], ...], at_most: float, now: float) -> PolicyFile:
+        """After a 304 with these headers. `at_most`: seconds for which the redirects that led there count."""
         assert self.copy
-        copy = replace(self.copy, headers=refreshed(self.copy.headers, headers), fetched_at=datetime.fromtimestamp(now, UTC))
-        return PolicyFile(due=now + lifetime, copy=copy)
+        headers = refreshed(self.copy.headers, headers)
+        copy = replace(self.copy, headers=headers, fetched_at=datetime.fromtimestamp(now, UTC))
+        return PolicyFile(due=now + min(lifetime(headers, now), at_most), copy=copy)

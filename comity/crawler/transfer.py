@@ -4,6 +4,7 @@ It goes through the project's own downloader middlewares (proxy, user agent, cre
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -253,6 +254,11 @@ def _bind_address(settings: BaseSettings) -> tuple[str, int] | None:
     return setting[0], int(setting[1])
 
 
+# What libraries wrap around the words that say what happened.
+_WRAPPING = re.compile(r"<twisted\.python\.failure\.Failure [\w.]*\.|ssl:<[^>]*> |[<>\[\]]")
+
+
 def _described(error: Exception) -> str:
     """One printable line."""
-    return printable(" ".join(str(error).split()).encode("utf-8", "replace")) or type(error).__name__
+    words = _WRAPPING.sub("", " ".join(str(error).split()))
+    return printable(words.encode("utf-8", "replace")) or type(error).__name__

@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+import hashlib
+import itertools
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import time_machine
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comity.crawler.freshness import DAY
+from comity.crawler.policy_file import STAND_IN, PolicyFile
+from comity.crawler.store import PolicyStore
+from comity.policies import PolicyError
+from comity.policies.availability import Availability, availability
+from comity.policies.values import Fetched
+
+NOW = 1_800_000_000.0
+ROBOTS = "/robots.txt"
+
+
+def utc(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def had(body: bytes = b"User-agent: *\nDisallow: /\n", status: int = 200) -> PolicyFile:
+    copy = Fetched(status=status, body=body, headers=((b"ETag", b'"1"'),), url="https://a.test/robots.txt", fetched_at=utc(NOW))
+    return PolicyFile(due=NOW + DAY, copy=copy)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "new" / "policies.sqlite"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[PolicyStore]:
+    store = PolicyStore(path)
+    yield store
+    store.close()
+
+
+answers = st.builds(
+    Fetched,
+    status=st.integers(0, 999),
+    headers=st.lists(st.tuples(st.binary(max_size=9), st.binary(max_size=9)), max_size=3).map(tuple),
+    body=st.binary(max_size=99),
+    url=st.text(max_size=9),
+    fetched_at=st.none() | st.integers(1, 4_000_000_000).map(utc),
+    error=st.text(max_size=9),
+    oversized=st.booleans(),
+)
+files = st.builds(
+    PolicyFile,
+    due=st.floats(0, 4e9),
+    copy=st.none() | answers,
+    failure=st.none() | answers.map(lambda answer: Fetched(status=answer.status, headers=answer.headers, error=answer.error)),
+    failing_since=st.none() | st.integers(1, 4_000_000_000).map(utc),
+    failures=st.integers(0, 99),
+)
+
+
+@pytest.mark.requirement("SEC-6")
+def test_what_is_saved_is_loaded(path: Path) -> None:
+    store = PolicyStore(path)
+
+    @given(st.dictionaries(st.sampled_from([ROBOTS, "/ai.txt"]), files, min_size=1), st.dictionaries(st.just(ROBOTS), files))
+    def check(before: dict[str, PolicyFile], after: dict[str, PolicyFile]) -> None:
+        store.save("https://a.test", before)
+        store.save("https://a.test", after)
+        assert store.load("https://a.test").items() >= (before | after).items()
+
+    check()
+    assert store.load("http://a.test") == {}
+    assert store.load("https://a.test:444") == {}
+    store.close()
+
+
+@pytest.mark.requirement("SEC-6")
+def test_bodies_are_kept_once_and_dropped_with_the_last_file(store: PolicyStore, path: Path) -> None:
+    store.save("https://a.test", {ROBOTS: had(b"same")})
+    store.save("https://b.test", {ROBOTS: had(b"same")})
+    assert bodies(path) == 1
+    store.save("https://a.test", {ROBOTS: had(b"other")})
+    assert bodies(path) == 2
+    store.save("https://b.test", {ROBOTS: had(b"", 404)})
+    assert bodies(path) == 1
+    assert store.load("https://a.test") == {ROBOTS: had(b"other")}
+
+
+@pytest.mark.requirement("SEC-6")
+def test_what_counts_no_more_is_dropped(path: Path) -> None:
+    for seconds, origin in ((0, "https://a.test"), (DAY, "https://b.test"), (STAND_IN + 1, "https://c.test")):
+        with time_machine.travel(NOW + seconds):
+            store = PolicyStore(path)
+            store.save(origin, {ROBOTS: had(origin.encode())})
+            store.close()
+    store = PolicyStore(path)
+    assert [bool(store.load(f"https://{name}.test")) for name in "abc"] == [False, True, True]
+    assert bodies(path) == 2
+    store.close()
+
+
+def bodies(path: Path) -> int:
+    db = sqlite3.connect(path)
+    (count,) = db.execute("SELECT count(*) FROM body").fetchone()
+    db.close()
+    return int(count)
+
+
+def foreign(path: Path) -> None:
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE theirs (x)")
+    db.execute("INSERT INTO theirs VALUES ('precious')")
+    db.commit()
+    db.close()
+
+
+def newer(path: Path) -> None:
+    PolicyStore(path).close()
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+
+
+def damaged(path: Path) -> None:
+    PolicyStore(path).close()
+    octets = path.read_bytes()
+    path.write_bytes(octets[:100] + b"\xff" * (len(octets) - 100))
+
+
+UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no database": (lambda path: path.write_bytes(b"my notes" * 1000), "is damaged or is no policy store"),
+    "another application's": (foreign, "is no policy store"),
+    "of a newer version": (newer, "newer version"),
+    "damaged": (damaged, "is damaged"),
+    "a folder": (Path.mkdir, "cannot be"),
+}
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("kind", UNUSABLE)
+def test_what_cannot_be_used_is_said_and_left_alone(tmp_path: Path, kind: str) -> None:
+    make, why = UNUSABLE[kind]
+    path = tmp_path / "policies.sqlite"
+    make(path)
+    before = None if path.is_dir() else hashlib.sha256(path.read_bytes()).digest()
+    with pytest.raises(PolicyError) as raised:
+        PolicyStore(path)
+    message = str(raised.value)
+    assert message.startswith(f"COMITY_STORE `{path}` ")
+    assert why in message
+    assert "move the file away" in message
+    assert "\n" not in message
+    assert before is None or hashlib.sha256(path.read_bytes()).digest() == before
+
+
+@pytest.mark.requirement("SEC-6")
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(PolicyError, match=r"COMITY_STORE .* cannot be opened: .*set COMITY_STORE to a path"):
+        PolicyStore(tmp_path / "file" / "policies.sqlite")
+
+
+@pytest.mark.requirement("SEC-6")
+def test_damage_that_shows_later_is_an_error_and_no_permission(path: Path) -> None:
+    store = PolicyStore(path)
+    store.save("https://a.test", {ROBOTS: had()})
+    db = sqlite3.connect(path)
+    db.execute("UPDATE body SET deflated = x'00'")
+    db.execute(
+        "INSERT INTO file SELECT 'https://b.test', path, written, due, '{', body, failure, failing_since, failures FROM file"
+    )
+    db.commit()
+    db.close()
+    for origin in ("https://a.test", "https://b.test"):
+        with pytest.raises(OSError, match="cannot be read"):
+            store.load(origin)
+    store.close()
+
+
+@pytest.mark.requirement("SEC-6")
+def test_a_store_that_is_gone_is_an_error(path: Path) -> None:
+    store = PolicyStore(path)
+    store.close()
+    with pytest.raises(OSError, match="cannot be read"):
+        store.load("https://a.test")
+    with pytest.raises(OSError, match="cannot be written"):
+        store.save("https://a.test", {ROBOTS: had()})
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from datetime import UTC, datetime
+from comity.crawler.policy_file import PolicyFile
+from comity.crawler.store import PolicyStore
+from comity.policies.values import Fetched
+
+store = PolicyStore(Path(sys.argv[1]))
+for number in range(int(sys.argv[3])):
+    body = b"User-agent: *\\nDisallow: /%d\\n" % number + b"#" * (number * 37 % 5000)
+    copy = Fetched(status=200, body=body, fetched_at=datetime.fromtimestamp(1_800_000_000, UTC))
+    store.save(f"https://{sys.argv[2]}{number % 50}.test", {"/robots.txt": PolicyFile(due=1_800_086_400, copy=copy)})
+    print(number, flush=True)
+"""
+
+
+def writer(path: Path, name: str, count: int) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", WRITER, str(path), name, str(count)], stdout=subprocess.PIPE, text=True)
+
+
+def rules_of(store: PolicyStore, origin: str) -> int:
+    """The number in the rule of the copy, which must be whole."""
+    copy = store.load(origin)[ROBOTS].copy
+    assert copy
+    assert availability(copy) is Availability.PRESENT
+    line, _, filler = copy.body.removeprefix(b"User-agent: *\nDisallow: /").partition(b"\n")
+    assert len(filler) == int(line) * 37 % 5000
+    return int(line)
+
+
+@pytest.mark.requirement("SEC-6", "RFC-7")
+@pytest.mark.parametrize("killed_after", [1, 7, 180])
+def test_kill_9_forgets_nothing(path: Path, killed_after: int) -> None:
+    """The store opens again, and every origin that was reported saved has its rules, whole, and none older than reported."""
+    process = writer(path, "a", 100_000)
+    assert process.stdout
+    reported = [int(line) for line in itertools.islice(process.stdout, killed_after)][-1]
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    store = PolicyStore(path)
+    for number in range(max(0, reported - 49), reported + 1):
+        assert rules_of(store, f"https://a{number % 50}.test") >= number
+    store.close()
+
+
+@pytest.mark.requirement("SEC-6")
+def test_processes_share_a_store(path: Path) -> None:
+    """Both make the file, both write at once, and each reads what the other wrote."""
+    processes = [writer(path, name, 200) for name in "ab"]
+    for process in processes:
+        assert process.communicate()[0].split()[-1] == "199"
+    store = PolicyStore(path)
+    assert {rules_of(store, f"https://{name}{number % 50}.test") for name in "ab" for number in range(150, 200)} == set(
+        range(150, 200)
+    )
+    store.close()
+
+
+@pytest.mark.requirement("RFC-7", "RFC-8")
+@given(files, st.floats(0, 4e9))
+def test_times_far_ahead_are_not_believed(file: PolicyFile, now: float) -> None:
+    """A clock that was put back keeps no site closed, or open, for years."""
+    assert file.is_due(now) or now < file.due <= now + DAY
+
+
+@pytest.mark.requirement("RFC-7")
+@given(
+    st.lists(st.tuples(st.sampled_from(["ok", "absent", "304", "fail"]), st.integers(1, 20 * 86_400)), min_size=1, max_size=30)
+)
+def test_an_unreachable_file_permits_nothing(events: list[tuple[str, float]]) -> None:
+    """Whatever happened before: while it cannot be had, either rules that were confirmed within 30 days count, or nothing is
+    permitted, and the waits never pass a day."""
+    now, file = NOW, PolicyFile(due=0)
+    confirmed: float | None = None
+    for event, seconds in events:
+        now += seconds
+        match event:
+            case "ok":
+                file, confirmed = PolicyFile(due=now + DAY, copy=Fetched(status=200, body=b"x", fetched_at=utc(now))), now
+            case "absent":
+                file, confirmed = PolicyFile(due=now + DAY, copy=Fetched(status=404, fetched_at=utc(now))), None
+            case "304" if file.copy and confirmed is not None:
+                file, confirmed = file.confirmed((), DAY, now), now
+            case _:
+                file = file.failed(Fetched(status=503), now)
+                current = file.current(now)
+                stands_in = confirmed is not None and now < confirmed + STAND_IN
+                assert availability(current) is (Availability.PRESENT if stands_in else Availability.UNREACHABLE)
+                assert (current.unreachable_since is not None) is stands_in
+        assert now < file.counts_until(now) <= now + DAY
