@@ -43,7 +43,7 @@ class Options:
     drop_unusable: bool  # drop an item when none of the declared uses is left
     store: Path
     policy_timeout: float  # seconds for one policy file over all its hops
-    min_delay: float  # seconds between two requests to a host that states no delay
+    min_delay: float  # seconds between two requests to a host, at least
     max_delay: float  # seconds; what asks for a longer wait is refused
 
     @classmethod

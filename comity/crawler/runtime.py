@@ -78,8 +78,10 @@ class Runtime:
         """The decision, after the policies of the origin were fetched where needed."""
         return self.judge(await self.site(url), url)
 
-    def judge(self, site: Site | None, url: str) -> Decision:
-        """The decision by these policies, and by how long a crawl may wait (COMITY_MAX_DELAY)."""
+    def judge(self, site: Site | None, url: str, delay: float | None = None) -> Decision:
+        """The decision by these policies, and by how long a crawl may wait (COMITY_MAX_DELAY).
+
+        `delay`: `asked_delay` of the site, where the caller has it at hand."""
         if site is None:
             return _without_origin(url)
         decision = site.access(self.agent, url)
@@ -88,7 +90,7 @@ class Runtime:
         if decision.not_before is not None:
             wait = (decision.not_before - datetime.now(UTC)).total_seconds()
         else:
-            wait = asked_delay(site, self.agent)
+            wait = asked_delay(site, self.agent) if delay is None else delay
         if wait <= self.options.max_delay:
             return decision
         text = f"{wait:.0f} s to wait, at most {self.options.max_delay:g}"

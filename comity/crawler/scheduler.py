@@ -71,6 +71,7 @@ class Scheduler(BaseScheduler):
         self._timer: CallLaterResult | None = None
         self._timer_due = float("inf")
         self._reap_at = 0.0
+        self._handed_out = 0  # not counted yet
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         self._spider = spider
@@ -81,6 +82,7 @@ class Scheduler(BaseScheduler):
 
     async def _close(self, reason: str) -> None:
         self._set_timer(None)
+        self._count()
         self._wanted.clear()
         for task in self._fetches:
             task.cancel()
@@ -136,8 +138,7 @@ class Scheduler(BaseScheduler):
         self._pace.release(request)
         wait = (not_before - datetime.now(UTC)).total_seconds()
         self._held[request] = monotonic() + max(wait, MIN_WAIT)
-        self._stats.inc_value("scheduler/dequeued", -1)
-        self._stats.inc_value("scheduler/dequeued/memory", -1)
+        self._handed_out -= 1
         self._stats.inc_value("comity/scheduler/held")
         return True
 
@@ -151,10 +152,17 @@ class Scheduler(BaseScheduler):
             request = self._next(now)
         if request is None:
             self._set_timer(self._lanes.next_due())
-            return None
-        self._stats.inc_value("scheduler/dequeued")
-        self._stats.inc_value("scheduler/dequeued/memory")
+            self._count()
+        else:
+            self._handed_out += 1
         return request
+
+    def _count(self) -> None:
+        """A statistic costs as much as the rest of a hand-out, so they are written where there is time."""
+        if self._handed_out:
+            self._stats.inc_value("scheduler/dequeued", self._handed_out)
+            self._stats.inc_value("scheduler/dequeued/memory", self._handed_out)
+            self._handed_out = 0
 
     def _next(self, now: float) -> Request | None:
         while (lane := self._lanes.next(now)) is not None:
@@ -173,7 +181,8 @@ class Scheduler(BaseScheduler):
             return None
         if policies.unreachable and self._asks_again(lane, policies, now):
             return None
-        decision = self._runtime.judge(policies.site, request.url)
+        delay = asked_delay(policies.site, self._runtime.agent)
+        decision = self._runtime.judge(policies.site, request.url, delay)
         if decision.verdict is Verdict.DENY:
             return self._hand_out(lane, request, now, decision)  # the middleware refuses it; it costs the host nothing
         if decision.not_before is not None:
@@ -181,7 +190,7 @@ class Scheduler(BaseScheduler):
             self._lanes.date(lane, now + max(wait, MIN_WAIT))
             return None
         host = lane.host
-        host.states(lane.origin, asked_delay(policies.site, self._runtime.agent))
+        host.states(lane.origin, delay)
         if host.full or host.awaited:
             host.parked.append(lane)
             return None

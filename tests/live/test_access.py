@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Callable
 from itertools import pairwise
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Spider
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import Request, Response
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -153,14 +154,24 @@ def test_media_are_judged_on_each_hop_and_keep_the_delay(serve: Serve, crawl: Cr
 @pytest.mark.requirement("RATE-3")
 def test_media_that_wait_hold_up_no_other_host(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
     """And the crawl that is stopped meanwhile does not wait for them."""
-    slow = serve(site(*(f"/{n}" for n in range(6)), robots="User-agent: *\nCrawl-delay: 120"))
-    other = serve(site(*(f"/{n}" for n in range(20))), host="127.0.0.2")
-    settings = {**FILES, "FILES_STORE": str(tmp_path), "CONCURRENT_REQUESTS": 3, "CLOSESPIDER_PAGECOUNT": 21}
+    first_came = threading.Event()
+
+    def file(handler: Any) -> Any:
+        first_came.set()
+        return answer(PAGE)
+
+    def last(handler: Any) -> Any:
+        assert first_came.wait(10)
+        return answer(PAGE)
+
+    slow = serve(site(robots="User-agent: *\nCrawl-delay: 120") | {f"/{n}": file for n in range(6)})
+    other = serve(site(*(f"/{n}" for n in range(19))) | {"/19": last}, host="127.0.0.2")
+    settings = {**FILES, "FILES_STORE": str(tmp_path), "CONCURRENT_REQUESTS": 3}
     urls = [other.url(f"/{n}") for n in range(1, 20)]
     crawled = crawl(FilesAndPages, settings, page=other.url("/0"), files=[slow.url(f"/{n}") for n in range(6)], urls=urls)
     assert len(slow.paths) == 2
     assert len(other.paths) == 21
-    assert crawled.finish_reason == "closespider_pagecount"
+    assert crawled.finish_reason == "enough"
 
 
 class FilesAndPages(Files):
@@ -170,11 +181,13 @@ class FilesAndPages(Files):
 
     def parse(self, response: Response) -> Any:
         yield {"file_urls": self.files, "files": []}
-        for url in self.urls:
+        for url in tuple(self.urls):
             yield Request(url, callback=self.parse_other)
 
     def parse_other(self, response: Response) -> Any:
-        yield {"url": response.url}
+        self.urls.remove(response.url)
+        if not self.urls:
+            raise CloseSpider("enough")
 
 
 @pytest.mark.parametrize("settings", [{}, ALONE])

@@ -1,0 +1,104 @@
+"""What the scheduler costs per request that it hands out, without a network: `python benchmarks/handout.py [hosts]`.
+
+"queue" is without the policy decisions. A host with a delay costs two: for the request that goes out, and for the next one,
+which would go out at once if it were refused.
+
+Every host asks for a delay that lets it be due once, so that the heap holds all of them at any time."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections import deque
+from pathlib import Path
+from time import perf_counter, time
+from types import SimpleNamespace
+
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.http import Request
+
+import comity.crawler.pace
+import comity.crawler.scheduler
+from comity.crawler.fetcher import Policies
+from comity.crawler.scheduler import Scheduler
+from comity.policies import Site
+
+ROBOTS = b"User-agent: *\n" + b"".join(b"Disallow: /private/%d/\n" % n for n in range(20)) + b"Crawl-delay: 1\n"
+PAGES = 3  # requests per host
+CONCURRENT = 16  # requests in flight
+
+
+async def measure(hosts: int, *, decisions: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {
+            "COMITY_STORE": str(Path(folder) / "policies.sqlite"),
+            "COMITY_MIN_DELAY": 0,
+            "TWISTED_REACTOR_ENABLED": False,
+        }
+        crawler = Crawler(Spider, settings)
+        crawler._apply_settings()
+        spider = crawler.spider = Spider("bench")
+        active: set[Request] = set()
+        in_flight: deque[Request] = deque()
+        crawler.engine = SimpleNamespace(downloader=SimpleNamespace(active=active))  # type: ignore[assignment]
+        scheduler = Scheduler.from_crawler(crawler)
+        runtime = scheduler._runtime
+        scheduler.open(spider)
+        for n in range(hosts):
+            origin = f"http://host{n}.example"
+            site = Site.from_files(origin, {"/robots.txt": ROBOTS})
+            runtime.judge(site, origin)  # compiles the rules, once per site
+            runtime.policies._sites.put(origin, Policies(site=site, fresh_until=time() + 3600, unreachable=False))
+        now = 1e6
+        for module in (comity.crawler.scheduler, comity.crawler.pace):
+            module.monotonic = lambda: now  # type: ignore[attr-defined]
+        if not decisions:
+            allowed = runtime.judge(site, origin)
+            runtime.judge = lambda *_: allowed  # type: ignore[method-assign]
+        requests = [Request(f"http://host{n}.example/page/{page}") for page in range(PAGES) for n in range(hosts)]
+        began = perf_counter()
+        for request in requests:
+            scheduler.enqueue_request(request)
+        enqueued = perf_counter()
+
+        def answer(request: Request) -> None:
+            runtime.pace._headers_received(request)
+            runtime.pace._left_downloader(request)
+            active.remove(request)
+
+        seconds = 0.0
+        for _ in range(PAGES):
+            now += 1000
+            for _ in range(hosts):
+                now += 1e-5
+                started = perf_counter()
+                request = scheduler.next_request()
+                seconds += perf_counter() - started
+                assert request is not None
+                in_flight.append(request)
+                active.add(request)
+                if len(in_flight) == CONCURRENT:
+                    answer(in_flight.popleft())
+            while in_flight:
+                answer(in_flight.popleft())
+            assert scheduler.next_request() is None
+        empty = perf_counter()
+        for _ in range(10_000):
+            scheduler.next_request()
+        empty = (perf_counter() - empty) / 10_000
+        total = hosts * PAGES
+        costs = {"enqueue": (enqueued - began) / total, "hand-out": seconds / total, "empty ask": empty}
+        print(
+            f"{hosts:>7} hosts, {'with decisions' if decisions else 'queue':>14}:",
+            ", ".join(f"{name} {cost * 1e6:.1f} us" for name, cost in costs.items()),
+        )
+        await scheduler._close("done")
+        await runtime.policies.close()
+
+
+if __name__ == "__main__":
+    for count in [int(argument) for argument in sys.argv[1:]] or [100, 10_000]:
+        for decisions in (False, True):
+            asyncio.run(measure(count, decisions=decisions))
