@@ -144,7 +144,7 @@ class PatternIndex:
 
     def best(self, target: str) -> int:
         """The number of the matching pattern that decides: the longest, then the preferred, then the first. -1: none."""
-        best, best_rank = -1, 0
+        best = best_rank = -1
         literal = False
         entry = self._deepest(target)
         while entry >= 0:

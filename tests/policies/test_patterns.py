@@ -1,0 +1,121 @@
+"""The pattern index against a slow, obvious matcher, and its cost in counted steps."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comity.policies.patterns import PatternIndex, matches, normal_pattern, normal_target
+
+UNRESERVED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+HEX = b"0123456789abcdefABCDEF"
+
+Unit = int | tuple[str, int] | str
+
+
+def units(octets: bytes, *, pattern: bool) -> list[Unit]:
+    """What is compared, one by one: octets, escaped octets, "*" and "$"."""
+    found: list[Unit] = []
+    place = 0
+    while place < len(octets):
+        octet = octets[place]
+        if octet == ord("%") and len(octets) > place + 2 and octets[place + 1] in HEX and octets[place + 2] in HEX:
+            value = int(octets[place + 1 : place + 3], 16)
+            found.append(value if value in UNRESERVED else ("escaped", value))
+            place += 3
+            continue
+        if pattern and octet == ord("*"):
+            found.append("*")
+        elif pattern and octet == ord("$") and place == len(octets) - 1:
+            found.append("$")
+        elif octet in UNRESERVED or octet in b"/?:@!&'()+,;=%#[]":
+            found.append(octet)
+        else:
+            found.append(("escaped", octet))
+        place += 1
+    return found
+
+
+def slow_match(pattern: bytes, target: str) -> bool:
+    """All places that the pattern can have come to, unit by unit."""
+    text = units(target.encode(), pattern=False)
+    places = {0}
+    for unit in units(pattern, pattern=True):
+        if unit == "*":
+            places = {later for place in places for later in range(place, len(text) + 1)}
+        elif unit == "$":
+            places &= {len(text)}
+        else:
+            places = {place + 1 for place in places if place < len(text) and text[place] == unit}
+    return bool(places)
+
+
+def slow_length(pattern: bytes) -> int:
+    return sum(3 if isinstance(unit, tuple) else 1 for unit in units(pattern, pattern=True))
+
+
+PARTS = [b"/", b"a", b"b", b"ab", b"*", b"*", b"$", b"%", b"%61", b"%2F", b"%2A", b"%24", b"\xc3\xa9", b"%C3%a9", b"\xff", b"."]
+patterns = st.lists(st.sampled_from(PARTS), max_size=8).map(b"".join)
+targets = st.lists(st.sampled_from(["/", "a", "b", "ab", "*", "$", "%61", "%2f", "%2A", "%", "é", ".", "?"]), max_size=10).map(
+    lambda parts: "/" + "".join(parts)
+)
+
+
+@pytest.mark.requirement("RFC-3", "RFC-4", "RFC-12")
+@given(st.lists(st.tuples(patterns, st.booleans()), max_size=12), targets)
+def test_index_is_the_slow_matcher(rules: list[tuple[bytes, bool]], target: str) -> None:
+    index = PatternIndex((normal_pattern(pattern), allow) for pattern, allow in rules)
+    matching = [number for number, (pattern, _) in enumerate(rules) if slow_match(pattern, target)]
+    matching.sort(key=lambda number: (-slow_length(rules[number][0]), not rules[number][1], number))
+    assert index.all(normal_target(target)) == matching
+    assert index.best(normal_target(target)) == (matching[0] if matching else -1)
+
+
+@pytest.mark.requirement("RFC-4")
+@given(st.lists(st.text("ab*", max_size=6), min_size=130, max_size=150), st.text("ab", max_size=12))
+def test_many_wildcards_of_one_prefix(rests: list[str], target: str) -> None:
+    """Past a number they are filed otherwise."""
+    rules = [f"/*{rest}{'$' if number % 3 == 0 else ''}" for number, rest in enumerate(rests)]
+    index = PatternIndex((rule, False) for rule in rules)
+    assert sorted(index.all("/" + target)) == [
+        number for number, rule in enumerate(rules) if slow_match(rule.encode(), "/" + target)
+    ]
+
+
+class Counting(str):
+    """A target that counts the octets that searches go over."""
+
+    steps = 0
+
+    def find(self, sub: str, start: int = 0, *end: object) -> int:  # type: ignore[override]  # as the index calls it
+        place = super().find(sub, start)
+        Counting.steps += (place if place >= 0 else len(self)) - start + len(sub)
+        return place
+
+
+@pytest.mark.requirement("SEC-1")
+@pytest.mark.parametrize("pieces", [10, 100, 1_000])
+def test_a_wildcard_pattern_costs_no_more_than_its_length_and_the_targets(pieces: int) -> None:
+    """A backtracking matcher would take a step for each way to place the pieces."""
+    target = Counting("/" + "a" * 5_000)
+    Counting.steps = 0
+    assert not matches("*a" * pieces + "*b", target, 1)
+    assert Counting.steps <= len(target) + 3 * pieces + 2
+
+
+@pytest.mark.requirement("SEC-1")
+def test_a_literal_costs_the_same_among_many() -> None:
+    """Counted by the prefixes that are looked at: the walk up the parents is as long as the path has parts."""
+    small = PatternIndex((f"/{number}/", False) for number in range(10))
+    large = PatternIndex((f"/{number}/", False) for number in range(10_000))
+    looked: list[int] = []
+
+    def counted(index: PatternIndex) -> int:
+        before = index._prefix
+        looked.clear()
+        index._prefix = lambda entry: looked.append(entry) or before(entry)  # type: ignore[method-assign,func-returns-value]
+        assert index.best("/5/x") >= 0
+        return len(looked)
+
+    assert counted(large) <= counted(small) + 6

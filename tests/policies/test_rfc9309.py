@@ -1,0 +1,220 @@
+"""RFC 9309, sentence by sentence: what a robots.txt says of a path, and in which line.
+
+Rows marked `rfc` follow from its text, rows marked `lenient` from docs/robots.md."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from comity.policies import Agent, Site, Verdict
+
+ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
+
+
+class Case(NamedTuple):
+    id: str
+    robots: bytes
+    path: str
+    want: Verdict
+    line: int  # of the deciding rule; 0: none decides
+    rows: tuple[str, ...]
+    agent: str = "ExampleBot"
+
+
+BETWEEN = b"User-agent: examplebot\n%s\nUser-agent: b\nDisallow: /x"
+
+CASES = [
+    # section-2.1, protocol definition: groups, and the rules of the one that is addressed
+    Case("2.1-agent", b"User-agent: examplebot\nDisallow: /x", "/x", DENY, 2, ("RFC-2",)),
+    Case("2.1-other-agent", b"User-agent: otherbot\nDisallow: /", "/x", ALLOW, 0, ("RFC-2",)),
+    Case("2.1-empty-file", b"", "/x", ALLOW, 0, ("RFC-2",)),
+    # section-2.2, formal syntax: line ends, comments, white space, case of names
+    Case("2.2-cr", b"User-agent: *\rDisallow: /x\r", "/x", DENY, 2, ("RFC-1",)),
+    Case("2.2-crlf", b"User-agent: *\r\nDisallow: /x\r\n", "/x", DENY, 2, ("RFC-1",)),
+    Case("2.2-mixed", b"User-agent: *\r\rAllow: /y\nDisallow: /x", "/x", DENY, 4, ("RFC-1",)),
+    Case("2.2-no-last-end", b"User-agent: *\nDisallow: /x", "/x", DENY, 2, ("RFC-1",)),
+    Case("2.2-bom", b"\xef\xbb\xbfUser-agent: *\nDisallow: /x", "/x", DENY, 2, ("RFC-1",)),
+    Case("2.2-utf16", "User-agent: *\nDisallow: /x".encode("utf-16"), "/x", DENY, 2, ("RFC-13",)),
+    Case("2.2-spaces", b" \tUser-agent \t: \t* \n  Disallow :/x \t\n", "/x", DENY, 2, ("RFC-1",)),
+    Case("2.2-names", b"USER-AGENT: *\ndIsAlLoW: /x", "/x", DENY, 2, ("RFC-1",)),
+    Case("2.2-comment", b"# a\nUser-agent: * # b\nDisallow: /x#c\n", "/x", DENY, 3, ("RFC-4",)),
+    Case("2.2-comment-only", b"User-agent: *\n# Disallow: /x", "/x", ALLOW, 0, ("RFC-4",)),
+    Case("2.2-blank-in-group", b"User-agent: *\n\n\nDisallow: /x", "/x", DENY, 4, ("RFC-2",)),
+    Case("2.2-nul", b"User-agent: *\nDisallow: /a\x00b\nDisallow: /x", "/x", DENY, 3, ("RFC-13",)),
+    Case("2.2-control-ends-no-line", b"User-agent: *\nDisallow: /a\x0cAllow: /", "/x", ALLOW, 0, ("RFC-13",)),
+    Case("2.2-nel-ends-no-line", "User-agent: *\nAllow: /\u0085Disallow: /x".encode(), "/x", ALLOW, 0, ("RFC-13",)),
+    # section-2.2.1, the user-agent line
+    Case("2.2.1-case", b"User-agent: EXAMPLEBOT\nDisallow: /x", "/x", DENY, 2, ("RFC-2",)),
+    Case("2.2.1-own-over-any", b"User-agent: *\nDisallow: /\n\nUser-agent: examplebot\nDisallow: /y", "/x", ALLOW, 0, ("RFC-2",)),
+    Case("2.2.1-any", b"User-agent: otherbot\nAllow: /\n\nUser-agent: *\nDisallow: /x", "/x", DENY, 5, ("RFC-2",)),
+    Case(
+        "2.2.1-merged",
+        b"User-agent: examplebot\nDisallow: /a\n\nUser-agent: *\nDisallow: /\n\nUser-agent: examplebot\nDisallow: /x",
+        "/x",
+        DENY,
+        8,
+        ("RFC-2",),
+    ),
+    Case("2.2.1-any-merged", b"User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /x", "/x", DENY, 5, ("RFC-2", "SIG-4")),
+    Case("2.2.1-list", b"User-agent: otherbot\nUser-agent: examplebot\nDisallow: /x", "/x", DENY, 3, ("RFC-2",)),
+    Case("2.2.1-list-with-any", b"User-agent: otherbot\nUser-agent: *\nDisallow: /x", "/x", DENY, 3, ("RFC-2",)),
+    Case("2.2.1-no-prefix-of-ours", b"User-agent: example\nDisallow: /", "/x", ALLOW, 0, ("RFC-12",)),
+    Case("2.2.1-ours-no-prefix", b"User-agent: examplebot-news\nDisallow: /", "/x", ALLOW, 0, ("RFC-12",)),
+    Case("2.2.1-digits", b"User-agent: bot2\nDisallow: /x", "/x", DENY, 2, ("RFC-12",), "Bot2"),
+    Case("2.2.1-after-token", b"User-agent: examplebot/1.0 (+x)\nDisallow: /x", "/x", DENY, 2, ("RFC-12",)),
+    Case("2.2.1-empty-agent", b"User-agent:\nDisallow: /", "/x", ALLOW, 0, ("RFC-12",)),
+    Case("2.2.1-rule-first", b"Disallow: /\nUser-agent: *\nDisallow: /y", "/x", ALLOW, 0, ("RFC-12",)),
+    Case("2.2.1-unknown-between", BETWEEN % b"X-Any: 1", "/x", DENY, 4, ("RFC-12",)),
+    Case("2.2.1-delay-between", BETWEEN % b"Crawl-delay: 1", "/x", DENY, 4, ("RFC-12",)),
+    Case(
+        "2.2.1-usage-between",
+        b"User-agent: examplebot\nContent-Usage: ai=n\nUser-agent: b\nDisallow: /x",
+        "/x",
+        DENY,
+        4,
+        ("RFC-12",),
+    ),
+    Case("2.2.1-rule-ends-list", BETWEEN % b"Allow: /", "/x", ALLOW, 2, ("RFC-12",)),
+    Case(
+        "2.2.1-empty-rule-ends-list",
+        b"User-agent: examplebot\nDisallow:\nUser-agent: b\nDisallow: /x",
+        "/x",
+        ALLOW,
+        0,
+        ("RFC-12",),
+    ),
+    # section-2.2.2, allow and disallow lines
+    Case("2.2.2-longest", b"User-agent: *\nAllow: /x/page\nDisallow: /x/", "/x/page", ALLOW, 2, ("RFC-3",)),
+    Case("2.2.2-longest-denies", b"User-agent: *\nAllow: /x\nDisallow: /x/y", "/x/y", DENY, 3, ("RFC-3",)),
+    Case("2.2.2-order-is-nothing", b"User-agent: *\nDisallow: /x/y\nAllow: /x", "/x/y", DENY, 2, ("RFC-3",)),
+    Case("2.2.2-tie", b"User-agent: *\nDisallow: /x\nAllow: /x", "/x", ALLOW, 3, ("RFC-3",)),
+    Case("2.2.2-no-match", b"User-agent: *\nDisallow: /y", "/x", ALLOW, 0, ("RFC-3",)),
+    Case("2.2.2-case", b"User-agent: *\nDisallow: /X", "/x", ALLOW, 0, ("RFC-3",)),
+    Case("2.2.2-from-the-start", b"User-agent: *\nDisallow: /x", "/y/x", ALLOW, 0, ("RFC-3",)),
+    Case("2.2.2-empty-pattern", b"User-agent: *\nDisallow:", "/x", ALLOW, 0, ("RFC-3",)),
+    Case("2.2.2-query", b"User-agent: *\nDisallow: /x?a=", "/x?a=1", DENY, 2, ("RFC-3",)),
+    Case("2.2.2-robots-txt", b"User-agent: *\nDisallow: /", "/robots.txt", ALLOW, 0, ("RFC-4",)),
+    Case("2.2.2-slash-stays-escaped", b"User-agent: *\nDisallow: /a%2Fb", "/a/b", ALLOW, 0, ("RFC-12",)),
+    Case("2.2.2-slash-escape-matches", b"User-agent: *\nDisallow: /a%2fb", "/a%2Fb", DENY, 2, ("RFC-3",)),
+    Case("2.2.2-unreserved-decoded", b"User-agent: *\nDisallow: /%78/~", "/x/%7E", DENY, 2, ("RFC-3",)),
+    Case("2.2.2-utf8", "User-agent: *\nDisallow: /é".encode(), "/%C3%A9", DENY, 2, ("RFC-3",)),
+    Case("2.2.2-utf8-escaped", b"User-agent: *\nDisallow: /%c3%a9", "/é", DENY, 2, ("RFC-3",)),
+    Case("2.2.2-not-utf8", b"User-agent: *\nDisallow: /\xe9", "/%FF", ALLOW, 0, ("RFC-13",)),
+    Case("2.2.2-octets-counted", b"User-agent: *\nDisallow: /x%61*\nAllow: /xa", "/xab", DENY, 2, ("RFC-12",)),
+    # section-2.2.3, special characters
+    Case("2.2.3-star", b"User-agent: *\nDisallow: /*.gif", "/a/b.gif?c", DENY, 2, ("RFC-4",)),
+    Case("2.2.3-star-is-empty", b"User-agent: *\nDisallow: /x*y", "/xy", DENY, 2, ("RFC-4",)),
+    Case("2.2.3-stars", b"User-agent: *\nDisallow: /*a**b", "/xaxb", DENY, 2, ("RFC-4",)),
+    Case("2.2.3-first-star", b"User-agent: *\nDisallow: *x", "/a/x", DENY, 2, ("RFC-4",)),
+    Case("2.2.3-end", b"User-agent: *\nDisallow: /x$", "/x", DENY, 2, ("RFC-4",)),
+    Case("2.2.3-not-the-end", b"User-agent: *\nDisallow: /x$", "/xy", ALLOW, 0, ("RFC-4",)),
+    Case("2.2.3-star-end", b"User-agent: *\nDisallow: /*.gif$", "/a.gif.gif", DENY, 2, ("RFC-4",)),
+    Case("2.2.3-pieces-dont-overlap", b"User-agent: *\nDisallow: /*ab*ba$", "/xaba", ALLOW, 0, ("RFC-4",)),
+    Case("2.2.3-dollar-inside", b"User-agent: *\nDisallow: /x$y", "/x$y", DENY, 2, ("RFC-12",)),
+    Case("2.2.3-escaped-star", b"User-agent: *\nDisallow: /x%2Ay", "/xzy", ALLOW, 0, ("RFC-12",)),
+    Case("2.2.3-escaped-star-literal", b"User-agent: *\nDisallow: /x%2Ay", "/x*y", DENY, 2, ("RFC-12",)),
+    Case("2.2.3-escaped-dollar", b"User-agent: *\nDisallow: /x%24", "/x$y", DENY, 2, ("RFC-12",)),
+    # section-2.2.4, other records
+    Case(
+        "2.2.4-sitemap",
+        b"User-agent: examplebot\nSitemap: https://e.com/s\nUser-agent: b\nDisallow: /x",
+        "/x",
+        DENY,
+        4,
+        ("RFC-11",),
+    ),
+    Case("2.2.4-unknown", b"User-agent: *\nNoindex: /x\nDisallow: /y", "/x", ALLOW, 0, ("RFC-12",)),
+    # lenient readings
+    Case("lenient-no-colon", b"User-agent *\nDisallow /x", "/x", DENY, 2, ("RFC-12",)),
+    Case("lenient-misspelled", b"Useragent: *\nDissallow: /x\nDisalow: /y", "/y", DENY, 3, ("RFC-12",)),
+    Case("lenient-no-misspelled-allow", b"User-agent: *\nDisallow: /\nAlow: /x", "/x", DENY, 2, ("RFC-12",)),
+    Case("lenient-prose", b"User-agent: *\nDisallow everything that is private", "/x", ALLOW, 0, ("RFC-12",)),
+]
+
+
+@pytest.mark.requirement(*sorted({row for case in CASES for row in case.rows}))
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_case(case: Case) -> None:
+    site = Site.from_files("https://example.com", {"/robots.txt": case.robots})
+    decision = site.access(Agent(case.agent), "https://example.com" + case.path)
+    assert (decision.verdict, decision.reasons[0].source.line) == (case.want, case.line)
+
+
+FINDINGS = [
+    (b"User-agent *\nDisallow: /", "robots.missing-colon", 1),
+    (b"User-agent: *\nDisalow: /", "robots.misspelled", 2),
+    (b"Disallow: /\n", "robots.no-agent", 1),
+    (b"User-agent: bot/1.0\nDisallow: /", "robots.agent", 1),
+    (b"User-agent: *\nDisallow: private/", "robots.path", 2),
+    (b"User-agent: a\nCrawl-delay: 1\nUser-agent: b\nAllow: /x\nDisallow: /", "robots.joined", 2),
+    (b"User-agent: *\nDisallow: /" + b"a" * 40_000, "robots.long-line", 2),
+    (b"User-agent: *\n" + b"Sitemap: https://example.com/s\n" * 1001, "robots.sitemaps", 1002),
+    (b"User-agent: *\nDisallow: /\n" + b"#" * 600_000, "robots.oversized", 0),
+    (b"Disallow: /\n" * 101, "comity.more-findings", 0),
+]
+
+
+@pytest.mark.requirement("RFC-12", "RFC-9", "SEC-1")
+@pytest.mark.parametrize(("body", "rule", "line"), FINDINGS, ids=[rule for _, rule, _ in FINDINGS])
+def test_finding(body: bytes, rule: str, line: int) -> None:
+    site = Site.from_files("https://example.com", {"/robots.txt": body})
+    assert (rule, line) in [(finding.rule, finding.line) for finding in site.findings]
+    assert len(site.findings) <= 101
+
+
+@pytest.mark.requirement("RFC-9", "SEC-1")
+class TestLimits:
+    def access(self, body: bytes, path: str) -> Verdict:
+        site = Site.from_files("https://example.com", {"/robots.txt": body})
+        return site.access(Agent("examplebot"), "https://example.com" + path).verdict
+
+    def test_the_first_500_kib_are_read(self) -> None:
+        filling = b"Disallow: /filling\n" * 26_900
+        body = b"User-agent: *\n" + filling + b"Disallow: /last\n"
+        assert 499 * 1024 < len(body) <= 512 * 1024
+        assert self.access(body, "/last") is DENY
+
+    def test_what_lies_past_the_limit_is_cut_at_a_line(self) -> None:
+        body = b"User-agent: *\n" + b"#" * (512 * 1024 - 14 - 1 - 12) + b"\n" + b"Allow: /private/page\nDisallow: /private\n"
+        assert body[: 512 * 1024].endswith(b"\nAllow: /priv")
+        assert self.access(b"User-agent: *\nDisallow: /private\n" + body[14:], "/private/page") is DENY
+
+    def test_the_end_of_a_long_allow_is_unknown(self) -> None:
+        long = b"/a/" + b"b" * 40_000
+        assert self.access(b"User-agent: *\nDisallow: /a\nAllow: " + long, long.decode()) is DENY
+        assert self.access(b"User-agent: *\nDisallow: " + long, long.decode()) is DENY
+
+
+@pytest.mark.requirement("RFC-11", "RATE-1")
+def test_values_of_the_chosen_group() -> None:
+    body = b"""User-agent: *
+Crawl-delay: 9
+Sitemap: https://example.com/one.xml
+User-agent: otherbot
+Disallow: /
+
+User-agent: examplebot
+Crawl-delay: 2
+Crawl-delay: 5
+Request-rate: 1/10 0800-1200
+Request-rate: 1/2
+Visit-time: 0600-0845
+Crawl-delay: never
+Disallow:
+sitemap: /two.xml
+"""
+    site = Site.from_files("https://example.com", {"/robots.txt": body})
+    rules = site.rates(Agent("examplebot"))
+    assert rules
+    assert rules.crawl_delay == 5
+    assert rules.request_rate
+    assert (rules.request_rate.requests, rules.request_rate.seconds, rules.request_rate.start) == (1, 10, None)
+    assert rules.visit_time
+    assert (rules.visit_time.start.hour, rules.visit_time.end.minute, rules.visit_time.line) == (6, 45, 12)
+    assert site.sitemaps == ("https://example.com/one.xml", "https://example.com/two.xml")
+    other = site.rates(Agent("otherbot"))
+    assert other
+    assert other.crawl_delay == 9
+    assert (other.request_rate, other.visit_time) == (None, None)

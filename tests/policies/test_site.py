@@ -1,0 +1,196 @@
+"""A site and a page as a whole: what is there when a file is not, what a decision says of itself, whose uses are stated."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from comity.policies import Agent, Decision, Fetched, Finding, PolicyError, Reason, Site, Source, UseDecision, Verdict
+from comity.policies.availability import Availability, availability
+from comity.policies.rules import RULES
+from comity.policies.text import MAX_SHOWN, printable
+from comity.policies.urls import origin_of, target_of
+
+AGENT = Agent("examplebot")
+URL = "https://example.com/page"
+
+
+def site(body: bytes | Fetched) -> Site:
+    return Site.from_files("https://example.com", {"/robots.txt": body})
+
+
+OUTCOMES = [
+    (Fetched(status=200, body=b"User-agent: *"), Availability.PRESENT),
+    (Fetched(status=204), Availability.PRESENT),
+    (Fetched(status=200, body=b"x", headers=((b"content-type", b"text/HTML; charset=utf-8"),)), Availability.ABSENT),
+    (Fetched(status=200, body=b"\xef\xbb\xbf \n<!DOCTYPE html>"), Availability.ABSENT),
+    (Fetched(status=200, body=b"<html lang=en>"), Availability.ABSENT),
+    (Fetched(status=206, body=b"User-agent: *"), Availability.UNREACHABLE),
+    (Fetched(status=301), Availability.ABSENT),
+    (Fetched(status=401), Availability.ABSENT),
+    (Fetched(status=404, body=b"User-agent: *\nDisallow: /"), Availability.ABSENT),
+    (Fetched(status=410), Availability.ABSENT),
+    (Fetched(status=429), Availability.UNREACHABLE),
+    (Fetched(status=500), Availability.UNREACHABLE),
+    (Fetched(status=599), Availability.UNREACHABLE),
+    (Fetched(status=600), Availability.UNREACHABLE),
+    (Fetched(status=100), Availability.UNREACHABLE),
+    (Fetched(status=0, error="refused"), Availability.UNREACHABLE),
+    (Fetched(status=200, body=b"User-agent: *", error="truncated"), Availability.UNREACHABLE),
+]
+
+
+@pytest.mark.requirement("RFC-5", "RFC-6", "RFC-7", "RFC-10")
+@pytest.mark.parametrize(("fetched", "want"), OUTCOMES, ids=[f"{fetched.status}-{want.value}" for fetched, want in OUTCOMES])
+def test_what_an_outcome_means(fetched: Fetched, want: Availability) -> None:
+    assert availability(fetched) is want
+    decision = site(fetched).access(AGENT, URL)
+    assert (decision.verdict is Verdict.DENY) == (want is Availability.UNREACHABLE)
+
+
+@pytest.mark.requirement("RFC-6", "RFC-7", "RFC-10", "WHY-1")
+@pytest.mark.parametrize(
+    ("fetched", "rule", "text"),
+    [
+        (Fetched(status=404), "robots.unavailable", "HTTP status 404"),
+        (Fetched(status=200, body=b"<html>"), "robots.unavailable", "an HTML page"),
+        (Fetched(status=503), "robots.unreachable", "HTTP status 503"),
+        (Fetched(status=0, error="reset\x1b[2J"), "robots.unreachable", "reset\ufffd[2J"),
+    ],
+)
+def test_the_reason_without_a_file(fetched: Fetched, rule: str, text: str) -> None:
+    found = site(fetched)
+    [reason] = found.access(AGENT, URL).reasons
+    assert (reason.rule, reason.source.text, reason.source.part, reason.source.line) == (rule, text, "status", 0)
+    assert found.considered(AGENT, URL) == ()
+    assert found.rates(AGENT) is None
+    assert found.findings == found.sitemaps == ()
+
+
+def test_a_file_that_is_not_given_is_not_there() -> None:
+    assert Site.from_files("https://example.com", {}).access(AGENT, URL).reasons[0].rule == "robots.unavailable"
+
+
+@pytest.mark.requirement("WHY-1")
+def test_a_reason_names_file_hash_and_time() -> None:
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    decision = site(Fetched(status=200, body=b"User-agent: *\nDisallow: /", fetched_at=at)).access(AGENT, URL)
+    source = decision.reasons[0].source
+    assert source.url == "https://example.com/robots.txt"
+    assert source.fetched_at == at
+    assert len(source.sha256) == 64
+    assert str(decision) == ("deny: robots.disallow (RFC 9309 section-2.2.2) at https://example.com/robots.txt:2: 'Disallow: /'")
+
+
+def test_decisions_per_line_are_not_kept_without_end() -> None:
+    body = b"User-agent: *\n" + b"".join(b"Disallow: /%d/\n" % number for number in range(600))
+    found = site(body)
+    lines = [found.access(AGENT, f"https://example.com/{number}/").reasons[0].source.line for number in range(600)]
+    assert lines == list(range(2, 602))
+
+
+@pytest.mark.requirement("RATE-1")
+@pytest.mark.parametrize(
+    ("hours", "clock", "opens"),
+    [
+        ("0600-0845", "2026-11-21T07:00", None),
+        ("0600-0845", "2026-11-21T05:59", "2026-11-21T06:00"),
+        ("0600-0845", "2026-11-21T08:45", "2026-11-22T06:00"),
+        ("2200-0200", "2026-11-21T01:00", None),
+        ("2200-0200", "2026-11-21T12:00", "2026-11-21T22:00"),
+        ("0600-0600", "2026-11-21T12:00", None),
+    ],
+)
+def test_visit_time(hours: str, clock: str, opens: str | None) -> None:
+    now = datetime.fromisoformat(clock).replace(tzinfo=UTC)
+    found = site(f"User-agent: *\nVisit-time: {hours}\nDisallow: /private".encode())
+    decision = found.access(AGENT, URL, now=now)
+    if opens is None:
+        assert decision.verdict is Verdict.ALLOW
+        return
+    assert decision.verdict is Verdict.DEFER
+    assert decision.not_before == datetime.fromisoformat(opens).replace(tzinfo=UTC)
+    assert decision.reasons[0].rule == "robots.visit-time"
+    assert str(decision).startswith(f"defer until {opens}:00+00:00: robots.visit-time")
+    assert found.access(AGENT, "https://example.com/private", now=now).verdict is Verdict.DENY
+
+
+def test_sitemaps_that_are_no_url_are_left_out() -> None:
+    assert site(b"Sitemap: http://[x\nSitemap: /s.xml").sitemaps == ("https://example.com/s.xml",)
+
+
+def test_uses_that_nobody_states() -> None:
+    agent = Agent("examplebot", uses=("train",), defaults={"index": Verdict.ALLOW})
+    page = site(b"").page(agent, URL, body=b"text")
+    assert list(page.uses) == ["crawl", "follow", "index", "preserve", "present", "train"]
+    assert len(page.uses) == 6
+    assert [
+        (use, page.uses[use].verdict.value, page.uses[use].stated) for use in ("crawl", "follow", "index", "train", "any")
+    ] == [
+        ("crawl", "allow", True),
+        ("follow", "allow", False),
+        ("index", "allow", False),
+        ("train", "deny", False),
+        ("any", "deny", False),
+    ]
+    assert page.follow.verdict is Verdict.ALLOW
+    assert page.redacted(("index",)) == b"text"
+    assert page.redacted(("index", "train")) == b""
+    assert page.elements == ()
+
+
+def test_decisions_have_no_truth_value() -> None:
+    reason = Reason(rule="robots.disallow", source=Source(url="https://example.com/robots.txt"))
+    for decision in (
+        Decision(verdict=Verdict.DENY, reasons=(reason,)),
+        UseDecision(verdict=Verdict.DENY, stated=True, reasons=(reason,)),
+    ):
+        with pytest.raises(TypeError, match="compare .verdict"):
+            bool(decision)
+    assert str(decision) == "deny: robots.disallow (RFC 9309 section-2.2.2) at https://example.com/robots.txt"
+
+
+def test_a_finding_says_where() -> None:
+    finding = Finding(rule="robots.path", message="m", url="https://example.com/robots.txt", line=3, column=9)
+    assert str(finding) == "https://example.com/robots.txt:3:9: robots.path: m"
+    assert str(Finding(rule="robots.path", message="m")) == "robots.path: m"
+
+
+def test_every_rule_has_a_specification_and_a_summary() -> None:
+    assert [rule for rule, told in RULES.items() if not (told.spec and told.summary)] == []
+
+
+def test_an_agent_is_a_product_token() -> None:
+    with pytest.raises(PolicyError, match="`two words` is not a product token"):
+        Agent("two words")
+
+
+@pytest.mark.parametrize(
+    ("url", "origin", "target"),
+    [
+        ("https://EXAMPLE.com:443/a?b#c", "https://example.com", "/a?b"),
+        ("http://example.com:8080", "http://example.com:8080", "/"),
+        ("http://user:secret@example.com/", "http://example.com", "/"),
+        ("https://müller.example/", "https://xn--mller-kva.example", "/"),
+        ("http://[::1]:80/x", "http://[::1]", "/x"),
+        ("https://example.com?q", "https://example.com", "/?q"),
+    ],
+)
+def test_origin_and_target(url: str, origin: str, target: str) -> None:
+    assert (origin_of(url), target_of(url)) == (origin, target)
+
+
+@pytest.mark.parametrize("url", ["ftp://example.com/", "https:///x", "https://example.com:x/", "https://[x/", "mailto:a@b", ""])
+def test_what_has_no_origin(url: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        origin_of(url)
+
+
+@pytest.mark.requirement("SEC-4")
+def test_printable() -> None:
+    assert printable(b" a\tb ") == "a b"
+    assert printable(b"\x1b[31m\x00\xe2\x80\xae\xe2\x80\xa8") == "\ufffd[31m\ufffd\ufffd\ufffd"
+    assert printable("é日".encode()) == "é日"
+    assert printable(b"\xff") == "\ufffd"
+    assert len(printable(b"x" * 1000)) == MAX_SHOWN
