@@ -2,7 +2,7 @@
 
     python harness.py reactor|no-reactor
 
-A reactor cannot be restarted and the two modes cannot share a process, so each mode has a process of its own that runs crawl after crawl."""
+A reactor cannot be restarted and the two modes cannot share a process, so each mode has a process of its own."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def main(mode: str) -> None:
         reactor.startRunning(installSignalHandlers=False)
     for line in sys.stdin:
         answer = loop.run_until_complete(run(json.loads(line), mode))
-        print(json.dumps(answer, default=str), flush=True)
+        print(json.dumps(answer, default=str), flush=True)  # noqa: T201
     os._exit(0)  # the reactor's thread pool would keep the process alive
 
 

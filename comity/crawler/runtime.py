@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
@@ -30,8 +30,6 @@ logger = logging.getLogger(__name__)
 class Runtime:
     """Options, policies and bookkeeping of one crawl."""
 
-    _of: ClassVar[WeakKeyDictionary[Crawler, Runtime]] = WeakKeyDictionary()
-
     def __init__(self, crawler: Crawler) -> None:
         self.options = Options.checked(crawler.settings)
         try:
@@ -49,9 +47,10 @@ class Runtime:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Runtime:
-        runtime = cls._of.get(crawler)
+        """It lives and dies with the crawler: a table of them would keep every crawler of a long process."""
+        runtime: Runtime | None = vars(crawler).get("_comity")
         if runtime is None:
-            runtime = cls._of[crawler] = cls(crawler)
+            runtime = vars(crawler)["_comity"] = cls(crawler)
         return runtime
 
     async def _close(self) -> None:

@@ -65,7 +65,7 @@ def test_the_reason_without_a_file(fetched: Fetched, rule: str, text: str) -> No
     assert (reason.rule, reason.source.text, reason.source.part, reason.source.line) == (rule, text, "status", 0)
     assert found.considered(AGENT, URL) == ()
     assert found.rates(AGENT) is None
-    assert found.findings == found.sitemaps == ()
+    assert (found.findings, found.sitemaps) == ((), ())
 
 
 def test_a_file_that_is_not_given_is_not_there() -> None:
@@ -125,15 +125,14 @@ def test_uses_that_nobody_states() -> None:
     page = site(b"").page(agent, URL, body=b"text")
     assert list(page.uses) == ["crawl", "follow", "index", "preserve", "present", "train"]
     assert len(page.uses) == 6
-    assert [
-        (use, page.uses[use].verdict.value, page.uses[use].stated) for use in ("crawl", "follow", "index", "train", "any")
-    ] == [
-        ("crawl", "allow", True),
-        ("follow", "allow", False),
-        ("index", "allow", False),
-        ("train", "deny", False),
-        ("any", "deny", False),
-    ]
+    told = {use: (page.uses[use].verdict.value, page.uses[use].stated) for use in ("crawl", "follow", "index", "train", "any")}
+    assert told == {
+        "crawl": ("allow", True),
+        "follow": ("allow", False),
+        "index": ("allow", False),
+        "train": ("deny", False),
+        "any": ("deny", False),
+    }
     assert page.follow.verdict is Verdict.ALLOW
     assert page.redacted(("index",)) == b"text"
     assert page.redacted(("index", "train")) == b""
@@ -146,7 +145,7 @@ def test_decisions_have_no_truth_value() -> None:
         Decision(verdict=Verdict.DENY, reasons=(reason,)),
         UseDecision(verdict=Verdict.DENY, stated=True, reasons=(reason,)),
     ):
-        with pytest.raises(TypeError, match="compare .verdict"):
+        with pytest.raises(TypeError, match=r"compare \.verdict"):
             bool(decision)
     assert str(decision) == "deny: robots.disallow (RFC 9309 section-2.2.2) at https://example.com/robots.txt"
 
@@ -175,10 +174,15 @@ def test_an_agent_is_a_product_token() -> None:
         ("https://müller.example/", "https://xn--mller-kva.example", "/"),
         ("http://[::1]:80/x", "http://[::1]", "/x"),
         ("https://example.com?q", "https://example.com", "/?q"),
+        ("https://example.com/?", "https://example.com", "/?"),
     ],
 )
 def test_origin_and_target(url: str, origin: str, target: str) -> None:
     assert (origin_of(url), target_of(url)) == (origin, target)
+
+
+def test_a_target_is_its_own_target() -> None:
+    assert [target_of(target) for target in ("/a?b", "a", "?q=http://x/")] == ["/a?b", "/a", "/?q=http://x/"]
 
 
 @pytest.mark.parametrize("url", ["ftp://example.com/", "https:///x", "https://example.com:x/", "https://[x/", "mailto:a@b", ""])
@@ -190,7 +194,7 @@ def test_what_has_no_origin(url: str) -> None:
 @pytest.mark.requirement("SEC-4")
 def test_printable() -> None:
     assert printable(b" a\tb ") == "a b"
-    assert printable(b"\x1b[31m\x00\xe2\x80\xae\xe2\x80\xa8") == "\ufffd[31m\ufffd\ufffd\ufffd"
+    assert printable(b"\x1b[31m\x00\xe2\x80\xae\xe2\x80\xa8x") == "\ufffd[31m\ufffd\ufffd\ufffdx"
     assert printable("é日".encode()) == "é日"
     assert printable(b"\xff") == "\ufffd"
     assert len(printable(b"x" * 1000)) == MAX_SHOWN
