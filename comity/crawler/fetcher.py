@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
@@ -68,12 +68,22 @@ class Policies:
 class PolicyFetcher:
     """`known` answers from memory; `get` asks the store and then the server."""
 
-    def __init__(self, crawler: Crawler, store: Store, *, timeout: float, clock: Callable[[], float] = time.time) -> None:
-        """`timeout`: seconds for one policy file over all its hops. `clock`: seconds since the epoch."""
+    def __init__(
+        self,
+        crawler: Crawler,
+        store: Store,
+        *,
+        timeout: float,
+        clock: Callable[[], float] = time.time,
+        paths: Iterable[str] = WELL_KNOWN,
+    ) -> None:
+        """`timeout`: seconds for one policy file over all its hops. `clock`: seconds since the epoch. `paths`: of the policy
+        files of an origin, robots.txt among them."""
         self._crawler = crawler
         self._store = store
         self._timeout = timeout
         self._clock = clock
+        self._paths = tuple(paths)
         self._sites = _Sites()
         self._flights: dict[str, asyncio.Task[Policies]] = {}
         self._watch: asyncio.Task[None] | None = None
@@ -85,7 +95,7 @@ class PolicyFetcher:
     def known(self, origin: str) -> Policies | None:
         """The policies where they are in memory and fresh."""
         policies = self._sites.get(origin)
-        return policies if policies and self._clock() < policies.fresh_until <= self._clock() + DAY else None
+        return policies if policies and (now := self._clock()) < policies.fresh_until <= now + DAY else None
 
     async def get(self, origin: str) -> Policies:
         """The policies, fetched where needed. Raises ClosingError when the crawl ends meanwhile, nothing else."""
@@ -96,11 +106,16 @@ class PolicyFetcher:
             raise ClosingError
         flight = self._flights.get(origin)
         if flight is None:
-            flight = self._flights[origin] = asyncio.create_task(self._flight(origin))
-            flight.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be waiting any more
+            flight = self._flights[origin] = asyncio.create_task(self._look_up(origin))
+            flight.add_done_callback(lambda done: self._landed(origin, done))
             if self._watch is None or self._watch.done():
                 self._watch = asyncio.create_task(self._watch_closing())
-        return await asyncio.shield(flight)
+        try:
+            return await asyncio.shield(flight)  # who waits no more takes nothing from the others
+        except asyncio.CancelledError:
+            if flight.cancelled():
+                raise ClosingError from None  # nothing else cancels it
+            raise
 
     def owns(self, request: Request) -> bool:
         """Whether the request is one of ours for a policy file (by identity: no meta key can claim it)."""
@@ -125,21 +140,22 @@ class PolicyFetcher:
                     flight.cancel()
             await asyncio.sleep(CLOSING_CHECK)
 
-    async def _flight(self, origin: str) -> Policies:
-        try:
-            return await self._look_up(origin)
-        except asyncio.CancelledError:
-            raise ClosingError from None  # only the end of the crawl cancels it: who waits for it has only a shielded view
-        finally:
-            del self._flights[origin]
+    def _landed(self, origin: str, flight: asyncio.Task[Policies]) -> None:
+        del self._flights[origin]
+        if not flight.cancelled():
+            flight.exception()  # it counts as seen, though nobody may be waiting any more
 
     async def _look_up(self, origin: str) -> Policies:
         files = await self._load(origin)
         now = self._clock()
-        due = [path for path in WELL_KNOWN if path not in files or files[path].is_due(now)]
+        due = [path for path in self._paths if path not in files or files[path].is_due(now)]
         if due:
-            renewed = await asyncio.gather(*(self._renew(origin + path, files.get(path)) for path in due))
-            files |= dict(zip(due, renewed, strict=True))
+            renewals = [asyncio.create_task(self._renew(origin + path, files.get(path))) for path in due]
+            try:
+                files |= dict(zip(due, await asyncio.gather(*renewals), strict=True))
+            finally:
+                for renewal in renewals:
+                    renewal.cancel()
             await self._save(origin, files)
         else:
             self._count("from_store")
@@ -154,7 +170,7 @@ class PolicyFetcher:
             self._count("store_error")
             logger.warning("%(error)s; %(origin)s is asked instead", {"error": error, "origin": origin})
             return {}
-        return {path: file for path, file in files.items() if path in WELL_KNOWN}
+        return {path: file for path, file in files.items() if path in self._paths}
 
     async def _save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
         try:

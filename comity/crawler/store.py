@@ -21,7 +21,7 @@ from comity.policies.values import Fetched
 APPLICATION_ID = 0x636F6D69  # "comi", in the header of the file
 VERSION = 1
 BUSY = 10.0  # seconds to wait for another process that writes
-PRUNED = 10_000  # files that are dropped in one go, so that opening a large store stays quick
+PRUNED = 2  # files at most that each save drops, so that a store shrinks faster than it grows and nobody waits for it
 
 SCHEMA = """
 CREATE TABLE file (
@@ -80,7 +80,6 @@ class PolicyStore:
                     self._db.execute(statement)
                 self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 self._db.execute(f"PRAGMA user_version = {VERSION}")
-            self._prune(time.time() - STAND_IN)
 
     def _check(self) -> int:
         """The version of the schema; 0 where the file is new."""
@@ -127,6 +126,7 @@ class PolicyStore:
             with self._transaction():
                 for path, file in files.items():
                     self._write(origin, path, file)
+                self._prune(time.time() - STAND_IN)
         except sqlite3.Error as error:
             raise OSError(f"{self.path} cannot be written: {error}") from None
 
