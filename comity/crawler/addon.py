@@ -5,11 +5,16 @@ Scrapy gives an add-on less weight than the project's own settings, so it can on
 from __future__ import annotations
 
 import logging
+import sys
+from collections.abc import Iterator
+from difflib import get_close_matches
+from operator import itemgetter
 from typing import Any
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
+from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
 
 import comity
 from comity.crawler.downloadermw import AccessMiddleware
@@ -29,6 +34,9 @@ COMPONENTS: dict[str, dict[type[object], int]] = {
     "ITEM_PIPELINES": {PermissionsPipeline: 0},
 }
 
+# These must see items before and after anybody else replaces them: where others have a lower number, ours go below it.
+OUTERMOST = (PageMiddleware, PermissionsPipeline)
+
 # What Scrapy leaves open by default: consoles that anyone on the machine can reach, and certificates that nobody checks.
 SAFER: dict[str, Any] = {
     "DOWNLOAD_VERIFY_CERTIFICATES": True,
@@ -40,60 +48,75 @@ SAFER: dict[str, Any] = {
 class Addon:
     """Puts comity's components in place and warns of settings that take them out."""
 
+    @classmethod
+    def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
+        """Here Scrapy's commands let a SettingsError end the program with its one line; later it would get a traceback."""
+        _check(settings)
+
     def update_settings(self, settings: BaseSettings) -> None:
-        if settings.getbool("TWISTED_REACTOR_ENABLED", True) and settings.get("TWISTED_REACTOR") != ASYNCIO_REACTOR:
-            stop(f"TWISTED_REACTOR `{settings.get('TWISTED_REACTOR')}` has no asyncio loop: set it to {ASYNCIO_REACTOR}")
-        for name, value in DEFAULTS.items():
-            settings.setdefault(name, value, priority="default")
         for name, value in {"SCHEDULER": Scheduler, **SAFER}.items():
             settings.set(name, value, priority="addon")
         settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, None)
         for name, components in COMPONENTS.items():
             for component, position in components.items():
-                settings.setdefault_in_component_priority_dict(name, component, position)
-        _name_agent(settings)
-        Options.checked(settings)
-        for warning in _switched_off(settings):
+                place = min(position, _lowest(settings, name) - 1) if component in OUTERMOST else position
+                settings.setdefault_in_component_priority_dict(name, component, place)
+        agent = _check(settings).agent
+        settings.set("USER_AGENT", f"{agent.token}/{comity.__version__} (Scrapy; comity)", priority="addon")
+        for warning in (*_anonymous(settings, agent.token), *_switched_off(settings)):
             logger.warning("%s", warning)
 
 
-def _name_agent(settings: BaseSettings) -> None:
-    token = settings.get("COMITY_AGENT")
+def _check(settings: BaseSettings) -> Options:
+    """The spider's own settings are among them at the second time only."""
+    if settings.getbool("TWISTED_REACTOR_ENABLED", True):
+        reactor = settings.get("TWISTED_REACTOR")
+        if not (is_asyncio_reactor_installed() if is_reactor_installed() else reactor == ASYNCIO_REACTOR):
+            stop(f"TWISTED_REACTOR `{reactor}` has no asyncio loop: set it to {ASYNCIO_REACTOR}")
+    return Options.checked(settings)
+
+
+def _anonymous(settings: BaseSettings, token: str) -> Iterator[str]:
+    """Who crawls should be known to the sites, and how to reach them."""
+    example = '"examplebot/1.0 (+https://example.org/bot)"'
+    user_agent = str(settings.get("USER_AGENT"))
     if token == DEFAULT_AGENT:
-        logger.warning(
-            "COMITY_AGENT is the default `%(token)s`: set it to a name of your own, which sites can address in their files,"
-            ' and USER_AGENT to that name with a way to reach you, e.g. "examplebot/1.0 (+https://example.org/bot)"',
-            {"token": token},
+        yield (
+            f"COMITY_AGENT is the default `{token}`: set it to a name of your own, which sites can address in their files,"
+            f" and USER_AGENT to that name with a way to reach you, e.g. {example}"
         )
-    settings.set("USER_AGENT", f"{token}/{comity.__version__} (Scrapy; comity)", priority="addon")
+    elif token.lower() not in user_agent.lower():
+        yield f"USER_AGENT `{user_agent}` does not name COMITY_AGENT `{token}`: sites cannot know whom to address"
+    elif not any(contact in user_agent for contact in ("http://", "https://", "@")):
+        yield f"USER_AGENT `{user_agent}` has no way to reach you: set it to your name with an address, e.g. {example}"
 
 
-def _switched_off(settings: BaseSettings) -> list[str]:
+def _switched_off(settings: BaseSettings) -> Iterator[str]:
     """What the project's own settings take out, a line each."""
-    warnings = []
-    token, user_agent = str(settings.get("COMITY_AGENT")), str(settings.get("USER_AGENT"))
-    if token.lower() not in user_agent.lower():
-        warnings.append(f"USER_AGENT `{user_agent}` does not name COMITY_AGENT `{token}`: sites cannot know whom to address")
     if load_object(settings["SCHEDULER"]) is not Scheduler:
-        warnings.append(f"SCHEDULER is {settings['SCHEDULER']}: requests wait in the downloader instead of the polite queue")
+        yield f"SCHEDULER is {settings['SCHEDULER']}: requests wait in the downloader instead of the polite queue"
     if not settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES"):
-        warnings.append("DOWNLOAD_VERIFY_CERTIFICATES is off: anyone on the way can answer for a site, its policies included")
+        yield "DOWNLOAD_VERIFY_CERTIFICATES is off: anyone on the way can answer for a site, its policies included"
+    if settings.getpriority("ROBOTSTXT_OBEY") and not settings.getbool("ROBOTSTXT_OBEY"):
+        yield "ROBOTSTXT_OBEY is off, which changes nothing: comity obeys robots.txt all the same"
     for name, components in COMPONENTS.items():
         positions = _positions(settings, name)
         for component, position in components.items():
-            found = positions.get(component)
-            if found is None:
-                warnings.append(f"{name} leaves out {component.__module__}.{component.__name__}: {_LOST[component]}")
-            elif component is PermissionsPipeline:
-                before = [other for other, place in positions.items() if place is not None and place < found]
-                if before:
-                    names = ", ".join(sorted(getattr(other, "__name__", str(other)) for other in before))
-                    warnings.append(f"{name} runs {names} before PermissionsPipeline: items that it replaces lose their page")
-            elif found != position and component is not PolicyTransfer:
-                warnings.append(f"{name} has {component.__name__} at {found} instead of {position}")
-    if _positions(settings, "DOWNLOADER_MIDDLEWARES").get(RobotsTxtMiddleware) is not None:
-        warnings.append("DOWNLOADER_MIDDLEWARES has Scrapy's RobotsTxtMiddleware too: robots.txt is fetched and judged twice")
-    return warnings
+            if component not in positions:
+                yield f"{name} leaves out {component.__module__}.{component.__name__}: {_LOST[component]}"
+            elif component in OUTERMOST:
+                outer = list(positions)[: list(positions).index(component)]
+                if outer:
+                    names = ", ".join(other.__name__ for other in outer)
+                    yield f"{name} has {names} before {component.__name__}: items that are replaced there lose their page"
+            elif positions[component] != position:
+                yield f"{name} has {component.__name__} at {positions[component]} instead of {position}"
+    if RobotsTxtMiddleware in _positions(settings, "DOWNLOADER_MIDDLEWARES"):
+        yield "DOWNLOADER_MIDDLEWARES has Scrapy's RobotsTxtMiddleware too: robots.txt is fetched and judged twice"
+    for name in settings:
+        if name.startswith("COMITY_") and name not in DEFAULTS:
+            meant = get_close_matches(name, DEFAULTS, 1)
+            yield f"{name} is no setting of comity" + (f": did you mean {meant[0]}?" if meant else ", it changes nothing")
 
 
 _LOST: dict[type[object], str] = {
@@ -104,6 +127,12 @@ _LOST: dict[type[object], str] = {
 }
 
 
-def _positions(settings: BaseSettings, name: str) -> dict[Any, int | None]:
+def _positions(settings: BaseSettings, name: str) -> dict[Any, int]:
+    """The components that are on, in their order."""
     components = settings.get_component_priority_dict_with_base(name)
-    return {load_object(component): position for component, position in components.items()}
+    places = ((place, component) for component, place in components.items() if place is not None)
+    return {load_object(component): place for place, component in sorted(places, key=itemgetter(0))}
+
+
+def _lowest(settings: BaseSettings, name: str) -> int:
+    return min(_positions(settings, name).values(), default=sys.maxsize)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Self
@@ -14,6 +14,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
 from comity.policies import Agent, PolicyError, Verdict
+from comity.policies.text import printable
 
 DEFAULT_AGENT = "comitybot"
 
@@ -30,9 +31,18 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
+# ACAP 1.0 section 2.5 and the vocabularies after it spell their terms so; `:` and `,` separate in the settings.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class SettingsError(SystemExit, PolicyError):
+    """Settings that no crawl can be made by: one that goes on without its policies would be worse than none.
+
+    Where nobody catches it, the program ends with its one line instead of a traceback, and with status 1."""
+
+
 def stop(message: str) -> NoReturn:
-    """Ends the program with one line: a crawl that goes on without its policies would be worse than none."""
-    raise SystemExit(f"comity: {message}")
+    raise SettingsError(f"comity: {message}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +58,7 @@ class Options:
 
     @classmethod
     def checked(cls, settings: BaseSettings) -> Self:
-        """Ends the program where a setting makes no sense."""
+        """SettingsError where a setting makes no sense."""
         try:
             return cls.from_settings(settings)
         except PolicyError as error:
@@ -57,21 +67,30 @@ class Options:
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
         """PolicyError, with the setting's name and what to write instead, where a value makes no sense."""
-        token = str(_get(settings, "COMITY_AGENT"))
         return cls(
-            agent=Agent(
-                token,
-                user_agent=settings.get("USER_AGENT") or token,
-                purposes=_names(settings, "COMITY_PURPOSES"),
-                uses=tuple(use.lower() for use in _names(settings, "COMITY_USES")),
-                defaults=_defaults(settings),
-            ),
+            agent=_agent(settings),
             drop_unusable=_flag(settings, "COMITY_DROP_UNUSABLE"),
             store=_store(settings),
             policy_timeout=_seconds(settings, "COMITY_POLICY_TIMEOUT", zero=False),
             min_delay=_seconds(settings, "COMITY_MIN_DELAY"),
             max_delay=_seconds(settings, "COMITY_MAX_DELAY"),
         )
+
+
+def _wrong(name: str, value: object, why: str) -> PolicyError:
+    return PolicyError(f"{name} `{printable(str(value).encode('utf-8', 'replace'))}` {why}")
+
+
+def _agent(settings: BaseSettings) -> Agent:
+    token = str(_get(settings, "COMITY_AGENT"))
+    purposes = _names(settings, "COMITY_PURPOSES")
+    uses = tuple(dict.fromkeys(use.lower() for use in _names(settings, "COMITY_USES")))
+    user_agent = str(settings.get("USER_AGENT") or token)
+    defaults = _defaults(settings)
+    try:
+        return Agent(token, user_agent=user_agent, purposes=purposes, uses=uses, defaults=defaults)
+    except PolicyError:
+        raise _wrong("COMITY_AGENT", token, "is not a product token: use letters, digits, `_` and `-` only") from None
 
 
 def _get(settings: BaseSettings, name: str) -> Any:
@@ -83,10 +102,10 @@ def _seconds(settings: BaseSettings, name: str, *, zero: bool = True) -> float:
     value = _get(settings, name)
     try:
         seconds = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if not (math.isfinite(seconds) and (seconds >= 0 if zero else seconds > 0)):
-        raise PolicyError(f"{name} `{value}` is not a number of seconds: write a number {'of at least' if zero else 'above'} 0")
+        raise _wrong(name, value, f"is not a number of seconds: write a number {'of at least' if zero else 'above'} 0")
     return seconds
 
 
@@ -96,49 +115,52 @@ def _flag(settings: BaseSettings, name: str) -> bool:
         return True
     if str(value).lower() in ("0", "false"):
         return False
-    raise PolicyError(f"{name} `{value}` is neither true nor false: write True or False")
+    raise _wrong(name, value, "is neither true nor false: write True or False")
 
 
 def _names(settings: BaseSettings, name: str) -> tuple[str, ...]:
     value = _get(settings, name)
-    names = value.split(",") if isinstance(value, str) else value
     try:
-        return tuple(stripped for item in names if (stripped := str(item).strip()))
+        names = [str(item).strip() for item in (value.split(",") if isinstance(value, str) else value)]
     except TypeError:
-        raise PolicyError(f"{name} `{value}` is not a list of names: write them with commas between") from None
+        raise _wrong(name, value, "is not a list of names: write them with commas between") from None
+    for item in names:
+        if item and not NAME.fullmatch(item):
+            raise _wrong(name, item, "is not a name: use letters, digits, `-`, `.` and `_`, and commas between names")
+    return tuple(filter(None, names))
 
 
 def _defaults(settings: BaseSettings) -> dict[str, Verdict]:
     """`{"index": "allow"}`, the same as JSON, or `index:allow,train:deny`."""
     value = _get(settings, "COMITY_DEFAULTS")
     remedy = 'write use:allow or use:deny with commas between, e.g. "index:allow,train:deny"'
-    if isinstance(value, str):
-        try:
-            pairs = (
-                json.loads(value)
-                if value.lstrip().startswith("{")
-                else dict(pair.split(":") for pair in value.split(",") if pair.strip())
-            )
-        except ValueError:
-            raise PolicyError(f"COMITY_DEFAULTS `{value}` cannot be read: {remedy}") from None
-    else:
-        pairs = value
-    if not isinstance(pairs, Mapping):
-        raise PolicyError(f"COMITY_DEFAULTS `{value}` is not a mapping of uses: {remedy}")
+    try:
+        pairs = _pairs(value) if isinstance(value, str) else list(value.items())
+    except (AttributeError, TypeError, ValueError, RecursionError):
+        raise _wrong("COMITY_DEFAULTS", value, f"is not a mapping of uses: {remedy}") from None
     verdicts = {"allow": Verdict.ALLOW, "deny": Verdict.DENY}
-    defaults = {}
-    for use, word in pairs.items():
-        verdict = verdicts.get(str(word).strip().lower())
-        if verdict is None:
-            raise PolicyError(f"COMITY_DEFAULTS `{use}:{word}` is neither allow nor deny: {remedy}")
-        defaults[str(use).strip().lower()] = verdict
+    defaults: dict[str, Verdict] = {}
+    for use, word in pairs:
+        name, verdict = str(use).strip().lower(), verdicts.get(str(word).strip().lower())
+        if verdict is None or not NAME.fullmatch(name):
+            raise _wrong("COMITY_DEFAULTS", f"{use}:{word}", f"is neither allow nor deny for a use: {remedy}")
+        if defaults.setdefault(name, verdict) is not verdict:
+            raise _wrong("COMITY_DEFAULTS", value, f"says both allow and deny for `{name}`")
     return defaults
+
+
+def _pairs(text: str) -> list[tuple[Any, Any]]:
+    if text.lstrip().startswith("{"):
+        return list(json.loads(text, object_pairs_hook=list))
+    return [(use, word) for use, word in (pair.split(":") for pair in text.split(",") if pair.strip())]
 
 
 def _store(settings: BaseSettings) -> Path:
     value = str(_get(settings, "COMITY_STORE"))
+    if "\0" in value:
+        raise _wrong("COMITY_STORE", value, "has a NUL character: write the path of a file")
     if "://" in value:
-        raise PolicyError(f"COMITY_STORE `{value}` is a URL: write the path of a file")
+        raise _wrong("COMITY_STORE", value, "is a URL: write the path of a file")
     if value:
         return Path(value)
     try:

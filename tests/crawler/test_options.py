@@ -1,0 +1,124 @@
+"""Settings are read as they may be written; what makes no sense is a PolicyError that names the setting."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy.settings import Settings
+
+from comity.crawler.options import DEFAULTS, Options, SettingsError
+from comity.policies import PolicyError, Verdict
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def options(**settings: Any) -> Options:
+    return Options.from_settings(Settings(settings))
+
+
+def test_without_any_setting() -> None:
+    found = options()
+    assert (found.agent.token, found.agent.uses, found.agent.purposes, found.agent.defaults) == ("comitybot", (), (), {})
+    assert (found.policy_timeout, found.min_delay, found.max_delay, found.drop_unusable) == (15, 1, 300, True)
+    assert found.store.name == "policies.sqlite"
+
+
+@pytest.mark.parametrize(
+    ("value", "uses"),
+    [
+        ("Index, train", ("index", "train")),
+        (["index", " train "], ("index", "train")),
+        ("index,,INDEX,", ("index",)),
+        ("present-snippet", ("present-snippet",)),
+        ("", ()),
+        (None, ()),
+    ],
+)
+def test_uses(value: Any, uses: tuple[str, ...]) -> None:
+    assert options(COMITY_USES=value).agent.uses == uses
+
+
+@pytest.mark.parametrize(
+    "value", ["index:allow, Train:DENY", '{"index": "allow", "train": "deny"}', {"index": "allow", "train": "deny"}]
+)
+def test_defaults(value: Any) -> None:
+    assert options(COMITY_DEFAULTS=value).agent.defaults == {"index": Verdict.ALLOW, "train": Verdict.DENY}
+
+
+@pytest.mark.parametrize(("value", "drop"), [(True, True), ("1", True), ("False", False), (0, False), (None, True)])
+def test_flag(value: Any, drop: bool) -> None:
+    assert options(COMITY_DROP_UNUSABLE=value).drop_unusable is drop
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("COMITY_AGENT", "example bot", "`example bot` is not a product token"),
+        ("COMITY_AGENT", "examplebot/1.0", "letters, digits"),
+        ("COMITY_AGENT", "*", "product token"),
+        ("COMITY_AGENT", "", "product token"),
+        ("COMITY_USES", "index train", "commas between"),
+        ("COMITY_USES", 5, "commas between"),
+        ("COMITY_PURPOSES", "news\nhunting", "commas between"),
+        ("COMITY_DEFAULTS", "index", "index:allow"),
+        ("COMITY_DEFAULTS", "index:perhaps", "`index:perhaps` is neither allow nor deny"),
+        ("COMITY_DEFAULTS", "index:defer", "neither allow nor deny"),
+        ("COMITY_DEFAULTS", "index:allow,Index:deny", "both allow and deny for `index`"),
+        ("COMITY_DEFAULTS", '{"index": "allow", "index": "deny"}', "both allow and deny for `index`"),
+        ("COMITY_DEFAULTS", "{" * 100_000, "not a mapping"),
+        ("COMITY_DEFAULTS", ["index"], "not a mapping"),
+        ("COMITY_DROP_UNUSABLE", "maybe", "write True or False"),
+        ("COMITY_POLICY_TIMEOUT", 0, "above 0"),
+        ("COMITY_MIN_DELAY", -1, "at least 0"),
+        ("COMITY_MIN_DELAY", "1s", "not a number of seconds"),
+        ("COMITY_MAX_DELAY", "inf", "not a number of seconds"),
+        ("COMITY_MAX_DELAY", 10**400, "not a number of seconds"),
+        ("COMITY_STORE", "redis://localhost", "the path of a file"),
+        ("COMITY_STORE", "a\0b", "the path of a file"),
+    ],
+)
+def test_nonsense_is_said_in_one_line_with_the_setting(name: str, value: Any, says: str) -> None:
+    with pytest.raises(PolicyError) as raised:
+        options(**{name: value})
+    assert name in str(raised.value)
+    assert says in str(raised.value)
+
+
+WORDS = st.text() | st.sampled_from(["allow", "deny", "index", "index:allow", "train:deny", ",", "{", "1e999", "True"])
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | WORDS | st.binary()
+VALUES = SCALARS | st.lists(SCALARS) | st.dictionaries(SCALARS, SCALARS | st.lists(SCALARS)) | st.lists(WORDS).map(",".join)
+
+
+@given(name=st.sampled_from(sorted(DEFAULTS)), value=VALUES)
+def test_any_value_gives_options_or_names_the_setting(name: str, value: Any) -> None:
+    try:
+        found = options(**{name: value})
+    except PolicyError as error:
+        message = str(error)
+    else:
+        message = name
+        assert 0 <= found.min_delay < float("inf")
+        assert set(found.agent.defaults.values()) <= {Verdict.ALLOW, Verdict.DENY}
+        assert all(use == use.lower().strip() for use in found.agent.uses)
+    assert name in message
+    assert message.isprintable()
+    assert len(message) < 500
+
+
+def test_every_setting_is_documented() -> None:
+    rows = (DOCS / "settings.md").read_text().splitlines()
+    assert [name for name in DEFAULTS if not any(row.startswith(f"| `{name}` |") for row in rows)] == []
+
+
+def test_settings_error_ends_a_program_that_does_not_catch_it_with_one_line() -> None:
+    """And is an ordinary exception for a program that does, a service that starts crawls for example."""
+    assert issubclass(SettingsError, Exception)
+    program = "from comity.crawler.options import stop; stop('set it')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "comity: set it\n")
