@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-import pkgutil
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import comity
 from comity.crawler.options import DEFAULTS
 from comity.policies.rules import RULES
+
+if TYPE_CHECKING:
+    from tests.conftest import Serve
 
 ROOT = Path(__file__).parent.parent
 LINKS = {name: f"comity/{name}" for name in ("crawler", "policies", "spiders")}
@@ -45,26 +47,61 @@ def test_every_rule_is_named_in_a_test() -> None:
     assert [rule for rule in RULES if not re.search(rf"{re.escape(rule)}(?![\w-])", tests)] == []
 
 
+def tracked() -> list[Path]:
+    """Every file of the repository, links apart."""
+    return [path for name in git("ls-files", "-z").split("\0")[:-1] if (path := ROOT / name).is_file() and not path.is_symlink()]
+
+
 def test_links_are_links_in_git() -> None:
     staged = [line.split(maxsplit=3) for line in git("ls-files", "--stage", "--", *LINKS).splitlines()]
     assert {path: mode for mode, _, _, path in staged} == dict.fromkeys(LINKS, "120000")
     assert {name: str((ROOT / name).readlink()) for name in LINKS} == LINKS
 
 
-def test_no_module_is_loaded_by_a_link() -> None:
-    """The second copy of a class would be equal to nothing of the first."""
-    modules = [module.name for module in pkgutil.walk_packages(comity.__path__, "comity.")]
-    code = f"import importlib, sys\nfor name in {modules}: importlib.import_module(name)\nprint(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    assert set(modules) <= set(loaded)
-    assert [name for name in loaded if name.partition(".")[0] in LINKS] == []
+CRAWL = """
+import atexit, sys
+from scrapy.cmdline import execute
+
+@atexit.register
+def second_copies():
+    names = {name.partition(".")[0] for name in sys.modules}
+    print("copies:", sorted(names & {"crawler", "policies", "spiders"}), "comity" in names)
+
+execute(["scrapy", "crawl", "site", "-a", sys.argv[1], "-s", sys.argv[2], "-s", "COMITY_MIN_DELAY=0"])
+"""
+
+
+def test_a_crawl_in_the_checkout_loads_nothing_twice(serve: Serve, tmp_path: Path) -> None:
+    site = serve({"/robots.txt": "User-agent: *\nDisallow:\n", "/": "<p>a page</p>"})
+    command = [sys.executable, "-c", CRAWL, f"url={site.origin}/", f"COMITY_STORE={tmp_path / 'policies.sqlite'}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert "copies: [] True" in done.stdout, done.stderr
+    assert "/" in site.paths
+
+
+def test_tests_are_no_packages() -> None:
+    """An __init__.py in tests/policies would make that folder the module `policies`."""
+    assert list((ROOT / "tests").rglob("__init__.py")) == []
+
+
+def test_settings_that_are_named_exist() -> None:
+    named = {name for path in tracked() for name in re.findall(rb"\bCOMITY_[A-Z_]*[A-Z]\b", path.read_bytes())}
+    assert {name.decode() for name in named} == set(DEFAULTS)
+
+
+def test_pages_that_are_named_exist() -> None:
+    named = {(ROOT / page.decode()) for path in tracked() for page in re.findall(rb"\bdocs/[a-z-]+\.md\b", path.read_bytes())}
+    linked = {
+        path.parent / page for path in ROOT.glob("docs/*.md") for page in re.findall(r"\]\(([^):#]+)\)", path.read_text("utf-8"))
+    }
+    assert sorted(str(page) for page in named | linked if not page.exists()) == []
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text("utf-8")
+    assert [page.name for page in ROOT.glob("docs/*.md") if page.name != "README.md" and f"]({page.name})" not in index] == []
 
 
 def test_no_file_names_a_path_of_one_machine() -> None:
-    local = re.compile(rb"/(?:home|Users|root)/\w|[A-Z]:\\Users\\|" + re.escape(bytes(ROOT)))
-    found = []
-    for name in git("ls-files", "-z").split("\0")[:-1]:
-        path = ROOT / name
-        if not path.is_symlink() and (hit := local.search(path.read_bytes())):
-            found.append((name, hit.group()))
-    assert found == []
+    local = re.compile(rb"/(?:home|Users|root)/\w|[A-Z]:\\Users\\|" + re.escape(bytes(ROOT) + b"/"))
+    assert [(str(path), hit.group()) for path in tracked() if (hit := local.search(path.read_bytes()))] == []
