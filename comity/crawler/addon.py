@@ -18,15 +18,13 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_instal
 
 import comity
 from comity.crawler.downloadermw import AccessMiddleware
-from comity.crawler.options import DEFAULT_AGENT, DEFAULTS, Options, stop
+from comity.crawler.options import ASYNCIO_REACTOR, DEFAULT_AGENT, DEFAULTS, Options, stop
 from comity.crawler.pipeline import PermissionsPipeline
 from comity.crawler.scheduler import Scheduler
 from comity.crawler.spidermw import PageMiddleware
 from comity.crawler.transfer import PolicyTransfer
 
 logger = logging.getLogger(__name__)
-
-ASYNCIO_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 COMPONENTS: dict[str, dict[type[object], int]] = {
     "DOWNLOADER_MIDDLEWARES": {AccessMiddleware: 100, PolicyTransfer: 950},

@@ -18,6 +18,8 @@ from comity.policies.text import printable
 
 DEFAULT_AGENT = "comitybot"
 
+ASYNCIO_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+
 DEFAULTS: dict[str, Any] = {
     "COMITY_AGENT": DEFAULT_AGENT,
     "COMITY_PURPOSES": (),

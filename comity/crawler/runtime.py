@@ -10,10 +10,11 @@ from weakref import WeakKeyDictionary
 
 from scrapy import signals
 from scrapy.http import Request, Response
+from scrapy.utils.asyncio import is_asyncio_available
 
 from comity.crawler.fetcher import PolicyFetcher
 from comity.crawler.items import ItemPages
-from comity.crawler.options import Options, stop
+from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace import Pace, asked_delay
 from comity.crawler.store import PolicyStore
 from comity.policies import Decision, Page, PolicyError, Reason, Site, Source, Verdict
@@ -31,6 +32,8 @@ class Runtime:
     """Options, policies and bookkeeping of one crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
+        if not is_asyncio_available():
+            stop(f"there is no asyncio loop: set TWISTED_REACTOR to {ASYNCIO_REACTOR}")
         self.options = Options.checked(crawler.settings)
         try:
             store = PolicyStore(self.options.store)

@@ -17,9 +17,9 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from comity.crawler.fetcher import ClosingError
-from comity.crawler.options import Options
+from comity.crawler.options import ASYNCIO_REACTOR, Options
 from comity.crawler.runtime import Runtime
-from comity.policies import Agent, Fetched, Reason, Site, Verdict
+from comity.policies import Agent, Fetched, PolicyError, Reason, Site, Verdict
 from comity.policies.site import WELL_KNOWN
 from comity.policies.text import printable
 from comity.policies.urls import origin_of
@@ -58,6 +58,11 @@ class Command(ScrapyCommand):
         self.settings.setdict({name: value for name, value in given.items() if value}, priority="cmdline")
         if not (opts.loglevel or opts.logfile):
             self.settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
+        self.settings.set("TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline")  # whatever reactor the project's crawls use
+        try:
+            self._agent = Options.from_settings(self.settings).agent
+        except PolicyError as error:
+            raise UsageError(str(error), print_help=False) from None
 
     def run(self, args: list[str], opts: Namespace) -> None:
         if len(args) != 1:
@@ -67,20 +72,18 @@ class Command(ScrapyCommand):
             raise UsageError(f"`{opts.method}` is no HTTP method", print_help=False)
         try:
             origin = origin_of(url)
-            assert self.settings is not None
-            agent = Options.from_settings(self.settings).agent
-        except ValueError as error:  # PolicyError too
+        except ValueError as error:
             raise UsageError(str(error), print_help=False) from None
         site = _read(origin, Path(opts.offline)) if opts.offline else self._fetch(url)
         if site is None:
             self.exitcode = UNREACHABLE
             return
-        explanation = explain(site, agent, url, method=opts.method.upper())
+        explanation = explain(site, self._agent, url, method=opts.method.upper())
         if opts.json:
             print(json.dumps(explanation, indent=2))  # noqa: T201
         else:
             show(explanation, Console())
-        decision = site.access(agent, url, method=opts.method.upper())
+        decision = site.access(self._agent, url, method=opts.method.upper())
         self.exitcode = UNREACHABLE if decision.reasons[0].rule == "robots.unreachable" else EXIT[decision.verdict]
 
     def _fetch(self, url: str) -> Site | None:
