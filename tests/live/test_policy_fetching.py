@@ -596,7 +596,7 @@ class Guarded(Asks):
 GUARDED: dict[str, Any] = {"ADDONS": {}}
 
 
-@pytest.mark.requirement("SEC-2", "ACAP-14")
+@pytest.mark.requirement("SEC-2")
 @pytest.mark.parametrize(
     "host", ["127.0.0.2", "inside.test", "2130706434", "0x7f.2", "[::ffff:127.0.0.2]", "nowhere.test", "0.0.0.0"]
 )
