@@ -35,6 +35,7 @@ ROWS = {
     "SEC-2": "redirects of policy files lead from a public site to public addresses only, judged when connecting",
     "SEC-3": "slow, endless and compressed policy files meet a deadline and a limit of bytes",
     "SEC-4": "nothing from a site is shown with its control, bidi or escape characters",
+    "SIG-4": "two groups for `*`, one put before the other by somebody else, are merged",
     "SEC-6": "the policy store survives `kill -9`, and no policy is forgotten into permission",
     "WHY-1": "a decision carries rule, section, URL, line, text, hash and fetch time; the losing rules on request",
     "WHY-2": "the same decision is printed, logged, counted and written into the item's tag",
