@@ -124,8 +124,7 @@ class Runtime:
                 site = (await self.policies.get(origin_of(response.url))).site
             except ValueError:
                 return None
-        headers = [(name, value) for name, values in response.headers.items() for value in values]
-        return site.page(self.agent, response.url, status=response.status, headers=headers, body=response.body)
+        return site.page(self.agent, response.url, status=response.status, body=response.body)
 
 
 def _origin_or_none(url: str) -> str | None:

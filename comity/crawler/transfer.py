@@ -4,27 +4,25 @@ It goes through the project's own downloader middlewares (proxy, user agent, cre
 
 from __future__ import annotations
 
-import re
 import zlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-import aiohttp
-import yarl
-from aiohttp.abc import AbstractResolver, ResolveResult
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import StopDownload
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
-from scrapy.settings import BaseSettings
 
 from comity.crawler.addresses import IPAddress, Reach, literal, reach_of
 from comity.crawler.engine import lent_place
 from comity.policies.lines import MAX_BYTES
 from comity.policies.text import printable
+
+if TYPE_CHECKING:
+    from aiohttp.abc import AbstractResolver
 
 META = {
     "allow_offsite": True,
@@ -87,6 +85,8 @@ class PolicyTransfer:
         return reach_of(address)
 
     def resolver(self) -> AbstractResolver:
+        import aiohttp
+
         return aiohttp.ThreadedResolver()
 
     def owns(self, request: Request) -> bool:
@@ -164,61 +164,18 @@ class PolicyTransfer:
         return response
 
     async def _download(self, request: Request, underway: _Underway, redirected_from: Reach) -> Response:
-        """Over a connection of its own, to none but the addresses that may be reached: neither a cached DNS answer nor an open
-        connection of another request can lead anywhere else."""
-        resolver = _Resolver(self.resolver(), lambda address: redirected_from.may_lead_to(self.reach(address)))
-        connector = aiohttp.TCPConnector(
-            resolver=resolver,
-            use_dns_cache=False,
-            force_close=True,
-            ssl=self._crawler.settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES"),
-            local_addr=_bind_address(self._crawler.settings),
-        )
-        session = aiohttp.ClientSession(
-            connector=connector,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
-            timeout=aiohttp.ClientTimeout(total=request.meta["download_timeout"]),
-        )
+        from comity.crawler import guarded
+
+        resolver = guarded.Resolver(self.resolver(), lambda address: redirected_from.may_lead_to(self.reach(address)))
         try:
-            url = yarl.URL(request.url, encoded=True)
-            async with session, session.get(url, headers=request.headers.to_tuple_list(), allow_redirects=False) as answer:
-                body = bytearray()
-                async for chunk in answer.content.iter_any():
-                    body += chunk
-                    underway.received = len(body)
-                    if len(body) > MAX_BYTES:
-                        break
+            response = await guarded.get(request, resolver, self._crawler.settings)
         finally:
             underway.refused = resolver.refused
-            await resolver.close()
+        underway.received = len(response.body)
         address = literal(urlsplit(request.url).hostname or "")
         reaches = {self.reach(address)} if address is not None else {self.reach(address) for address in resolver.answered}
         underway.reach = Reach.PUBLIC if Reach.PUBLIC in reaches else redirected_from
-        return Response(request.url, status=answer.status, headers=list(answer.raw_headers), body=bytes(body), request=request)
-
-
-class _Resolver(AbstractResolver):
-    """Names those addresses of a host that may be reached."""
-
-    def __init__(self, resolver: AbstractResolver, may_be_reached: Callable[[IPAddress], bool]) -> None:
-        self._resolver = resolver
-        self._may_be_reached = may_be_reached
-        self.answered: list[IPAddress] = []
-        self.refused = ""
-
-    async def resolve(self, host: str, port: int = 0, family: Any = 0) -> list[ResolveResult]:
-        found = [(answer, literal(answer["host"])) for answer in await self._resolver.resolve(host, port, family)]
-        allowed = [(answer, address) for answer, address in found if address is not None and self._may_be_reached(address)]
-        if not allowed:
-            self.refused = f"a redirect to {host}, which is at {', '.join(answer['host'] for answer, _ in found)}"
-            raise OSError(self.refused)
-        self.answered = [address for _, address in allowed]
-        return [answer for answer, _ in allowed]
-
-    async def close(self) -> None:
-        await self._resolver.close()
+        return response
 
 
 def decoded(body: bytes, content_encoding: bytes) -> tuple[bytes, bool]:
@@ -241,17 +198,6 @@ def decoded(body: bytes, content_encoding: bytes) -> tuple[bytes, bool]:
 
 def _content_encoding(response: Response) -> bytes:
     return b",".join(response.headers.getlist("Content-Encoding")).strip().lower()
-
-
-def _bind_address(settings: BaseSettings) -> tuple[str, int] | None:
-    """DOWNLOAD_BIND_ADDRESS: a host, "host:port" or (host, port)."""
-    setting = settings.get("DOWNLOAD_BIND_ADDRESS")
-    if not setting:
-        return None
-    if isinstance(setting, str):
-        host, _, port = setting.partition(":") if setting.count(":") == 1 else (setting, "", "")
-        return host, int(port or 0)
-    return setting[0], int(setting[1])
 
 
 # What libraries wrap around the words that say what happened.

@@ -43,7 +43,6 @@ RULES: dict[str, Rule] = {
         # Ours
         ("comity.default", "comity, docs/uses.md", "no source speaks of this use: the operator's default decides"),
         ("comity.no-page", "comity, docs/uses.md", "the item came from no page: no source can speak for it"),
-        ("comity.not-evaluated", "comity, docs/rules.md", "the policy could not be evaluated: not understood is not permitted"),
         ("comity.scheme", "comity, docs/rules.md", "only http and https have policies that can be asked"),
         ("comity.no-site", "comity, docs/rules.md", "data:, file: and s3: name data of the operator's own: no site to ask"),
         ("comity.max-delay", "comity, docs/settings.md", "the wait that the site asks for is longer than COMITY_MAX_DELAY"),
