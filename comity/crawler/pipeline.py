@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,9 +9,10 @@ from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.exceptions import DropItem
 
-from comity.crawler.items import FIELD, current_page, tagged
+from comity.crawler.items import FIELD, current_page, own_copy, tagged
 from comity.crawler.runtime import Runtime
-from comity.policies.page import no_page
+from comity.policies import Page
+from comity.policies.page import combined, no_page
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -39,31 +39,51 @@ class PermissionsPipeline:
         """No coroutine: the ContextVar would be set in a task of its own, and later pipelines would not see it."""
         page = self._runtime.pages.take(item)
         current_page.set(page)
-        agent = self._runtime.agent
-        if page is None:
-            self._warn("no-page", "An item came from no page (start(), an errback, or replaced on its way): nobody may use it")
-            self._stats.inc_value("comity/items/no-page")
-            tag = no_page(agent, "the item came from no page")
-        else:
-            tag = copy.deepcopy(page.permissions)
-        if ItemAdapter(item).get(FIELD) not in (None, {}) and not _is_tag(ItemAdapter(item)[FIELD]):
-            self._warn("own-field", f"An item has a `{FIELD}` of its own: it is replaced by the tag")
+        tag = self._with_earlier(item, self._tag(page))
+        self._count(tag)
+        self._drop_unusable(tag)
+        try:
+            return tagged(item, tag)
+        except Exception as error:  # each kind of class has exceptions of its own
+            self._stats.inc_value("comity/items/untaggable")
+            name = type(item).__qualname__
+            raise DropItem(f"no `{FIELD}` can be written into {name}, declare such a field in it: {error!r}") from error
+
+    def _tag(self, page: Page | None) -> dict[str, Any]:
+        if page is not None:
+            return own_copy(page.permissions)
+        self._warn("An item came from no page (start(), an errback, or replaced on its way): nobody may use it")
+        self._stats.inc_value("comity/items/no-page")
+        return no_page(self._runtime.agent, "the item came from no page")
+
+    def _with_earlier(self, item: Any, tag: dict[str, Any]) -> dict[str, Any]:
+        """An item that has a tag already was yielded for another page before: what that one refuses stays refused."""
+        earlier = ItemAdapter(item).get(FIELD) if ItemAdapter.is_item(item) else None
+        if earlier is None or earlier == {}:
+            return tag
+        try:
+            return combined(self._runtime.agent, tag, own_copy(earlier))
+        except Exception:  # whatever it is, it is no tag
+            self._warn(f"An item has a `{FIELD}` of its own: the tag takes its place")
+            return tag
+
+    def _count(self, tag: dict[str, Any]) -> None:
         self._stats.inc_value("comity/items/tagged")
-        uses = tag["uses"]
-        for use, decision in uses.items():
+        for use, decision in tag["uses"].items():
             stated = "" if decision["stated"] else "/not-stated"
             self._stats.inc_value(f"comity/items/use/{use}/{decision['verdict']}{stated}")
-        refused = agent.uses and all(uses[use]["verdict"] == "deny" for use in agent.uses)
-        if refused and self._runtime.options.drop_unusable:
-            self._stats.inc_value("comity/items/dropped")
-            rule = tag["reasons"][uses[agent.uses[0]]["because"][0]]["rule"]
-            raise DropItem(f"none of COMITY_USES ({', '.join(agent.uses)}) is permitted: {rule}", log_level="INFO")
-        return tagged(item, tag)
 
-    def _warn(self, what: str, message: str) -> None:
+    def _drop_unusable(self, tag: dict[str, Any]) -> None:
+        wanted, uses = self._runtime.agent.uses, tag["uses"]
+        if self._runtime.options.drop_unusable and wanted and all(uses[use]["verdict"] == "deny" for use in wanted):
+            self._stats.inc_value("comity/items/dropped")
+            rule = tag["reasons"][uses[wanted[0]]["because"][0]]["rule"]
+            raise DropItem(f"none of COMITY_USES ({', '.join(wanted)}) is permitted: {rule}", log_level="INFO")
+
+    def _warn(self, message: str) -> None:
         """Once a crawl."""
-        if what not in self._warned:
-            self._warned.add(what)
+        if message not in self._warned:
+            self._warned.add(message)
             logger.warning("%s (docs/items.md)", message)
 
     def _spider_closed(self) -> None:
@@ -74,7 +94,3 @@ class PermissionsPipeline:
                 " decides; COMITY_DROP_UNUSABLE=False keeps them",
                 {"dropped": dropped},
             )
-
-
-def _is_tag(value: Any) -> bool:
-    return isinstance(value, dict) and "schema" in value and "uses" in value

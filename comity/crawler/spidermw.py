@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from scrapy.http import Request, Response
 
+from comity.crawler.fetcher import ClosingError
 from comity.crawler.runtime import Runtime
-from comity.policies import Verdict
+from comity.policies import Page, Verdict
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -30,7 +31,7 @@ class PageMiddleware:
         return cls(crawler)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        page = await self._runtime.page(response)
+        page = await self._page(response)
         async for output in result:
             if isinstance(output, Request):
                 if page is not None and page.follow.verdict is Verdict.DENY:
@@ -40,12 +41,20 @@ class PageMiddleware:
                 else:
                     yield output
                 continue
-            if self._runtime.pages.wanted:
+            if output is not None and self._runtime.pages.wanted:  # None goes to no pipeline
                 self._runtime.pages.put(output, page)
             yield output
 
+    async def _page(self, response: Response) -> Page | None:
+        try:
+            return await self._runtime.page(response)
+        except ClosingError:
+            return None
+
     def _refused(self, request: Request) -> bool:
         """Whether it is known already that the request will be refused, so that it need not wait in the queue for that."""
+        if request.errback is not None:  # somebody wants to be told
+            return False
         decision = self._runtime.known(request.url)
         if decision is None or decision.verdict is not Verdict.DENY:
             return False

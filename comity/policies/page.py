@@ -23,19 +23,21 @@ class Uses(Mapping[str, UseDecision]):
 
     def __getitem__(self, use: str) -> UseDecision:
         stated = self._stated.get(use)
-        if stated is not None:
-            return stated
-        default = (_FOLLOW_DEFAULT | dict(self._agent.defaults)).get(use)
-        text = f"{use}: {default.value}" if default else f"no default for {use}"
-        source = Source(url="COMITY_DEFAULTS", part="setting", text=text)
-        reason = Reason(rule="comity.default", source=source)
-        return UseDecision(verdict=default or Verdict.DENY, stated=False, reasons=(reason,))
+        return _unstated(self._agent, use) if stated is None else stated
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys((*BASIC_USES, *self._agent.uses, *self._stated)))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def _unstated(agent: Agent, use: str) -> UseDecision:
+    default = (_FOLLOW_DEFAULT | dict(agent.defaults)).get(use)
+    text = f"{use}: {default.value}" if default else f"no default for {use}"
+    source = Source(url="COMITY_DEFAULTS", part="setting", text=text)
+    reason = Reason(rule="comity.default", source=source)
+    return UseDecision(verdict=default or Verdict.DENY, stated=False, reasons=(reason,))
 
 
 class Page:
@@ -94,6 +96,27 @@ def tag(agent: Agent, uses: Mapping[str, UseDecision], policies: Mapping[str, An
         "reasons": reasons,
         "policies": dict(policies),
     }
+
+
+def combined(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """The tag of what came from two pages: of each use the more restrictive decision, stated before not stated."""
+    reasons: list[dict[str, Any]] = []
+
+    def because(one: dict[str, Any], places: list[int]) -> list[int]:
+        found = [one["reasons"][place] for place in places]
+        reasons.extend(reason for reason in found if reason not in reasons)
+        return [reasons.index(reason) for reason in found]
+
+    uses = {}
+    for use in {**first["uses"], **second["uses"]}:
+        # A tag that does not list the use leaves it to the default.
+        tags = [one if use in one["uses"] else tag(agent, {use: _unstated(agent, use)}, {}) for one in (first, second)]
+        strictest = min(tags, key=lambda one: (one["uses"][use]["verdict"] != "deny", not one["uses"][use]["stated"]))
+        decision = strictest["uses"][use]
+        uses[use] = decision | {"because": because(strictest, decision["because"])}
+    elements = [element | {"because": because(one, element["because"])} for one in (first, second) for element in one["elements"]]
+    policies = {**second["policies"], **first["policies"]}
+    return first | {"uses": uses, "elements": elements, "reasons": reasons, "policies": policies}
 
 
 def no_page(agent: Agent, why: str) -> dict[str, Any]:

@@ -1,0 +1,144 @@
+"""Every tag that is made is valid by the JSON Schema that the package ships."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator, ValidationError
+
+from comity.policies import Agent, Fetched, Site, Verdict
+from comity.policies.page import combined, no_page
+
+SCHEMA = json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text())
+VALIDATOR = Draft202012Validator(SCHEMA)
+AGENT = Agent("testbot", uses=("index", "train"), defaults={"train": Verdict.ALLOW})
+URL = "https://example.com/a"
+
+
+def check(tag: dict[str, Any]) -> None:
+    assert json.loads(json.dumps(tag)) == tag
+    VALIDATOR.validate(tag)
+    for decision in (*tag["uses"].values(), *tag["elements"]):
+        assert max(decision["because"]) < len(tag["reasons"])
+
+
+def tag(robots: Any, agent: Agent = AGENT) -> dict[str, Any]:
+    return Site.from_files("https://example.com", {"/robots.txt": robots}).page(agent, URL).permissions
+
+
+def test_the_schema_is_one() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.requirement("WHY-1", "WHY-2")
+@pytest.mark.parametrize(
+    "robots",
+    [
+        b"",
+        b"User-agent: *\nDisallow:\n",
+        b"User-agent: *\nDisallow: /\n",
+        Fetched(status=200, body=b"User-agent: *\nAllow: /a", fetched_at=datetime(2026, 11, 21, tzinfo=UTC)),
+        Fetched(status=404),
+        Fetched(status=503),
+        Fetched(status=0, error="connection refused"),
+    ],
+)
+def test_every_outcome(robots: Any) -> None:
+    check(tag(robots))
+
+
+def test_what_a_tag_says() -> None:
+    found = tag(b"User-agent: *\nAllow: /a\n")
+    assert found["agent"] == "testbot"
+    assert list(found["uses"]) == ["crawl", "follow", "index", "preserve", "present", "train"]
+    crawl = found["uses"]["crawl"]
+    assert (crawl["verdict"], crawl["stated"]) == ("allow", True)
+    assert found["reasons"][crawl["because"][0]] == {
+        "rule": "robots.allow",
+        "spec": "RFC 9309 section-2.2.2",
+        "url": "https://example.com/robots.txt",
+        "line": 2,
+        "text": "Allow: /a",
+    }
+    verdicts = {use: (decision["verdict"], decision["stated"]) for use, decision in found["uses"].items()}
+    assert verdicts["index"] == ("deny", False)
+    assert verdicts["train"] == ("allow", False)
+    assert len(found["policies"]["https://example.com/robots.txt"]["sha256"]) == 64
+
+
+@given(robots=st.binary(), uses=st.lists(st.sampled_from(["index", "train", "tdm", "crawl"])))
+def test_no_file_makes_an_invalid_tag(robots: bytes, uses: list[str]) -> None:
+    check(tag(robots, Agent("testbot", uses=tuple(uses))))
+
+
+def test_item_without_a_page() -> None:
+    found = no_page(AGENT, "the item came from no page")
+    check(found)
+    assert {(decision["verdict"], decision["stated"]) for decision in found["uses"].values()} == {("deny", False)}
+    assert [reason["rule"] for reason in found["reasons"]] == ["comity.no-page"]
+
+
+def stating(origin: str, **uses: str) -> dict[str, Any]:
+    """The tag of a page of which a source states these uses."""
+    made = Site.from_files(origin, {"/robots.txt": b""}).page(AGENT, f"{origin}/a").permissions
+    for use, verdict in uses.items():
+        made["reasons"].append({"rule": "test.stated", "spec": "", "url": origin, "line": 1, "text": f"{use}: {verdict}"})
+        made["uses"][use] = {"verdict": verdict, "stated": True, "because": [len(made["reasons"]) - 1]}
+    return made
+
+
+def test_two_pages_give_the_more_restrictive_of_each_use() -> None:
+    first = stating("https://one.example", index="allow", tdm="allow", ai="deny")
+    second = stating("https://two.example", index="deny", train="deny", genai="allow")
+    for one, other in ((first, second), (second, first)):
+        both = combined(AGENT, one, other)
+        check(both)
+        found = {use: (decision["verdict"], decision["stated"]) for use, decision in both["uses"].items()}
+        assert found["index"] == found["train"] == found["ai"] == ("deny", True)
+        assert found["tdm"] == found["genai"] == ("deny", False)  # the other page leaves it to the default
+        assert found["crawl"] == ("allow", True)
+        assert both["reasons"][both["uses"]["index"]["because"][0]]["url"] == "https://two.example"
+        assert set(both["policies"]) == {"https://one.example/robots.txt", "https://two.example/robots.txt"}
+
+
+def test_same_page_twice_changes_nothing() -> None:
+    one = stating("https://one.example", index="allow", ai="deny")
+    both = combined(AGENT, one, one)
+    assert both["policies"] == one["policies"]
+    assert {use: decision["verdict"] for use, decision in both["uses"].items()} == {
+        use: decision["verdict"] for use, decision in one["uses"].items()
+    }
+
+
+@given(st.data())
+def test_combining_never_gives_a_permission_that_one_of_them_lacks(data: st.DataObject) -> None:
+    statements = st.dictionaries(st.sampled_from(["index", "train", "ai", "tdm"]), st.sampled_from(["allow", "deny"]))
+    one, other = stating("https://one.example", **data.draw(statements)), stating("https://two.example", **data.draw(statements))
+    both = combined(AGENT, one, other)
+    check(both)
+    for use, decision in both["uses"].items():
+        allowed = [
+            tag["uses"][use]["verdict"] == "allow" if use in tag["uses"] else AGENT.defaults.get(use) is Verdict.ALLOW
+            for tag in (one, other)
+        ]
+        assert (decision["verdict"] == "allow") == all(allowed)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema": 2},
+        {"uses": {}},
+        {"more": 1},
+        {"uses": {use: {"verdict": "defer", "stated": True, "because": [0]} for use in tag(b"")["uses"]}},
+    ],
+)
+def test_the_schema_refuses_what_is_no_tag(change: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        VALIDATOR.validate(tag(b"") | change)
