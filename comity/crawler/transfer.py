@@ -4,6 +4,7 @@ It goes through the project's own downloader middlewares (proxy, user agent, cre
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
