@@ -80,16 +80,19 @@ def _of_subclass(item: Any, tag: dict[str, Any]) -> Any:
 @cache
 def _with_field(cls: type[Any]) -> Any:
     """A subclass under the same name, with a `permissions` field that is None by default."""
+    subclass: Any
+    field: Any
     if issubclass(cls, Item):
-        subclass: Any = type(cls)(cls.__name__, (cls,), {FIELD: Field()})  # type: ignore[misc]  # its metaclass makes classes
+        subclass = type(cls)(cls.__name__, (cls,), {FIELD: Field()})  # type: ignore[misc]  # its metaclass makes classes
     elif dataclasses.is_dataclass(cls):
-        field: Any = (FIELD, Any, dataclasses.field(default=None, kw_only=True))
+        field = (FIELD, Any, dataclasses.field(default=None, kw_only=True))
         frozen = cls.__dataclass_params__.frozen  # type: ignore[attr-defined]  # every dataclass has it, typeshed doesn't say so
         subclass = dataclasses.make_dataclass(cls.__name__, [field], bases=(cls,), frozen=frozen)
     elif hasattr(cls, "__attrs_attrs__"):
         import attrs
 
-        subclass = attrs.make_class(cls.__name__, {FIELD: attrs.field(default=None, kw_only=True)}, bases=(cls,))
+        field = attrs.field(default=None, kw_only=True)
+        subclass = attrs.make_class(cls.__name__, {FIELD: field}, bases=(cls,), slots="__slots__" in vars(cls))
     else:  # ItemAdapter knows no other kind
         import pydantic
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import gc
 import json
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -130,6 +132,18 @@ def test_second_tag_takes_the_place_of_the_first(cls: Any) -> None:
     twice = tagged(once, TAG)
     assert type(twice) is type(once)
     assert ItemAdapter(twice)["permissions"] == TAG
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("cls", CLASSES)
+def test_tag_goes_with_a_copy_of_the_item(cls: Any, duplicate: Callable[[Any], Any]) -> None:
+    duplicated = duplicate(tagged(cls(url="https://example.com/a"), TAG))
+    assert isinstance(duplicated, cls)
+    assert ItemAdapter(duplicated).asdict() == {"url": "https://example.com/a", "permissions": TAG, **more(cls)}
+
+
+def more(cls: Any) -> dict[str, Any]:
+    return {"more": []} if cls is Data else {}
 
 
 @pytest.mark.parametrize("cls", [Data, Model, Attrs])
