@@ -63,6 +63,7 @@ class Scheduler(BaseScheduler):
         self._max_delay = self._runtime.options.max_delay
         self._retry_times = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
         self._lanes = Lanes()
+        self._refused: deque[tuple[Request, Decision]] = deque()  # known to be refused: they wait for nothing
         self._held: dict[Request, float] = {}  # on its way back through the engine -> when it may go out
         self._failures: dict[str, int] = {}  # origin -> how often in a row its policies could not be had
         self._wanted: deque[Lane] = deque()
@@ -97,10 +98,10 @@ class Scheduler(BaseScheduler):
             await maybe_deferred_to_future(closed)
 
     def __len__(self) -> int:
-        return len(self._lanes) + len(self._held)
+        return len(self._lanes) + len(self._refused) + len(self._held)
 
     def has_pending_requests(self) -> bool:
-        return bool(self._lanes or self._held)
+        return bool(self._lanes or self._refused or self._held)
 
     def enqueue_request(self, request: Request) -> bool:
         if request is WAKE:
@@ -116,6 +117,10 @@ class Scheduler(BaseScheduler):
             origin = origin_of(request.url)
         except ValueError:
             origin = ""
+        refusal = self._refusal(origin, request) if due is None else None
+        if refusal is not None:
+            self._refused.append((request, refusal))
+            return True
         lane = self._lanes.get(origin)
         if lane is None:
             lane = self._new_lane(origin)
@@ -127,6 +132,14 @@ class Scheduler(BaseScheduler):
             if lane.turn:
                 self._lanes.date(lane, due)
         return True
+
+    def _refusal(self, origin: str, request: Request) -> Decision | None:
+        """The refusal, where it is known before the request has had its turn."""
+        policies = self._runtime.policies.known(origin) if origin else None
+        if policies is None or policies.unreachable:  # that may be over when its turn comes
+            return None
+        decision = self._runtime.judge(policies.site, request.url)
+        return decision if decision.verdict is Verdict.DENY else None
 
     def hold(self, request: Request, not_before: datetime) -> bool:
         """The middleware returns the request, that it was handed, instead of letting it through: it goes out again, as it is,
@@ -165,6 +178,10 @@ class Scheduler(BaseScheduler):
             self._handed_out = 0
 
     def _next(self, now: float) -> Request | None:
+        if self._refused:
+            refused, refusal = self._refused.popleft()
+            self._pace.book(refused, refusal, None, None, handed_out=True)
+            return refused
         while (lane := self._lanes.next(now)) is not None:
             if (request := self._from_lane(lane, now)) is not None:
                 return request

@@ -14,8 +14,6 @@ from comity.policies import Page, Verdict
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-MAX_RECORDED = 10_000  # URLs
-
 
 class PageMiddleware:
     """Spider middleware. At position 10 it stands behind all others, so it sees the items as the pipelines will."""
@@ -24,7 +22,6 @@ class PageMiddleware:
         self._runtime = Runtime.of(crawler)
         assert crawler.stats is not None
         self._stats = crawler.stats
-        self._recorded: set[str] = set()  # URLs whose refusal was logged and counted
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -36,8 +33,6 @@ class PageMiddleware:
             if isinstance(output, Request):
                 if page is not None and page.follow.verdict is Verdict.DENY:
                     self._stats.inc_value("comity/links/not-followed")
-                elif self._refused(output):
-                    self._stats.inc_value("comity/links/refused")
                 else:
                     yield output
                 continue
@@ -50,19 +45,3 @@ class PageMiddleware:
             return await self._runtime.page(response)
         except ClosingError:
             return None
-
-    def _refused(self, request: Request) -> bool:
-        """Whether it is known already that the request will be refused, so that it need not wait in the queue for that."""
-        if request.errback is not None:  # somebody wants to be told
-            return False
-        decision = self._runtime.known(request.url)
-        if decision is None or decision.verdict is not Verdict.DENY:
-            return False
-        if decision.reasons[0].rule == "robots.unreachable":  # that may be over when its turn comes
-            return False
-        if request.url not in self._recorded:  # a link that every page has is refused once
-            if len(self._recorded) >= MAX_RECORDED:
-                self._recorded.clear()
-            self._recorded.add(request.url)
-            self._runtime.record(request, decision)
-        return True
