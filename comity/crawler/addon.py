@@ -109,8 +109,9 @@ def _switched_off(settings: BaseSettings) -> Iterator[str]:
                     yield f"{name} has {names} before {component.__name__}: items that are replaced there lose their page"
             elif positions[component] != position:
                 yield f"{name} has {component.__name__} at {positions[component]} instead of {position}"
-    if RobotsTxtMiddleware in _positions(settings, "DOWNLOADER_MIDDLEWARES"):
-        yield "DOWNLOADER_MIDDLEWARES has Scrapy's RobotsTxtMiddleware too: robots.txt is fetched and judged twice"
+    for other in _positions(settings, "DOWNLOADER_MIDDLEWARES"):
+        if isinstance(other, type) and issubclass(other, RobotsTxtMiddleware):
+            yield f"DOWNLOADER_MIDDLEWARES has {other.__name__} too: robots.txt is fetched and judged twice"
     for name in settings:
         if name.startswith("COMITY_") and name not in DEFAULTS:
             meant = get_close_matches(name, DEFAULTS, 1)

@@ -218,7 +218,6 @@ class Twice(Spider):
 
     name = "twice"
     urls: list[str]
-    item: ClassVar[dict[str, Any]] = {}
 
     async def start(self) -> AsyncIterator[Any]:
         self.gathered: dict[str, Any] = {"urls": []}
