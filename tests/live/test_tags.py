@@ -450,13 +450,19 @@ class Links(Spider):
 
 
 @pytest.mark.requirement("WHY-2")
-def test_links_that_are_known_to_be_refused_go_no_further(serve: Serve, crawl: Crawl) -> None:
+def test_links_that_are_known_to_be_refused_are_refused_once(serve: Serve, crawl: Crawl) -> None:
     server = serve(pages())
     crawled = crawl(Links, url=server.url("/0"))
     assert server.paths == ["/robots.txt", "/0", "/1"]
     assert {item["url"] for item in crawled.items if "url" in item} == {server.url("/1"), "data:,hello"}
     assert ["robots.disallow" in item["error"] for item in crawled.items if "error" in item] == [True]
-    assert crawled.stats["comity/links/refused"] == 3
     assert crawled.stats["comity/access/deny/robots.disallow"] == 3  # each URL once, however many pages link to it
     assert crawled.log.count(f"Refused <GET {server.url('/private/1')}>") == 1
-    assert crawled.stats["scheduler/enqueued"] == 4
+
+
+def test_links_of_a_page_that_may_not_be_followed_are_dropped(serve: Serve, crawl: Crawl) -> None:
+    server = serve(pages())
+    crawled = crawl(Links, {"COMITY_DEFAULTS": "follow:deny"}, url=server.url("/0"))
+    assert server.paths == ["/robots.txt", "/0"]
+    assert crawled.items == []
+    assert crawled.stats["comity/links/not-followed"] == 5
