@@ -114,7 +114,7 @@ def _switched_off(settings: BaseSettings) -> Iterator[str]:
             yield f"DOWNLOADER_MIDDLEWARES has {other.__name__} too: robots.txt is fetched and judged twice"
     for name in settings:
         if name.startswith("COMITY_") and name not in DEFAULTS:
-            meant = get_close_matches(name, DEFAULTS, 1)
+            meant = get_close_matches(name, DEFAULTS, 1, cutoff=0.8)
             yield f"{name} is no setting of comity" + (f": did you mean {meant[0]}?" if meant else ", it changes nothing")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +13,6 @@ from scrapy.settings import Settings
 
 from comity.crawler.options import DEFAULTS, Options, SettingsError
 from comity.policies import PolicyError, Verdict
-
-DOCS = Path(__file__).parents[2] / "docs"
 
 
 def options(**settings: Any) -> Options:
@@ -109,11 +106,6 @@ def test_any_value_gives_options_or_names_the_setting(name: str, value: Any) -> 
     assert name in message
     assert message.isprintable()
     assert len(message) < 500
-
-
-def test_every_setting_is_documented() -> None:
-    rows = (DOCS / "settings.md").read_text().splitlines()
-    assert [name for name in DEFAULTS if not any(row.startswith(f"| `{name}` |") for row in rows)] == []
 
 
 def test_settings_error_ends_a_program_that_does_not_catch_it_with_one_line() -> None:

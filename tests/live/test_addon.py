@@ -106,8 +106,8 @@ PAGE = "comity.crawler.spidermw.PageMiddleware"
         ({"ITEM_PIPELINES": {Component: 0, PIPELINE: 0}}, "Component before PermissionsPipeline"),
         ({"DOWNLOAD_VERIFY_CERTIFICATES": False}, "DOWNLOAD_VERIFY_CERTIFICATES is off"),
         ({"ROBOTSTXT_OBEY": False}, "comity obeys robots.txt all the same"),
-        ({"COMITY_USE": "index"}, "COMITY_USE is no setting of comity: did you mean COMITY_USES?"),
-        ({"COMITY_XYZZY_QUUX": 1}, "COMITY_XYZZY_QUUX is no setting of comity, it changes nothing"),
+        ({"COMITY_USES_": "index"}, "COMITY_USES_ is no setting of comity: did you mean COMITY_USES?"),
+        ({"COMITY_0": 1}, "COMITY_0 is no setting of comity, it changes nothing"),
     ],
 )
 @pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])

@@ -69,6 +69,17 @@ def test_what_a_tag_says() -> None:
     verdicts = {use: (decision["verdict"], decision["stated"]) for use, decision in found["uses"].items()}
     assert verdicts["index"] == ("deny", False)
     assert verdicts["train"] == ("allow", False)
+    said = {use: found["reasons"][decision["because"][0]] for use, decision in found["uses"].items() if not decision["stated"]}
+    assert {use: (reason["rule"], reason["url"], reason["text"]) for use, reason in said.items()} == {
+        use: ("comity.default", "COMITY_DEFAULTS", text)
+        for use, text in (
+            ("follow", "follow: allow"),
+            ("index", "no default for index"),
+            ("preserve", "no default for preserve"),
+            ("present", "no default for present"),
+            ("train", "train: allow"),
+        )
+    }
     assert len(found["policies"]["https://example.com/robots.txt"]["sha256"]) == 64
 
 
