@@ -52,8 +52,8 @@ class AccessMiddleware:
             return request  # held by the scheduler
         if decision.verdict is Verdict.DENY:
             raise IgnoreRequest(str(decision))
-        self._runtime.admit(request, site)
         if site is not None:
+            self._runtime.admit(request, site, decision)
             unpaced_slot(self._crawler, request)
         return None
 

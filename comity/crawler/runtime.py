@@ -44,7 +44,7 @@ class Runtime:
         self.pace = Pace(crawler, min_delay=self.options.min_delay)
         self.scheduler: Scheduler | None = None  # ours, where it is in use
         self.pages = ItemPages()
-        self._admitted: WeakKeyDictionary[Request, Site] = WeakKeyDictionary()
+        self._admitted: WeakKeyDictionary[Request, tuple[str, Site, Decision]] = WeakKeyDictionary()
         self._crawler = crawler
         crawler.signals.connect(self._close, signals.spider_closed)
 
@@ -59,14 +59,6 @@ class Runtime:
     async def _close(self) -> None:
         await self.policies.close()
 
-    def known(self, url: str) -> Decision | None:
-        """The decision, where the policies of the origin are at hand and fresh; None where they must be fetched first."""
-        try:
-            policies = self.policies.known(origin_of(url))
-        except ValueError:
-            return self.judge(None, url)
-        return self.judge(policies.site, url) if policies else None
-
     async def site(self, url: str) -> Site | None:
         """The policies of the URL's origin, fetched where needed; None where it has no origin. Raises ClosingError."""
         try:
@@ -75,10 +67,6 @@ class Runtime:
             return None
         policies = self.policies.known(origin) or await self.policies.get(origin)
         return policies.site
-
-    async def decide(self, url: str) -> Decision:
-        """The decision, after the policies of the origin were fetched where needed."""
-        return self.judge(await self.site(url), url)
 
     def judge(self, site: Site | None, url: str, delay: float | None = None) -> Decision:
         """The decision by these policies, and by how long a crawl may wait (COMITY_MAX_DELAY).
@@ -109,29 +97,21 @@ class Runtime:
         if decision.verdict is Verdict.DENY:
             logger.info("Refused %(request)s: %(decision)s", {"request": request, "decision": decision})
 
-    def admit(self, request: Request, site: Site | None = None) -> None:
+    def admit(self, request: Request, site: Site, decision: Decision) -> None:
         """Remembers by which policies the request goes out: they govern what comes back, whatever changes meanwhile."""
-        if site is None and (origin := _origin_or_none(request.url)) and (policies := self.policies.known(origin)):
-            site = policies.site
-        if site is not None:
-            self._admitted[request] = site
+        self._admitted[request] = (request.url, site, decision)
 
     async def page(self, response: Response) -> Page | None:
-        """What may be done with the response; None where its URL can have no policies."""
-        site = self._admitted.get(response.request) if response.request else None
-        if site is None or site.origin != _origin_or_none(response.url):
-            try:
-                site = (await self.policies.get(origin_of(response.url))).site
-            except ValueError:
-                return None
-        return site.page(self.agent, response.url, status=response.status, body=response.body)
+        """What may be done with the response; None where its URL can have no policies. Raises ClosingError."""
+        url, site, decision = self._admitted.get(response.request, _NOT_ADMITTED) if response.request else _NOT_ADMITTED
+        if url != response.url:  # something else answered than what was asked
+            site, decision = await self.site(response.url), None
+        if site is None:
+            return None
+        return site.page(self.agent, response.url, status=response.status, body=response.body, access=decision)
 
 
-def _origin_or_none(url: str) -> str | None:
-    try:
-        return origin_of(url)
-    except ValueError:
-        return None
+_NOT_ADMITTED = ("", None, None)
 
 
 # Names of data that the operator has, not of sites: there is nobody to ask.

@@ -29,9 +29,10 @@ class PageMiddleware:
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         page = await self._page(response)
+        may_follow = page is None or page.follow.verdict is not Verdict.DENY
         async for output in result:
             if isinstance(output, Request):
-                if page is not None and page.follow.verdict is Verdict.DENY:
+                if not may_follow:
                     self._stats.inc_value("comity/links/not-followed")
                 else:
                     yield output

@@ -79,9 +79,11 @@ class Site:
         body: bytes = b"",
         now: datetime | None = None,
         first_seen: datetime | None = None,
+        access: Decision | None = None,
     ) -> Page:
-        """What may be done with the content that came back for this URL."""
-        access = self.access(agent, url, now=now)
+        """What may be done with the content that came back for this URL. `access`: the decision that it was asked for by."""
+        if access is None:
+            access = self.access(agent, url, now=now)
         return Page(agent, url, access=access, policies=self.policies, findings=self.findings, body=body)
 
     @cached_property
