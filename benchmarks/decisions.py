@@ -158,6 +158,7 @@ HOSTILE = {
     "agents, then rules": b"User-agent: a\n" * 18_000 + b"Disallow: /b\n" * 18_000,
     "one line": b"User-agent: *\nDisallow: /" + b"a*" * 250_000,
     "escapes": b"User-agent: *\n" + b"Disallow: /" + b"%41" * 10_000 + b"\n" + b"Disallow: /%41%41%41%41\n" * 20_000,
+    "a group a line": b"User-agent: examplebot\nDisallow: /b\n" * 14_000,
     "different stars": b"User-agent: *\n" + b"".join(b"Disallow: /*%d*x\n" % number for number in range(27_000)),
 }
 

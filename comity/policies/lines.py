@@ -48,16 +48,14 @@ class Lines:
         self.at = self._next = start  # where the last line read starts, and the one after it
         self.number = number  # of the last line read or skipped, 1-based
         self._end = len(text) if end is None else end
-        self._has_cr = b"\r" in text
 
     def skip(self, run: re.Pattern[bytes]) -> None:
         """Step over what matches here; the pattern matches whole lines with their ends."""
         match = run.match(self.text, self._next, self._end)
         if match:
             start, self._next = match.span()
-            self.number += self.text.count(b"\n", start, self._next)
-            if self._has_cr:
-                self.number += self.text.count(b"\r", start, self._next) - self.text.count(b"\r\n", start, self._next)
+            ends = (self.text.count(end, start, self._next) for end in (b"\n", b"\r", b"\r\n"))
+            self.number += next(ends) + next(ends) - next(ends)
 
     def match(self, line: re.Pattern[bytes]) -> re.Match[bytes] | None:
         """The next line, if it matches; the pattern matches one line with its end."""
@@ -71,11 +69,6 @@ class Lines:
         """The next line with its end; b"" at the end of the text."""
         match = self.match(_LINE) if self._next < self._end else None
         return match[0] if match else b""
-
-
-def line_at(text: bytes, start: int) -> bytes:
-    """The line that starts there, without its end; of an over-long one no more than MAX_LINE."""
-    return Lines(text, start, start + MAX_LINE).read().rstrip(b"\r\n")
 
 
 class Findings(list[Finding]):

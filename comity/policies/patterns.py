@@ -14,6 +14,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from sys import intern
 
 # RFC 3986 section-2.2, section-2.3
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -82,10 +83,13 @@ class PatternIndex:
     with are one binary search and a walk up. Only the wildcards filed under these are tried, by one substring test each;
     where they are many, only those that share a rare gram with the target."""
 
-    def __init__(self, patterns: Iterable[tuple[str, bool]]) -> None:
+    def __init__(self, patterns: Iterable[tuple[str, bool]], *, ignore_case: bool = False) -> None:
         """`patterns`: normal form, and whether it wins against another one of the same length. Of equals the first decides."""
+        self._ignore_case = ignore_case
         filed: dict[str, list[tuple[int, int, str]]] = {}  # prefix -> (-rank, number, rest)
         for number, (pattern, preferred) in enumerate(patterns):
+            if ignore_case:
+                pattern = pattern.lower()
             prefix, rest = pattern, ""
             if "*" in pattern or "$" in pattern:
                 special = _SPECIAL.search(pattern)
@@ -98,13 +102,13 @@ class PatternIndex:
         self._start = array("I", [0])  # entry -> where its prefix starts in _text
         self._parent = array("i")  # entry -> the longest other prefix that this one begins with, or -1
         self._literal = array("I", [0])  # entry -> where its literal patterns start in the next two
-        self._literal_rank = array("I")
+        self._preferred = bytearray()
         self._literal_number = array("I")
         self._wild = array("I", [0])  # entry -> where its wildcard patterns start in the next three
         self._wild_rank = array("I")  # 2 * length of the pattern + preferred; the highest first
         self._wild_number = array("I")
         self._needles: list[str] = []  # the longest literal piece after the prefix
-        self._rests: dict[int, str] = {}  # what a needle alone doesn't tell: several pieces, or the end
+        self._rests: list[str] = []  # what a needle alone doesn't tell: several pieces, or the end; "" where it tells all
         self._grams: dict[int, dict[str, list[int]]] = {}  # entry -> gram -> its wildcard patterns; "" for short needles
         chain: list[int] = []
         for entry, prefix in enumerate(prefixes):
@@ -117,7 +121,7 @@ class PatternIndex:
                 if rest:
                     self._file_wildcard(-rank, number, rest)
                 else:
-                    self._literal_rank.append(-rank)
+                    self._preferred.append(-rank & 1)
                     self._literal_number.append(number)
             self._literal.append(len(self._literal_number))
             self._wild.append(len(self._wild_number))
@@ -128,9 +132,8 @@ class PatternIndex:
         if "**" in rest:
             rest = _STARS.sub("*", rest)
         needle = max(rest.removesuffix("$").split("*"), key=len)
-        if rest != "*" + needle:
-            self._rests[len(self._needles)] = rest
-        self._needles.append(needle)
+        self._needles.append(intern(needle))
+        self._rests.append("" if rest == "*" + needle else intern(rest))
         self._wild_rank.append(rank)
         self._wild_number.append(number)
 
@@ -143,7 +146,11 @@ class PatternIndex:
         return grams
 
     def best(self, target: str) -> int:
-        """The number of the matching pattern that decides: the longest, then the preferred, then the first. -1: none."""
+        """The number of the matching pattern that decides: the longest, then the preferred, then the first. -1: none.
+
+        `target`: normal form."""
+        if self._ignore_case:
+            target = target.lower()
         best = best_rank = -1
         literal = False
         entry = self._deepest(target)
@@ -152,7 +159,8 @@ class PatternIndex:
                 place = self._literal[entry]
                 if place < self._literal[entry + 1]:
                     literal = True  # prefixes further up are shorter
-                    number, rank = self._literal_number[place], self._literal_rank[place]
+                    number = self._literal_number[place]
+                    rank = 2 * (self._start[entry + 1] - self._start[entry]) + self._preferred[place]
                     if rank > best_rank or (rank == best_rank and number < best):
                         best, best_rank = number, rank
             place, end = self._wild[entry], self._wild[entry + 1]
@@ -166,12 +174,15 @@ class PatternIndex:
         return best
 
     def all(self, target: str) -> list[int]:
-        """The numbers of all patterns that match, the deciding one first."""
+        """The numbers of all patterns that match, the deciding one first. `target`: normal form."""
+        if self._ignore_case:
+            target = target.lower()
         found: list[tuple[int, int]] = []
         entry = self._deepest(target)
         while entry >= 0:
-            literals = slice(self._literal[entry], self._literal[entry + 1])
-            found += zip(self._literal_rank[literals], self._literal_number[literals], strict=True)
+            length = self._start[entry + 1] - self._start[entry]
+            literals = range(self._literal[entry], self._literal[entry + 1])
+            found += ((2 * length + self._preferred[place], self._literal_number[place]) for place in literals)
             found += ((self._wild_rank[place], self._wild_number[place]) for place in self._hits(entry, target))
             entry = self._parent[entry]
         return [number for _, number in sorted(found, key=lambda item: (-item[0], item[1]))]
@@ -200,6 +211,6 @@ class PatternIndex:
             places = sorted(place for gram in shared & grams.keys() for place in grams[gram] if self._needles[place] in target)
         start = self._start[entry + 1] - self._start[entry]
         for place in places:
-            rest = self._rests.get(place)
-            if target.find(self._needles[place], start) >= 0 if rest is None else matches(rest, target, start):
+            rest = self._rests[place]
+            if matches(rest, target, start) if rest else target.find(self._needles[place], start) >= 0:
                 yield place

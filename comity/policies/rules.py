@@ -39,6 +39,7 @@ RULES: dict[str, Rule] = {
         ("robots.no-agent", "RFC 9309 section-2.2.1", "a rule before any User-agent line binds nobody"),
         ("robots.oversized", "RFC 9309 section-2.5", "lines past the limit of octets are not read"),
         ("robots.path", "RFC 9309 section-2.2.2", "a pattern that begins with neither `/` nor `*` matches nothing"),
+        ("robots.rates", "RFC 9309 section-2.2.4", "there are more Crawl-delay, Request-rate and Visit-time lines than are read"),
         ("robots.sitemaps", "RFC 9309 section-2.2.4", "there are more Sitemap lines than are read"),
         # Ours
         ("comity.default", "comity, docs/uses.md", "no source speaks of this use: the operator's default decides"),

@@ -83,6 +83,16 @@ def test_many_wildcards_of_one_prefix(rests: list[str], target: str) -> None:
     ]
 
 
+@given(st.lists(patterns, max_size=8), targets)
+def test_case_is_ignored_where_a_format_asks_for_it(rules: list[bytes], target: str) -> None:
+    index = PatternIndex(((normal_pattern(rule), False) for rule in rules), ignore_case=True)
+    lower = PatternIndex((normal_pattern(rule).lower(), False) for rule in rules)
+    for asked in (target, target.upper(), target.title()):
+        asked = normal_target(asked)
+        assert index.all(asked) == lower.all(asked.lower())
+        assert index.best(asked) == lower.best(asked.lower())
+
+
 class Counting(str):
     """A target that counts the octets that searches go over."""
 

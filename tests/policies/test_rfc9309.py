@@ -150,7 +150,8 @@ FINDINGS = [
     (b"User-agent: *\nDisallow: private/", "robots.path", 2),
     (b"User-agent: a\nCrawl-delay: 1\nUser-agent: b\nAllow: /x\nDisallow: /", "robots.joined", 2),
     (b"User-agent: *\nDisallow: /" + b"a" * 40_000, "robots.long-line", 2),
-    (b"User-agent: *\n" + b"Sitemap: https://example.com/s\n" * 1001, "robots.sitemaps", 1002),
+    (b"User-agent: *\n" + b"Sitemap: https://example.com/s\n" * 1002, "robots.sitemaps", 1002),
+    (b"User-agent: *\n" + b"Crawl-delay: 1\n" * 1002, "robots.rates", 1002),
     (b"User-agent: *\nDisallow: /\n" + b"#" * 600_000, "robots.oversized", 0),
     (b"Disallow: /\n" * 101, "comity.more-findings", 0),
 ]
@@ -180,6 +181,16 @@ class TestLimits:
         body = b"User-agent: *\n" + b"#" * (512 * 1024 - 14 - 1 - 12) + b"\n" + b"Allow: /private/page\nDisallow: /private\n"
         assert body[: 512 * 1024].endswith(b"\nAllow: /priv")
         assert self.access(b"User-agent: *\nDisallow: /private\n" + body[14:], "/private/page") is DENY
+
+    def test_white_space_is_part_of_a_line_of_any_length(self) -> None:
+        gap = b" " * 40_000
+        assert self.access(b"User-agent: *\n" + gap + b"Disallow" + gap + b":" + gap + b"/x" + gap, "/x") is DENY
+
+    def test_rates_past_their_limit_are_not_read(self) -> None:
+        body = b"User-agent: *\n" + b"Crawl-delay: 1\n" * 999 + b"Crawl-delay: 2\nCrawl-delay: 3\n"
+        rules = Site.from_files("https://example.com", {"/robots.txt": body}).rates(Agent("examplebot"))
+        assert rules
+        assert rules.crawl_delay == 2
 
     def test_the_end_of_a_long_allow_is_unknown(self) -> None:
         long = b"/a/" + b"b" * 40_000

@@ -84,10 +84,10 @@ def test_a_reason_names_file_hash_and_time() -> None:
 
 
 def test_decisions_per_line_are_not_kept_without_end() -> None:
-    body = b"User-agent: *\n" + b"".join(b"Disallow: /%d/\n" % number for number in range(600))
+    body = b"User-agent: *\n" + b"".join(b"Disallow: /%d/\n" % number for number in range(1_100))
     found = site(body)
-    lines = [found.access(AGENT, f"https://example.com/{number}/").reasons[0].source.line for number in range(600)]
-    assert lines == list(range(2, 602))
+    lines = [found.access(AGENT, f"https://example.com/{number}/").reasons[0].source.line for number in range(1_100)]
+    assert lines == list(range(2, 1_102))
 
 
 @pytest.mark.requirement("RATE-1")
@@ -137,6 +137,12 @@ def test_uses_that_nobody_states() -> None:
     assert page.redacted(("index",)) == b"text"
     assert page.redacted(("index", "train")) == b""
     assert page.elements == ()
+
+
+def test_a_page_keeps_the_decision_that_it_was_asked_for_by() -> None:
+    asked = site(b"User-agent: *\nAllow: /page").access(AGENT, URL)
+    page = site(Fetched(status=503)).page(AGENT, URL, access=asked)
+    assert page.uses["crawl"].reasons == asked.reasons
 
 
 def test_decisions_have_no_truth_value() -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from protego import Protego
 
-from comity.policies.lines import EOL, MAX_BYTES, MAX_LINE, Findings, Lines, line_at, text_of
+from comity.policies.lines import EOL, MAX_BYTES, MAX_LINE, Findings, Lines, text_of
 from comity.policies.patterns import PatternIndex, normal_pattern, normal_target
 from comity.policies.rates import RequestRate, VisitTime, crawl_delay, request_rate, visit_time
 from comity.policies.text import printable
@@ -24,6 +24,7 @@ from comity.policies.values import Finding, Verdict
 
 SPEC = "https://www.rfc-editor.org/rfc/rfc9309.html"
 MAX_SITEMAPS = 1000  # of one file
+MAX_RATES = 1000  # Crawl-delay, Request-rate and Visit-time lines, of one file and of the groups of one agent
 
 
 class _Kind(Enum):
@@ -39,6 +40,7 @@ class _Kind(Enum):
 
 
 _RULES = (_Kind.ALLOW, _Kind.DISALLOW)
+_RATES = (_Kind.CRAWL_DELAY, _Kind.REQUEST_RATE, _Kind.VISIT_TIME)
 _SPELLINGS = {kind.value: kind for kind in _Kind} | {
     # LENIENT: misspellings that real files have. None of Allow: what is not understood is no permission.
     b"useragent": _Kind.AGENT,
@@ -78,8 +80,8 @@ _BLANKS = re.compile(rb"(?:%s)++" % _BLANK)
 _UNKNOWNS = re.compile(rb"(?:%s)++" % _UNKNOWN)
 _MORE_RULES = re.compile(rb"(?:%s|%s)++" % (_RULE, _UNKNOWN))
 
-# A rule as most are written, with a pattern that is in normal form.
-_PLAIN_RULE = re.compile(rb"([Dd]is)?+[Aa]llow:[ \t]*+([/*][A-Za-z0-9\-._~/?:@!&'()+,;=*]{0,1000}+)%s" % EOL)
+# A rule as most are written.
+_USUAL_RULE = re.compile(rb"([Dd]is)?+[Aa]llow:[ \t]*+([/*][^#\r\n]{0,1000}+)%s" % EOL)
 
 
 class RuleLine(NamedTuple):
@@ -159,6 +161,7 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
     groups: list[tuple[int, int]] = []
     agents = bytearray()
     sitemaps: list[bytes] = []
+    rates = 0
     naming = False  # in a list of agent lines that has no rule yet
     other = 0  # line of a record of another kind within the list
     joined = 0  # the same, once an agent line came after it
@@ -215,8 +218,11 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
                 findings.report("robots.sitemaps", f"only the first {MAX_SITEMAPS} sitemaps are read", line=number)
             if len(sitemaps) <= MAX_SITEMAPS:
                 sitemaps.append(value)
-        elif naming:
-            other = other or number
+        else:
+            other = other or (number if naming else 0)
+            rates += 1
+            if rates == MAX_RATES + 1:
+                findings.report("robots.rates", f"only the first {MAX_RATES} of an agent are read", line=number)
     return Robots(text, groups, bytes(agents), tuple(sitemaps[:MAX_SITEMAPS]), tuple(findings))
 
 
@@ -228,17 +234,17 @@ class AgentRules:
         self._text = groups[0].text if groups else b""
         self._at = array("I")  # rule -> where its line starts in the text
         self._number = array("I")  # rule -> number of its line
-        self._rates: dict[_Kind, list[tuple[int, str, bytes]]] = {}  # line number, the line, value
+        self._rates: list[tuple[_Kind, int, str, bytes]] = []  # line number, the line, value
         self._index = PatternIndex(rule for lines in groups for rule in self._rules(lines))
 
     def _rules(self, lines: Lines) -> Iterator[tuple[str, bool]]:
         """The patterns of a group, and whether it is an Allow line's; fills the arrays beside them."""
         while True:
-            plain = lines.match(_PLAIN_RULE)
-            if plain:
+            usual = lines.match(_USUAL_RULE)
+            if usual:
                 self._at.append(lines.at)
                 self._number.append(lines.number)
-                yield plain[2].decode("ascii"), plain[1] is None
+                yield normal_pattern(usual[2].rstrip(b" \t")), usual[1] is None
                 continue
             lines.skip(_UNKNOWNS)
             line = lines.read()
@@ -254,8 +260,8 @@ class AgentRules:
                     self._at.append(lines.at)
                     self._number.append(lines.number)
                     yield normal_pattern(record.value), allow
-            elif record.kind is not _Kind.AGENT and record.kind is not _Kind.SITEMAP:
-                self._rates.setdefault(record.kind, []).append((lines.number, printable(line), record.value))
+            elif record.kind in _RATES and len(self._rates) < MAX_RATES:
+                self._rates.append((record.kind, lines.number, printable(line), record.value))
 
     def decide(self, target: str) -> RuleLine | None:
         """The most specific rule that matches path and query: the longest, Allow on a tie (section-2.2.2)."""
@@ -272,23 +278,26 @@ class AgentRules:
         return tuple(self._rule_line(rule) for rule in self._index.all(normal_target(target)))
 
     def _rule_line(self, rule: int) -> RuleLine:
-        line = line_at(self._text, self._at[rule])
+        line = Lines(self._text, self._at[rule]).read()
         record = _record(line)
         assert record
         verdict = Verdict.ALLOW if record.kind is _Kind.ALLOW else Verdict.DENY
         return RuleLine(verdict, printable(record.value), self._number[rule], printable(line))
 
+    def _values(self, kind: _Kind) -> list[bytes]:
+        return [value for which, _, _, value in self._rates if which is kind]
+
     @cached_property
     def crawl_delay(self) -> float | None:
         """Seconds between requests: the longest Crawl-delay."""
-        return crawl_delay([value for _, _, value in self._rates.get(_Kind.CRAWL_DELAY, ())])
+        return crawl_delay(self._values(_Kind.CRAWL_DELAY))
 
     @cached_property
     def request_rate(self) -> RequestRate | None:
         """The slowest Request-rate."""
-        return request_rate([value for _, _, value in self._rates.get(_Kind.REQUEST_RATE, ())])
+        return request_rate(self._values(_Kind.REQUEST_RATE))
 
     @cached_property
     def visit_time(self) -> VisitTime | None:
         """The shortest Visit-time."""
-        return visit_time(self._rates.get(_Kind.VISIT_TIME, ()))
+        return visit_time((number, line, value) for which, number, line, value in self._rates if which is _Kind.VISIT_TIME)
