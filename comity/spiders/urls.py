@@ -11,6 +11,7 @@ from typing import TextIO
 from scrapy import Request, Spider
 from scrapy.http import Response
 
+from comity.crawler.runtime import Runtime
 from comity.policies.text import printable
 from comity.policies.urls import origin_of
 from comity.spiders.arguments import flag, only, stop
@@ -70,5 +71,5 @@ class UrlsSpider(Spider):
             return None
 
     def _waiting(self) -> int:
-        scheduler = self.crawler.engine.scheduler if self.crawler.engine else None
-        return len(scheduler) if scheduler is not None and hasattr(scheduler, "__len__") else 0
+        scheduler = Runtime.of(self.crawler).scheduler
+        return 0 if scheduler is None else len(scheduler)
