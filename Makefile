@@ -2,7 +2,7 @@
 # Needed: Python >= 3.11 with pip, make, and a package index.
 
 PYTHON ?= python3
-OLDEST = scrapy==2.18.*
+OLDEST = scrapy[httpx]==2.18.*
 BIN = .venv/bin
 export URL
 
