@@ -79,3 +79,10 @@ def test_the_reason_is_the_line(body: bytes, path: str) -> None:
     if source.line:
         assert body.split(b"\n")[source.line - 1].decode() == source.text
         assert found.considered(AGENT, "https://example.com" + path)[0] == decision.reasons[0]
+
+
+@pytest.mark.requirement("RFC-4")
+@given(files)
+def test_robots_txt_itself_is_always_allowed(body: bytes) -> None:
+    decision = site(body).access(AGENT, "https://example.com/robots.txt")
+    assert (decision.verdict, decision.reasons[0].rule) == (Verdict.ALLOW, "robots.self")
