@@ -3,8 +3,8 @@
 Both crawl the same pages of a server in another process, in turns (A B A B), each in a process of its own. Counted is the CPU
 time of the crawling process, all its threads, from `spider_opened` to `spider_closed`: no imports, no server. A page is 8 KB of
 HTML with ten links. A `bare` spider parses nothing, knows the links and yields no item, so that the crawler alone is compared;
-the other one finds title and links with parsel and yields an item a page. comity runs with COMITY_MIN_DELAY=0, for politeness
-costs time, not CPU."""
+the other one finds title and links with parsel and writes an item a page to a feed. comity runs with COMITY_MIN_DELAY=0,
+for politeness costs time, not CPU."""
 
 from __future__ import annotations
 
@@ -154,6 +154,8 @@ def measure(name: str, urls: list[str], pages: int, *, bare: bool, reactor: bool
     """Milliseconds of CPU per page."""
     with tempfile.TemporaryDirectory() as folder:
         settings = SETTINGS[name] | {"COMITY_STORE": f"{folder}/policies.sqlite"}
+        if not bare:
+            settings["FEEDS"] = {f"{folder}/items.jsonl": {"format": "jsonlines"}}
         if not reactor:
             settings["TWISTED_REACTOR_ENABLED"] = False
         job = {
