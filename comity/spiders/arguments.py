@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from comity.crawler.options import SettingsError
+
 
 def stop(spider: str, message: str) -> NoReturn:
     """Ends the program with one line. Scrapy would print a traceback for any other exception."""
-    raise SystemExit(f"scrapy crawl {spider}: {message}")
+    raise SettingsError(f"scrapy crawl {spider}: {message}")
 
 
 def number(spider: str, name: str, value: str | int | None) -> int | None:

@@ -30,7 +30,8 @@ def test_site_stays_on_its_host(serve: Serve, crawl: Crawl) -> None:
     site = serve({"/": _page("/a", "/a#part", other.url("/"), "/leaves"), "/a": _page("/"), "/leaves": serve.Answer(status=302)})
     site.routes["/leaves"] = serve.Answer(status=302, headers={"Location": other.url("/")})
     crawled = crawl(SiteSpider, url=site.url("/"))
-    assert site.paths == ["/robots.txt", "/", "/a", "/leaves"]
+    assert site.paths[:2] == ["/robots.txt", "/"]
+    assert sorted(site.paths[2:]) == ["/a", "/leaves"]
     assert sorted(item["final_url"] for item in crawled.items) == [site.url("/"), site.url("/a")]
     assert all(item["permissions"]["uses"]["crawl"]["verdict"] == "allow" for item in crawled.items)
 
