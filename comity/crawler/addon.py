@@ -20,6 +20,7 @@ import comity
 from comity.crawler.downloadermw import AccessMiddleware
 from comity.crawler.options import ASYNCIO_REACTOR, DEFAULT_AGENT, DEFAULTS, Options, stop
 from comity.crawler.pipeline import PermissionsPipeline
+from comity.crawler.runtime import open_store
 from comity.crawler.scheduler import Scheduler
 from comity.crawler.spidermw import PageMiddleware
 from comity.crawler.transfer import PolicyTransfer
@@ -48,8 +49,8 @@ class Addon:
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
-        """Here Scrapy's commands let a SettingsError end the program with its one line; later it would get a traceback."""
-        _check(settings)
+        """Before a crawl is built: what a half-built one leaves open is complained of when the program ends."""
+        open_store(_check(settings)).close()
 
     def update_settings(self, settings: BaseSettings) -> None:
         for name, value in {"SCHEDULER": Scheduler, **SAFER}.items():

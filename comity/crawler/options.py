@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Self
@@ -43,8 +45,18 @@ class SettingsError(SystemExit, PolicyError):
     Where nobody catches it, the program ends with its one line instead of a traceback, and with status 1."""
 
 
-def stop(message: str) -> NoReturn:
-    raise SettingsError(f"comity: {message}")
+def stop(message: str, *, by: str = "comity") -> NoReturn:
+    """`by`: who says it."""
+    with suppress(RuntimeError):  # there is no loop
+        if task := asyncio.current_task():
+            task.add_done_callback(_retrieve)
+    raise SettingsError(f"{by}: {message}")
+
+
+def _retrieve(task: asyncio.Task[Any]) -> None:
+    """Or asyncio prints a traceback besides, of an exception that has ended its loop and so was seen by everybody."""
+    if not task.cancelled():
+        task.exception()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

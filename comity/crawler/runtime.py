@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+def open_store(options: Options) -> PolicyStore:
+    """SettingsError where it cannot be used."""
+    try:
+        return PolicyStore(options.store)
+    except PolicyError as error:
+        stop(str(error))
+
+
 class Runtime:
     """Options, policies and bookkeeping of one crawl."""
 
@@ -35,10 +43,7 @@ class Runtime:
         if not is_asyncio_available():
             stop(f"there is no asyncio loop: set TWISTED_REACTOR to {ASYNCIO_REACTOR}")
         self.options = Options.checked(crawler.settings)
-        try:
-            store = PolicyStore(self.options.store)
-        except PolicyError as error:
-            stop(str(error))
+        store = open_store(self.options)
         self.agent = self.options.agent
         self.policies = PolicyFetcher(crawler, store, timeout=self.options.policy_timeout)
         self.pace = Pace(crawler, min_delay=self.options.min_delay)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from comity.crawler.options import SettingsError
+from comity.crawler import options
 
 
 def stop(spider: str, message: str) -> NoReturn:
     """Ends the program with one line. Scrapy would print a traceback for any other exception."""
-    raise SettingsError(f"scrapy crawl {spider}: {message}")
+    options.stop(message, by=f"scrapy crawl {spider}")
 
 
 def number(spider: str, name: str, value: str | int | None) -> int | None:

@@ -178,14 +178,14 @@ def project(tmp_path: Path, serve: Serve) -> Callable[..., tuple[subprocess.Comp
     """`project(settings, custom, *arguments)`: `scrapy crawl` in a project of its own, and the server that it is to crawl."""
 
     def run(
-        settings: dict[str, Any], custom: dict[str, Any], *arguments: str
+        settings: dict[str, Any], custom: dict[str, Any], *arguments: str, spider: str = "pages"
     ) -> tuple[subprocess.CompletedProcess[str], Loopback]:
         server = serve(SITE)
         (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = own\n")
         own = {"SPIDER_MODULES": ["spider"], "ADDONS": {"comity.crawler.addon.Addon": 100}, "LOG_LEVEL": "ERROR", **settings}
         (tmp_path / "own.py").write_text("".join(f"{name} = {value!r}\n" for name, value in own.items()))
         (tmp_path / "spider.py").write_text(SPIDER.format(custom=custom, url=server.url("/a")))
-        command = [sys.executable, "-m", "scrapy", "crawl", "pages", *arguments]
+        command = [sys.executable, "-m", "scrapy", "crawl", spider, *arguments]
         environment = {name: value for name, value in os.environ.items() if name != "SCRAPY_SETTINGS_MODULE"}
         return subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=60
@@ -207,8 +207,9 @@ BAD_STORE = "/dev/null/policies.sqlite"
     ],
 )
 @pytest.mark.parametrize("where", ["project", "command line", "spider"])
-def test_bad_setting_ends_the_crawl(project: Any, mode: str, settings: dict[str, Any], message: str, where: str) -> None:
-    """With one line; without a reactor, asyncio prints a traceback before it where the setting is the spider's own."""
+def test_bad_setting_ends_the_crawl_with_one_line(
+    project: Any, mode: str, settings: dict[str, Any], message: str, where: str
+) -> None:
     in_file = {"TWISTED_REACTOR_ENABLED": mode == "reactor"}
     on_command_line = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
     if where == "command line" and "COMITY_DEFAULTS" in settings:
@@ -218,18 +219,37 @@ def test_bad_setting_ends_the_crawl(project: Any, mode: str, settings: dict[str,
         settings if where == "spider" else {},
         *(on_command_line if where == "command line" else []),
     )
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"comity: {message}")
     assert done.returncode == 1
-    assert message in done.stderr.splitlines()[-1]
-    if where != "spider" or mode == "reactor":
-        assert len(done.stderr.splitlines()) == 1
     assert server.paths == []
 
 
-def test_store_that_cannot_be_opened_ends_the_crawl(project: Any, mode: str) -> None:
-    done, server = project({"TWISTED_REACTOR_ENABLED": mode == "reactor", "COMITY_STORE": BAD_STORE}, {})
+def test_store_that_cannot_be_opened_ends_the_crawl_with_one_line(project: Any, mode: str) -> None:
+    done, server = project({}, {}, "-s", f"TWISTED_REACTOR_ENABLED={mode == 'reactor'}", "-s", f"COMITY_STORE={BAD_STORE}")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"comity: COMITY_STORE `{BAD_STORE}` cannot be opened")
     assert done.returncode == 1
-    assert BAD_STORE in done.stderr
     assert server.paths == []
+
+
+def test_store_of_a_spiders_own_ends_the_crawl_without_a_traceback(project: Any, mode: str) -> None:
+    """Here Scrapy has built half of the crawl already."""
+    done, server = project({"TWISTED_REACTOR_ENABLED": mode == "reactor"}, {"COMITY_STORE": BAD_STORE})
+    assert f"comity: COMITY_STORE `{BAD_STORE}` cannot be opened" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 1
+    assert server.paths == []
+
+
+@pytest.mark.parametrize("argument", ["", "max_pages=few"])
+def test_bad_argument_of_a_ready_spider_ends_the_crawl_with_one_line(project: Any, mode: str, argument: str) -> None:
+    """It is found while the loop runs: without a reactor asyncio would print a traceback besides."""
+    spiders = {"SPIDER_MODULES": ["comity.spiders"], "TWISTED_REACTOR_ENABLED": mode == "reactor"}
+    done, _ = project(spiders, {}, *(("-a", argument) if argument else ()), spider="site")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("scrapy crawl site: ")
+    assert done.returncode == 1
 
 
 def test_reactor_without_an_asyncio_loop_ends_the_crawl(project: Any) -> None:
