@@ -2,6 +2,32 @@
 
 from comity.policies.page import Page
 from comity.policies.site import Site
-from comity.policies.values import Agent, Decision, Fetched, Finding, PolicyError, Reason, Source, UseDecision, Verdict
+from comity.policies.values import (
+    ActionRequest,
+    Agent,
+    Arrangement,
+    Decision,
+    Fetched,
+    Finding,
+    PolicyError,
+    Reason,
+    Source,
+    UseDecision,
+    Verdict,
+)
 
-__all__ = ["Agent", "Decision", "Fetched", "Finding", "Page", "PolicyError", "Reason", "Site", "Source", "UseDecision", "Verdict"]
+__all__ = [
+    "ActionRequest",
+    "Agent",
+    "Arrangement",
+    "Decision",
+    "Fetched",
+    "Finding",
+    "Page",
+    "PolicyError",
+    "Reason",
+    "Site",
+    "Source",
+    "UseDecision",
+    "Verdict",
+]

@@ -51,6 +51,8 @@ class Page:
         self.uses = Uses(agent, access)
         self.elements: tuple[object, ...] = ()  # element rules: no format that has them is read yet
         self.findings = tuple(findings)
+        self.wanted: tuple[str, ...] = ()
+        self.dated: tuple[str, ...] = ()
         self._policies = policies
         self._body = body
 

@@ -19,7 +19,7 @@ from comity.policies.formats import robots
 from comity.policies.page import Page
 from comity.policies.text import printable
 from comity.policies.urls import origin_of, target_of
-from comity.policies.values import Agent, Decision, Fetched, Finding, Reason, Source, Verdict
+from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Finding, Reason, Source, Verdict
 
 WELL_KNOWN: tuple[str, ...] = ("/robots.txt",)  # what is fetched of every origin; a format adds its path here
 
@@ -78,10 +78,14 @@ class Site:
         headers: Iterable[tuple[bytes, bytes]] = (),
         body: bytes = b"",
         now: datetime | None = None,
-        first_seen: datetime | None = None,
+        first_seen: Mapping[str, datetime] | None = None,
+        resources: Mapping[str, Fetched] | None = None,
         access: Decision | None = None,
     ) -> Page:
-        """What may be done with the content that came back for this URL. `access`: the decision that it was asked for by."""
+        """What may be done with the content that came back for this URL.
+
+        `first_seen`: use -> when the page was first taken for it, see `Page.dated`. `resources`: absolute URL -> what came back
+        for it, see `Page.wanted`. `access`: the decision that the page was asked for by."""
         if access is None:
             access = self.access(agent, url, now=now)
         return Page(agent, url, access=access, policies=self.policies, findings=self.findings, body=body)
@@ -107,6 +111,14 @@ class Site:
     def sitemaps(self) -> tuple[str, ...]:
         """The sitemaps that robots.txt names, as absolute URLs."""
         return self._robots.sitemaps
+
+    def references(self, agent: Agent) -> tuple[str, ...]:
+        """Absolute URLs of further files that state what holds for the agent (ACAP 1.0 section-2.3.2)."""
+        return ()
+
+    def requests(self, agent: Agent) -> tuple[ActionRequest, ...]:
+        """What the site asks the agent to do (ACAP 1.0 section-2.6)."""
+        return ()
 
     def rates(self, agent: Agent) -> robots.AgentRules | None:
         """The rules of the agent's group, with the rates that it asks for; None where there is no file."""

@@ -9,7 +9,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from urllib.parse import urlsplit
 
+from comity.policies.qualifiers import Qualifiers
 from comity.policies.rules import RULES
 
 
@@ -74,8 +76,8 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UseDecision:
-    """May the content be used in this way? The verdict is ALLOW or DENY."""
+class UseDecision(Qualifiers):
+    """May the content be used in this way, and with which restrictions? The verdict is ALLOW or DENY."""
 
     verdict: Verdict
     stated: bool  # False: no source speaks of this use, the operator's default decided
@@ -110,6 +112,33 @@ class Finding:
 PRODUCT_TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 
 
+# ACAP 1.0 section-2.5.3.2, section-2.5.5.2.5, section-2.6: what is done by prior arrangement only.
+FEATURES = ("must-use-resource", "must-include-resource", "take-down", "re-crawl")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """What the operator has arranged with a site."""
+
+    host: str  # "example.com" for all its ports, or "example.com:8080"
+    features: frozenset[str]  # of FEATURES
+
+    def __post_init__(self) -> None:
+        unknown = sorted(self.features.difference(FEATURES))
+        if unknown:
+            raise PolicyError(f"`{unknown[0]}` cannot be arranged: write {', '.join(FEATURES)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionRequest:
+    """A site asks for an action (ACAP 1.0 section-2.6)."""
+
+    action: str  # "take-down" or "re-crawl"
+    url: str  # of the resource
+    arranged: bool  # False: nothing is done, it is only reported
+    reason: Reason
+
+
 @dataclass(frozen=True, slots=True)
 class Agent:
     """Who asks, and what for."""
@@ -118,7 +147,7 @@ class Agent:
     user_agent: str = field(default="", kw_only=True)  # the User-Agent header as sent; "": the token alone
     purposes: tuple[str, ...] = field(default=(), kw_only=True)
     uses: tuple[str, ...] = field(default=(), kw_only=True)  # what will be done with the content
-    arrangements: tuple[object, ...] = field(default=(), kw_only=True)
+    arrangements: tuple[Arrangement, ...] = field(default=(), kw_only=True)
     # What holds for a use of which no source speaks. A use that is not listed is not permitted.
     defaults: Mapping[str, Verdict] = field(default_factory=dict, kw_only=True, hash=False)
 
@@ -127,6 +156,12 @@ class Agent:
             raise PolicyError(
                 f"agent `{self.token}` is not a product token: use letters, digits, `_` and `-` only (RFC 9309 section-2.2.1)"
             )
+
+    def has_arranged(self, url: str, feature: str) -> bool:
+        """Whether the operator has arranged it with the URL's host."""
+        parts = urlsplit(url)
+        hosts = (parts.netloc.rpartition("@")[2].lower(), parts.hostname)
+        return any(feature in arranged.features and arranged.host.lower() in hosts for arranged in self.arrangements)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

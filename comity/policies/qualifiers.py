@@ -1,0 +1,68 @@
+"""The restrictions under which a use is permitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extract:
+    """One element of the page itself (ACAP 1.0 section-2.5.3.2)."""
+
+    kind: str  # "id", "class" (the first that matches) or "meta"
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """What is to be used instead of the page, or to be shown with it (ACAP 1.0 section-2.5.3.2, section-2.5.5.2.5)."""
+
+    role: str = ""  # "credit" or "link" of what is to be included; "": not said
+    extract: Extract | None = None
+    uri: str = ""  # where it is not an element of the page; absolute in a decision
+    content: str = ""  # what was found there; markup of the element, text of the resource
+
+    def __str__(self) -> str:
+        place = self.uri or f"the page's {self.extract}"
+        return f"{self.role} {place}".lstrip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Qualifiers:
+    """As a permission of any format carries them; empty where it has no restriction of its own (ACAP 1.0 section-2.5 NOTE)."""
+
+    until: datetime | None = None  # aware; the permission ends then
+    until_recrawled: bool = False  # it ends when the page is fetched again
+    max_chars: int | None = None
+    max_words: int | None = None
+    prohibited_modifications: frozenset[str] = frozenset()  # "any", "format", "style", "translation", "annotation"
+    prohibited_contexts: frozenset[str] = frozenset()  # "within-user-frame"
+    required_contexts: frozenset[str] = frozenset()  # "within-original-frame"
+    must_use: tuple[Resource, ...] = ()
+    must_include: tuple[Resource, ...] = ()
+
+    def conjoined(self, other: Qualifiers) -> Self:
+        """With the restrictions of both (MEET-3): the shorter limits, the union of what is prohibited and required."""
+        return type(self)(
+            **{field.name: _both(getattr(self, field.name), getattr(other, field.name, None)) for field in fields(self)}
+        )
+
+    def restrictions(self) -> dict[str, Any]:
+        """Name -> value of those that restrict anything."""
+        values = ((field.name, getattr(self, field.name)) for field in fields(Qualifiers))
+        return {name: value for name, value in values if value or (value == 0 and value is not False)}
+
+
+def _both(mine: Any, theirs: Any) -> Any:
+    if mine is None or theirs is None:
+        return theirs if mine is None else mine
+    if isinstance(mine, bool | frozenset):
+        return mine | theirs
+    if isinstance(mine, tuple):
+        return tuple(dict.fromkeys(mine + theirs))
+    return min(mine, theirs)
