@@ -15,8 +15,10 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
-from comity.policies import Agent, PolicyError, Verdict
+from comity.policies import Agent, Arrangement, PolicyError, Verdict
 from comity.policies.text import printable
+from comity.policies.urls import origin_of
+from comity.policies.values import FEATURES
 
 DEFAULT_AGENT = "comitybot"
 
@@ -27,6 +29,7 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_PURPOSES": (),
     "COMITY_USES": (),
     "COMITY_DEFAULTS": {},
+    "COMITY_ARRANGEMENTS": {},
     "COMITY_DROP_UNUSABLE": True,
     "COMITY_STORE": "",
     "COMITY_POLICY_TIMEOUT": 15,
@@ -37,6 +40,8 @@ DEFAULTS: dict[str, Any] = {
 
 # ACAP 1.0 section 2.5 and the vocabularies after it spell their terms so; `:` and `,` separate in the settings.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+HOST = re.compile(r"([^\s/\\?#@*:\[\]]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 
 
 class SettingsError(SystemExit, PolicyError):
@@ -100,9 +105,9 @@ def _agent(settings: BaseSettings) -> Agent:
     purposes = _names(settings, "COMITY_PURPOSES")
     uses = tuple(dict.fromkeys(use.lower() for use in _names(settings, "COMITY_USES")))
     user_agent = str(settings.get("USER_AGENT") or token)
-    defaults = _defaults(settings)
+    arrangements, defaults = _arrangements(settings), _defaults(settings)
     try:
-        return Agent(token, user_agent=user_agent, purposes=purposes, uses=uses, defaults=defaults)
+        return Agent(token, user_agent=user_agent, purposes=purposes, uses=uses, arrangements=arrangements, defaults=defaults)
     except PolicyError:
         raise _wrong("COMITY_AGENT", token, "is not a product token: use letters, digits, `_` and `-` only") from None
 
@@ -163,10 +168,48 @@ def _defaults(settings: BaseSettings) -> dict[str, Verdict]:
     return defaults
 
 
+def _arrangements(settings: BaseSettings) -> tuple[Arrangement, ...]:
+    """`{"example.com": ["take-down"]}`, the same as JSON, or `example.com:take-down,127.0.0.1:8080:re-crawl`."""
+    value = _get(settings, "COMITY_ARRANGEMENTS")
+    remedy = 'write host:feature with commas between, e.g. "example.com:take-down,example.com:re-crawl"'
+    try:
+        pairs = _pairs(value) if isinstance(value, str) else list(value.items())
+        pairs = [(host, [names] if isinstance(names, str) else list(names)) for host, names in pairs]
+    except (AttributeError, TypeError, ValueError, RecursionError):
+        raise _wrong("COMITY_ARRANGEMENTS", value, f"is not a mapping of hosts: {remedy}") from None
+    arranged: dict[str, set[str]] = {}
+    for written, names in pairs:
+        try:
+            features = arranged.setdefault(_host(str(written)), set())
+        except ValueError:
+            raise _wrong("COMITY_ARRANGEMENTS", written, 'is not a host: write "example.com" or "example.com:8080"') from None
+        for name in names:
+            feature = str(name).strip().lower()
+            if feature not in FEATURES:
+                raise _wrong("COMITY_ARRANGEMENTS", name, f"cannot be arranged: write {', '.join(FEATURES)}")
+            features.add(feature)
+    return tuple(Arrangement(host, frozenset(features)) for host, features in arranged.items())
+
+
+def _host(written: str) -> str:
+    """As URLs have it: lower case, A-labels. ValueError for what is not a host with or without a port."""
+    match = HOST.fullmatch(written.strip())
+    if not match:
+        raise ValueError
+    host = origin_of(f"http://{match[0]}").removeprefix("http://")
+    if match[2]:
+        return host if host.endswith(match[2]) else host + match[2]  # 80 is what `origin_of` leaves out
+    return host.strip("[]")
+
+
 def _pairs(text: str) -> list[tuple[Any, Any]]:
+    """Of a JSON object, or of `key:word` with commas between; a key may have colons of its own. ValueError otherwise."""
     if text.lstrip().startswith("{"):
         return list(json.loads(text, object_pairs_hook=list))
-    return [(use, word) for use, word in (pair.split(":") for pair in text.split(",") if pair.strip())]
+    pairs = [pair.rpartition(":") for pair in text.split(",") if pair.strip()]
+    if not all(colon for _, colon, _ in pairs):
+        raise ValueError
+    return [(key, word) for key, _, word in pairs]
 
 
 def _store(settings: BaseSettings) -> Path:

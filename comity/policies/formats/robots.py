@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
@@ -27,7 +27,7 @@ MAX_SITEMAPS = 1000  # of one file
 MAX_RATES = 1000  # Crawl-delay, Request-rate and Visit-time lines, of one file and of the groups of one agent
 
 
-class _Kind(Enum):
+class Kind(Enum):
     """What a record is, with its name as the specification spells it."""
 
     AGENT = b"user-agent"  # section-2.2.1
@@ -37,25 +37,26 @@ class _Kind(Enum):
     CRAWL_DELAY = b"crawl-delay"  # extensions
     REQUEST_RATE = b"request-rate"
     VISIT_TIME = b"visit-time"
+    ACAP_CRAWLER = b"acap-crawler"  # ACAP 1.0 section-2.3: begins a record that is not ours, and ends one that is
 
 
-_RULES = (_Kind.ALLOW, _Kind.DISALLOW)
-_RATES = (_Kind.CRAWL_DELAY, _Kind.REQUEST_RATE, _Kind.VISIT_TIME)
-_SPELLINGS = {kind.value: kind for kind in _Kind} | {
+_RULES = (Kind.ALLOW, Kind.DISALLOW)
+_RATES = (Kind.CRAWL_DELAY, Kind.REQUEST_RATE, Kind.VISIT_TIME)
+_SPELLINGS = {kind.value: kind for kind in Kind} | {
     # LENIENT: misspellings that real files have. None of Allow: what is not understood is no permission.
-    b"useragent": _Kind.AGENT,
-    b"user agent": _Kind.AGENT,
-    b"dissallow": _Kind.DISALLOW,
-    b"dissalow": _Kind.DISALLOW,
-    b"disalow": _Kind.DISALLOW,
-    b"diasllow": _Kind.DISALLOW,
-    b"disallaw": _Kind.DISALLOW,
-    b"site-map": _Kind.SITEMAP,
-    b"sitemaps": _Kind.SITEMAP,
-    b"crawl delay": _Kind.CRAWL_DELAY,
-    b"crawldelay": _Kind.CRAWL_DELAY,
-    b"request rate": _Kind.REQUEST_RATE,
-    b"visit time": _Kind.VISIT_TIME,
+    b"useragent": Kind.AGENT,
+    b"user agent": Kind.AGENT,
+    b"dissallow": Kind.DISALLOW,
+    b"dissalow": Kind.DISALLOW,
+    b"disalow": Kind.DISALLOW,
+    b"diasllow": Kind.DISALLOW,
+    b"disallaw": Kind.DISALLOW,
+    b"site-map": Kind.SITEMAP,
+    b"sitemaps": Kind.SITEMAP,
+    b"crawl delay": Kind.CRAWL_DELAY,
+    b"crawldelay": Kind.CRAWL_DELAY,
+    b"request rate": Kind.REQUEST_RATE,
+    b"visit time": Kind.VISIT_TIME,
 }
 _NAME = rb"[ \t]*+(?i:%s)" % b"|".join(sorted(_SPELLINGS, reverse=True))
 
@@ -93,15 +94,15 @@ class RuleLine(NamedTuple):
     text: str  # the line as written, printable
 
 
-class _Record(NamedTuple):
-    kind: _Kind
+class Record(NamedTuple):
+    kind: Kind
     name: bytes
     value: bytes
     colon: bool
     overlong: bool  # the value is cut at MAX_LINE
 
 
-def _record(line: bytes) -> _Record | None:
+def read_record(line: bytes) -> Record | None:
     """The record that a line is; None for unknown ones, blank lines and comments."""
     match = _RECORD.match(line)
     if match is None:
@@ -112,7 +113,7 @@ def _record(line: bytes) -> _Record | None:
     value = value[:MAX_LINE].rstrip(b" \t")
     if not colon and not (value[:1] in (b"/", b"*") if kind in _RULES else value and b" " not in value):
         return None
-    return _Record(kind, name, value, bool(colon), len(match[0]) > MAX_LINE)
+    return Record(kind, name, value, bool(colon), len(match[0]) > MAX_LINE)
 
 
 class Robots:
@@ -140,11 +141,19 @@ class Robots:
         content = "".join(f"Sitemap: {value}\n" for value in values if value.isprintable())
         return tuple(Protego.parse(content).sitemaps)
 
-    def for_agent(self, token: str) -> AgentRules:
-        """The rules of all groups that name the token, else of those for `*` (section-2.2.1)."""
+    def names(self, token: str) -> bool:
+        """Whether a group names the token."""
+        return bool(self._naming(token.lower().encode()))
+
+    def for_agent(self, token: str, *, overruled: Mapping[str, Verdict] | None = None) -> AgentRules:
+        """The rules of all groups that name the token, else of those for `*` (section-2.2.1).
+
+        `overruled`: pattern in normal form -> what is said of it elsewhere; rules with that pattern that say otherwise are left
+        out (ACAP 1.0 section-2.9.2)."""
         groups = self._naming(token.lower().encode()) or self._naming(b"*")
         return AgentRules(
-            [Lines(self._text, self._starts[group], self._starts[group + 1], self._numbers[group] - 1) for group in groups]
+            [Lines(self._text, self._starts[group], self._starts[group + 1], self._numbers[group] - 1) for group in groups],
+            overruled or {},
         )
 
     def _naming(self, token: bytes) -> list[int]:
@@ -165,19 +174,24 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
     naming = False  # in a list of agent lines that has no rule yet
     other = 0  # line of a record of another kind within the list
     joined = 0  # the same, once an agent line came after it
+    in_acap = False  # in an ACAP record, in which conventional records have no effect (ACAP 1.0 section-2.9.2)
     lines = Lines(text)
     while True:
-        lines.skip(_BLANKS if naming and not other else _UNKNOWNS if naming or joined or not groups else _MORE_RULES)
+        lines.skip(_BLANKS if naming and not other else _UNKNOWNS if naming or joined or in_acap or not groups else _MORE_RULES)
         line = lines.read()
         if not line:
             break
         number = lines.number
-        record = _record(line)
+        record = read_record(line)
         if record is None:
             if naming and b":" in line.partition(b"#")[0]:
                 other = other or number
             continue
         kind, name, value, colon, overlong = record
+        if in_acap and (kind in _RULES or kind in _RATES):
+            message = "`{}` has no effect within an ACAP record: a User-agent line begins a conventional one"
+            findings.report("acap.conventional", message, name, line=number, column=line.lower().find(name) + 1)
+            continue
         if name != kind.value:
             findings.report(
                 "robots.misspelled", "`{}` is read as `{}`", name, kind.value, line=number, column=line.lower().find(name) + 1
@@ -188,7 +202,11 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
             )
         if overlong:
             findings.report("robots.long-line", f"only the first {MAX_LINE} octets are read", line=number)
-        if kind is _Kind.AGENT:
+        if kind is Kind.ACAP_CRAWLER:
+            in_acap = True
+            other = other or (number if naming else 0)
+        elif kind is Kind.AGENT:
+            in_acap = False
             if not naming:
                 naming, other, joined = True, 0, 0
                 groups.append((lines.at, number))
@@ -205,7 +223,7 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
             naming = False
             if not groups:
                 findings.report("robots.no-agent", "a rule before any User-agent line binds nobody", line=number)
-            if joined and kind is _Kind.ALLOW and value:
+            if joined and kind is Kind.ALLOW and value:
                 findings.report("robots.joined", "the agents named before this record share the rules after it", line=joined)
                 joined = 0
             if value and value[:1] not in (b"/", b"*"):
@@ -213,7 +231,7 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
                 findings.report(
                     "robots.path", "`{}` begins with neither / nor *: it matches nothing", value, line=number, column=column
                 )
-        elif kind is _Kind.SITEMAP:
+        elif kind is Kind.SITEMAP:
             if len(sitemaps) == MAX_SITEMAPS:
                 findings.report("robots.sitemaps", f"only the first {MAX_SITEMAPS} sitemaps are read", line=number)
             if len(sitemaps) <= MAX_SITEMAPS:
@@ -226,40 +244,52 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
     return Robots(text, groups, bytes(agents), tuple(sitemaps[:MAX_SITEMAPS]), tuple(findings))
 
 
+def _stands(pattern: str, allow: bool, overruled: Mapping[str, Verdict]) -> bool:
+    verdict = Verdict.ALLOW if allow else Verdict.DENY
+    return overruled.get(pattern, verdict) is verdict
+
+
 class AgentRules:
     """The rules that bind one agent: all lines of its groups, compiled."""
 
-    def __init__(self, groups: list[Lines]) -> None:
+    def __init__(self, groups: list[Lines], overruled: Mapping[str, Verdict]) -> None:
         self.has_group = bool(groups)
         self._text = groups[0].text if groups else b""
         self._at = array("I")  # rule -> where its line starts in the text
         self._number = array("I")  # rule -> number of its line
-        self._rates: list[tuple[_Kind, int, str, bytes]] = []  # line number, the line, value
-        self._index = PatternIndex(rule for lines in groups for rule in self._rules(lines))
+        self._rates: list[tuple[Kind, int, str, bytes]] = []  # line number, the line, value
+        self._index = PatternIndex(rule for lines in groups for rule in self._rules(lines, overruled))
 
-    def _rules(self, lines: Lines) -> Iterator[tuple[str, bool]]:
+    def _rules(self, lines: Lines, overruled: Mapping[str, Verdict]) -> Iterator[tuple[str, bool]]:
         """The patterns of a group, and whether it is an Allow line's; fills the arrays beside them."""
+        in_acap = False
         while True:
-            usual = lines.match(_USUAL_RULE)
+            usual = None if in_acap else lines.match(_USUAL_RULE)
             if usual:
-                self._at.append(lines.at)
-                self._number.append(lines.number)
-                yield normal_pattern(usual[2].rstrip(b" \t")), usual[1] is None
+                pattern, allow = normal_pattern(usual[2].rstrip(b" \t")), usual[1] is None
+                if not overruled or _stands(pattern, allow, overruled):
+                    self._at.append(lines.at)
+                    self._number.append(lines.number)
+                    yield pattern, allow
                 continue
             lines.skip(_UNKNOWNS)
             line = lines.read()
             if not line:
                 break
-            record = _record(line)
+            record = read_record(line)
             if record is None:
                 continue
-            if record.kind in _RULES:
-                allow = record.kind is _Kind.ALLOW
+            if record.kind in (Kind.ACAP_CRAWLER, Kind.AGENT):
+                in_acap = record.kind is Kind.ACAP_CRAWLER
+            elif in_acap:
+                continue
+            elif record.kind in _RULES:
+                pattern, allow = normal_pattern(record.value), record.kind is Kind.ALLOW
                 # The end of an over-long pattern is unknown: as a prefix it refuses no less, but it may allow more.
-                if record.value and not (allow and record.overlong):
+                if record.value and not (allow and record.overlong) and _stands(pattern, allow, overruled):
                     self._at.append(lines.at)
                     self._number.append(lines.number)
-                    yield normal_pattern(record.value), allow
+                    yield pattern, allow
             elif record.kind in _RATES and len(self._rates) < MAX_RATES:
                 self._rates.append((record.kind, lines.number, printable(line), record.value))
 
@@ -279,25 +309,25 @@ class AgentRules:
 
     def _rule_line(self, rule: int) -> RuleLine:
         line = Lines(self._text, self._at[rule]).read()
-        record = _record(line)
+        record = read_record(line)
         assert record
-        verdict = Verdict.ALLOW if record.kind is _Kind.ALLOW else Verdict.DENY
+        verdict = Verdict.ALLOW if record.kind is Kind.ALLOW else Verdict.DENY
         return RuleLine(verdict, printable(record.value), self._number[rule], printable(line))
 
-    def _values(self, kind: _Kind) -> list[bytes]:
+    def _values(self, kind: Kind) -> list[bytes]:
         return [value for which, _, _, value in self._rates if which is kind]
 
     @cached_property
     def crawl_delay(self) -> float | None:
         """Seconds between requests: the longest Crawl-delay."""
-        return crawl_delay(self._values(_Kind.CRAWL_DELAY))
+        return crawl_delay(self._values(Kind.CRAWL_DELAY))
 
     @cached_property
     def request_rate(self) -> RequestRate | None:
         """The slowest Request-rate."""
-        return request_rate(self._values(_Kind.REQUEST_RATE))
+        return request_rate(self._values(Kind.REQUEST_RATE))
 
     @cached_property
     def visit_time(self) -> VisitTime | None:
         """The shortest Visit-time."""
-        return visit_time((number, line, value) for which, number, line, value in self._rates if which is _Kind.VISIT_TIME)
+        return visit_time((number, line, value) for which, number, line, value in self._rates if which is Kind.VISIT_TIME)

@@ -1,0 +1,507 @@
+"""The fields, records and definitions of ACAP in the text of a robots.txt (ACAP 1.0 section-2.2 to section-2.9, section-3).
+
+    parse(text) -> Acap        what the text says in ACAP
+
+Which lines begin a record is told by the parser of conventional records, so that both see the same extents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from sys import maxsize
+from typing import NamedTuple
+
+from comity.policies.formats.acap.usages import NONE, USAGES, QualifierError, Stated, read_qualifiers
+from comity.policies.formats.robots import Kind, read_record
+from comity.policies.lines import EOL, MAX_LINE, Findings, Lines
+from comity.policies.patterns import normal_pattern
+from comity.policies.text import printable
+from comity.policies.values import Finding, Verdict
+
+MAX_RECORDS = 10_000  # of one file
+MAX_FIELDS = 50_000  # permissions and prohibitions of one file, one for each usage and pattern that a line stands for
+
+ACTIONS = ("take-down", "re-crawl")  # section-2.6
+WHOLE_SITE = ""  # the pattern of a prohibition whose resources cannot be read
+UNREADABLE = ""  # a purpose that cannot be read
+
+# section-3
+#   name-start-char = ALPHA
+#   name-char       = ALPHA / DIGIT / "-" / "_" / "."
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
+_LOCAL = re.compile(r"\(([A-Za-z][A-Za-z0-9._-]*)\)")
+_SET = "the-acap:resource-set:"
+_VERSION = re.compile(rb"##ACAP[ \t]+version=([!-~]{1,40})", re.IGNORECASE)
+
+_IGNORE = "ignore-conventional-records"
+_DEFINITIONS = ("qualified-usage", "composite-usage", "resource-set")
+
+# Lines that say nothing in ACAP and begin no record.
+_OTHERS = re.compile(rb"(?:(?![ \t]*+(?i:acap-|##acap|user[ -]?agent))[^\r\n]*+%s)++" % EOL)
+# LENIENT: white space instead of the colon, and before it.
+_FIELD = re.compile(rb"[ \t]*+(?i:acap)-([^:#\s]*+)[ \t]*+(:?)[ \t]*+([^#\r\n]*+)")
+
+
+class Field(NamedTuple):
+    """One permission or prohibition: of one usage, by one pattern (section-2.4)."""
+
+    usage: str
+    verdict: Verdict  # ALLOW: a permission
+    pattern: str  # in normal form; WHOLE_SITE
+    qualifiers: Stated
+    unusable: str  # why the permission grants nothing, "" where it does; it takes part in conflict resolution all the same
+    purposes: tuple[str, ...]  # patterns of its sub-record; (): a general field
+    url: str  # of the file
+    line: int
+    at: int  # where the line starts in the text
+
+
+class Request(NamedTuple):
+    """An action request (section-2.6)."""
+
+    action: str  # one of ACTIONS
+    path: str
+    line: int
+    at: int
+
+
+class Reference(NamedTuple):
+    """A permissions reference (section-2.3.2)."""
+
+    locator: str
+    line: int
+    at: int
+
+
+@dataclass(slots=True)
+class Record:
+    """What is addressed to the same crawlers (section-2.3)."""
+
+    crawlers: list[str] = field(default_factory=list)  # as written; "*": any
+    fields: list[Field] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)
+
+
+class Usage(NamedTuple):
+    """What a permission stands for (section-2.4.1)."""
+
+    usage: str
+    qualifiers: Stated = NONE
+    unusable: str = ""  # as of Field
+
+
+@dataclass(slots=True)
+class Definitions:
+    """What permissions refer to by name (section-2.7); the names are in lower case."""
+
+    usages: dict[str, tuple[Usage, ...]] = field(default_factory=dict)
+    sets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)  # "usage NAME" or "set NAME" -> why a permission by it grants nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acap:
+    """What one file says in ACAP."""
+
+    version: str
+    ignores_conventional: bool
+    records: tuple[Record, ...]
+    definitions: Definitions
+    findings: tuple[Finding, ...]
+
+
+def path_pattern(text: str) -> str:
+    """A resource path pattern (section-2.8) in normal form. Paths are relative to the document root."""
+    return normal_pattern((text if text.startswith(("/", "*")) else f"/{text}").encode())
+
+
+def parse(
+    text: bytes,
+    *,
+    url: str = "",
+    definitions: Definitions | None = None,
+    crawlers: Iterable[str] = (),
+    max_records: int = MAX_RECORDS,
+    max_fields: int = MAX_FIELDS,
+) -> Acap:
+    """Never raises; linear in the octets.
+
+    Of a referenced file `definitions` are those of the file that refers to it (section-2.4.1.3), and `crawlers` those of the
+    record that does: they are addressed by what stands before any record of its own."""
+    lines = list(_lines(text))
+    return _Reader(url, definitions, max_records, max_fields).read(lines, list(crawlers))
+
+
+class _Line(NamedTuple):
+    number: int
+    at: int
+    octets: bytes
+    kind: Kind | None  # of a line that begins a record, conventional or of ACAP
+    name: str  # of any other field, in lower case, without "acap-"; "": the comment with the version
+    value: str
+    has_colon: bool
+    is_overlong: bool  # the value is cut at MAX_LINE
+
+
+def _lines(text: bytes) -> Iterator[_Line]:
+    lines = Lines(text)
+    while True:
+        lines.skip(_OTHERS)
+        octets = lines.read()
+        if not octets:
+            return
+        record = read_record(octets)
+        if record and record.kind in (Kind.AGENT, Kind.ACAP_CRAWLER):
+            value = record.value.decode("utf-8", "replace")
+            yield _Line(lines.number, lines.at, octets, record.kind, "", value, record.colon, record.overlong)
+        elif match := _FIELD.match(octets):
+            name, colon, value = (part.decode("utf-8", "replace") for part in match.groups())
+            value, is_overlong = value[:MAX_LINE].strip(), len(match[0]) > MAX_LINE
+            yield _Line(lines.number, lines.at, octets, None, name.lower(), value, bool(colon), is_overlong)
+        elif _VERSION.match(octets):
+            yield _Line(lines.number, lines.at, octets, None, "", "", True, False)
+
+
+class _Reader:
+    """The state of reading one file: first its definitions, then its records."""
+
+    def __init__(self, url: str, definitions: Definitions | None, max_records: int, max_fields: int) -> None:
+        self._url = url
+        self._is_referenced = definitions is not None
+        self._definitions = Definitions()
+        if definitions:
+            self._definitions = Definitions(dict(definitions.usages), dict(definitions.sets), dict(definitions.broken))
+        self._composites: dict[str, list[str]] = {}  # of this file: name -> the qualified usages that it lists
+        self._qualified: set[str] = set()  # of this file
+        self._findings = Findings(url)
+        self._records_left = max_records
+        self._fields_left = max_fields
+        self._records: list[Record] = []
+        self._record: Record | None = None  # the one that is open
+        self._has_fields = False  # it has more than crawlers
+        self._is_unreadable = False  # nobody knows whom it addresses: it refuses anybody and grants nothing
+        self._crawler_line = 0  # its last one
+        self._purposes: tuple[str, ...] = ()  # of the open sub-record
+        self._purposes_end = False  # a permission or prohibition has followed them
+
+    def read(self, lines: list[_Line], crawlers: list[str]) -> Acap:
+        version = ""
+        ignores = 0  # the line that says so
+        has_record = has_definition = False
+        for self._line in lines:
+            name = self._line.name
+            if self._line.kind:
+                has_record = has_record or self._line.kind is Kind.ACAP_CRAWLER
+            elif not name:
+                match = _VERSION.match(self._line.octets)
+                assert match
+                version = version or match[1].decode("ascii")
+            elif name == _IGNORE:
+                if has_record or has_definition:
+                    self._report("acap.ignored", "the field has an effect before all definitions and records only")
+                else:
+                    ignores = ignores or self._line.number
+            elif name in _DEFINITIONS:
+                has_definition = True
+                self._define(name, is_late=has_record)
+        for composite, listed in self._composites.items():
+            for broken in (f"usage {name}" for name in listed if f"usage {name}" in self._definitions.broken):
+                self._definitions.broken.setdefault(f"usage {composite}", self._definitions.broken[broken])
+        if ignores and not has_record:
+            self._findings.report("acap.ignored", "without an ACAP record the field has no effect", line=ignores)
+        if crawlers:
+            self._open(crawlers)
+            self._has_fields = True
+        for self._line in lines:
+            self._read()
+        self._findings.sort(key=lambda finding: (finding.line or maxsize, finding.column))
+        return Acap(
+            version=version,
+            ignores_conventional=ignores > 0 and has_record,
+            records=tuple(self._records),
+            definitions=self._definitions,
+            findings=tuple(self._findings),
+        )
+
+    def _report(self, rule: str, message: str, *quoted: str) -> None:
+        """About the first text that is quoted."""
+        octets = [text.encode() for text in quoted]
+        column = self._line.octets.lower().find(octets[0].lower()) + 1 if octets and octets[0] else 0
+        self._findings.report(rule, message, *octets, line=self._line.number, column=column)
+
+    # Definitions: section-2.7
+
+    def _define(self, field_name: str, *, is_late: bool) -> None:
+        name, words = _words(self._line.value)
+        if not _NAME.fullmatch(name):
+            self._report("acap.syntax", "`{}` is no name: the definition is not read", name)
+            return
+        kind = "set" if field_name == "resource-set" else "usage"
+        known = name.lower() in (self._definitions.sets if kind == "set" else self._definitions.usages)
+        why = ""
+        if known:
+            why = "is defined twice"
+            self._report("acap.duplicate", "`{}` is defined twice: permissions by it grant nothing", name)
+        elif is_late:
+            why = "is defined after the first record"
+            self._report("acap.late", "`{}` is defined after the first record: permissions by it grant nothing", name)
+        elif self._line.is_overlong:
+            why = "has an over-long definition"
+            self._report(
+                "acap.limit", f"the definition of `{{}}` has over {MAX_LINE} octets: permissions by it grant nothing", name
+            )
+        if why:
+            self._definitions.broken[f"{kind} {name.lower()}"] = f"`{name}` {why}"
+        if kind == "set":
+            self._define_set(name, words)
+        else:
+            read = self._qualified_usage if field_name == "qualified-usage" else self._composite_usage
+            self._definitions.usages[name.lower()] = self._definitions.usages.get(name.lower(), ()) + read(name.lower(), words)
+
+    def _define_set(self, name: str, words: str) -> None:
+        patterns = tuple(path_pattern(word) for word in words.split())
+        if not patterns:
+            self._report("acap.syntax", "set `{}` has no pattern", name)
+        if not patterns or self._line.is_overlong:
+            patterns += (WHOLE_SITE,)  # what it holds besides cannot be read
+        self._definitions.sets[name.lower()] = self._definitions.sets.get(name.lower(), ()) + patterns
+
+    def _qualified_usage(self, name: str, words: str) -> tuple[Usage, ...]:
+        self._qualified.add(name)
+        usage, qualifiers = _words(words)
+        if usage.lower() in USAGES:
+            return (self._usage(usage.lower(), qualifiers),)
+        self._report("acap.unknown-usage", "`{}` is no usage: permissions by this definition grant nothing", usage)
+        return ()
+
+    def _composite_usage(self, name: str, words: str) -> tuple[Usage, ...]:
+        usages: list[Usage] = []
+        problem = "" if words.split() else "it lists no usage"
+        for word in words.split():
+            local = _LOCAL.fullmatch(word.lower())
+            if local and local[1] in self._qualified:
+                self._composites.setdefault(name, []).append(local[1])
+                usages += self._definitions.usages[local[1]]
+            elif word.lower() in USAGES:
+                usages.append(Usage(word.lower()))
+            else:
+                problem = "it lists what is neither a usage nor a qualified usage that is defined above it in this file"
+                self._report("acap.undefined", f"`{{}}` cannot be listed, {problem}: permissions by it grant nothing", word)
+        if problem:
+            self._definitions.broken.setdefault(f"usage {name}", f"`{name}` cannot be read: {problem}")
+        return tuple(usages)
+
+    def _usage(self, usage: str, qualifiers: str) -> Usage:
+        try:
+            return Usage(usage, read_qualifiers(qualifiers, usage))
+        except QualifierError as error:
+            self._report("acap.qualifier", f"{error.message}: the permission grants nothing", error.quoted)
+            return Usage(usage, unusable=error.message.format(printable(error.quoted.encode())))
+
+    # Records: section-2.3
+
+    def _read(self) -> None:
+        line = self._line
+        if line.kind is Kind.AGENT:
+            self._record = None  # ACAP-9: a conventional record begins
+        elif line.kind is Kind.ACAP_CRAWLER:
+            self._crawler(line.value)
+        elif line.name and line.name != _IGNORE:
+            if not line.has_colon:
+                self._report("acap.syntax", "`{}` is written without its colon", f"acap-{line.name}")
+            self._field(line.name, line.value)
+
+    def _field(self, name: str, value: str) -> None:
+        match name.partition("-"):
+            case ("allow", _, usage):
+                self._permission(usage, value)
+            case ("disallow", _, usage):
+                self._prohibition(usage, value)
+            case ("request", _, action):
+                self._request(action, value)
+            case ("usage", _, "purpose"):
+                self._purpose(value)
+            case ("permissions", _, "reference"):
+                self._reference(value)
+            case _ if name not in _DEFINITIONS:
+                self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-{name}")
+
+    def _crawler(self, name: str) -> None:
+        if self._record is None or self._has_fields:
+            self._open([name or "*"])
+        else:
+            if "*" in (name, *self._record.crawlers):
+                self._report("acap.crawlers", "`*` stands alone in its record: this one is addressed to any crawler")
+            elif self._line.number > self._crawler_line + 1:
+                message = "no field stands between this line and the ACAP-crawler before it: both begin one record"
+                self._report("acap.fused", message)
+            self._record.crawlers.append(name or "*")
+        self._crawler_line = self._line.number
+        if not name or self._line.is_overlong:
+            self._report("acap.syntax", "the crawler has no name that can be read: the record binds any and grants nothing")
+            self._is_unreadable = True
+
+    def _open(self, crawlers: list[str]) -> None:
+        if self._records_left == 0:
+            self._report("acap.limit", "there are more records than are read: from here on they bind any and grant nothing")
+        if self._records_left > 0:
+            self._record = Record()
+            self._records.append(self._record)
+        else:
+            self._record = self._records[-1]
+        self._records_left -= 1
+        self._is_unreadable = self._records_left < 0
+        self._record.crawlers += ["*"] if self._is_unreadable else crawlers
+        self._has_fields, self._purposes, self._purposes_end = False, (), False
+
+    def _in_record(self) -> Record | None:
+        """The open record, which has a field from now on."""
+        if self._record is None:
+            self._report("acap.outside-record", "no ACAP-crawler line stands above this field: it has no effect")
+        self._has_fields = True
+        return self._record
+
+    def _reference(self, locator: str) -> None:
+        record = self._in_record()
+        if record is None:
+            return
+        if self._is_referenced:
+            self._report("acap.reference", "`{}` is not read: a referenced file cannot refer to another", locator)
+        elif not locator:
+            self._report("acap.syntax", "the reference names no resource")
+        else:
+            record.references.append(Reference("" if self._line.is_overlong else locator, self._line.number, self._line.at))
+        if record.fields or record.requests or len(record.references) > 1:
+            self._report("acap.reference", "a reference stands alone in its record: all of its fields apply")
+
+    def _purpose(self, pattern: str) -> None:
+        if self._in_record() is None:
+            return
+        if self._purposes_end:
+            self._purposes, self._purposes_end = (), False
+        if not pattern or self._line.is_overlong:
+            self._report(
+                "acap.syntax", "the purpose cannot be read: its prohibitions hold for any, its permissions grant nothing"
+            )
+            pattern = UNREADABLE
+        self._purposes += (pattern.lower(),)
+
+    def _request(self, action: str, path: str) -> None:
+        record = self._in_record()
+        if record is None:
+            return
+        if action not in ACTIONS:
+            self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-request-{action}")
+        elif self._purposes:
+            self._report("acap.action", "a sub-record cannot request an action: it has no effect")
+        elif not path.startswith("/") or "*" in path or self._line.is_overlong:
+            self._report("acap.action", "`{}` is no path of one resource: the request has no effect", path)
+        else:
+            record.requests.append(Request(action, path, self._line.number, self._line.at))
+
+    # Permissions and prohibitions: section-2.4
+
+    def _permission(self, name: str, value: str) -> None:
+        record = self._in_record()
+        if record is None:
+            return
+        spec, qualifiers = _words(value)
+        problem = ""
+        if local := _LOCAL.fullmatch(name):
+            usages, problem = self._local(local[1])
+            if qualifiers and not problem:
+                problem = "a usage of the file's own takes no qualifiers"
+                self._report("acap.qualifier", f"`{{}}`: {problem}, the permission grants nothing", qualifiers)
+        elif name in USAGES:
+            usages = (self._usage(name, qualifiers),)
+        else:
+            self._report("acap.unknown-usage", "`{}` is no usage: the permission grants nothing", name)
+            return
+        if self._line.is_overlong:
+            problem = f"only its first {MAX_LINE} octets are read"
+            self._report("acap.limit", f"{problem}: the permission grants nothing")
+        elif self._is_unreadable or UNREADABLE in self._purposes:
+            problem = "whom it addresses cannot be read"
+        if not spec.lower().startswith(_SET):
+            patterns = self._patterns(spec)
+        else:
+            key = spec[len(_SET) :].lower()
+            patterns = self._definitions.sets.get(key, ())
+            if key not in self._definitions.sets:
+                self._report("acap.unknown-set", "set `{}` is not defined: the permission grants nothing", key)
+            problem = problem or self._definitions.broken.get(f"set {key}", "")
+        for usage in usages:
+            self._add(record, Verdict.ALLOW, usage._replace(unusable=problem or usage.unusable), patterns)
+
+    def _local(self, name: str) -> tuple[tuple[Usage, ...], str]:
+        """What the usage of the file's own stands for, and why a permission by it grants nothing."""
+        problem = self._definitions.broken.get(f"usage {name}", "")
+        if name not in self._definitions.usages:
+            problem = f"`({name})` is not defined"
+            self._report("acap.undefined", "`({})` is not defined: the permission grants nothing", name)
+        return self._definitions.usages.get(name, ()), problem
+
+    def _prohibition(self, name: str, value: str) -> None:
+        record = self._in_record()
+        if record is None:
+            return
+        spec, qualifiers = _words(value)
+        usages = [name] if name in USAGES else []
+        if qualifiers:
+            self._report("acap.prohibition", "`{}`: a prohibition takes no qualifiers, it prohibits without them", qualifiers)
+        if local := _LOCAL.fullmatch(name):
+            usages = [usage.usage for usage in self._definitions.usages.get(local[1], ())]
+            if usages:
+                message = "`{}` is a usage of the file's own: what it is made of is prohibited without its qualifiers"
+                self._report("acap.prohibition", message, name)
+        if not usages:
+            self._report("acap.unknown-usage", "`{}` is no usage: what is prohibited cannot be read", name)
+            return
+        if not spec.lower().startswith(_SET):
+            patterns = self._patterns(spec)
+        else:
+            patterns = self._definitions.sets.get(spec[len(_SET) :].lower(), (WHOLE_SITE,))
+            if patterns == (WHOLE_SITE,):
+                self._report("acap.unknown-set", "set `{}` is not defined: the whole site is meant", spec[len(_SET) :])
+        for usage in dict.fromkeys(usages):
+            self._add(record, Verdict.DENY, Usage(usage), patterns)
+
+    def _patterns(self, spec: str) -> tuple[str, ...]:
+        if not spec:
+            self._report("acap.empty", "the field names no resource: it states nothing")
+            return ()
+        return (path_pattern(spec),)
+
+    def _add(self, record: Record, verdict: Verdict, usage: Usage, patterns: tuple[str, ...]) -> None:
+        self._purposes_end = True
+        if len(patterns) > self._fields_left:
+            self._report(
+                "acap.limit", "there are more fields than are read: permissions grant nothing, prohibitions hold everywhere"
+            )
+            patterns = () if verdict is Verdict.ALLOW else (WHOLE_SITE,)
+        else:
+            self._fields_left -= len(patterns)
+        # A prohibition holds for any purpose where one of its purposes cannot be read.
+        purposes = () if UNREADABLE in self._purposes else self._purposes
+        record.fields += [
+            Field(
+                usage.usage,
+                verdict,
+                pattern,
+                usage.qualifiers,
+                usage.unusable,
+                purposes,
+                self._url,
+                self._line.number,
+                self._line.at,
+            )
+            for pattern in patterns
+        ]
+
+
+def _words(value: str) -> tuple[str, str]:
+    """The first word, and what follows it."""
+    first, *rest = value.split(maxsplit=1) or [""]
+    return first, "".join(rest)

@@ -1,0 +1,171 @@
+"""ACAP's usages, and the qualifiers that permissions of them can have (ACAP 1.0 section-2.5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
+from urllib.parse import unquote
+
+from comity.policies.qualifiers import Extract, Qualifiers, Resource
+
+# section-2.5
+BASIC_USAGES = ("crawl", "follow", "index", "preserve", "present")
+PRESENT_USAGES = (
+    "present-original",
+    "present-currentcopy",
+    "present-oldcopy",
+    "present-snippet",
+    "present-thumbnail",
+    "present-oldsnippet",
+    "present-oldthumbnail",
+    "present-link",
+)
+OTHER = "other"
+USAGES = (*BASIC_USAGES, *PRESENT_USAGES, OTHER)
+
+_PRESENTING = frozenset(("present", *PRESENT_USAGES))
+_WHOLE_COPIES = frozenset(("present-original", "present-currentcopy", "present-oldcopy"))
+
+
+def levels(usage: str) -> tuple[str, ...]:
+    """The usages whose fields can speak for this one, the most precise first (section-2.5.5, section-2.5.6)."""
+    if usage in PRESENT_USAGES:
+        return usage, "present", OTHER
+    return (OTHER,) if usage == OTHER else (usage, OTHER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated(Qualifiers):
+    """The qualifiers of one permission as its file states them; the URIs of resources as written."""
+
+    days: int | None = None  # from the moment of the first use
+
+
+NONE = Stated()
+
+
+class QualifierError(ValueError):
+    """The permission cannot be honoured as stated. It never leaves the parser of the file."""
+
+    def __init__(self, message: str, quoted: str) -> None:
+        """`message`: with a `{}` for the text from the file that it quotes."""
+        super().__init__(message)
+        self.message = message
+        self.quoted = quoted
+
+
+# section-3
+#   qualifier-specification = qualifier-type *WSP "=" *WSP qualifier-value
+#   value-char = %x21 / %x24-26 / %x28-7E
+_QUALIFIER = re.compile(r"[ \t]*+([A-Za-z][A-Za-z0-9._-]*+)[ \t]*+=[ \t]*+([\x21\x24-\x26\x28-\x7e]++)(?=[ \t]|$)")
+_COUNT = re.compile(r"([0-9]{1,9})-([a-z]+)")
+_DATE = re.compile(r"until-([0-9]{4}-[0-9]{2}-[0-9]{2})")
+_THIS = "the-acap:"
+
+
+def _time_limit(value: str) -> Stated:
+    value = value.lower()
+    if value in ("until-recrawled", "until-recrawl"):  # LENIENT: the second is how section-2.4.1.2 writes it
+        return Stated(until_recrawled=True)
+    date = _DATE.fullmatch(value)
+    if date:
+        return Stated(until=datetime.combine(datetime.fromisoformat(date[1]), time(23, 59, 59), UTC))
+    return Stated(days=_count(value, "days"))
+
+
+def _max_length(value: str) -> Stated:
+    value = value.lower()
+    return Stated(max_words=_count(value, "words")) if value.endswith("words") else Stated(max_chars=_count(value, "chars"))
+
+
+def _count(value: str, unit: str) -> int:
+    match = _COUNT.fullmatch(value)
+    if match is None or match[2] != unit:
+        raise ValueError
+    return int(match[1])
+
+
+def _one_of(value: str, *known: str) -> frozenset[str]:
+    if value.lower() not in known:
+        raise ValueError
+    return frozenset((value.lower(),))
+
+
+def _extract(text: str) -> Extract | None:
+    kind, _, name = text.partition(":")
+    return Extract(kind=kind.lower(), name=name) if kind.lower() in ("id", "class", "meta") and name else None
+
+
+def _must_use(value: str) -> Stated:
+    if not value.lower().startswith(_THIS):
+        return Stated(must_use=(Resource(uri=value),))
+    scheme, _, rest = value[len(_THIS) :].partition(":")
+    extract = _extract(rest)
+    if scheme.lower() != "extract" or extract is None:
+        raise ValueError
+    return Stated(must_use=(Resource(extract=extract),))
+
+
+def _must_include(value: str) -> Stated:
+    if not value.lower().startswith(_THIS):
+        return Stated(must_include=(Resource(uri=value),))
+    role, _, locator = value[len(_THIS) :].partition(":")
+    if role.lower() not in ("credit", "link") or not locator:
+        raise ValueError
+    extract = _extract(locator)
+    return Stated(must_include=(Resource(role=role.lower(), extract=extract, uri="" if extract else locator),))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Type:
+    read: Callable[[str], Stated]  # ValueError: not a value for it
+    usages: frozenset[str]  # whose permissions it can qualify
+    can_repeat: bool = False
+
+
+_TYPES: Mapping[str, _Type] = {
+    "time-limit": _Type(read=_time_limit, usages=_PRESENTING | {"index", "preserve"}),  # 2.5.3.1, 2.5.4.1, 2.5.5.2.1
+    "must-use-resource": _Type(read=_must_use, usages=_PRESENTING | {"index"}),  # 2.5.3.2, 2.5.5.2.2
+    "max-length": _Type(read=_max_length, usages=frozenset(("present-snippet", "present-oldsnippet"))),  # 2.5.5.2.3
+    "prohibited-modification": _Type(  # 2.5.5.2.4
+        read=lambda value: Stated(prohibited_modifications=_one_of(value, "any", "format", "style", "translation", "annotation")),
+        usages=_WHOLE_COPIES | {"present"},
+        can_repeat=True,
+    ),
+    "must-include-resource": _Type(read=_must_include, usages=_PRESENTING),  # 2.5.5.2.5
+    "prohibited-context": _Type(  # 2.5.5.2.6
+        read=lambda value: Stated(prohibited_contexts=_one_of(value, "within-user-frame")), usages=_WHOLE_COPIES
+    ),
+    "required-context": _Type(  # 2.5.5.2.7
+        read=lambda value: Stated(required_contexts=_one_of(value, "within-original-frame")), usages=_WHOLE_COPIES
+    ),
+}
+
+
+def read_qualifiers(text: str, usage: str) -> Stated:
+    """What follows the resource specification of a permission. QualifierError where one of them cannot be honoured."""
+    qualifiers, seen, at = NONE, set[str](), 0
+    text = text.strip(" \t")
+    while at < len(text):
+        match = _QUALIFIER.match(text, at)
+        if match is None:
+            raise QualifierError("`{}` is no qualifier, which is written name=value", text[at:].strip())
+        at = match.end()
+        name, value = match[1].lower(), match[2]
+        kind = _TYPES.get(name)
+        if kind is None:
+            raise QualifierError("qualifier `{}` is not known", name)
+        if usage not in kind.usages:
+            raise QualifierError(f"qualifier `{{}}` cannot limit `{usage}`", name)
+        try:
+            read = kind.read(unquote(value, errors="strict"))
+        except ValueError:
+            raise QualifierError(f"`{{}}` is no value for `{name}`", value) from None
+        both = qualifiers.prohibited_modifications | read.prohibited_modifications
+        if name in seen and (not kind.can_repeat or "any" in both):
+            raise QualifierError("qualifier `{}` cannot be repeated here", name)
+        seen.add(name)
+        qualifiers = qualifiers.conjoined(read)
+    return qualifiers
