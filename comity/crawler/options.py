@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Self
+from urllib.parse import urlsplit
 
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
@@ -196,10 +197,9 @@ def _host(written: str) -> str:
     match = HOST.fullmatch(written.strip())
     if not match:
         raise ValueError
-    host = origin_of(f"http://{match[0]}").removeprefix("http://")
-    if match[2]:
-        return host if host.endswith(match[2]) else host + match[2]  # 80 is what `origin_of` leaves out
-    return host.strip("[]")
+    host = origin_of(f"http://{match[1]}").removeprefix("http://")
+    port = urlsplit(f"//{match[0]}").port
+    return host.strip("[]") if port is None else f"{host}:{port}"
 
 
 def _pairs(text: str) -> list[tuple[Any, Any]]:

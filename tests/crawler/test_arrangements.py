@@ -1,0 +1,98 @@
+"""COMITY_ARRANGEMENTS: what it may look like, and which URLs it speaks of."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from comity.crawler.options import Options
+from comity.policies import Agent, PolicyError
+
+
+def agent(arrangements: Any) -> Agent:
+    return Options.from_settings(Settings({"COMITY_ARRANGEMENTS": arrangements})).agent
+
+
+def arranged(arrangements: Any) -> dict[str, list[str]]:
+    return {one.host: sorted(one.features) for one in agent(arrangements).arrangements}
+
+
+BOTH = {"example.com": ["take-down", "must-use-resource"], "127.0.0.1:8080": ["re-crawl"]}
+
+
+@pytest.mark.requirement("ACAP-33", "ACAP-36", "ACAP-43")
+@pytest.mark.parametrize(
+    "value",
+    [
+        BOTH,
+        json.dumps(BOTH),
+        "example.com:take-down,example.com:must-use-resource,127.0.0.1:8080:re-crawl",
+        " Example.COM:Take-Down , example.com : must-use-resource,,127.0.0.1:08080:re-crawl,",
+        {"EXAMPLE.com": {"take-down"}, " example.com": ("must-use-resource",), "127.0.0.1:8080": "re-crawl"},
+        '{"example.com": ["take-down"], "example.com": "must-use-resource", "127.0.0.1:8080": ["re-crawl", "re-crawl"]}',
+    ],
+)
+def test_forms(value: Any) -> None:
+    assert arranged(value) == {"example.com": ["must-use-resource", "take-down"], "127.0.0.1:8080": ["re-crawl"]}
+
+
+@pytest.mark.parametrize("value", [None, "", {}, "{}", ","])
+def test_nothing_arranged(value: Any) -> None:
+    assert arranged(value) == {}
+
+
+@pytest.mark.requirement("ACAP-33", "ACAP-36", "ACAP-43")
+@pytest.mark.parametrize(
+    ("host", "url", "holds"),
+    [
+        ("example.com", "http://example.com/a", True),
+        ("example.com", "https://EXAMPLE.com:8443/a", True),
+        ("example.com", "https://www.example.com/", False),
+        ("example.com", "https://example.com.evil.test/", False),
+        ("example.com", "https://example.com@evil.test/", False),
+        ("example.com:8080", "http://example.com:8080/", True),
+        ("example.com:8080", "http://example.com/", False),
+        ("b\u00fccher.example", "http://xn--bcher-kva.example/", True),
+        ("[::1]", "http://[::1]:8080/", True),
+        ("[::1]:8080", "http://[::1]:8080/", True),
+        ("[::1]:8080", "http://[::1]:8081/", False),
+    ],
+)
+def test_hosts(host: str, url: str, holds: bool) -> None:
+    for form in ({host: ["take-down"]}, f"{host}:take-down"):
+        assert agent(form).has_arranged(url, "take-down") is holds
+        assert not agent(form).has_arranged(url, "re-crawl")
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("example.com", "`example.com` is not a mapping of hosts: write host:feature"),
+        ("take-down:example.com", "`example.com` cannot be arranged: write must-use-resource, must-include-resource"),
+        ("example.com:takedown", "`takedown` cannot be arranged"),
+        ("example.com:8080", "`8080` cannot be arranged"),
+        (":take-down", "`` is not a host"),
+        ("https://example.com:take-down", "`https://example.com` is not a host: write"),
+        ("*:take-down", "`*` is not a host"),
+        ("example.com/news:take-down", "is not a host"),
+        ("example.com:99999:take-down", "`example.com:99999` is not a host"),
+        ("me@example.com:take-down", "is not a host"),
+        ("::1:take-down", "is not a host"),
+        (["example.com"], "is not a mapping of hosts"),
+        ({"example.com": True}, "is not a mapping of hosts"),
+        ({"example.com": [["take-down"]]}, "cannot be arranged"),
+        ('{"example.com": {"take-down": true}}', "cannot be arranged"),
+        ('{"example.com"', "is not a mapping of hosts"),
+        ({None: "take-down", "a b": "take-down"}, "`a b` is not a host"),
+    ],
+)
+def test_nonsense_is_said_in_one_line_with_the_remedy(value: Any, says: str) -> None:
+    with pytest.raises(PolicyError) as raised:
+        agent(value)
+    message = str(raised.value)
+    assert message.startswith("COMITY_ARRANGEMENTS `")
+    assert says in message
+    assert message.splitlines() == [message]
