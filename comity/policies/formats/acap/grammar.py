@@ -106,7 +106,7 @@ class Acap:
     """What one file says in ACAP."""
 
     version: str
-    ignores_conventional: bool
+    ignores_conventional: int  # the line that says so; 0: none does with effect
     records: tuple[Record, ...]
     definitions: Definitions
     findings: tuple[Finding, ...]
@@ -219,7 +219,7 @@ class _Reader:
         self._findings.sort(key=lambda finding: (finding.line or maxsize, finding.column))
         return Acap(
             version=version,
-            ignores_conventional=ignores > 0 and has_record,
+            ignores_conventional=ignores if has_record else 0,
             records=tuple(self._records),
             definitions=self._definitions,
             findings=tuple(self._findings),
