@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from comity.crawler.addresses import Reach
 from comity.crawler.freshness import DAY, lifetime, refreshed, retry_after
 from comity.policies.availability import Availability, availability
 from comity.policies.values import Fetched
@@ -24,6 +25,7 @@ class PolicyFile:
     failure: Fetched | None = None  # why it cannot be had now; None: it can
     failing_since: datetime | None = None
     failures: int = 0  # in a row
+    reach: Reach = Reach.PUBLIC  # of the server that gave the copy, for what the copy names (SEC-2)
 
     def is_due(self, now: float) -> bool:
         """A time that lies further ahead than any that is ever set was written before the clock was put back."""
@@ -62,4 +64,4 @@ class PolicyFile:
         assert self.copy
         headers = refreshed(self.copy.headers, headers)
         copy = replace(self.copy, headers=headers, fetched_at=datetime.fromtimestamp(now, UTC))
-        return PolicyFile(due=now + min(lifetime(headers, now), at_most), copy=copy)
+        return PolicyFile(due=now + min(lifetime(headers, now), at_most), copy=copy, reach=self.reach)

@@ -1,4 +1,4 @@
-"""Keeps policy files between crawls and between processes.
+"""Keeps policy files, and what has to be remembered for them, between crawls and between processes.
 
 A store answers from disk and blocks: PolicyFetcher calls it in a thread of its own. Times are seconds since the epoch."""
 
@@ -9,21 +9,24 @@ import json
 import sqlite3
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from comity.crawler.addresses import Reach
 from comity.crawler.policy_file import STAND_IN, PolicyFile
 from comity.policies import PolicyError
 from comity.policies.values import Fetched
 
 APPLICATION_ID = 0x636F6D69  # "comi", in the header of the file
-VERSION = 1
 BUSY = 10.0  # seconds to wait for another process that writes
 PRUNED = 2  # files at most that each save drops, so that a store shrinks faster than it grows and nobody waits for it
+REFERENCES = 20  # files named by others that are kept for an origin, whatever it names from one day to the next
 
-SCHEMA = """
+# What makes each version out of the one before, the first out of nothing.
+VERSIONS = (
+    """
 CREATE TABLE file (
     origin TEXT NOT NULL, path TEXT NOT NULL, written REAL NOT NULL, due REAL NOT NULL,
     copy TEXT, body BLOB, failure TEXT, failing_since REAL, failures INTEGER NOT NULL,
@@ -32,17 +35,34 @@ CREATE TABLE file (
 CREATE INDEX file_written ON file (written);
 CREATE INDEX file_body ON file (body) WHERE body IS NOT NULL;
 CREATE TABLE body (sha256 BLOB PRIMARY KEY, deflated BLOB NOT NULL) WITHOUT ROWID;
-"""
+""",
+    """
+ALTER TABLE file ADD COLUMN reach TEXT NOT NULL DEFAULT 'public';
+CREATE TABLE taken (url TEXT NOT NULL, use TEXT NOT NULL, first REAL NOT NULL, PRIMARY KEY (url, use)) WITHOUT ROWID;
+CREATE TABLE action (
+    url TEXT NOT NULL, action TEXT NOT NULL, sha256 TEXT NOT NULL, requested REAL NOT NULL, done REAL,
+    PRIMARY KEY (url, action, sha256)
+) WITHOUT ROWID;
+""",
+)
+VERSION = len(VERSIONS)
 
 
 class Store(Protocol):
     """Where policy files are kept. OSError where it fails for now."""
 
     def load(self, origin: str) -> dict[str, PolicyFile]:
-        """Path -> what is known of that file."""
+        """Path, or absolute URL of a file that others name -> what is known of that file."""
 
     def save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
         """All of them or none."""
+
+    def first_taken(self, url: str, uses: Iterable[str], at: datetime) -> dict[str, datetime]:
+        """When an item of the URL was first taken for each of these uses: at this time, where it never was before."""
+
+    def requests_action(self, url: str, action: str, sha256: str, at: datetime) -> bool:
+        """Records that a site asks for the action on the URL. `sha256`: of the file that asks. False where the same file has
+        asked for it before."""
 
     def close(self) -> None: ...
 
@@ -75,8 +95,8 @@ class PolicyStore:
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing; a power cut may lose the last answers
         with self._transaction():
-            if self._check() == 0:
-                for statement in SCHEMA.split(";"):
+            for schema in VERSIONS[self._check() :]:
+                for statement in schema.split(";"):
                     self._db.execute(statement)
                 self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 self._db.execute(f"PRAGMA user_version = {VERSION}")
@@ -104,7 +124,7 @@ class PolicyStore:
     def load(self, origin: str) -> dict[str, PolicyFile]:
         try:
             rows = self._db.execute(
-                "SELECT path, due, copy, deflated, failure, failing_since, failures FROM file"
+                "SELECT path, due, copy, deflated, failure, failing_since, failures, reach FROM file"
                 " LEFT JOIN body ON body.sha256 = file.body WHERE origin = ?",
                 (origin,),
             ).fetchall()
@@ -115,8 +135,9 @@ class PolicyStore:
                     failure=_fetched(failure) if failure else None,
                     failing_since=_datetime(failing_since),
                     failures=failures,
+                    reach=Reach(reach),
                 )
-                for path, due, copy, deflated, failure, failing_since, failures in rows
+                for path, due, copy, deflated, failure, failing_since, failures, reach in rows
             }
         except (sqlite3.Error, zlib.error, ValueError, KeyError, TypeError) as error:
             raise OSError(f"{self.path} cannot be read: {error}") from None
@@ -126,7 +147,7 @@ class PolicyStore:
             with self._transaction():
                 for path, file in files.items():
                     self._write(origin, path, file)
-                self._prune(time.time() - STAND_IN)
+                self._prune(origin, time.time() - STAND_IN)
         except sqlite3.Error as error:
             raise OSError(f"{self.path} cannot be written: {error}") from None
 
@@ -139,7 +160,7 @@ class PolicyStore:
             if stored is None:
                 self._db.execute("INSERT INTO body VALUES (?, ?)", (digest, zlib.compress(body, 6)))
         self._db.execute(
-            "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 origin,
                 path,
@@ -150,14 +171,19 @@ class PolicyStore:
                 _json(file.failure) if file.failure else None,
                 file.failing_since.timestamp() if file.failing_since else None,
                 file.failures,
+                file.reach.value,
             ),
         )
         if before is not None and before[0] not in (None, digest):
             self._drop_bodies([before])
 
-    def _prune(self, before: float) -> None:
-        """Drops what was last written so long ago that it counts no more."""
+    def _prune(self, origin: str, before: float) -> None:
+        """Drops what was last written so long ago that it counts no more, and what an origin no longer names."""
         rows = self._db.execute("SELECT origin, path, body FROM file WHERE written < ? LIMIT ?", (before, PRUNED)).fetchall()
+        rows += self._db.execute(
+            "SELECT origin, path, body FROM file WHERE origin = ? AND path NOT LIKE '/%' ORDER BY written DESC LIMIT -1 OFFSET ?",
+            (origin, REFERENCES),
+        )
         self._db.executemany("DELETE FROM file WHERE origin = ? AND path = ?", [row[:2] for row in rows])
         self._drop_bodies([row[2:] for row in rows])
 
@@ -166,6 +192,36 @@ class PolicyStore:
         self._db.executemany(
             "DELETE FROM body WHERE sha256 = ?1 AND NOT EXISTS (SELECT 1 FROM file WHERE file.body = ?1)", bodies
         )
+
+    def first_taken(self, url: str, uses: Iterable[str], at: datetime) -> dict[str, datetime]:
+        try:
+            with self._transaction():
+                moments = {}
+                for use in uses:
+                    self._db.execute("INSERT OR IGNORE INTO taken VALUES (?, ?, ?)", (url, use, at.timestamp()))
+                    found = self._db.execute("SELECT first FROM taken WHERE url = ? AND use = ?", (url, use))
+                    moments[use] = datetime.fromtimestamp(found.fetchone()[0], UTC)
+                return moments
+        except sqlite3.Error as error:
+            raise OSError(f"{self.path} cannot be written: {error}") from None
+
+    def requests_action(self, url: str, action: str, sha256: str, at: datetime) -> bool:
+        row = (url, action, sha256, at.timestamp())
+        try:
+            return self._db.execute("INSERT OR IGNORE INTO action VALUES (?, ?, ?, ?, NULL)", row).rowcount == 1
+        except sqlite3.Error as error:
+            raise OSError(f"{self.path} cannot be written: {error}") from None
+
+    def take_downs(self) -> list[tuple[str, datetime]]:
+        """URLs that sites asked to take down and that were not taken down yet, and when they last asked; the oldest first."""
+        try:
+            rows = self._db.execute(
+                "SELECT url, max(requested) AS last FROM action WHERE action = 'take-down' AND done IS NULL"
+                " GROUP BY url ORDER BY last, url"
+            ).fetchall()
+        except sqlite3.Error as error:
+            raise OSError(f"{self.path} cannot be read: {error}") from None
+        return [(url, datetime.fromtimestamp(requested, UTC)) for url, requested in rows]
 
     def close(self) -> None:
         self._db.close()

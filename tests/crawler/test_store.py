@@ -5,8 +5,10 @@ import itertools
 import sqlite3
 import subprocess
 import sys
+import time
+import zlib
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,10 @@ import time_machine
 from hypothesis import given
 from hypothesis import strategies as st
 
+from comity.crawler.addresses import Reach
 from comity.crawler.freshness import DAY
 from comity.crawler.policy_file import STAND_IN, PolicyFile
-from comity.crawler.store import PolicyStore
+from comity.crawler.store import REFERENCES, VERSION, PolicyStore
 from comity.policies import PolicyError
 from comity.policies.availability import Availability, availability
 from comity.policies.values import Fetched
@@ -63,6 +66,7 @@ files = st.builds(
     failure=st.none() | answers.map(lambda answer: Fetched(status=answer.status, headers=answer.headers, error=answer.error)),
     failing_since=st.none() | st.integers(1, 4_000_000_000).map(utc),
     failures=st.integers(0, 99),
+    reach=st.sampled_from(Reach),
 )
 
 
@@ -70,7 +74,10 @@ files = st.builds(
 def test_what_is_saved_is_loaded(path: Path) -> None:
     store = PolicyStore(path)
 
-    @given(st.dictionaries(st.sampled_from([ROBOTS, "/ai.txt"]), files, min_size=1), st.dictionaries(st.just(ROBOTS), files))
+    @given(
+        st.dictionaries(st.sampled_from([ROBOTS, "/ai.txt", "https://b.test/more.txt"]), files, min_size=1),
+        st.dictionaries(st.just(ROBOTS), files),
+    )
     def check(before: dict[str, PolicyFile], after: dict[str, PolicyFile]) -> None:
         store.save("https://a.test", before)
         store.save("https://a.test", after)
@@ -105,6 +112,149 @@ def test_what_counts_no_more_is_dropped(path: Path) -> None:
     assert [bool(store.load(f"https://{name}.test")) for name in "abc"] == [False, True, True]
     assert bodies(path) == 2
     store.close()
+
+
+@pytest.mark.requirement("ACAP-12", "SEC-3")
+def test_a_site_that_names_other_files_every_day_does_not_fill_the_store(path: Path) -> None:
+    """The files named last are kept, and its own files whatever it names."""
+    with time_machine.travel(NOW, tick=False) as clock:
+        store = PolicyStore(path)
+        store.save("https://a.test", {ROBOTS: had()})
+        store.save("https://b.test", {"https://c.test/0.txt": had(b"other")})
+        for number in range(REFERENCES + 9):
+            clock.shift(1)
+            store.save("https://a.test", {f"https://c.test/{number}.txt": had(b"%d" % number)})
+    named = {f"https://c.test/{number}.txt" for number in range(9, REFERENCES + 9)}
+    assert store.load("https://a.test").keys() == {ROBOTS} | named
+    assert store.load("https://b.test").keys() == {"https://c.test/0.txt"}
+    assert bodies(path) == REFERENCES + 2
+    store.close()
+
+
+PAGE = "https://a.test/page"
+
+
+@pytest.mark.requirement("ACAP-32")
+def test_the_first_moment_is_remembered(path: Path) -> None:
+    """For each URL and use, between crawls and between processes, whatever comes later."""
+    here = datetime(2027, 1, 1, 12, 30, 15, 123456, tzinfo=timezone(timedelta(hours=5)))
+    store, other = PolicyStore(path), PolicyStore(path)
+    assert store.first_taken(PAGE, ["index", "preserve"], here) == {"index": here, "preserve": here}
+    assert other.first_taken(PAGE, ["index", "present"], utc(NOW)) == {"index": here, "present": utc(NOW)}
+    assert store.first_taken(PAGE + "?", ["index"], utc(NOW + 1)) == {"index": utc(NOW + 1)}
+    assert store.first_taken(PAGE, [], utc(NOW)) == {}
+    store.close()
+    store = PolicyStore(path)
+    assert store.first_taken(PAGE, ["present", "index"], utc(NOW + 9)) == {"present": utc(NOW), "index": here}
+    store.close()
+    other.close()
+
+
+@pytest.mark.requirement("ACAP-32", "SEC-6")
+def test_first_moments_are_kept_longer_than_files(path: Path) -> None:
+    """A period that began anew because its beginning was forgotten would be a permission."""
+    store = PolicyStore(path)
+    with time_machine.travel(NOW):
+        store.save("https://a.test", {ROBOTS: had()})
+        store.first_taken(PAGE, ["index"], utc(NOW))
+    with time_machine.travel(NOW + 400 * DAY):
+        store.save("https://b.test", {ROBOTS: had()})
+        assert store.load("https://a.test") == {}
+        assert store.first_taken(PAGE, ["index"], utc(NOW + 400 * DAY)) == {"index": utc(NOW)}
+    store.close()
+
+
+@pytest.mark.requirement("ACAP-43")
+def test_a_request_for_an_action_is_new_once_for_each_copy_of_the_file(path: Path) -> None:
+    store = PolicyStore(path)
+    asked = [
+        store.requests_action(url, action, sha256, utc(NOW + seconds))
+        for seconds, (url, action, sha256) in enumerate(
+            [
+                (PAGE, "re-crawl", "aa"),
+                (PAGE, "re-crawl", "aa"),
+                (PAGE, "take-down", "aa"),
+                (PAGE + "2", "take-down", "aa"),
+                (PAGE, "take-down", "bb"),
+                (PAGE, "take-down", "aa"),
+            ]
+        )
+    ]
+    assert asked == [True, False, True, True, True, False]
+    store.close()
+    store = PolicyStore(path)
+    assert store.requests_action(PAGE, "take-down", "bb", utc(NOW + 9)) is False
+    assert store.take_downs() == [(PAGE + "2", utc(NOW + 3)), (PAGE, utc(NOW + 4))]
+    store.close()
+
+
+# What version 1 of the store made.
+VERSION_1 = """
+CREATE TABLE file (
+    origin TEXT NOT NULL, path TEXT NOT NULL, written REAL NOT NULL, due REAL NOT NULL,
+    copy TEXT, body BLOB, failure TEXT, failing_since REAL, failures INTEGER NOT NULL,
+    PRIMARY KEY (origin, path)
+) WITHOUT ROWID;
+CREATE INDEX file_written ON file (written);
+CREATE INDEX file_body ON file (body) WHERE body IS NOT NULL;
+CREATE TABLE body (sha256 BLOB PRIMARY KEY, deflated BLOB NOT NULL) WITHOUT ROWID;
+PRAGMA application_id = 1668246889;
+PRAGMA user_version = 1;
+"""
+
+
+def of_version_1(path: Path) -> None:
+    """With one file."""
+    path.parent.mkdir()
+    db = sqlite3.connect(path)
+    db.executescript(VERSION_1)
+    body = had().copy
+    assert body
+    digest = hashlib.sha256(body.body).digest()
+    db.execute("INSERT INTO body VALUES (?, ?)", (digest, zlib.compress(body.body)))
+    copy = f'{{"status":200,"headers":[["ETag","\\"1\\""]],"url":"https://a.test/robots.txt","fetched_at":{NOW}}}'
+    row = ("https://a.test", ROBOTS, time.time(), NOW + DAY, copy, digest, None, None, 0)
+    db.execute("INSERT INTO file VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    db.commit()
+    db.close()
+
+
+@pytest.mark.requirement("SEC-6", "RFC-7")
+def test_a_store_of_version_1_is_upgraded_in_place(path: Path) -> None:
+    """Nothing is forgotten, and what it could not know is taken for the least that it can be."""
+    of_version_1(path)
+    for _ in range(2):
+        store = PolicyStore(path)
+        assert store.load("https://a.test") == {ROBOTS: had()}
+        assert had().reach is Reach.PUBLIC
+        store.save("https://b.test", {ROBOTS: had(b"other")})
+        assert store.first_taken(PAGE, ["index"], utc(NOW)) == {"index": utc(NOW)}
+        store.close()
+    assert version_of(path) == VERSION == 2
+
+
+@pytest.mark.requirement("SEC-6")
+def test_an_upgrade_that_fails_leaves_the_old_store(path: Path) -> None:
+    of_version_1(path)
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE action (x)")  # in the way of the last step
+    db.close()
+    with pytest.raises(PolicyError, match="cannot be used"):
+        PolicyStore(path)
+    assert version_of(path) == 1
+    db = sqlite3.connect(path)
+    db.execute("DROP TABLE action")
+    db.close()
+    store = PolicyStore(path)
+    assert store.load("https://a.test") == {ROBOTS: had()}
+    store.close()
+
+
+def version_of(path: Path) -> int:
+    db = sqlite3.connect(path)
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    db.close()
+    return int(version)
 
 
 def bodies(path: Path) -> int:
@@ -175,7 +325,8 @@ def test_damage_that_shows_later_is_an_error_and_no_permission(path: Path) -> No
     db = sqlite3.connect(path)
     db.execute("UPDATE body SET deflated = x'00'")
     db.execute(
-        "INSERT INTO file SELECT 'https://b.test', path, written, due, '{', body, failure, failing_since, failures FROM file"
+        "INSERT INTO file SELECT 'https://b.test', path, written, due, '{', body, failure, failing_since, failures, reach"
+        " FROM file"
     )
     db.commit()
     db.close()
@@ -191,8 +342,14 @@ def test_a_store_that_is_gone_is_an_error(path: Path) -> None:
     store.close()
     with pytest.raises(OSError, match="cannot be read"):
         store.load("https://a.test")
+    with pytest.raises(OSError, match="cannot be read"):
+        store.take_downs()
     with pytest.raises(OSError, match="cannot be written"):
         store.save("https://a.test", {ROBOTS: had()})
+    with pytest.raises(OSError, match="cannot be written"):
+        store.first_taken(PAGE, ["index"], utc(NOW))
+    with pytest.raises(OSError, match="cannot be written"):
+        store.requests_action(PAGE, "re-crawl", "aa", utc(NOW))
 
 
 WRITER = """
