@@ -45,7 +45,6 @@ class Answer(NamedTuple):
     verdict: Verdict
     fields: tuple[Field, ...]  # that decide, all of the same verdict; the first one first
     usage: str  # that they speak of: the one asked for or a more general one
-    purposes: frozenset[str]  # of the agent, that all of them were stated for; empty: for none in particular
     qualifiers: Stated = Stated()  # where permitted
 
 
@@ -54,6 +53,11 @@ class _Bound(NamedTuple):
 
     field: Field
     purposes: frozenset[str]  # of the agent, that its sub-record matches; empty: it is general
+
+    @property
+    def grants(self) -> bool:
+        """A permission that can be honoured; any other field refuses where it decides."""
+        return self.field.verdict is Verdict.ALLOW and not self.field.unusable
 
 
 _Fields = dict[str, list[_Bound]]  # usage -> fields
@@ -90,12 +94,13 @@ class Rules:
 
 
 _TOKEN = r"[A-Za-z0-9_-]"  # noqa: S105  # what product tokens are made of, RFC 9309 section-2.2.1
+_BOUNDARY = rf"(?:(?<!{_TOKEN})|(?!{_TOKEN}))"
 
 
 def names(crawler: str, agent: Agent) -> bool:
     """Whether a crawler's name in a record means the agent: it is all or some whole words of its name or User-Agent
     (section-2.3.1)."""
-    name = re.compile(rf"(?<!{_TOKEN}){re.escape(crawler)}(?!{_TOKEN})", re.IGNORECASE)
+    name = re.compile(_BOUNDARY + re.escape(crawler) + _BOUNDARY, re.IGNORECASE)
     return any(name.search(text) for text in (agent.token, agent.user_agent))
 
 
@@ -130,10 +135,9 @@ class _Pool:
     def crawl_patterns(self) -> dict[str, Verdict]:
         patterns: dict[str, Verdict] = {}
         for bound in (bound for fields in self._fields for bound in fields.get("crawl", ())):
-            field = bound.field
-            grants = field.verdict is Verdict.ALLOW and not field.unusable
-            if not grants or patterns.get(field.pattern) is not Verdict.DENY:
-                patterns[field.pattern] = Verdict.ALLOW if grants else Verdict.DENY
+            pattern = bound.field.pattern
+            if not bound.grants or patterns.get(pattern) is not Verdict.DENY:
+                patterns[pattern] = Verdict.ALLOW if bound.grants else Verdict.DENY
         return patterns
 
 
@@ -179,14 +183,14 @@ class Matching:
             return _decide(self._anybody, usage)
         if named.verdict is Verdict.DENY or not self._anybody:
             return named
-        # ACAP-45: the permission stands before what any crawler is told of the same usage and of more general ones.
-        # ACAP-46: it does so for its own purposes.
-        speaking = levels(usage)
-        lifted = speaking[speaking.index(named.usage) :]
-        left = {
-            level: [bound for bound in self._anybody.get(level, ()) if level not in lifted or bound.purposes - named.purposes]
-            for level in speaking
-        }
+        # ACAP-45: a permission stands before what any crawler is told of the same usage and of more general ones.
+        # ACAP-46: it does so for its own purposes and for none.
+        left: _Fields = {}
+        lifted: frozenset[str] | None = None
+        for level in levels(usage):
+            for purposes in (bound.purposes for bound in self._named.get(level, ()) if bound.grants):
+                lifted = purposes | (lifted or frozenset())
+            left[level] = [bound for bound in self._anybody.get(level, ()) if lifted is None or bound.purposes - lifted]
         anybody = _decide(left, usage)
         if anybody is None:
             return named
@@ -222,8 +226,8 @@ def _resolve(bound: list[_Bound]) -> Answer:
         for pattern in narrowest(by_pattern):
             # ACAP-16: for the same pattern, the field for a purpose decides.
             deciding += [one for one in by_pattern[pattern] if one.purposes] or by_pattern[pattern]
-    refusing = [one for one in deciding if one.field.verdict is Verdict.DENY] or [one for one in deciding if one.field.unusable]
-    speaking = sorted(refusing or deciding, key=lambda one: (one.field.url, one.field.line))
+    refusing = [one for one in deciding if not one.grants]
+    speaking = sorted(refusing or deciding, key=lambda one: (one.field.verdict is Verdict.ALLOW, one.field.url, one.field.line))
     qualifiers = speaking[0].field.qualifiers
     for one in speaking[1:]:
         qualifiers = qualifiers.conjoined(one.field.qualifiers)
@@ -231,6 +235,5 @@ def _resolve(bound: list[_Bound]) -> Answer:
         Verdict.DENY if refusing else Verdict.ALLOW,
         tuple(one.field for one in speaking),
         speaking[0].field.usage,
-        frozenset.intersection(*(one.purposes for one in speaking)),
         qualifiers,
     )
