@@ -1,4 +1,4 @@
-"""Where an address is, and which addresses a policy file's redirect may lead to (SEC-2)."""
+"""Where an address is, and which addresses a policy file's redirects and references may lead to (SEC-2)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Reach(enum.Enum):
     NOWHERE = "reserved"  # multicast, unspecified, reserved: no server's own address
 
     def may_lead_to(self, target: Reach) -> bool:
-        """Whether a site at such an address may redirect there: to the public, or to its own kind."""
+        """Whether a site at such an address may redirect or refer there: to the public, or to its own kind."""
         return target is Reach.PUBLIC or (target is self and target is not Reach.NOWHERE)
 
 

@@ -1,4 +1,4 @@
-"""Fetches the policy files of an origin: one fetch in flight per origin, one deadline over all hops (docs/fetching.md)."""
+"""Fetches the policy files of an origin: one fetch in flight per origin (docs/fetching.md)."""
 
 from __future__ import annotations
 
@@ -6,49 +6,39 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy.http import Request
-from w3lib.url import safe_url_string
 
 from comity.crawler.addresses import Reach
 from comity.crawler.engine import closing
-from comity.crawler.freshness import DAY, lifetime
+from comity.crawler.exchange import PolicyExchange
+from comity.crawler.freshness import DAY
 from comity.crawler.policy_file import PolicyFile
 from comity.crawler.store import Store
-from comity.crawler.transfer import Hop, PolicyTransfer, TransferError
-from comity.policies import Site
+from comity.policies import Agent, Site
 from comity.policies.availability import Availability, availability
 from comity.policies.site import WELL_KNOWN
 from comity.policies.text import printable
-from comity.policies.urls import origin_of, target_of
 from comity.policies.values import Fetched
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
-MAX_HOPS = 5  # redirects that are followed; RFC 9309 section-2.3.1.2
-REDIRECTS = (301, 302, 303, 307, 308)
+MAX_REFERENCES = 5  # files named by the files of an origin that are fetched; those after them count as not had
 MAX_SITES = 10_000  # origins that are kept in memory; the store has them all
 MAX_SITE_BYTES = 32 * 1024 * 1024  # octets of their policy files; compiled they take up to three times as much
 CLOSING_CHECK = (
     0.1  # seconds between two looks whether the crawl is ending: Scrapy says so only after waiting for what is in flight
 )
-
-# What is kept of an answer's headers: what freshness, conditional requests and the reading of the file need.
-KEPT_HEADERS = frozenset(
-    (b"age", b"cache-control", b"content-type", b"date", b"etag", b"expires", b"last-modified", b"retry-after")
-)
-MAX_HEADER = 4096  # octets of the value of one that is kept
 
 
 class ClosingError(Exception):
@@ -61,7 +51,7 @@ class Policies:
 
     site: Site
     fresh_until: float  # seconds since the epoch; where `unreachable`, when it may be asked again
-    unreachable: bool  # robots.txt could not be had and no copy stands in: everything is refused
+    unreachable: bool  # a file that counts could not be had and no copy stands in: everything is refused
     why: str = ""  # where `unreachable`: what happened
 
 
@@ -72,16 +62,18 @@ class PolicyFetcher:
         self,
         crawler: Crawler,
         store: Store,
+        agent: Agent,
         *,
         timeout: float,
         clock: Callable[[], float] = time.time,
         paths: Iterable[str] = WELL_KNOWN,
     ) -> None:
-        """`timeout`: seconds for one policy file over all its hops. `clock`: seconds since the epoch. `paths`: of the policy
-        files of an origin, robots.txt among them."""
+        """`agent`: who asks; some files are named for some agents only. `timeout`: seconds for one policy file over all its hops.
+        `clock`: seconds since the epoch. `paths`: of the policy files of an origin, robots.txt among them."""
         self._crawler = crawler
         self._store = store
-        self._timeout = timeout
+        self._agent = agent
+        self._exchange = PolicyExchange(crawler, timeout=timeout, clock=clock)
         self._clock = clock
         self._paths = tuple(paths)
         self._sites = _Sites()
@@ -119,7 +111,19 @@ class PolicyFetcher:
 
     def owns(self, request: Request) -> bool:
         """Whether the request is one of ours for a policy file (by identity: no meta key can claim it)."""
-        return self._transfer.owns(request) if "_transfer" in self.__dict__ else False
+        return self._exchange.owns(request)
+
+    async def first_taken(self, url: str, uses: Iterable[str], at: datetime) -> dict[str, datetime]:
+        """When an item of the URL was first taken for each of these uses: at this time, where it never was before."""
+        uses = tuple(uses)
+        consequence = f"periods of use of {url} are counted from now"
+        return await self._ask_store(dict.fromkeys(uses, at), consequence, self._store.first_taken, url, uses, at)
+
+    async def requests_action(self, url: str, action: str, sha256: str, at: datetime) -> bool:
+        """Records that a site asks for the action on the URL. `sha256`: of the file that asks. False where the same file has
+        asked for it before."""
+        consequence = f"nobody will know that {action} of {url} was asked for"
+        return await self._ask_store(True, consequence, self._store.requests_action, url, action, sha256, at)
 
     async def close(self) -> None:
         self._closed = True
@@ -128,10 +132,6 @@ class PolicyFetcher:
         await asyncio.gather(*self._flights.values(), return_exceptions=True)
         await asyncio.get_running_loop().run_in_executor(self._thread, self._store.close)
         self._thread.shutdown(wait=False)
-
-    @cached_property
-    def _transfer(self) -> PolicyTransfer:
-        return PolicyTransfer.of(self._crawler)  # there only when the engine is
 
     async def _watch_closing(self) -> None:
         while self._flights:
@@ -146,47 +146,52 @@ class PolicyFetcher:
             flight.exception()  # it counts as seen, though nobody may be waiting any more
 
     async def _look_up(self, origin: str) -> Policies:
-        files = await self._load(origin)
-        now = self._clock()
-        due = [path for path in self._paths if path not in files or files[path].is_due(now)]
-        if due:
-            renewals = [asyncio.create_task(self._renew(origin + path, files.get(path))) for path in due]
-            try:
-                files |= dict(zip(due, await asyncio.gather(*renewals), strict=True))
-            finally:
-                for renewal in renewals:
-                    renewal.cancel()
-            await self._save(origin, files)
-        else:
-            self._count("from_store")
+        nothing: dict[str, PolicyFile] = {}
+        stored = await self._ask_store(nothing, f"{origin} is asked instead", self._store.load, origin)
+        files = await self._current(origin, self._paths, stored)
         policies = _policies(origin, files, self._clock())
+        named = [url for url in policies.site.references(self._agent) if url not in policies.site.files][:MAX_REFERENCES]
+        if named:
+            files |= await self._current(origin, named, stored, files["/robots.txt"].reach)
+            policies = _policies(origin, files, self._clock(), named)
+        if all(file is stored.get(path) for path, file in files.items()):
+            self._count("from_store")
         self._sites.put(origin, policies)
         return policies
 
-    async def _load(self, origin: str) -> dict[str, PolicyFile]:
-        try:
-            files = await asyncio.get_running_loop().run_in_executor(self._thread, self._store.load, origin)
-        except OSError as error:
-            self._count("store_error")
-            logger.warning("%(error)s; %(origin)s is asked instead", {"error": error, "origin": origin})
-            return {}
-        return {path: file for path, file in files.items() if path in self._paths}
-
-    async def _save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._store.save, origin, files)
-        except OSError as error:
-            self._count("store_error")
-            logger.warning("%(error)s; the policies of %(origin)s are kept in memory only", {"error": error, "origin": origin})
-
-    async def _renew(self, url: str, file: PolicyFile | None) -> PolicyFile:
-        """What is known of the file after it was asked for. CancelledError, with nothing learnt, when the crawl ends."""
-        async with self._places:
+    async def _current(
+        self, origin: str, paths: Sequence[str], stored: Mapping[str, PolicyFile], led_from: Reach = Reach.PUBLIC
+    ) -> dict[str, PolicyFile]:
+        """These files, asked for where they are due. `led_from`: the reach of who names those of other origins."""
+        now = self._clock()
+        files = {path: stored[path] for path in paths if path in stored and not stored[path].is_due(now)}
+        due = [path for path in paths if path not in files]
+        if due:
+            renewals = [asyncio.create_task(self._renew(origin, path, stored.get(path), led_from)) for path in due]
             try:
-                async with asyncio.timeout(self._timeout):
-                    fetched, seconds = await self._follow(url, file.copy if file else None)
-            except TimeoutError:
-                fetched, seconds = Fetched(status=0, error=f"no answer within {self._timeout:g} seconds"), 0.0
+                renewed = dict(zip(due, await asyncio.gather(*renewals), strict=True))
+            finally:
+                for renewal in renewals:
+                    renewal.cancel()
+            await self._ask_store(None, f"the policies of {origin} are kept in memory only", self._store.save, origin, renewed)
+            files |= renewed
+        return files
+
+    async def _ask_store(self, otherwise: T, consequence: str, call: Callable[..., T], *arguments: object) -> T:
+        """`otherwise`, with a warning that says what follows, where the store fails."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
+        except OSError as error:
+            self._count("store_error")
+            logger.warning("%(error)s; %(consequence)s", {"error": error, "consequence": consequence})
+            return otherwise
+
+    async def _renew(self, origin: str, path: str, file: PolicyFile | None, led_from: Reach) -> PolicyFile:
+        """What is known of the file after it was asked for. CancelledError, with nothing learnt, when the crawl ends."""
+        url = _url(origin, path)
+        copy = file.copy if file else None
+        async with self._places:
+            fetched, seconds, reach = await self._exchange.ask(url, copy, None if url.startswith(f"{origin}/") else led_from)
         if closing(self._crawler):
             raise asyncio.CancelledError
         now = self._clock()
@@ -200,41 +205,7 @@ class PolicyFetcher:
             self._count("not_modified")
             return file.confirmed(fetched.headers, seconds, now)
         self._count("fetched")
-        return PolicyFile(due=now + seconds, copy=fetched)
-
-    async def _follow(self, url: str, copy: Fetched | None) -> tuple[Fetched, float]:
-        """What came back after all redirects, and for how many seconds it counts. Status 304: the copy is
-        still good, for as long as it says and at most these seconds."""
-        asked = url
-        reach: Reach | None = None
-        deadline = time.monotonic() + self._timeout
-        seconds = DAY
-        for _ in range(MAX_HOPS + 1):
-            conditions = _conditions(copy) if copy and (copy.url or asked) == url else {}
-            if closing(self._crawler):
-                raise asyncio.CancelledError
-            try:
-                remaining = max(deadline - time.monotonic(), 0.01)
-                hop = await self._transfer.hop(url, headers=conditions, seconds=remaining, redirected_from=reach)
-            except TransferError as error:
-                return Fetched(status=0, url=url, error=str(error)), 0.0
-            now = self._clock()
-            fetched = _fetched(hop, url, now)
-            if hop.status == 304:
-                return (fetched, seconds) if conditions else (_unusable(fetched, "a 304 to an unconditional request"), 0.0)
-            seconds = min(seconds, lifetime(hop.headers, now))
-            if hop.status // 100 != 3:
-                return fetched, seconds
-            if hop.status not in REDIRECTS:
-                return _unusable(fetched, f"HTTP status {hop.status}, which names no place to go on"), 0.0
-            try:
-                target = _target(url, hop)
-            except ValueError as error:
-                return _unusable(fetched, str(error)), 0.0
-            if reach is not None or origin_of(target) != origin_of(asked):
-                reach = hop.reach
-            url = target
-        return fetched, seconds  # a redirect status: more than five, so unavailable
+        return PolicyFile(due=now + seconds, copy=fetched, reach=reach)
 
     def _count(self, what: str) -> None:
         if self._crawler.stats:
@@ -250,7 +221,12 @@ class PolicyFetcher:
         assert file.failure
         logger.info(
             "Cannot have %(url)s: %(why)s; asked again at %(due)s, until then %(meanwhile)s",
-            {"url": url, "why": _why(file.failure), "due": _utc(file.due).isoformat(timespec="seconds"), "meanwhile": meanwhile},
+            {
+                "url": printable(url.encode(errors="replace")),
+                "why": _why(file.failure),
+                "due": _utc(file.due).isoformat(timespec="seconds"),
+                "meanwhile": meanwhile,
+            },
         )
 
 
@@ -280,60 +256,25 @@ def _size(policies: Policies) -> int:
     return sum(len(file.body) for file in policies.site.files.values())
 
 
-def _policies(origin: str, files: Mapping[str, PolicyFile], now: float) -> Policies:
-    current = {origin + path: file.current(now) for path, file in files.items()}
-    robots = current[f"{origin}/robots.txt"]
-    unreachable = availability(robots) is Availability.UNREACHABLE
+def _policies(origin: str, files: Mapping[str, PolicyFile], now: float, named: Iterable[str] = ()) -> Policies:
+    current = {_url(origin, path): file.current(now) for path, file in files.items()}
+    needed = (current[url] for url in (f"{origin}/robots.txt", *named))
+    missing = next((file for file in needed if availability(file) is Availability.UNREACHABLE), None)
     return Policies(
         site=Site(origin, current),
         fresh_until=min(file.counts_until(now) for file in files.values()),
-        unreachable=unreachable,
-        why=_why(robots) if unreachable else "",
+        unreachable=missing is not None,
+        why=_why(missing) if missing else "",
     )
+
+
+def _url(origin: str, path: str) -> str:
+    """`path`: or the absolute URL of a file that others name."""
+    return origin + path if path.startswith("/") else path
 
 
 def _why(fetched: Fetched) -> str:
     return printable(fetched.error.encode()) or f"HTTP status {fetched.status}"
-
-
-def _fetched(hop: Hop, url: str, now: float) -> Fetched:
-    present = hop.status // 100 == 2
-    headers = tuple((name, value) for name, value in hop.headers if name.lower() in KEPT_HEADERS and len(value) <= MAX_HEADER)
-    return Fetched(
-        status=hop.status,
-        headers=headers,
-        body=hop.body if present else b"",
-        url=url,
-        fetched_at=_utc(now),
-        oversized=present and hop.oversized,
-    )
-
-
-def _unusable(fetched: Fetched, error: str) -> Fetched:
-    return Fetched(status=fetched.status, headers=fetched.headers, url=fetched.url, fetched_at=fetched.fetched_at, error=error)
-
-
-def _conditions(copy: Fetched) -> dict[str, str]:
-    """RFC 9110 section-13.1: what makes the request conditional on the copy."""
-    if copy.status // 100 != 2:
-        return {}
-    validators = {"If-None-Match": copy.header(b"ETag"), "If-Modified-Since": copy.header(b"Last-Modified")}
-    return {name: value.decode("latin-1") for name, value in validators.items() if value}
-
-
-def _target(url: str, hop: Hop) -> str:
-    """Where a redirect leads: an http or https URL without credentials and fragment. ValueError where there is none."""
-    location = next((value for name, value in hop.headers if name.lower() == b"location"), b"").strip()
-    if not location:
-        raise ValueError(f"HTTP status {hop.status} without a Location")
-    try:
-        reference = urlsplit(safe_url_string(location))
-        if reference.scheme and not reference.netloc:
-            raise ValueError
-        target = urljoin(url, reference.geturl())
-        return origin_of(target) + target_of(target)
-    except ValueError:
-        raise ValueError(f"a redirect to {printable(location)}, which is no http or https URL") from None
 
 
 def _utc(seconds: float) -> datetime:

@@ -32,7 +32,7 @@ class Resolver(AbstractResolver):
         found = [(answer, literal(answer["host"])) for answer in await self._resolver.resolve(host, port, family)]
         allowed = [(answer, address) for answer, address in found if address is not None and self._may_be_reached(address)]
         if not allowed:
-            self.refused = f"a redirect to {host}, which is at {', '.join(answer['host'] for answer, _ in found)}"
+            self.refused = f"led to {host}, which is at {', '.join(answer['host'] for answer, _ in found)}"
             raise OSError(self.refused)
         self.answered = [address for _, address in allowed]
         return [answer for answer, _ in allowed]

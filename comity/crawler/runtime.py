@@ -45,7 +45,7 @@ class Runtime:
         self.options = Options.checked(crawler.settings)
         store = open_store(self.options)
         self.agent = self.options.agent
-        self.policies = PolicyFetcher(crawler, store, timeout=self.options.policy_timeout)
+        self.policies = PolicyFetcher(crawler, store, self.agent, timeout=self.options.policy_timeout)
         self.pace = Pace(crawler, min_delay=self.options.min_delay)
         self.scheduler: Scheduler | None = None  # ours, where it is in use
         self.pages = ItemPages()

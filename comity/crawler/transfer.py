@@ -56,7 +56,7 @@ class Hop:
 
 @dataclass(slots=True)
 class _Underway:
-    origin_reach: Reach | None  # of the site that redirected here; None: the operator's own wish, wherever it leads
+    origin_reach: Reach | None  # of the site that led here; None: the operator's own wish, wherever it leads
     reach: Reach | None = None  # of the server, where the request was made here
     received: int = 0  # octets
     content_encoding: bytes = b""
@@ -66,8 +66,8 @@ class _Underway:
 class PolicyTransfer:
     """Downloader middleware, last before the downloader (950). It touches no requests but those for policy files.
 
-    Without it in DOWNLOADER_MIDDLEWARES, redirects of policy files to other origins are not followed: nothing could judge where
-    they lead."""
+    Without it in DOWNLOADER_MIDDLEWARES, nothing that leads from a policy file to another origin is followed: nothing could
+    judge where it leads."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -93,11 +93,12 @@ class PolicyTransfer:
     def owns(self, request: Request) -> bool:
         return request in self._underway
 
-    async def hop(self, url: str, *, headers: Mapping[str, str], seconds: float, redirected_from: Reach | None) -> Hop:
-        """`redirected_from`: the reach of the site that redirected to another origin, None for what the operator asked for."""
-        underway = _Underway(redirected_from)
-        if redirected_from is not None:
-            self._check(url, redirected_from)
+    async def hop(self, url: str, *, headers: Mapping[str, str], seconds: float, led_from: Reach | None) -> Hop:
+        """`led_from`: the reach of the site that redirected or referred to another origin, None for what the operator asked
+        for."""
+        underway = _Underway(led_from)
+        if led_from is not None:
+            self._check(url, led_from)
         try:
             meta = {**META, "download_timeout": seconds, "download_slot": f"comity {url}"}
             request = Request(url, callback=NO_CALLBACK, headers={**HEADERS, **headers}, meta=meta)
@@ -125,16 +126,14 @@ class PolicyTransfer:
             reach=underway.reach or self._reach_of(request, response),
         )
 
-    def _check(self, url: str, redirected_from: Reach) -> None:
+    def _check(self, url: str, led_from: Reach) -> None:
         """Judges what can be judged before the request is made."""
         host = urlsplit(url).hostname or ""
         address = literal(host)
-        if address is not None and not redirected_from.may_lead_to(self.reach(address)):
-            raise TransferError(f"a redirect to {printable(host.encode())}, which is a {self.reach(address).value} address")
+        if address is not None and not led_from.may_lead_to(self.reach(address)):
+            raise TransferError(f"led to {printable(host.encode())}, which is a {self.reach(address).value} address")
         if self._crawler.get_downloader_middleware(type(self)) is not self:
-            raise TransferError(
-                "a redirect to another origin: add comity.crawler.transfer.PolicyTransfer to DOWNLOADER_MIDDLEWARES"
-            )
+            raise TransferError("led to another origin: add comity.crawler.transfer.PolicyTransfer to DOWNLOADER_MIDDLEWARES")
 
     def _reach_of(self, request: Request, response: Response) -> Reach:
         """Public where nobody knows, so that it may redirect to the public only."""
@@ -164,10 +163,10 @@ class PolicyTransfer:
             response.headers.pop("Content-Encoding", None)
         return response
 
-    async def _download(self, request: Request, underway: _Underway, redirected_from: Reach) -> Response:
+    async def _download(self, request: Request, underway: _Underway, led_from: Reach) -> Response:
         from comity.crawler import guarded
 
-        resolver = guarded.Resolver(self.resolver(), lambda address: redirected_from.may_lead_to(self.reach(address)))
+        resolver = guarded.Resolver(self.resolver(), lambda address: led_from.may_lead_to(self.reach(address)))
         try:
             response = await guarded.get(request, resolver, self._crawler.settings)
         finally:
@@ -175,7 +174,7 @@ class PolicyTransfer:
         underway.received = len(response.body)
         address = literal(urlsplit(request.url).hostname or "")
         reaches = {self.reach(address)} if address is not None else {self.reach(address) for address in resolver.answered}
-        underway.reach = Reach.PUBLIC if Reach.PUBLIC in reaches else redirected_from
+        underway.reach = Reach.PUBLIC if Reach.PUBLIC in reaches else led_from
         return response
 
 

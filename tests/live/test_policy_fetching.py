@@ -115,7 +115,7 @@ class Asks(Spider):
         await runtime.policies.close()
         store = PolicyStore(runtime.options.store)
         timeout = runtime.options.policy_timeout
-        runtime.policies = PolicyFetcher(self.crawler, store, timeout=timeout, clock=lambda: now, paths=self.paths)
+        runtime.policies = PolicyFetcher(self.crawler, store, runtime.agent, timeout=timeout, clock=lambda: now, paths=self.paths)
         for seconds, url in json.loads(self.steps):
             now = self.start_at + seconds
             origin = "/".join(url.split("/")[:3])
@@ -605,7 +605,7 @@ def test_a_public_site_leads_nowhere_else(serve: Callable[..., Loopback], crawl:
     site = serve({"/robots.txt": redirect(f"http://{host}:{inside.port}/robots.txt")})
     (item,) = crawl(Guarded, GUARDED, steps=steps(site.url("/private"))).items
     assert (item["verdict"], item["rule"]) == ("deny", "robots.unreachable")
-    assert f"a redirect to {host.strip('[]')}" in item["why"]
+    assert f"led to {host.strip('[]')}" in item["why"]
     assert inside.seen == []
 
 
