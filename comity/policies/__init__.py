@@ -2,6 +2,7 @@
 
 from comity.policies.page import Page
 from comity.policies.site import Site
+from comity.policies.snippets import snippet
 from comity.policies.values import (
     ActionRequest,
     Agent,
@@ -30,4 +31,5 @@ __all__ = [
     "Source",
     "UseDecision",
     "Verdict",
+    "snippet",
 ]

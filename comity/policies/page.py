@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from comity.policies.formats.acap import PageUses
+from comity.policies.qualifiers import read, written
 from comity.policies.values import Agent, Decision, Finding, Reason, Source, UseDecision, Verdict
 
 BASIC_USES = ("crawl", "follow", "index", "preserve", "present")  # ACAP 1.0 section 2.5; every tag lists them
@@ -15,18 +17,22 @@ _FOLLOW_DEFAULT = {"follow": Verdict.ALLOW}  # no statement against following is
 class Uses(Mapping[str, UseDecision]):
     """Use -> decision. Any term can be asked; iteration lists the basic, the declared and the stated ones."""
 
-    def __init__(self, agent: Agent, crawl: Decision) -> None:
+    def __init__(self, agent: Agent, crawl: Decision, acap: PageUses | None) -> None:
         self._agent = agent
+        self._acap = acap
         # DEFER speaks of the request, which was made: what came back may be kept by the crawl that fetched it.
         verdict = Verdict.DENY if crawl.verdict is Verdict.DENY else Verdict.ALLOW
-        self._stated = {"crawl": UseDecision(verdict=verdict, stated=True, reasons=crawl.reasons)}
+        self._decided = {"crawl": UseDecision(verdict=verdict, stated=True, reasons=crawl.reasons)}
 
     def __getitem__(self, use: str) -> UseDecision:
-        stated = self._stated.get(use)
-        return _unstated(self._agent, use) if stated is None else stated
+        decision = self._decided.get(use)
+        if decision is None:
+            decision = self._acap.decide(use) if self._acap else None
+            decision = self._decided[use] = _unstated(self._agent, use) if decision is None else decision
+        return decision
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*BASIC_USES, *self._agent.uses, *self._stated)))
+        return iter(dict.fromkeys((*BASIC_USES, *self._agent.uses, *(self._acap.stated if self._acap else ()))))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -44,15 +50,22 @@ class Page:
     """The decisions for one response, and the tag that an item made from it carries."""
 
     def __init__(
-        self, agent: Agent, url: str, *, access: Decision, policies: Mapping[str, Any], findings: Iterable[Finding], body: bytes
+        self,
+        agent: Agent,
+        url: str,
+        *,
+        access: Decision,
+        acap: PageUses | None,
+        policies: Mapping[str, Any],
+        findings: Iterable[Finding],
+        body: bytes,
     ) -> None:
         self.agent = agent
         self.url = url
-        self.uses = Uses(agent, access)
+        self.uses = Uses(agent, access, acap)
         self.elements: tuple[object, ...] = ()  # element rules: no format that has them is read yet
         self.findings = tuple(findings)
-        self.wanted: tuple[str, ...] = ()
-        self.dated: tuple[str, ...] = ()
+        self._acap = acap
         self._policies = policies
         self._body = body
 
@@ -61,6 +74,16 @@ class Page:
         """May the links of the page be followed?"""
         use = self.uses["follow"]
         return Decision(verdict=use.verdict, reasons=use.reasons)
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """Absolute URLs of the resources that permissions ask to use or to include, as is arranged with the site."""
+        return self._acap.wanted if self._acap else ()
+
+    @property
+    def dated(self) -> tuple[str, ...]:
+        """The uses for which it counts when the page was first taken: a permission may end some days after."""
+        return self._acap.dated(self.uses) if self._acap else ()
 
     def redacted(self, uses: Iterable[str]) -> bytes:
         """The body without what is refused for these uses; b"" where the page as a whole is refused for one of them."""
@@ -91,7 +114,7 @@ def tag(agent: Agent, uses: Mapping[str, UseDecision], policies: Mapping[str, An
         "schema": 1,
         "agent": agent.token,
         "uses": {
-            use: {"verdict": decision.verdict.value, "stated": decision.stated, "because": because(decision)}
+            use: {"verdict": decision.verdict.value, "stated": decision.stated, "because": because(decision)} | written(decision)
             for use, decision in uses.items()
         },
         "elements": [],
@@ -101,7 +124,9 @@ def tag(agent: Agent, uses: Mapping[str, UseDecision], policies: Mapping[str, An
 
 
 def combined(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """The tag of what came from two pages: of each use the more restrictive decision, stated before not stated."""
+    """The tag of what came from two pages: of each use the more restrictive decision, stated before not stated.
+
+    Where both permit, what restricts either restricts the whole."""
     reasons: list[dict[str, Any]] = []
 
     def because(one: dict[str, Any], places: list[int]) -> list[int]:
@@ -113,9 +138,12 @@ def combined(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> dic
     for use in {**first["uses"], **second["uses"]}:
         # A tag that does not list the use leaves it to the default.
         tags = [one if use in one["uses"] else tag(agent, {use: _unstated(agent, use)}, {}) for one in (first, second)]
-        strictest = min(tags, key=lambda one: (one["uses"][use]["verdict"] != "deny", not one["uses"][use]["stated"]))
-        decision = strictest["uses"][use]
-        uses[use] = decision | {"because": because(strictest, decision["because"])}
+        deciding = [one for one in tags if one["uses"][use]["verdict"] == "deny"] or tags
+        deciding = [one for one in deciding if one["uses"][use]["stated"]] or deciding[:1]
+        places = [place for one in deciding for place in because(one, one["uses"][use]["because"])]
+        qualifiers = read(deciding[0]["uses"][use]).conjoined(read(deciding[-1]["uses"][use]))
+        decision = {key: deciding[0]["uses"][use][key] for key in ("verdict", "stated")}
+        uses[use] = decision | {"because": list(dict.fromkeys(places))} | written(qualifiers)
     elements = [element | {"because": because(one, element["because"])} for one in (first, second) for element in one["elements"]]
     policies = {**second["policies"], **first["policies"]}
     return first | {"uses": uses, "elements": elements, "reasons": reasons, "policies": policies}

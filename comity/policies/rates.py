@@ -49,6 +49,24 @@ class VisitTime:
         return None if now < last + self.length else last + timedelta(days=1)
 
 
+class Rates(NamedTuple):
+    """How often a site asks to be visited; None where it does not say."""
+
+    crawl_delay: float | None = None  # seconds between requests: the longest Crawl-delay
+    request_rate: RequestRate | None = None  # the slowest
+    visit_time: VisitTime | None = None  # the shortest
+
+    def strictest(self, other: Rates) -> Rates:
+        """What keeps to both."""
+        delays = [delay for delay in (self.crawl_delay, other.crawl_delay) if delay is not None]
+        times = [visit for visit in (self.visit_time, other.visit_time) if visit]
+        return Rates(
+            max(delays, default=None),
+            _slowest([rate for rate in (self.request_rate, other.request_rate) if rate]),
+            min(times, key=lambda visit: visit.length, default=None),
+        )
+
+
 def _read(record: str, values: Iterable[bytes]) -> list[Protego]:
     texts = {value.decode("utf-8", "replace") for value in values if len(value) <= MAX_VALUE}
     return [Protego.parse(f"User-agent: *\n{record}: {text}\n") for text in sorted(texts) if text.isprintable()]
@@ -62,7 +80,10 @@ def crawl_delay(values: Iterable[bytes]) -> float | None:
 
 def request_rate(values: Iterable[bytes]) -> RequestRate | None:
     """The slowest Request-rate; of several for different times of the day, at all times. None where no value is one."""
-    rates = [RequestRate(*rate) for protego in _read("Request-rate", values) if (rate := protego.request_rate("*"))]
+    return _slowest([RequestRate(*rate) for protego in _read("Request-rate", values) if (rate := protego.request_rate("*"))])
+
+
+def _slowest(rates: list[RequestRate]) -> RequestRate | None:
     if not rates:
         return None
     slowest = max(rates, key=lambda rate: rate.seconds / rate.requests)

@@ -2,7 +2,8 @@
 
 site = Site.from_files("https://example.com", {"/robots.txt": b"..."})
 site.access(agent, url)      may this request be made?
-site.page(agent, url)        what may be done with what came back?"""
+site.page(agent, url)        what may be done with what came back?
+site.requests(agent)         what does the site ask to be done?"""
 
 from __future__ import annotations
 
@@ -14,17 +15,16 @@ from functools import cached_property
 from typing import Any, Self
 from urllib.parse import urljoin
 
-from comity.policies.availability import Availability, availability, is_html
-from comity.policies.formats import robots
+from comity.policies.binding import Binding
+from comity.policies.content import Content
+from comity.policies.files import RobotsFile
+from comity.policies.formats.acap import Taken
 from comity.policies.page import Page
-from comity.policies.text import printable
+from comity.policies.rates import Rates
 from comity.policies.urls import origin_of, target_of
-from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Finding, Reason, Source, Verdict
+from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Finding, Reason
 
 WELL_KNOWN: tuple[str, ...] = ("/robots.txt",)  # what is fetched of every origin; a format adds its path here
-
-
-MAX_DECIDED = 1024  # decisions that a site keeps, one for each line that decided
 
 
 class Site:
@@ -33,7 +33,10 @@ class Site:
     def __init__(self, origin: str, files: Mapping[str, Fetched]) -> None:
         self.origin = origin
         self.files = dict(files)  # absolute URL that was asked for -> what came back
-        self._robots = _Robots(f"{origin}/robots.txt", self.files[f"{origin}/robots.txt"])
+        self._robots = RobotsFile(f"{origin}/robots.txt", self.files[f"{origin}/robots.txt"])
+        self._bindings: dict[Agent, Binding] = {}
+        self._agent: Agent | None = None  # who asked last
+        self._bound: Binding  # what binds it
 
     @classmethod
     def from_files(cls, origin: str, files: Mapping[str, bytes | Fetched]) -> Self:
@@ -63,11 +66,11 @@ class Site:
         """May this request be made? `now`: aware, None for the clock.
 
         RFC 9309 asks for the agent and the URL alone; the other facts of a request are there for formats that ask for them."""
-        return self._robots.access(agent, target_of(url), now)
+        return self._binding(agent).access(target_of(url), now)
 
     def considered(self, agent: Agent, url: str) -> tuple[Reason, ...]:
         """Every rule that matches the URL, the deciding one first and the losing ones after it."""
-        return self._robots.considered(agent, target_of(url))
+        return self._binding(agent).considered(target_of(url))
 
     def page(
         self,
@@ -88,7 +91,10 @@ class Site:
         for it, see `Page.wanted`. `access`: the decision that the page was asked for by."""
         if access is None:
             access = self.access(agent, url, now=now)
-        return Page(agent, url, access=access, policies=self.policies, findings=self.findings, body=body)
+        content = Content(headers, body)
+        taken = Taken(url, content, now=now or datetime.now(UTC), first_seen=first_seen or {}, resources=resources or {})
+        acap = self._binding(agent).page_uses(target_of(url), taken)
+        return Page(agent, url, access=access, acap=acap, policies=self.policies, findings=self.findings, body=body)
 
     @cached_property
     def policies(self) -> dict[str, dict[str, Any]]:
@@ -102,105 +108,41 @@ class Site:
             for url, file in self.files.items()
         }
 
-    @property
+    @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What the authors of the policy files should know."""
-        return self._robots.findings
+        definitions = self._robots.acap.definitions if self._robots.acap else None
+        referred = (
+            RobotsFile(url, file, definitions=definitions, crawlers=("*",))
+            for url, file in self.files.items()
+            if url.removeprefix(self.origin) not in WELL_KNOWN
+        )
+        return self._robots.findings + tuple(finding for file in referred for finding in file.findings)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """The sitemaps that robots.txt names, as absolute URLs."""
-        return self._robots.sitemaps
+        found = []
+        for sitemap in self._robots.robots.sitemaps if self._robots.robots else ():
+            with suppress(ValueError):  # not a URL
+                found.append(urljoin(self._robots.url, sitemap))
+        return tuple(found)
 
     def references(self, agent: Agent) -> tuple[str, ...]:
         """Absolute URLs of further files that state what holds for the agent (ACAP 1.0 section-2.3.2)."""
-        return ()
+        return self._binding(agent).references
 
     def requests(self, agent: Agent) -> tuple[ActionRequest, ...]:
         """What the site asks the agent to do (ACAP 1.0 section-2.6)."""
-        return ()
+        return self._binding(agent).requests(self.origin)
 
-    def rates(self, agent: Agent) -> robots.AgentRules | None:
-        """The rules of the agent's group, with the rates that it asks for; None where there is no file."""
-        return self._robots.rules(agent)
+    def rates(self, agent: Agent) -> Rates | None:
+        """How often the site asks the agent to visit it; None where it has no rules."""
+        return self._binding(agent).rates
 
-
-class _Robots:
-    """robots.txt of one origin: read once, compiled once per product token."""
-
-    def __init__(self, url: str, fetched: Fetched) -> None:
-        self.url = url
-        self.availability = availability(fetched)
-        self._fetched = fetched
-        self._sha256 = hashlib.sha256(fetched.body).hexdigest() if fetched.body else ""
-        present = self.availability is Availability.PRESENT
-        self._parsed = robots.parse(fetched.body, url=url, oversized=fetched.oversized) if present else None
-        self._rules: dict[str, robots.AgentRules] = {}
-        self._decided: dict[int, Decision] = {}  # by the number of the deciding line; 0: none of a group, -1: no group
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        return self._parsed.findings if self._parsed else ()
-
-    @property
-    def sitemaps(self) -> tuple[str, ...]:
-        found = []
-        for sitemap in self._parsed.sitemaps if self._parsed else ():
-            with suppress(ValueError):  # not a URL
-                found.append(urljoin(self.url, sitemap))
-        return tuple(found)
-
-    def rules(self, agent: Agent) -> robots.AgentRules | None:
-        if self._parsed is None:
-            return None
-        rules = self._rules.get(agent.token)
-        if rules is None:
-            rules = self._rules[agent.token] = self._parsed.for_agent(agent.token)
-        return rules
-
-    def access(self, agent: Agent, target: str, now: datetime | None) -> Decision:
-        if target == "/robots.txt":
-            return Decision(verdict=Verdict.ALLOW, reasons=(self._reason("robots.self"),))
-        rules = self._rules.get(agent.token) or self.rules(agent)
-        if rules is None:
-            return self._without_file()
-        line = rules.deciding_line(target) or (0 if rules.has_group else -1)
-        decision = self._decided.get(line)
-        if decision is None:
-            if len(self._decided) >= MAX_DECIDED:
-                self._decided.clear()
-            decision = self._decided[line] = self._decide(rules, target)
-        if rules.visit_time and decision.verdict is Verdict.ALLOW:
-            opens = rules.visit_time.opens(now or datetime.now(UTC))
-            if opens is not None:
-                reason = self._reason("robots.visit-time", line=rules.visit_time.line, text=rules.visit_time.text)
-                return Decision(verdict=Verdict.DEFER, reasons=(reason,), not_before=opens)
-        return decision
-
-    def _decide(self, rules: robots.AgentRules, target: str) -> Decision:
-        line = rules.decide(target)
-        if line:
-            return Decision(verdict=line.verdict, reasons=(self._line_reason(line),))
-        rule = "robots.no-match" if rules.has_group else "robots.no-group"
-        return Decision(verdict=Verdict.ALLOW, reasons=(self._reason(rule),))
-
-    def considered(self, agent: Agent, target: str) -> tuple[Reason, ...]:
-        rules = self.rules(agent)
-        return tuple(self._line_reason(line) for line in rules.matching(target)) if rules else ()
-
-    def _without_file(self) -> Decision:
-        fetched = self._fetched
-        text = printable(fetched.error.encode(errors="replace"))
-        if not text:
-            text = "an HTML page" if fetched.status // 100 == 2 and is_html(fetched) else f"HTTP status {fetched.status}"
-        if self.availability is Availability.ABSENT:
-            return Decision(verdict=Verdict.ALLOW, reasons=(self._reason("robots.unavailable", part="status", text=text),))
-        return Decision(verdict=Verdict.DENY, reasons=(self._reason("robots.unreachable", part="status", text=text),))
-
-    def _line_reason(self, line: robots.RuleLine) -> Reason:
-        rule = "robots.allow" if line.verdict is Verdict.ALLOW else "robots.disallow"
-        return self._reason(rule, line=line.line, text=line.text)
-
-    def _reason(self, rule: str, *, part: str = "body", line: int = 0, text: str = "") -> Reason:
-        source = Source(url=self.url, part=part, line=line, text=text, sha256=self._sha256, fetched_at=self._fetched.fetched_at)
-        return Reason(rule=rule, source=source)
+    def _binding(self, agent: Agent) -> Binding:
+        if agent is not self._agent:
+            if agent not in self._bindings:
+                self._bindings[agent] = Binding(agent, self._robots, self.files)
+            self._agent, self._bound = agent, self._bindings[agent]
+        return self._bound

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
+
+from w3lib.url import safe_url_string
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -44,3 +46,14 @@ def target_of(url: str) -> str:
             return "/" + url[query:] if query >= 0 else "/"
         return url[path:]
     return url if url.startswith("/") else "/" + url
+
+
+def resolved(base: str, reference: str | bytes) -> str:
+    """The http or https URL that a reference means, without credentials and fragment, e.g. "https://example.com/a?b".
+
+    ValueError where it means none."""
+    parts = urlsplit(safe_url_string(reference))
+    if parts.scheme and not parts.netloc:
+        raise ValueError(f"`{parts.geturl()}` names no host")
+    url = urljoin(base, parts.geturl())
+    return origin_of(url) + target_of(url)

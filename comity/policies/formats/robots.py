@@ -18,7 +18,7 @@ from protego import Protego
 
 from comity.policies.lines import EOL, MAX_BYTES, MAX_LINE, Findings, Lines, text_of
 from comity.policies.patterns import PatternIndex, normal_pattern, normal_target
-from comity.policies.rates import RequestRate, VisitTime, crawl_delay, request_rate, visit_time
+from comity.policies.rates import Rates, crawl_delay, request_rate, visit_time
 from comity.policies.text import printable
 from comity.policies.values import Finding, Verdict
 
@@ -145,12 +145,12 @@ class Robots:
         """Whether a group names the token."""
         return bool(self._naming(token.lower().encode()))
 
-    def for_agent(self, token: str, *, overruled: Mapping[str, Verdict] | None = None) -> AgentRules:
+    def for_agent(self, token: str, *, only_by_name: bool = False, overruled: Mapping[str, Verdict] | None = None) -> AgentRules:
         """The rules of all groups that name the token, else of those for `*` (section-2.2.1).
 
-        `overruled`: pattern in normal form -> what is said of it elsewhere; rules with that pattern that say otherwise are left
-        out (ACAP 1.0 section-2.9.2)."""
-        groups = self._naming(token.lower().encode()) or self._naming(b"*")
+        `only_by_name`: those for `*` never count, as a group of another file names the token. `overruled`: pattern in normal
+        form -> what is said of it elsewhere; rules with that pattern that say otherwise are left out (ACAP 1.0 section-2.9.2)."""
+        groups = self._naming(token.lower().encode()) or ([] if only_by_name else self._naming(b"*"))
         return AgentRules(
             [Lines(self._text, self._starts[group], self._starts[group + 1], self._numbers[group] - 1) for group in groups],
             overruled or {},
@@ -257,7 +257,7 @@ class AgentRules:
         self._text = groups[0].text if groups else b""
         self._at = array("I")  # rule -> where its line starts in the text
         self._number = array("I")  # rule -> number of its line
-        self._rates: list[tuple[Kind, int, str, bytes]] = []  # line number, the line, value
+        self._rate_lines: list[tuple[Kind, int, str, bytes]] = []  # of _RATES: line number, the line, value
         self._index = PatternIndex(rule for lines in groups for rule in self._rules(lines, overruled))
 
     def _rules(self, lines: Lines, overruled: Mapping[str, Verdict]) -> Iterator[tuple[str, bool]]:
@@ -290,8 +290,8 @@ class AgentRules:
                     self._at.append(lines.at)
                     self._number.append(lines.number)
                     yield pattern, allow
-            elif record.kind in _RATES and len(self._rates) < MAX_RATES:
-                self._rates.append((record.kind, lines.number, printable(line), record.value))
+            elif record.kind in _RATES and len(self._rate_lines) < MAX_RATES:
+                self._rate_lines.append((record.kind, lines.number, printable(line), record.value))
 
     def decide(self, target: str) -> RuleLine | None:
         """The most specific rule that matches path and query: the longest, Allow on a tie (section-2.2.2)."""
@@ -315,19 +315,13 @@ class AgentRules:
         return RuleLine(verdict, printable(record.value), self._number[rule], printable(line))
 
     def _values(self, kind: Kind) -> list[bytes]:
-        return [value for which, _, _, value in self._rates if which is kind]
+        return [value for which, _, _, value in self._rate_lines if which is kind]
 
     @cached_property
-    def crawl_delay(self) -> float | None:
-        """Seconds between requests: the longest Crawl-delay."""
-        return crawl_delay(self._values(Kind.CRAWL_DELAY))
-
-    @cached_property
-    def request_rate(self) -> RequestRate | None:
-        """The slowest Request-rate."""
-        return request_rate(self._values(Kind.REQUEST_RATE))
-
-    @cached_property
-    def visit_time(self) -> VisitTime | None:
-        """The shortest Visit-time."""
-        return visit_time((number, line, value) for which, number, line, value in self._rates if which is Kind.VISIT_TIME)
+    def rates(self) -> Rates:
+        """How often the lines ask to be visited."""
+        return Rates(
+            crawl_delay(self._values(Kind.CRAWL_DELAY)),
+            request_rate(self._values(Kind.REQUEST_RATE)),
+            visit_time((number, line, value) for which, number, line, value in self._rate_lines if which is Kind.VISIT_TIME),
+        )

@@ -7,14 +7,14 @@ Which lines begin a record is told by the parser of conventional records, so tha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from sys import maxsize
 from typing import NamedTuple
 
 from comity.policies.formats.acap.usages import NONE, USAGES, QualifierError, Stated, read_qualifiers
 from comity.policies.formats.robots import Kind, read_record
-from comity.policies.lines import EOL, MAX_LINE, Findings, Lines
+from comity.policies.lines import EOL, MAX_FINDINGS, MAX_LINE, Findings, Lines
 from comity.policies.patterns import normal_pattern
 from comity.policies.text import printable
 from comity.policies.values import Finding, Verdict
@@ -32,6 +32,7 @@ UNREADABLE = ""  # a purpose that cannot be read
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _LOCAL = re.compile(r"\(([A-Za-z][A-Za-z0-9._-]*)\)")
 _SET = "the-acap:resource-set:"
+_RESOURCE = re.compile(r"/(?!/)[^*\s]*")  # the path of an action request; two slashes would begin a host
 _VERSION = re.compile(rb"##ACAP[ \t]+version=([!-~]{1,40})", re.IGNORECASE)
 
 _IGNORE = "ignore-conventional-records"
@@ -40,7 +41,7 @@ _DEFINITIONS = ("qualified-usage", "composite-usage", "resource-set")
 # Lines that say nothing in ACAP and begin no record.
 _OTHERS = re.compile(rb"(?:(?![ \t]*+(?i:acap-|##acap|user[ -]?agent))[^\r\n]*+%s)++" % EOL)
 # LENIENT: white space instead of the colon, and before it.
-_FIELD = re.compile(rb"[ \t]*+(?i:acap)-([^:#\s]*+)[ \t]*+(:?)[ \t]*+([^#\r\n]*+)")
+_FIELD = re.compile(rb"[ \t]*+(?i:acap)-([^:#\s]++)[ \t]*+(:?)[ \t]*+([^#\r\n]*+)")
 
 
 class Field(NamedTuple):
@@ -78,6 +79,7 @@ class Reference(NamedTuple):
 class Record:
     """What is addressed to the same crawlers (section-2.3)."""
 
+    url: str = ""  # of the file
     crawlers: list[str] = field(default_factory=list)  # as written; "*": any
     fields: list[Field] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
@@ -97,7 +99,7 @@ class Definitions:
     """What permissions refer to by name (section-2.7); the names are in lower case."""
 
     usages: dict[str, tuple[Usage, ...]] = field(default_factory=dict)
-    sets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    sets: dict[str, list[str]] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)  # "usage NAME" or "set NAME" -> why a permission by it grants nothing
 
 
@@ -107,6 +109,7 @@ class Acap:
 
     version: str
     ignores_conventional: int  # the line that says so; 0: none does with effect
+    ignores_at: int  # where it starts in the text
     records: tuple[Record, ...]
     definitions: Definitions
     findings: tuple[Finding, ...]
@@ -141,6 +144,7 @@ class _Line(NamedTuple):
     kind: Kind | None  # of a line that begins a record, conventional or of ACAP
     name: str  # of any other field, in lower case, without "acap-"; "": the comment with the version
     value: str
+    value_at: int  # octets of the line before the value of a field
     has_colon: bool
     is_overlong: bool  # the value is cut at MAX_LINE
 
@@ -155,13 +159,15 @@ def _lines(text: bytes) -> Iterator[_Line]:
         record = read_record(octets)
         if record and record.kind in (Kind.AGENT, Kind.ACAP_CRAWLER):
             value = record.value.decode("utf-8", "replace")
-            yield _Line(lines.number, lines.at, octets, record.kind, "", value, record.colon, record.overlong)
+            yield _Line(lines.number, lines.at, octets, record.kind, "", value, 0, record.colon, record.overlong)
         elif match := _FIELD.match(octets):
             name, colon, value = (part.decode("utf-8", "replace") for part in match.groups())
             value, is_overlong = value[:MAX_LINE].strip(), len(match[0]) > MAX_LINE
-            yield _Line(lines.number, lines.at, octets, None, name.lower(), value, bool(colon), is_overlong)
+            # Whom a crawler field addresses that is no line of a record to both parsers: nobody knows.
+            kind, name, value = (Kind.ACAP_CRAWLER, "", "") if name.lower() == "crawler" else (None, name.lower(), value)
+            yield _Line(lines.number, lines.at, octets, kind, name, value, match.start(3), bool(colon), is_overlong)
         elif _VERSION.match(octets):
-            yield _Line(lines.number, lines.at, octets, None, "", "", True, False)
+            yield _Line(lines.number, lines.at, octets, None, "", "", 0, True, False)
 
 
 class _Reader:
@@ -172,7 +178,11 @@ class _Reader:
         self._is_referenced = definitions is not None
         self._definitions = Definitions()
         if definitions:
-            self._definitions = Definitions(dict(definitions.usages), dict(definitions.sets), dict(definitions.broken))
+            self._definitions = Definitions(
+                dict(definitions.usages),
+                {name: list(patterns) for name, patterns in definitions.sets.items()},
+                dict(definitions.broken),
+            )
         self._composites: dict[str, list[str]] = {}  # of this file: name -> the qualified usages that it lists
         self._qualified: set[str] = set()  # of this file
         self._findings = Findings(url)
@@ -188,7 +198,7 @@ class _Reader:
 
     def read(self, lines: list[_Line], crawlers: list[str]) -> Acap:
         version = ""
-        ignores = 0  # the line that says so
+        ignores = ignores_at = 0
         has_record = has_definition = False
         for self._line in lines:
             name = self._line.name
@@ -201,8 +211,8 @@ class _Reader:
             elif name == _IGNORE:
                 if has_record or has_definition:
                     self._report("acap.ignored", "the field has an effect before all definitions and records only")
-                else:
-                    ignores = ignores or self._line.number
+                elif not ignores:
+                    ignores, ignores_at = self._line.number, self._line.at
             elif name in _DEFINITIONS:
                 has_definition = True
                 self._define(name, is_late=has_record)
@@ -220,16 +230,22 @@ class _Reader:
         return Acap(
             version=version,
             ignores_conventional=ignores if has_record else 0,
+            ignores_at=ignores_at,
             records=tuple(self._records),
             definitions=self._definitions,
             findings=tuple(self._findings),
         )
 
-    def _report(self, rule: str, message: str, *quoted: str) -> None:
-        """About the first text that is quoted."""
-        octets = [text.encode() for text in quoted]
-        column = self._line.octets.lower().find(octets[0].lower()) + 1 if octets and octets[0] else 0
-        self._findings.report(rule, message, *octets, line=self._line.number, column=column)
+    def _report(self, rule: str, message: str, quoted: str = "", *, in_name: bool = False) -> None:
+        """About the text that is quoted, which stands in the field's value or ends its name."""
+        if len(self._findings) > MAX_FINDINGS:
+            return
+        octets, line, column = quoted.encode(), self._line, 0
+        if octets and in_name:
+            column = line.octets.lower().rfind(octets.lower(), 0, line.value_at) + 1
+        elif octets:
+            column = line.octets.lower().find(octets.lower(), line.value_at) + 1
+        self._findings.report(rule, message, octets, line=line.number, column=column)
 
     # Definitions: section-2.7
 
@@ -258,15 +274,16 @@ class _Reader:
             self._define_set(name, words)
         else:
             read = self._qualified_usage if field_name == "qualified-usage" else self._composite_usage
-            self._definitions.usages[name.lower()] = self._definitions.usages.get(name.lower(), ()) + read(name.lower(), words)
+            usages = self._definitions.usages.get(name.lower(), ()) + read(name.lower(), words)
+            self._definitions.usages[name.lower()] = _unqualified(usages) if known else usages
 
     def _define_set(self, name: str, words: str) -> None:
-        patterns = tuple(path_pattern(word) for word in words.split())
-        if not patterns:
+        patterns = self._definitions.sets.setdefault(name.lower(), [])
+        patterns += (path_pattern(word) for word in words.split())
+        if not words:
             self._report("acap.syntax", "set `{}` has no pattern", name)
-        if not patterns or self._line.is_overlong:
-            patterns += (WHOLE_SITE,)  # what it holds besides cannot be read
-        self._definitions.sets[name.lower()] = self._definitions.sets.get(name.lower(), ()) + patterns
+        if self._line.is_overlong:
+            patterns.append(WHOLE_SITE)  # what it holds besides cannot be read
 
     def _qualified_usage(self, name: str, words: str) -> tuple[Usage, ...]:
         self._qualified.add(name)
@@ -279,13 +296,13 @@ class _Reader:
     def _composite_usage(self, name: str, words: str) -> tuple[Usage, ...]:
         usages: list[Usage] = []
         problem = "" if words.split() else "it lists no usage"
-        for word in words.split():
-            local = _LOCAL.fullmatch(word.lower())
+        for word in dict.fromkeys(words.lower().split()):
+            local = _LOCAL.fullmatch(word)
             if local and local[1] in self._qualified:
                 self._composites.setdefault(name, []).append(local[1])
                 usages += self._definitions.usages[local[1]]
-            elif word.lower() in USAGES:
-                usages.append(Usage(word.lower()))
+            elif word in USAGES:
+                usages.append(Usage(word))
             else:
                 problem = "it lists what is neither a usage nor a qualified usage that is defined above it in this file"
                 self._report("acap.undefined", f"`{{}}` cannot be listed, {problem}: permissions by it grant nothing", word)
@@ -310,7 +327,7 @@ class _Reader:
             self._crawler(line.value)
         elif line.name and line.name != _IGNORE:
             if not line.has_colon:
-                self._report("acap.syntax", "`{}` is written without its colon", f"acap-{line.name}")
+                self._report("acap.syntax", "`{}` is written without its colon", f"acap-{line.name}", in_name=True)
             self._field(line.name, line.value)
 
     def _field(self, name: str, value: str) -> None:
@@ -326,7 +343,7 @@ class _Reader:
             case ("permissions", _, "reference"):
                 self._reference(value)
             case _ if name not in _DEFINITIONS:
-                self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-{name}")
+                self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-{name}", in_name=True)
 
     def _crawler(self, name: str) -> None:
         if self._record is None or self._has_fields:
@@ -346,11 +363,9 @@ class _Reader:
     def _open(self, crawlers: list[str]) -> None:
         if self._records_left == 0:
             self._report("acap.limit", "there are more records than are read: from here on they bind any and grant nothing")
-        if self._records_left > 0:
-            self._record = Record()
-            self._records.append(self._record)
-        else:
-            self._record = self._records[-1]
+        if self._records_left >= 0:
+            self._records.append(Record(self._url))
+        self._record = self._records[-1]  # past the limit, one for all
         self._records_left -= 1
         self._is_unreadable = self._records_left < 0
         self._record.crawlers += ["*"] if self._is_unreadable else crawlers
@@ -393,7 +408,7 @@ class _Reader:
         if record is None:
             return
         if action not in ACTIONS:
-            self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-request-{action}")
+            self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-request-{action}", in_name=True)
         elif self._purposes:
             self._report("acap.action", "a sub-record cannot request an action: it has no effect")
         elif not path.startswith("/") or "*" in path or self._line.is_overlong:
@@ -462,7 +477,7 @@ class _Reader:
         if not spec.lower().startswith(_SET):
             patterns = self._patterns(spec)
         else:
-            patterns = self._definitions.sets.get(spec[len(_SET) :].lower(), (WHOLE_SITE,))
+            patterns = self._definitions.sets.get(spec[len(_SET) :].lower()) or (WHOLE_SITE,)
             if patterns == (WHOLE_SITE,):
                 self._report("acap.unknown-set", "set `{}` is not defined: the whole site is meant", spec[len(_SET) :])
         for usage in dict.fromkeys(usages):

@@ -1,0 +1,191 @@
+"""What the files of one site say to one agent: robots.txt and the files that it refers to, read once, compiled once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from comity.policies.availability import Availability
+from comity.policies.combine import strictest
+from comity.policies.files import RobotsFile
+from comity.policies.formats import robots
+from comity.policies.formats.acap import Field, PageUses, Reference, Rules, Taken
+from comity.policies.rates import Rates
+from comity.policies.urls import resolved
+from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Reason, UseDecision, Verdict
+
+MAX_DECIDED = 1024  # decisions that are kept of one file, one for each line that decided
+
+
+class Groups:
+    """The conventional records of one file that bind the agent (RFC 9309 section-2.2.1)."""
+
+    def __init__(self, file: RobotsFile, rules: robots.AgentRules) -> None:
+        self.rules = rules
+        self._file = file
+        self._decided: dict[int, Decision] = {}  # by the number of the deciding line; 0: none of a group, -1: no group
+
+    def access(self, target: str, now: datetime | None) -> Decision:
+        line = self.rules.deciding_line(target) or (0 if self.rules.has_group else -1)
+        decision = self._decided.get(line)
+        if decision is None:
+            if len(self._decided) >= MAX_DECIDED:
+                self._decided.clear()
+            decision = self._decided[line] = self._decide(target)
+        visit_time = self.rules.rates.visit_time
+        if visit_time and decision.verdict is Verdict.ALLOW:
+            opens = visit_time.opens(now or datetime.now(UTC))
+            if opens is not None:
+                reason = self._file.reason("robots.visit-time", line=visit_time.line, text=visit_time.text)
+                return Decision(verdict=Verdict.DEFER, reasons=(reason,), not_before=opens)
+        return decision
+
+    def matching(self, target: str) -> Iterator[Reason]:
+        """All rules that match, the deciding one first."""
+        return map(self._reason, self.rules.matching(target))
+
+    def _decide(self, target: str) -> Decision:
+        line = self.rules.decide(target)
+        if line:
+            return Decision(verdict=line.verdict, reasons=(self._reason(line),))
+        rule = "robots.no-match" if self.rules.has_group else "robots.no-group"
+        return Decision(verdict=Verdict.ALLOW, reasons=(self._file.reason(rule),))
+
+    def _reason(self, line: robots.RuleLine) -> Reason:
+        rule = "robots.allow" if line.verdict is Verdict.ALLOW else "robots.disallow"
+        return self._file.reason(rule, line=line.line, text=line.text)
+
+
+class _Referred(NamedTuple):
+    """A file that a record for the agent refers to (ACAP 1.0 section-2.3.2)."""
+
+    url: str  # absolute; "": nowhere that can be asked
+    crawlers: tuple[str, ...]
+    reference: Reference
+
+
+class Binding:
+    """The answers of one site to one agent."""
+
+    def __init__(self, agent: Agent, file: RobotsFile, fetched: Mapping[str, Fetched]) -> None:
+        """`file`: the robots.txt. `fetched`: absolute URL -> what came back, of the files that it refers to."""
+        self._agent = agent
+        self._file = file
+        referred = list(_referred(agent, file))
+        self.references = tuple(dict.fromkeys(one.url for one in referred if one.url))
+        self._files = {file.url: file}  # those that say something
+        self._constant: list[Decision] = []  # what holds for every request
+        self._unknown: list[Reason] = []  # why nobody knows what is permitted
+        self._groups: list[Groups] = []
+        read = [file]
+        for one in referred:
+            found = _read_referred(one, file, fetched)
+            if found is None or found.availability is Availability.UNREACHABLE:
+                reason = file.line_reason("acap.reference-unreachable", one.reference.line, one.reference.at)
+                self._unknown.append(reason)
+            elif found.is_present:
+                read.append(found)
+        self._files |= {one.url: one for one in read}
+        if not file.is_present:
+            is_absent = file.availability is Availability.ABSENT
+            rule, verdict = ("robots.unavailable", Verdict.ALLOW) if is_absent else ("robots.unreachable", Verdict.DENY)
+            self._constant.append(Decision(verdict=verdict, reasons=(file.outcome_reason(rule),)))
+        if self._unknown:
+            self._constant.append(Decision(verdict=Verdict.DENY, reasons=tuple(self._unknown)))
+        self._acap = Rules(agent, [one.acap for one in read if one.acap])
+        self._bind_groups(read)
+
+    def _bind_groups(self, read: list[RobotsFile]) -> None:
+        agent = self._agent
+        for file in read:
+            if file.acap and file.acap.ignores_conventional:
+                reason = file.line_reason("acap.ignore-conventional", file.acap.ignores_conventional, file.acap.ignores_at)
+                self._constant.append(Decision(verdict=Verdict.ALLOW, reasons=(reason,)))
+        files = list({file.url: file for file in read if not (file.acap and file.acap.ignores_conventional)}.values())
+        by_name = any(file.robots.names(agent.token) for file in files if file.robots)
+        overruled = self._acap.crawl_patterns(by_name=by_name)
+        for file in files:
+            if file.robots:
+                rules = file.robots.for_agent(agent.token, only_by_name=by_name, overruled=overruled)
+                self._groups.append(Groups(file, rules))
+        # Most sites: one file, and no word of ACAP in it.
+        self._single = self._groups[0] if len(self._groups) == 1 and not self._constant and not self._acap.records else None
+
+    @property
+    def rates(self) -> Rates | None:
+        """How often the site asks to be visited; None where it has no rules for anybody."""
+        if self._single:
+            return self._single.rules.rates
+        rates = None
+        for groups in self._groups:
+            rates = rates.strictest(groups.rules.rates) if rates else groups.rules.rates
+        return rates
+
+    def access(self, target: str, now: datetime | None) -> Decision:
+        """May it be requested? `target`: path and query."""
+        if target == "/robots.txt":
+            return Decision(verdict=Verdict.ALLOW, reasons=(self._file.reason("robots.self"),))
+        if self._single:
+            return self._single.access(target, now)
+        answer = self._acap.matching(target).decide("crawl")
+        decisions = [Decision(verdict=answer.verdict, reasons=tuple(map(self._field_reason, answer.fields)))] if answer else []
+        decisions += self._constant
+        decisions += (groups.access(target, now) for groups in self._groups)
+        return strictest(decisions)
+
+    def considered(self, target: str) -> tuple[Reason, ...]:
+        """Every rule that matches, the deciding ones first."""
+        reasons = [reason for groups in self._groups for reason in groups.matching(target)]
+        reasons += map(self._field_reason, self._acap.matching(target).fields("crawl"))
+        deciding = self.access(target, None).reasons if self._acap.records else ()
+        return tuple(sorted(dict.fromkeys(reasons), key=lambda reason: reason not in deciding))
+
+    def page_uses(self, target: str, taken: Taken) -> PageUses | None:
+        """What may be done with the page; None where the site does not speak ACAP to the agent."""
+        if not self._acap.records:
+            return None
+        refused = UseDecision(verdict=Verdict.DENY, stated=True, reasons=tuple(self._unknown)) if self._unknown else None
+        return PageUses(self._agent, self._acap.matching(target), self._because, taken, refused=refused)
+
+    def requests(self, origin: str) -> tuple[ActionRequest, ...]:
+        """What the agent is asked to do, once for each resource (ACAP 1.0 section-2.6)."""
+        found: dict[tuple[str, str], ActionRequest] = {}
+        for file, request in ((record.url, request) for record in self._acap.records for request in record.requests):
+            url = resolved(origin, request.path)
+            if (request.action, url) not in found:
+                is_arranged = self._agent.has_arranged(url, request.action)
+                reason = self._files[file].line_reason("acap.request", request.line, request.at)
+                asked = ActionRequest(action=request.action, url=url, arranged=is_arranged, reason=reason)
+                found[request.action, url] = asked
+        return tuple(found.values())
+
+    def _field_reason(self, field: Field) -> Reason:
+        if field.verdict is Verdict.DENY:
+            return self._because("acap.disallow", field)
+        return self._because("acap.unusable" if field.unusable else "acap.allow", field)
+
+    def _because(self, rule: str, field: Field) -> Reason:
+        return self._files[field.url].line_reason(rule, field.line, field.at)
+
+
+def _referred(agent: Agent, file: RobotsFile) -> Iterator[_Referred]:
+    """Each file once for the records that name the agent, and once for those for any crawler."""
+    seen = set()
+    for record in Rules(agent, [file.acap] if file.acap else []).records:
+        crawlers = ("*",) if "*" in record.crawlers else (agent.token,)
+        for reference in record.references:
+            try:
+                url = resolved(file.url, reference.locator) if reference.locator else ""
+            except ValueError:
+                url = ""
+            if url != file.url and (url, crawlers) not in seen:
+                seen.add((url, crawlers))
+                yield _Referred(url, crawlers, reference)
+
+
+def _read_referred(one: _Referred, file: RobotsFile, fetched: Mapping[str, Fetched]) -> RobotsFile | None:
+    assert file.acap
+    if one.url not in fetched:
+        return None
+    return RobotsFile(one.url, fetched[one.url], definitions=file.acap.definitions, crawlers=one.crawlers)

@@ -1,0 +1,72 @@
+"""One policy file of a site: what came back for it, and the reasons that it gives."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import cached_property
+
+from comity.policies.availability import Availability, availability, is_html
+from comity.policies.formats import acap, robots
+from comity.policies.lines import Lines, text_of
+from comity.policies.text import printable
+from comity.policies.values import Fetched, Finding, Reason, Source
+
+
+class File:
+    """Any policy file."""
+
+    def __init__(self, url: str, fetched: Fetched) -> None:
+        """`url`: where it was asked for."""
+        self.url = url
+        self.fetched = fetched
+        self.availability = availability(fetched)
+        self.is_present = self.availability is Availability.PRESENT
+        self.sha256 = hashlib.sha256(fetched.body).hexdigest() if fetched.body else ""
+
+    @cached_property
+    def text(self) -> bytes:
+        """The octets that are read."""
+        return text_of(self.fetched.body, cut=self.fetched.oversized)[0]
+
+    def reason(self, rule: str, *, part: str = "body", line: int = 0, text: str = "") -> Reason:
+        fetched_at = self.fetched.fetched_at
+        source = Source(url=self.url, part=part, line=line, text=text, sha256=self.sha256, fetched_at=fetched_at)
+        return Reason(rule=rule, source=source)
+
+    def line_reason(self, rule: str, line: int, at: int) -> Reason:
+        """`at`: where the line starts in the text."""
+        return self.reason(rule, line=line, text=printable(Lines(self.text, at).read()))
+
+    def outcome_reason(self, rule: str) -> Reason:
+        """A reason that there is no file."""
+        return self.reason(rule, part="status", text=self.outcome)
+
+    @property
+    def outcome(self) -> str:
+        """What came back instead of a file, in words."""
+        if self.fetched.error:
+            return printable(self.fetched.error.encode(errors="replace"))
+        return (
+            "an HTML page" if self.fetched.status // 100 == 2 and is_html(self.fetched) else f"HTTP status {self.fetched.status}"
+        )
+
+
+class RobotsFile(File):
+    """A robots.txt, or a file that one refers to: its conventional records, and what it says in ACAP."""
+
+    def __init__(
+        self, url: str, fetched: Fetched, *, definitions: acap.Definitions | None = None, crawlers: Iterable[str] = ()
+    ) -> None:
+        """Of a referenced file `definitions` and `crawlers` are those of what refers to it."""
+        super().__init__(url, fetched)
+        self.robots: robots.Robots | None = None
+        self.acap: acap.Acap | None = None
+        if self.is_present:
+            self.robots = robots.parse(fetched.body, url=url, oversized=fetched.oversized)
+            if b"acap" in self.text.lower():
+                self.acap = acap.parse(self.text, url=url, definitions=definitions, crawlers=crawlers)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return (self.robots.findings if self.robots else ()) + (self.acap.findings if self.acap else ())
