@@ -1,0 +1,455 @@
+"""Which field decides where several speak of one usage of one resource (section-2.4.5, section-2.5.5, section-2.5.6)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import count
+from random import Random
+from typing import NamedTuple, TypeVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comity.policies import Agent, Verdict
+from comity.policies.formats.acap import Answer, Rules, parse
+from comity.policies.formats.acap.usages import Stated
+
+ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
+
+DEFINITIONS = """\
+ACAP-resource-set: images *.gif *.jpg
+ACAP-resource-set: both /a/ /b/
+ACAP-resource-set: empty
+ACAP-qualified-usage: brief present-snippet max-length=30-words
+ACAP-composite-usage: basics crawl index present
+"""
+NEWS = "usage-purpose: news\nACAP-"
+PICTURES = "usage-purpose: pictures\nACAP-"
+SPORT = "usage-purpose: sport\nACAP-"  # none of the agent's
+
+
+def decide(text: str, usage: str, target: str, agent: Agent) -> Answer | None:
+    return Rules(agent, [parse(text.encode())]).matching(target).decide(usage)
+
+
+# Pairs of fields
+
+
+class Pair(NamedTuple):
+    one: str
+    other: str
+    want: Verdict
+    decides: int  # 1: the one, 2: the other, 3: both
+    row: str
+    usage: str = "index"
+    target: str = "/a/b.gif"
+
+
+def snippet(one: str, other: str, want: Verdict, decides: int, row: str, usage: str = "present-snippet") -> Pair:
+    return Pair(one, other, want, decides, row, usage)
+
+
+PAIRS = [
+    # section-2.4.5: one runs out of characters, the other is narrower
+    Pair("allow-index: /", "disallow-index: /a/", DENY, 2, "ACAP-24"),
+    Pair("allow-index: /a/", "disallow-index: /", ALLOW, 1, "ACAP-24"),
+    Pair("allow-index: /a", "disallow-index: /a/", DENY, 2, "ACAP-24"),
+    Pair("allow-index: /a/b.gif", "disallow-index: /a/", ALLOW, 1, "ACAP-24"),
+    Pair("allow-index: /a/b.gif$", "disallow-index: /a/b.gif", ALLOW, 1, "ACAP-24"),
+    Pair("allow-index: /a/b.gif", "disallow-index: /a/b.gif$", DENY, 2, "ACAP-24"),
+    Pair("allow-index: /a/*.gif$", "disallow-index: /a/*.gif", ALLOW, 1, "ACAP-24"),
+    Pair("allow-index: /a", "disallow-index: /a*", DENY, 2, "ACAP-24"),
+    Pair("allow-index: /a*", "disallow-index: /a", ALLOW, 1, "ACAP-24"),
+    Pair("allow-index: *", "disallow-index: *.gif", DENY, 2, "ACAP-24"),
+    Pair("allow-index: **", "disallow-index: *", ALLOW, 1, "ACAP-24"),
+    # one has `$`, the other is narrower
+    Pair("allow-index: /a/b.gif$", "disallow-index: /a/b.gif*", DENY, 2, "ACAP-24"),
+    Pair("allow-index: /a/b.gif*", "disallow-index: /a/b.gif$", ALLOW, 1, "ACAP-24"),
+    Pair("allow-index: /*$", "disallow-index: /*f", DENY, 2, "ACAP-24"),
+    Pair("allow-index: /*f", "disallow-index: /*$", ALLOW, 1, "ACAP-24"),
+    Pair("allow-index: /*$", "disallow-index: /**", DENY, 2, "ACAP-24"),
+    # one has `*`, the other is narrower, however long the one is
+    Pair("allow-index: /*", "disallow-index: /a", DENY, 2, "ACAP-24"),
+    Pair("allow-index: /a", "disallow-index: /*/b.gif$", ALLOW, 1, "ACAP-24"),
+    Pair("allow-index: /*/b.gif$", "disallow-index: /a", DENY, 2, "ACAP-24"),
+    Pair("allow-index: /a*", "disallow-index: /a/", DENY, 2, "ACAP-24"),
+    Pair("allow-index: /a/**.gif", "disallow-index: /a/*.gif", DENY, 2, "ACAP-24"),
+    Pair("allow-index: *.gif", "disallow-index: /", DENY, 2, "ACAP-24"),
+    Pair("allow-index: /", "disallow-index: *.gif", ALLOW, 1, "ACAP-24"),
+    Pair("allow-index: /a/b*", "disallow-index: /*/b.gif", ALLOW, 1, "ACAP-24"),
+    # it cannot be determined: equal patterns, and two ordinary characters after equal starts
+    Pair("allow-index: /a/", "disallow-index: /a/", DENY, 2, "ACAP-25"),
+    Pair("allow-index: /*.gif", "disallow-index: /*b", DENY, 2, "ACAP-25"),
+    Pair("allow-index: /*b", "disallow-index: /*.gif", DENY, 2, "ACAP-25"),
+    Pair("allow-index: *.gif", "disallow-index: *gif", DENY, 2, "ACAP-25"),
+    Pair("allow-index: /*/b.gif$", "disallow-index: /*a", DENY, 2, "ACAP-25"),
+    Pair("allow-index: /*$b", "disallow-index: /*a", DENY, 2, "ACAP-25", target="/a$b"),
+    # section-2.8: what is equal, and what matches
+    Pair("allow-index: /A/", "disallow-index: /a/", DENY, 2, "ACAP-23"),
+    Pair("allow-index: /", "disallow-index: /A/B.GIF", DENY, 2, "ACAP-23"),
+    Pair("allow-index: /", "disallow-index: /a/", DENY, 2, "ACAP-23", target="/A/"),
+    Pair("allow-index: /%61/", "disallow-index: /a/", DENY, 2, "ACAP-23"),
+    Pair("allow-index: /%c3%a9", "disallow-index: /é", DENY, 2, "ACAP-23", target="/%C3%A9"),
+    Pair("allow-index: a/", "disallow-index: /a/", DENY, 2, "ACAP-23"),
+    Pair("allow-index: /a/", "disallow-index: a/b", DENY, 2, "ACAP-23"),
+    Pair("allow-index: /", "disallow-index: /*from=", DENY, 2, "ACAP-23", target="/a?from=b"),
+    Pair("allow-index: /", "disallow-index: /b", ALLOW, 1, "ACAP-23"),
+    Pair("allow-index: /", "disallow-index: b.gif", ALLOW, 1, "ACAP-23"),
+    Pair("allow-index: /", "disallow-index: /a/b$", ALLOW, 1, "ACAP-23"),
+    Pair("allow-index: /", "disallow-index: /a$b", ALLOW, 1, "ACAP-23"),
+    Pair("allow-index: /", "disallow-index: /a/*b*b", ALLOW, 1, "ACAP-23"),
+    Pair("allow-index: /a", "disallow-index: /a$b", DENY, 2, "ACAP-23", target="/a$b"),
+    # section-2.4.3, section-2.4.4: each pattern of a set is a field of its own
+    Pair("allow-index: the-acap:resource-set:images", "disallow-index: /a/", DENY, 2, "ACAP-22"),
+    Pair("allow-index: /a/", "disallow-index: the-acap:resource-set:images", ALLOW, 1, "ACAP-22"),
+    Pair("allow-index: the-acap:resource-set:both", "disallow-index: /", ALLOW, 1, "ACAP-22"),
+    Pair("allow-index: /", "disallow-index: the-acap:resource-set:both", DENY, 2, "ACAP-22"),
+    Pair("allow-index: the-acap:resource-set:both", "disallow-index: /a/b", DENY, 2, "ACAP-22"),
+    Pair("allow-index: The-ACAP:Resource-Set:BOTH", "disallow-index: the-acap:resource-set:images", ALLOW, 1, "ACAP-22"),
+    Pair("allow-index: the-acap:resource-set:images", "disallow-index: *.gif", DENY, 2, "ACAP-22"),
+    Pair("allow-index: /a/b.gif$", "disallow-index: the-acap:resource-set:none", DENY, 2, "ACAP-22"),
+    Pair("allow-index: /a/b.gif$", "disallow-index: the-acap:resource-set:empty", DENY, 2, "ACAP-22"),
+    Pair("allow-index: /", "disallow-crawl: the-acap:resource-set:none", ALLOW, 1, "ACAP-22"),
+    Pair("allow-index: /", "allow-index: the-acap:resource-set:none", ALLOW, 1, "ACAP-22"),
+    Pair("disallow-other: /", "allow-index: the-acap:resource-set:none", DENY, 1, "ACAP-22"),
+    Pair("disallow-other: /", "allow-index: the-acap:resource-set:empty", DENY, 1, "ACAP-22"),
+    Pair("allow-index: /", "disallow-index:", ALLOW, 1, "ACAP-22"),
+    Pair("disallow-other: /", "allow-index:", DENY, 1, "ACAP-22"),
+    # section-2.4.5: qualifiers are nothing to it
+    Pair("allow-index: /a/ time-limit=1-days", "disallow-index: /a/", DENY, 2, "ACAP-26"),
+    Pair("allow-index: /a/ time-limit=1-days", "disallow-index: /", ALLOW, 1, "ACAP-26"),
+    Pair("allow-index: / time-limit=1-days", "disallow-index: /a/", DENY, 2, "ACAP-26"),
+    Pair("allow-index: /a/ time-limit=1-days", "allow-index: /", ALLOW, 1, "ACAP-47"),
+    Pair("allow-index: / time-limit=1-days", "allow-index: /a/", ALLOW, 2, "ACAP-47"),
+    Pair("allow-index: /*.gif time-limit=1-days", "allow-index: /*b", ALLOW, 3, "ACAP-47"),
+    Pair("allow-index: /a/ time-limit=1-days", "allow-index: /a/", ALLOW, 3, "ACAP-47"),
+    # a permission that cannot be honoured keeps its place
+    Pair("allow-index: /", "allow-index: /a/ unknown=1", DENY, 2, "ACAP-38"),
+    Pair("allow-index: /a/", "allow-index: / unknown=1", ALLOW, 1, "ACAP-38"),
+    Pair("allow-index: /a/", "allow-index: /a/ time-limit=never", DENY, 2, "ACAP-38"),
+    Pair("allow-index: /*.gif", "allow-index: /*b unknown", DENY, 2, "ACAP-38"),
+    Pair("disallow-index: /a/", "allow-index: /a/b unknown=1", DENY, 2, "ACAP-38"),
+    Pair("disallow-index: /a/", "allow-index: /a/ unknown=1", DENY, 3, "ACAP-38"),
+    Pair("disallow-other: /a/b", "allow-index: / unknown=1", DENY, 2, "ACAP-38"),
+    Pair("allow-crawl: /", "allow-crawl: /a/ time-limit=1-days", DENY, 2, "ACAP-38", usage="crawl"),
+    snippet("allow-present-snippet: /", "allow-(brief): /a/ time-limit=1-days", DENY, 2, "ACAP-38"),
+    snippet("allow-present-snippet: /", "allow-(nowhere): /a/", ALLOW, 1, "ACAP-38"),
+    # section-2.4.2: a prohibition with what it cannot have prohibits all the same
+    Pair("allow-index: /", "disallow-index: /a/ time-limit=1-days", DENY, 2, "ACAP-20"),
+    Pair("allow-index: /", "disallow-(basics): /a/", DENY, 2, "ACAP-20"),
+    snippet("allow-present-snippet: /", "disallow-(brief): /a/", DENY, 2, "ACAP-20"),
+    # section-2.7.2: each constituent is a permission
+    Pair("allow-(basics): /a/", "disallow-index: /", ALLOW, 1, "ACAP-24"),
+    Pair("allow-(basics): /", "disallow-index: /a/", DENY, 2, "ACAP-24"),
+    snippet("allow-(basics): /a/", "disallow-present: /", ALLOW, 1, "ACAP-24", "present-link"),
+    # another usage
+    Pair("allow-index: /", "disallow-crawl: /a/", ALLOW, 1, "ACAP-24"),
+    Pair("allow-index: /", "disallow-preserve: /a/", ALLOW, 1, "ACAP-24"),
+    snippet("allow-present-snippet: /", "disallow-present-oldsnippet: /a/", ALLOW, 1, "ACAP-24"),
+    snippet("allow-present: /", "disallow-present-snippet: /a/", ALLOW, 1, "ACAP-24", "present"),
+    # section-2.5.5: derived usages
+    snippet("allow-present: /", "disallow-present-snippet: /", DENY, 2, "ACAP-29"),
+    snippet("allow-present: /a/b", "disallow-present-snippet: /", DENY, 2, "ACAP-29"),
+    snippet("disallow-present: /", "allow-present-snippet: /", ALLOW, 2, "ACAP-29"),
+    snippet("disallow-present: /A%2f", "allow-present-snippet: /a%2F", ALLOW, 2, "ACAP-29")._replace(target="/a%2f"),
+    snippet("disallow-present: /", "allow-present-snippet: /a/", ALLOW, 2, "ACAP-29"),
+    snippet("disallow-present: /a/", "allow-present-snippet: /", DENY, 1, "ACAP-29"),
+    snippet("disallow-present: /*b", "allow-present-snippet: /*.gif", DENY, 1, "ACAP-29"),
+    snippet("disallow-present: /*b", "allow-present-snippet: /a/", ALLOW, 2, "ACAP-29"),
+    snippet("disallow-present: /a/", "allow-present-snippet: /*.gif", DENY, 1, "ACAP-29"),
+    snippet("disallow-present: the-acap:resource-set:none", "allow-present-snippet: /a/b.gif", DENY, 1, "ACAP-29"),
+    snippet("allow-present: /a/ max-length=9-words", "allow-present-snippet: /", DENY, 1, "ACAP-29"),
+    snippet("allow-present: / max-length=9-words", "allow-present-snippet: /a/", ALLOW, 2, "ACAP-29"),
+    snippet("allow-present: / time-limit=1-days", "disallow-present-thumbnail: /a/", ALLOW, 1, "ACAP-29"),
+    snippet("disallow-present: /", "allow-present-thumbnail: /a/", DENY, 1, "ACAP-29"),
+    snippet("disallow-present: /", "allow-present-snippet: /b/", DENY, 1, "ACAP-29"),
+    # section-2.5.6: other usages
+    Pair("disallow-other: /", "allow-index: /", ALLOW, 2, "ACAP-28"),
+    Pair("disallow-other: /a/b.gif$", "allow-index: /", ALLOW, 2, "ACAP-28"),
+    Pair("disallow-other: /", "allow-index: /b/", DENY, 1, "ACAP-28"),
+    Pair("disallow-other: /", "allow-index: /", DENY, 1, "ACAP-28", usage="crawl"),
+    Pair("disallow-other: /", "allow-crawl: /", DENY, 1, "ACAP-28", usage="follow"),
+    Pair("allow-other: /a/b", "disallow-index: /", DENY, 2, "ACAP-28"),
+    Pair("allow-other: /a/", "disallow-other: /", ALLOW, 1, "ACAP-28"),
+    Pair("allow-other: /", "disallow-other: /a/", DENY, 2, "ACAP-28"),
+    snippet("disallow-other: /a/", "allow-present: /", ALLOW, 2, "ACAP-28"),
+    snippet("disallow-other: /a/", "allow-present-snippet: /", ALLOW, 2, "ACAP-28"),
+    snippet("disallow-other: /", "allow-present-link: /a/", DENY, 1, "ACAP-28"),
+    snippet("allow-other: /a/", "disallow-present: /", DENY, 2, "ACAP-28"),
+    # section-2.3.3: for a purpose and for none
+    Pair("allow-index: /", NEWS + "disallow-index: /", DENY, 2, "ACAP-16"),
+    Pair("disallow-index: /", NEWS + "allow-index: /", ALLOW, 2, "ACAP-16"),
+    Pair("disallow-index: /A/", NEWS + "allow-index: a/", ALLOW, 2, "ACAP-16"),
+    Pair("disallow-index: /a/", NEWS + "allow-index: /", DENY, 1, "ACAP-16"),
+    Pair("allow-index: /a/", NEWS + "disallow-index: /", ALLOW, 1, "ACAP-16"),
+    Pair("disallow-index: /*b", NEWS + "allow-index: /*.gif", DENY, 1, "ACAP-16"),
+    Pair("allow-index: /", NEWS + "allow-index: / unknown=1", DENY, 2, "ACAP-16"),
+    Pair("allow-index: / unknown=1", NEWS + "allow-index: /", ALLOW, 2, "ACAP-16"),
+    Pair(PICTURES + "disallow-index: /", NEWS + "allow-index: /", DENY, 1, "ACAP-16"),
+    Pair(PICTURES + "disallow-index: /", NEWS + "allow-index: /a/", ALLOW, 2, "ACAP-16"),
+    Pair("disallow-index: /", SPORT + "allow-index: /a/", DENY, 1, "ACAP-16"),
+    Pair("allow-index: /", SPORT + "disallow-index: /a/", ALLOW, 1, "ACAP-16"),
+]
+
+
+@pytest.mark.requirement(*sorted({pair.row for pair in PAIRS}))
+@pytest.mark.parametrize("swapped", [False, True], ids=["", "swapped"])
+@pytest.mark.parametrize("pair", PAIRS, ids=[f"{pair.one} | {pair.other}".replace("\n", " ") for pair in PAIRS])
+def test_pair(pair: Pair, swapped: bool) -> None:
+    fields = [f"ACAP-{pair.one}", f"ACAP-{pair.other}"]
+    text = DEFINITIONS + "".join(f"ACAP-crawler: *\n{field}\n" for field in (reversed(fields) if swapped else fields))
+    answer = decide(text, pair.usage, pair.target, Agent("me", purposes=("news", "pictures")))
+    assert answer
+    deciding = {text.splitlines()[field.line - 1] for field in answer.fields}
+    assert answer.verdict is pair.want
+    assert deciding == {field.splitlines()[-1] for number, field in enumerate(fields, 1) if number & pair.decides}
+
+
+WORDS, CHARS, DAYS = "max-length=9-words", "max-length=9-chars", "time-limit=9-days"
+QUALIFIED = [
+    ("snippet: /a/", f"snippet: / {WORDS}", Stated()),
+    (f"snippet: /a/ {DAYS}", f"snippet: / {WORDS}", Stated(days=9)),
+    (f"snippet: /*b {DAYS}", f"snippet: /*.gif {WORDS}", Stated(days=9, max_words=9)),
+    (f"snippet: /*b {DAYS}", "snippet: /*.gif", Stated(days=9)),
+    (f"snippet: /a/ {CHARS}", f"snippet: /A/ {WORDS}", Stated(max_chars=9, max_words=9)),
+    (f"snippet: /a/ {WORDS}", "snippet: /a/ max-length=5-words", Stated(max_words=5)),
+    (f"snippet: /a/ {WORDS} {DAYS}", f"snippet: / {CHARS}", Stated(days=9, max_words=9)),
+]
+
+
+@pytest.mark.requirement("ACAP-47", "ACAP-48")
+@pytest.mark.parametrize(("one", "other", "want"), QUALIFIED)
+def test_qualifiers_of_the_narrowest_hold_and_no_others(one: str, other: str, want: Stated) -> None:
+    for first, second in ((one, other), (other, one)):
+        text = (
+            f"ACAP-crawler: *\nACAP-allow-present-{first}\nACAP-allow-present-{second}\nACAP-allow-present: / time-limit=1-days"
+        )
+        answer = decide(text, "present-snippet", "/a/b.gif", Agent("me"))
+        assert answer
+        assert (answer.verdict, answer.qualifiers) == (ALLOW, want)
+
+
+# Any fields, against the rows read aloud
+
+USAGES = ("crawl", "index", "present", "present-snippet", "present-link", "other")
+PURPOSES = ("news", "pictures")
+
+
+class Said(NamedTuple):
+    """One field."""
+
+    usage: str
+    allows: bool
+    pattern: str
+    qualifier: str = ""
+
+    def __str__(self) -> str:
+        return f"ACAP-{'' if self.allows else 'dis'}allow-{self.usage}: {self.pattern} {self.qualifier}\n"
+
+    @property
+    def grants(self) -> bool:
+        """ACAP-31, ACAP-38."""
+        return self.allows and (not self.qualifier or (self.qualifier != "unknown=1" and self.usage not in ("crawl", "other")))
+
+
+class Sub(NamedTuple):
+    """The general fields of a record, or a sub-record."""
+
+    purposes: tuple[str, ...]
+    fields: tuple[Said, ...]
+
+    def __str__(self) -> str:
+        return "".join((*(f"ACAP-usage-purpose: {purpose}\n" for purpose in self.purposes), *map(str, self.fields)))
+
+
+class Record(NamedTuple):
+    crawler: str
+    subs: tuple[Sub, ...]  # the general one first
+
+    def __str__(self) -> str:
+        return f"ACAP-crawler: {self.crawler}\n" + "".join(map(str, self.subs))
+
+
+Site = tuple[Record, ...]
+Item = TypeVar("Item")
+
+
+class Heard(NamedTuple):
+    """A field that binds the agent and matches the resource."""
+
+    said: Said
+    purposes: frozenset[str]  # of the agent
+
+    @property
+    def units(self) -> list[str]:
+        return units(self.said.pattern)
+
+
+class Outcome(NamedTuple):
+    verdict: Verdict
+    days: int | None
+    deciding: list[Heard]
+
+
+STAR, STOP, END = "any characters", "the path ends", "the pattern ends"
+
+
+def units(pattern: str) -> list[str]:
+    pattern = pattern.lower()
+    if pattern[0] not in "/*":
+        pattern = "/" + pattern
+    found = [STAR if char == "*" else char for char in pattern]
+    if found[-1] == "$":
+        found[-1] = STOP
+    return found
+
+
+def matches(pattern: str, target: str) -> bool:
+    known = {STAR: ".*", STOP: r"\Z"}
+    return re.match("".join(known.get(unit) or re.escape(unit) for unit in units(pattern)), target.lower()) is not None
+
+
+def is_narrower(one: list[str], other: list[str]) -> bool | None:
+    """None: it cannot be determined."""
+    for place in count():
+        mine = one[place] if place < len(one) else END
+        its = other[place] if place < len(other) else END
+        if mine != its:
+            break
+        if mine == END:
+            return None
+    for wide in (END, STOP, STAR):
+        if wide in (mine, its):
+            return its == wide
+    return None
+
+
+def together(fields: list[Heard]) -> Outcome:
+    """ACAP-16, ACAP-24, ACAP-25, ACAP-38, ACAP-47: of fields on one usage."""
+    left = [field for field in fields if not any(is_narrower(rival.units, field.units) for rival in fields)]
+    left = [field for field in left if field.purposes or not any(rival.purposes and rival.units == field.units for rival in left)]
+    refusing = [field for field in left if not field.said.grants]
+    days = [int(field.said.qualifier[11:-5]) for field in left if field.said.qualifier.endswith("-days")]
+    return Outcome(DENY, None, refusing) if refusing else Outcome(ALLOW, min(days, default=None), left)
+
+
+def general(usage: str) -> list[str]:
+    """The usage and those that can speak for it, ACAP-28 and ACAP-29."""
+    return list(dict.fromkeys([usage, *(["present"] if usage.startswith("present-") else []), "other"]))
+
+
+def of_pool(fields: list[Heard], usage: str) -> Outcome | None:
+    speaking = {level: [field for field in fields if field.said.usage == level] for level in general(usage)}
+    stated = [level for level in general(usage) if speaking[level]]
+    if not stated:
+        return None
+    outcome = together(speaking[stated[0]])
+    if stated[:2] == [usage, "present"] and outcome.verdict is ALLOW:  # ACAP-29
+        for refusing in (field for field in together(speaking["present"]).deciding if not field.said.grants):
+            for own in outcome.deciding:
+                if own.units != refusing.units and not is_narrower(own.units, refusing.units):
+                    return Outcome(DENY, None, [refusing])
+    return outcome
+
+
+def expected(site: Site, usage: str, target: str, purposes: frozenset[str]) -> tuple[Verdict, int | None] | None:
+    heard = [
+        (record.crawler, Heard(said, purposes & set(sub.purposes)))
+        for record in site
+        for sub in record.subs
+        for said in sub.fields
+        if matches(said.pattern, target) and (not sub.purposes or purposes & set(sub.purposes))
+    ]
+    named = [field for crawler, field in heard if crawler == "me"]
+    anybody = [field for crawler, field in heard if crawler == "*"]
+    mine = of_pool(named, usage)
+    if mine is None or mine.verdict is DENY:
+        outcome = mine or of_pool(anybody, usage)
+        return outcome and outcome[:2]
+    order = general(usage)
+
+    def is_lifted(field: Heard) -> bool:  # ACAP-11, ACAP-45, ACAP-46
+        if field.said.usage not in order:
+            return False
+        over = order[: order.index(field.said.usage) + 1]
+        lifting = [its.purposes for its in named if its.said.grants and its.said.usage in over]
+        return bool(lifting) and field.purposes <= frozenset[str]().union(*lifting)
+
+    theirs = of_pool([field for field in anybody if not is_lifted(field)], usage)
+    if theirs is None or theirs.verdict is DENY:
+        return (theirs or mine)[:2]
+    days = [days for days in (mine.days, theirs.days) if days is not None]
+    return ALLOW, min(days, default=None)
+
+
+patterns = st.sampled_from(["/", "*", "/a", "/A", "a", "/ab", "/*a", "/*b", "/*.", "/a*", "/a$", "/*$", "/*ab", "/*a$", "*b"])
+patterns |= st.text("/ab*$.", min_size=1, max_size=4)
+targets = st.sampled_from(["/", "/a", "/ab", "/ab.", "/a/b", "/b.a"]) | st.text("/abAB*$.", max_size=5).map("/".__add__)
+usages = st.sampled_from(USAGES)
+prohibitions = st.builds(Said, usages, st.just(False), patterns)
+permissions = st.builds(
+    Said, usages, st.just(True), patterns, st.sampled_from(["", "", "time-limit=1-days", "time-limit=2-days", "unknown=1"])
+)
+crawlers = st.sampled_from(["me", "*", "else"])
+fields = st.lists(permissions | permissions | prohibitions, min_size=1, max_size=3).map(tuple)
+subs = st.builds(Sub, st.sampled_from([("news",), ("pictures",), PURPOSES, ("sport",)]), fields)
+records = st.builds(
+    lambda crawler, general, subs: Record(crawler, (Sub((), general), *subs)), crawlers, fields, st.lists(subs, max_size=2)
+)
+sites = st.lists(records, min_size=1, max_size=4).map(tuple)
+purposes = st.frozensets(st.sampled_from(PURPOSES))
+
+
+def answers(site: Site, target: str, purposes: frozenset[str]) -> dict[str, tuple[Verdict, Stated] | None]:
+    rules = Rules(Agent("me", purposes=tuple(purposes)), [parse("".join(map(str, site)).encode())])
+    found = {usage: rules.matching(target).decide(usage) for usage in USAGES}
+    return {
+        usage: answer and (answer.verdict, answer.qualifiers if answer.verdict is ALLOW else Stated())
+        for usage, answer in found.items()
+    }
+
+
+@pytest.mark.requirement(
+    *(f"ACAP-{number}" for number in (11, 15, 16, 23, 24, 25, 26, 28, 29, 38, 45, 46, 47, 48, 49)),
+)
+@given(sites, targets, purposes)
+def test_rules_are_the_rows(site: Site, target: str, purposes: frozenset[str]) -> None:
+    want = {usage: expected(site, usage, target, purposes) for usage in USAGES}
+    assert answers(site, target, purposes) == {
+        usage: outcome and (outcome[0], Stated(days=outcome[1])) for usage, outcome in want.items()
+    }
+
+
+@pytest.mark.requirement("ACAP-11", "ACAP-24", "ACAP-29", "ACAP-45", "ACAP-46")
+@given(sites, targets, purposes, prohibitions, st.integers(0, 4), st.integers(0, 3), crawlers)
+def test_a_prohibition_more_refuses_or_changes_nothing(
+    site: Site, target: str, purposes: frozenset[str], prohibition: Said, record: int, sub: int, crawler: str
+) -> None:
+    """In any record, sub-record or a record of its own; never does a refusal turn into a permission."""
+    if record < len(site):
+        crawler, subs = site[record]
+        sub %= len(subs)
+        more = Sub(subs[sub].purposes, (*subs[sub].fields, prohibition))
+        after = (*site[:record], Record(crawler, (*subs[:sub], more, *subs[sub + 1 :])), *site[record + 1 :])
+    else:
+        after = (*site, Record(crawler, (Sub((), (prohibition,)),)))
+    before = answers(site, target, purposes)
+    for usage, answer in answers(after, target, purposes).items():
+        assert answer == before[usage] or (answer and answer[0] is DENY)
+
+
+@pytest.mark.requirement("ACAP-3", "ACAP-49")
+@given(sites, targets, purposes, st.randoms(use_true_random=False))
+def test_order_is_nothing(site: Site, target: str, purposes: frozenset[str], random: Random) -> None:
+    """Of records, of sub-records and of the fields in each."""
+
+    def shuffled(items: Sequence[Item]) -> list[Item]:
+        return random.sample(items, len(items))
+
+    mixed = tuple(
+        Record(crawler, tuple(Sub(purposes, tuple(shuffled(fields))) for purposes, fields in (subs[0], *shuffled(subs[1:]))))
+        for crawler, subs in shuffled(site)
+    )
+    assert answers(mixed, target, purposes) == answers(site, target, purposes)
