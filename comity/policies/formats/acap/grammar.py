@@ -24,7 +24,6 @@ MAX_FIELDS = 50_000  # permissions and prohibitions of one file, one for each us
 
 ACTIONS = ("take-down", "re-crawl")  # section-2.6
 WHOLE_SITE = ""  # the pattern of a prohibition whose resources cannot be read
-UNREADABLE = ""  # a purpose that cannot be read
 
 # section-3
 #   name-start-char = ALPHA
@@ -36,6 +35,7 @@ _RESOURCE = re.compile(r"/(?!/)[^*\s]*")  # the path of an action request; two s
 _VERSION = re.compile(rb"##ACAP[ \t]+version=([!-~]{1,40})", re.IGNORECASE)
 
 _IGNORE = "ignore-conventional-records"
+_REFERENCE = "permissions-reference"
 _DEFINITIONS = ("qualified-usage", "composite-usage", "resource-set")
 
 # Lines that say nothing in ACAP and begin no record.
@@ -70,7 +70,7 @@ class Request(NamedTuple):
 class Reference(NamedTuple):
     """A permissions reference (section-2.3.2)."""
 
-    locator: str
+    locator: str  # "": it cannot be read
     line: int
     at: int
 
@@ -183,6 +183,7 @@ class _Reader:
                 {name: list(patterns) for name, patterns in definitions.sets.items()},
                 dict(definitions.broken),
             )
+        self._prohibited: dict[str, tuple[Usage, ...]] = {}  # what _prohibited_by has answered
         self._composites: dict[str, list[str]] = {}  # of this file: name -> the qualified usages that it lists
         self._qualified: set[str] = set()  # of this file
         self._findings = Findings(url)
@@ -195,6 +196,7 @@ class _Reader:
         self._crawler_line = 0  # its last one
         self._purposes: tuple[str, ...] = ()  # of the open sub-record
         self._purposes_end = False  # a permission or prohibition has followed them
+        self._is_purpose_unreadable = False  # of one of them
 
     def read(self, lines: list[_Line], crawlers: list[str]) -> Acap:
         version = ""
@@ -340,7 +342,7 @@ class _Reader:
                 self._request(action, value)
             case ("usage", _, "purpose"):
                 self._purpose(value)
-            case ("permissions", _, "reference"):
+            case _ if name == _REFERENCE:
                 self._reference(value)
             case _ if name not in _DEFINITIONS:
                 self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-{name}", in_name=True)
@@ -349,7 +351,7 @@ class _Reader:
         if self._record is None or self._has_fields:
             self._open([name or "*"])
         else:
-            if "*" in (name, *self._record.crawlers):
+            if "*" in (name, self._record.crawlers[-1]):
                 self._report("acap.crawlers", "`*` stands alone in its record: this one is addressed to any crawler")
             elif self._line.number > self._crawler_line + 1:
                 message = "no field stands between this line and the ACAP-crawler before it: both begin one record"
@@ -369,12 +371,15 @@ class _Reader:
         self._records_left -= 1
         self._is_unreadable = self._records_left < 0
         self._record.crawlers += ["*"] if self._is_unreadable else crawlers
-        self._has_fields, self._purposes, self._purposes_end = False, (), False
+        self._has_fields = False
+        self._end_purposes()
 
     def _in_record(self) -> Record | None:
         """The open record, which has a field from now on."""
         if self._record is None:
-            self._report("acap.outside-record", "no ACAP-crawler line stands above this field: it has no effect")
+            self._report("acap.outside-record", "the field stands in no ACAP record: it has no effect")
+        elif self._has_fields and (self._record.references or self._line.name == _REFERENCE) and not self._is_referenced:
+            self._report("acap.reference", "a reference stands alone in its record: all of its fields apply")
         self._has_fields = True
         return self._record
 
@@ -387,21 +392,23 @@ class _Reader:
         elif not locator:
             self._report("acap.syntax", "the reference names no resource")
         else:
-            record.references.append(Reference("" if self._line.is_overlong else locator, self._line.number, self._line.at))
-        if record.fields or record.requests or len(record.references) > 1:
-            self._report("acap.reference", "a reference stands alone in its record: all of its fields apply")
+            is_unreadable = self._is_unreadable or self._line.is_overlong
+            record.references.append(Reference("" if is_unreadable else locator, self._line.number, self._line.at))
 
     def _purpose(self, pattern: str) -> None:
         if self._in_record() is None:
             return
         if self._purposes_end:
-            self._purposes, self._purposes_end = (), False
+            self._end_purposes()
         if not pattern or self._line.is_overlong:
             self._report(
                 "acap.syntax", "the purpose cannot be read: its prohibitions hold for any, its permissions grant nothing"
             )
-            pattern = UNREADABLE
+            self._is_purpose_unreadable = True
         self._purposes += (pattern.lower(),)
+
+    def _end_purposes(self) -> None:
+        self._purposes, self._purposes_end, self._is_purpose_unreadable = (), False, False
 
     def _request(self, action: str, path: str) -> None:
         record = self._in_record()
@@ -411,7 +418,7 @@ class _Reader:
             self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-request-{action}", in_name=True)
         elif self._purposes:
             self._report("acap.action", "a sub-record cannot request an action: it has no effect")
-        elif not path.startswith("/") or "*" in path or self._line.is_overlong:
+        elif not _RESOURCE.fullmatch(path) or self._line.is_overlong:
             self._report("acap.action", "`{}` is no path of one resource: the request has no effect", path)
         else:
             record.requests.append(Request(action, path, self._line.number, self._line.at))
@@ -422,6 +429,7 @@ class _Reader:
         record = self._in_record()
         if record is None:
             return
+        self._purposes_end = True
         spec, qualifiers = _words(value)
         problem = ""
         if local := _LOCAL.fullmatch(name):
@@ -432,88 +440,94 @@ class _Reader:
         elif name in USAGES:
             usages = (self._usage(name, qualifiers),)
         else:
-            self._report("acap.unknown-usage", "`{}` is no usage: the permission grants nothing", name)
+            self._report("acap.unknown-usage", "`{}` is no usage: the permission grants nothing", name, in_name=True)
             return
         if self._line.is_overlong:
             problem = f"only its first {MAX_LINE} octets are read"
             self._report("acap.limit", f"{problem}: the permission grants nothing")
-        elif self._is_unreadable or UNREADABLE in self._purposes:
+        elif self._is_unreadable or self._is_purpose_unreadable:
             problem = "whom it addresses cannot be read"
-        if not spec.lower().startswith(_SET):
-            patterns = self._patterns(spec)
-        else:
-            key = spec[len(_SET) :].lower()
-            patterns = self._definitions.sets.get(key, ())
-            if key not in self._definitions.sets:
-                self._report("acap.unknown-set", "set `{}` is not defined: the permission grants nothing", key)
-            problem = problem or self._definitions.broken.get(f"set {key}", "")
-        for usage in usages:
-            self._add(record, Verdict.ALLOW, usage._replace(unusable=problem or usage.unusable), patterns)
+        patterns, why = self._patterns(spec, "the permission grants nothing")
+        self._add(record, Verdict.ALLOW, usages, patterns or (), problem or why)
 
     def _local(self, name: str) -> tuple[tuple[Usage, ...], str]:
         """What the usage of the file's own stands for, and why a permission by it grants nothing."""
         problem = self._definitions.broken.get(f"usage {name}", "")
         if name not in self._definitions.usages:
             problem = f"`({name})` is not defined"
-            self._report("acap.undefined", "`({})` is not defined: the permission grants nothing", name)
+            self._report("acap.undefined", "`{}` is not defined: the permission grants nothing", f"({name})", in_name=True)
         return self._definitions.usages.get(name, ()), problem
 
     def _prohibition(self, name: str, value: str) -> None:
         record = self._in_record()
         if record is None:
             return
+        self._purposes_end = True
         spec, qualifiers = _words(value)
-        usages = [name] if name in USAGES else []
+        usages: tuple[Usage, ...] = (Usage(name),) if name in USAGES else ()
         if qualifiers:
             self._report("acap.prohibition", "`{}`: a prohibition takes no qualifiers, it prohibits without them", qualifiers)
         if local := _LOCAL.fullmatch(name):
-            usages = [usage.usage for usage in self._definitions.usages.get(local[1], ())]
+            usages = self._prohibited_by(local[1])
             if usages:
                 message = "`{}` is a usage of the file's own: what it is made of is prohibited without its qualifiers"
-                self._report("acap.prohibition", message, name)
+                self._report("acap.prohibition", message, name, in_name=True)
         if not usages:
-            self._report("acap.unknown-usage", "`{}` is no usage: what is prohibited cannot be read", name)
+            self._report("acap.unknown-usage", "`{}` is no usage: what is prohibited cannot be read", name, in_name=True)
             return
-        if not spec.lower().startswith(_SET):
-            patterns = self._patterns(spec)
-        else:
-            patterns = self._definitions.sets.get(spec[len(_SET) :].lower()) or (WHOLE_SITE,)
-            if patterns == (WHOLE_SITE,):
-                self._report("acap.unknown-set", "set `{}` is not defined: the whole site is meant", spec[len(_SET) :])
-        for usage in dict.fromkeys(usages):
-            self._add(record, Verdict.DENY, Usage(usage), patterns)
+        patterns, _ = self._patterns(spec, "the whole site is meant")
+        self._add(record, Verdict.DENY, usages, (WHOLE_SITE,) if patterns is None else patterns)
 
-    def _patterns(self, spec: str) -> tuple[str, ...]:
+    def _prohibited_by(self, name: str) -> tuple[Usage, ...]:
+        """The usages that a usage of the file's own is made of. All definitions are read when the first is asked for."""
+        if name not in self._prohibited:
+            self._prohibited[name] = _unqualified(self._definitions.usages.get(name, ()))
+        return self._prohibited[name]
+
+    def _patterns(self, spec: str, consequence: str) -> tuple[Sequence[str] | None, str]:
+        """Of a resource specification (section-2.4.3), None: they cannot be read. And why permissions by it grant nothing."""
         if not spec:
             self._report("acap.empty", "the field names no resource: it states nothing")
-            return ()
-        return (path_pattern(spec),)
+            return (), ""
+        if not spec.lower().startswith(_SET):
+            return (path_pattern(spec),), ""
+        name = spec[len(_SET) :]
+        patterns = self._definitions.sets.get(name.lower())
+        if not patterns:
+            self._report("acap.unknown-set", f"no resources of set `{{}}` are defined: {consequence}", name)
+        return patterns or None, self._definitions.broken.get(f"set {name.lower()}", "")
 
-    def _add(self, record: Record, verdict: Verdict, usage: Usage, patterns: tuple[str, ...]) -> None:
-        self._purposes_end = True
-        if len(patterns) > self._fields_left:
+    def _add(
+        self, record: Record, verdict: Verdict, usages: tuple[Usage, ...], patterns: Sequence[str], unusable: str = ""
+    ) -> None:
+        if len(patterns) * len(usages) > self._fields_left:
             self._report(
                 "acap.limit", "there are more fields than are read: permissions grant nothing, prohibitions hold everywhere"
             )
             patterns = () if verdict is Verdict.ALLOW else (WHOLE_SITE,)
         else:
-            self._fields_left -= len(patterns)
+            self._fields_left -= len(patterns) * len(usages)
         # A prohibition holds for any purpose where one of its purposes cannot be read.
-        purposes = () if UNREADABLE in self._purposes else self._purposes
+        purposes = () if self._is_purpose_unreadable else self._purposes
         record.fields += [
             Field(
                 usage.usage,
                 verdict,
                 pattern,
                 usage.qualifiers,
-                usage.unusable,
+                unusable or usage.unusable,
                 purposes,
                 self._url,
                 self._line.number,
                 self._line.at,
             )
             for pattern in patterns
+            for usage in usages
         ]
+
+
+def _unqualified(usages: Iterable[Usage]) -> tuple[Usage, ...]:
+    return tuple(Usage(usage) for usage in dict.fromkeys(usage.usage for usage in usages))
 
 
 def _words(value: str) -> tuple[str, str]:

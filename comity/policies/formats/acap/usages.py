@@ -94,8 +94,12 @@ def _one_of(value: str, *known: str) -> frozenset[str]:
 
 
 def _extract(text: str) -> Extract | None:
-    kind, _, name = text.partition(":")
-    return Extract(kind=kind.lower(), name=name) if kind.lower() in ("id", "class", "meta") and name else None
+    kind, colon, name = text.partition(":")
+    if not colon or kind.lower() not in ("id", "class", "meta"):
+        return None
+    if not name:
+        raise ValueError
+    return Extract(kind=kind.lower(), name=name)
 
 
 def _must_use(value: str) -> Stated:
