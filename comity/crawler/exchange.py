@@ -8,17 +8,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urljoin, urlsplit
 
 from scrapy.http import Request
-from w3lib.url import safe_url_string
 
 from comity.crawler.addresses import Reach
 from comity.crawler.engine import closing
 from comity.crawler.freshness import DAY, lifetime
 from comity.crawler.transfer import Hop, PolicyTransfer, TransferError
 from comity.policies.text import printable
-from comity.policies.urls import origin_of, target_of
+from comity.policies.urls import origin_of, resolved
 from comity.policies.values import Fetched
 
 if TYPE_CHECKING:
@@ -60,10 +58,6 @@ class PolicyExchange:
     async def ask(self, url: str, copy: Fetched | None, led_from: Reach | None = None) -> Answer:
         """`copy`: what is to be confirmed. `led_from`: the reach of the site that names the URL, where it is of another origin.
         CancelledError when the crawl ends."""
-        try:
-            url = _resolved(url, url)
-        except ValueError as error:
-            return Answer(Fetched(status=0, url=url, error=str(error)))
         try:
             async with asyncio.timeout(self._timeout):
                 return await self._follow(url, copy, led_from)
@@ -134,17 +128,7 @@ def _target(url: str, hop: Hop) -> str:
     location = next((value for name, value in hop.headers if name.lower() == b"location"), b"").strip()
     if not location:
         raise ValueError(f"HTTP status {hop.status} without a Location")
-    return _resolved(url, location)
-
-
-def _resolved(base: str, reference: str | bytes) -> str:
-    """An http or https URL without credentials and fragment. ValueError where the reference leads to none."""
     try:
-        parts = urlsplit(safe_url_string(reference))
-        if parts.scheme and not parts.netloc:
-            raise ValueError
-        target = urljoin(base, parts.geturl())
-        return origin_of(target) + target_of(target)
+        return resolved(url, location)
     except ValueError:
-        octets = reference.encode(errors="replace") if isinstance(reference, str) else reference
-        raise ValueError(f"led to {printable(octets)}, which is no http or https URL") from None
+        raise ValueError(f"led to {printable(location)}, which is no http or https URL") from None
