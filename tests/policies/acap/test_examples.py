@@ -228,7 +228,8 @@ def test_introduction_with_conventional_records_ignored() -> None:
 @pytest.mark.requirement("ACAP-2", "ACAP-10")
 def test_2_3_1_a_named_crawler() -> None:
     site = reading("ACAP-crawler: searchbot\nACAP-disallow-index: /\n")
-    assert told(site, "/a", "index", SEARCHBOT) == refused(2)
+    for agent in (SEARCHBOT, Agent("SEARCHBOT"), Agent("sb", user_agent="SearchBot/2.1")):
+        assert told(site, "/a", "index", agent) == refused(2)
     for other in (COMITY, Agent("searchbots"), Agent("mysearchbot"), Agent("search")):
         assert told(site, "/a", "index", other) == UNSTATED
 

@@ -149,6 +149,7 @@ HTML = b"""\
         ("id:summary", Extract(kind="id", name="summary"), '<p id="summary">By <b>id</b></p>'),
         ("class:lead", Extract(kind="class", name="lead"), '<p class="lead first">By class</p>'),
         ("meta:abstract", Extract(kind="meta", name="abstract"), "In short"),
+        ("META:ABSTRACT", Extract(kind="meta", name="ABSTRACT"), "In short"),
         ("id:nothing", None, ""),
         ("class:lea", None, ""),
         ("meta:summary", None, ""),
@@ -165,9 +166,10 @@ def test_an_element_of_the_page_instead_of_the_page(use: str, locator: str, extr
 
 
 @pytest.mark.requirement("ACAP-33")
-def test_what_is_no_html_has_no_elements() -> None:
+@pytest.mark.parametrize("media_type", [b"application/pdf", b"text/plain; charset=utf-8", b"image/svg+xml"])
+def test_what_is_no_html_has_no_elements(media_type: bytes) -> None:
     text = record("ACAP-allow-index: / must-use-resource=the-acap:extract:id:summary")
-    given: dict[str, Any] = {"body": HTML, "headers": ((b"Content-Type", b"application/pdf"),)}
+    given: dict[str, Any] = {"body": HTML, "headers": ((b"Content-Type", media_type),)}
     assert why(page(text, arranged("must-use-resource"), **given).uses["index"]) == ("deny", "acap.resource", 2)
 
 
@@ -265,6 +267,16 @@ def test_only_what_decides_wants_a_resource() -> None:
     assert page(text, agent, "/a/b").wanted == (f"{ORIGIN}/two.txt",)
     assert page(text, agent, "/a/c").wanted == (f"{ORIGIN}/two.txt", f"{ORIGIN}/three.txt")
     assert page(text, agent, "/").wanted == (f"{ORIGIN}/one.txt",)
+
+
+@pytest.mark.requirement("ACAP-33", "ACAP-42")
+def test_a_permission_that_grants_nothing_wants_nothing() -> None:
+    text = "ACAP-resource-set: all /\nACAP-resource-set: all /\n" + record(
+        "ACAP-allow-index: the-acap:resource-set:all must-use-resource=/terms.txt"
+    )
+    found = page(text, arranged("must-use-resource"))
+    assert why(found.uses["index"]) == ("deny", "acap.unusable", 4)
+    assert (found.wanted, found.dated) == ((), ())
 
 
 # Lengths
@@ -553,6 +565,33 @@ def test_a_referenced_file_speaks_to_the_crawlers_of_the_record_that_refers_to_i
     assert crawl(found, NAMED, "/private/a") == ("deny", "acap.disallow", 2)
     assert crawl(found, NAMED, "/old/a") == ("deny", "robots.disallow", 4)
     assert crawl(found, COMITY, "/private/a")[0] == crawl(found, COMITY, "/old/a")[0] == "allow"
+
+
+@pytest.mark.requirement("ACAP-12")
+def test_fields_before_any_record_of_a_referenced_file() -> None:
+    """They are addressed to whom the record that refers to the file is: here to this crawler by name, whose permission then
+    overrides what any crawler is told."""
+    text = "ACAP-crawler: named\nACAP-permissions-reference: /more.txt\nACAP-crawler: *\nACAP-disallow-index: /\n"
+    found = site(text, more=b"ACAP-allow-index: /\nACAP-disallow-crawl: /private/\n")
+    assert crawl(found, NAMED, "/private/a") == ("deny", "acap.disallow", 2)
+    assert why(found.page(NAMED, f"{ORIGIN}/a", now=NOW).uses["index"]) == ("allow", "acap.allow", 1)
+    assert why(found.page(COMITY, f"{ORIGIN}/a", now=NOW).uses["index"]) == ("deny", "acap.disallow", 4)
+    found = site(text.replace("named", "*", 1), more=b"ACAP-allow-index: /\n")
+    assert why(found.page(NAMED, f"{ORIGIN}/a", now=NOW).uses["index"]) == ("deny", "acap.disallow", 4)
+
+
+@pytest.mark.requirement("ACAP-12", "RFC-2")
+def test_conventional_groups_of_both_files_are_those_of_one_site() -> None:
+    """A group that names the crawler, in either file, leaves those for `*` to others."""
+    text = "User-agent: named\nDisallow: /one/\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
+    more = b"User-agent: *\nDisallow: /two/\nUser-agent: named\nDisallow: /three/\n"
+    for body in (more, more.partition(b"User-agent: named")[0]):
+        found = site(text, more=body)
+        assert crawl(found, NAMED, "/one/a") == ("deny", "robots.disallow", 2)
+        assert crawl(found, NAMED, "/two/a")[0] == "allow"
+        assert crawl(found, COMITY, "/two/a") == ("deny", "robots.disallow", 2)
+        assert crawl(found, COMITY, "/one/a")[0] == "allow"
+    assert crawl(site(text, more=more), NAMED, "/three/a") == ("deny", "robots.disallow", 4)
 
 
 @pytest.mark.requirement("ACAP-12")
