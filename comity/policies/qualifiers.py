@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -47,11 +47,12 @@ class Qualifiers:
     must_use: tuple[Resource, ...] = ()
     must_include: tuple[Resource, ...] = ()
 
-    def conjoined(self, other: Qualifiers) -> Self:
-        """With the restrictions of both (MEET-3): the shorter limits, the union of what is prohibited and required."""
-        return type(self)(
-            **{field.name: _both(getattr(self, field.name), getattr(other, field.name, None)) for field in fields(self)}
-        )
+    def conjoined(self, *others: Qualifiers) -> Self:
+        """With the restrictions of all (MEET-3): the shorter limits, the union of what is prohibited and required."""
+        if not others:
+            return self
+        every = (self, *others)
+        return replace(self, **{field.name: _all([getattr(one, field.name, None) for one in every]) for field in fields(self)})
 
     def restrictions(self) -> dict[str, Any]:
         """Name -> value of those that restrict anything."""
@@ -59,14 +60,17 @@ class Qualifiers:
         return {name: value for name, value in values if value or (value == 0 and value is not False)}
 
 
-def _both(mine: Any, theirs: Any) -> Any:
-    if mine is None or theirs is None:
-        return theirs if mine is None else mine
-    if isinstance(mine, bool | frozenset):
-        return mine | theirs
-    if isinstance(mine, tuple):
-        return tuple(dict.fromkeys(mine + theirs))
-    return min(mine, theirs)
+def _all(values: list[Any]) -> Any:
+    values = [value for value in values if value is not None]
+    if not values or not isinstance(values[0], bool | frozenset | tuple | int | datetime):
+        return values[0] if values else None
+    if isinstance(values[0], bool):
+        return any(values)
+    if isinstance(values[0], frozenset):
+        return frozenset().union(*values)
+    if isinstance(values[0], tuple):
+        return tuple(dict.fromkeys(value for each in values for value in each))
+    return min(values)
 
 
 def written(qualifiers: Qualifiers) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def snippet(text: str, use: UseDecision) -> str:
         end = min(end, max(ends, default=0))
     if use.max_chars is not None and end > use.max_chars:
         cut = text[: use.max_chars]
-        if text[use.max_chars].isspace():
+        if text[use.max_chars].isspace() or cut[-1:].isspace():
             return cut.rstrip()
         words = list(_WORD.finditer(cut))
         return cut[: words[-2].end()] if len(words) > 1 else cut

@@ -7,8 +7,8 @@ Matching.decide(usage)             the one that decides, with what it permits"""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import groupby
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from comity.policies.formats.acap.grammar import WHOLE_SITE, Acap, Field, Record
@@ -17,25 +17,30 @@ from comity.policies.patterns import PatternIndex, matches, normal_target
 from comity.policies.values import Agent, Verdict
 
 
-def narrowest(patterns: Collection[str]) -> set[str]:
+def narrowest(patterns: Iterable[str]) -> set[str]:
     """Those that no other one is narrower than, by the comparison of section-2.4.5.
 
     Where two patterns first differ, an ordinary character is narrower than `*`, that than the final `$`, and that than the
     end of the pattern; two ordinary characters tell nothing."""
-    if len(patterns) == 1:
-        return set(patterns)
+    ordered = sorted(set(patterns))
     found: set[str] = set()
-    groups = [sorted(set(patterns))]
-    while groups:
-        group = groups.pop()
-        if len(group) == 1:
-            found.add(group[0])
+    ranges = [(0, len(ordered), 0)] if ordered else []  # in the list, and the characters that are the same within
+    while ranges:
+        start, end, at = ranges.pop()
+        first, last = ordered[start], ordered[end - 1]
+        if end - start == 1:
+            found.add(first)
             continue
-        first, last = group[0], group[-1]
-        at = next((place for place, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
-        branches = {char: list(branch) for char, branch in groupby(group, key=lambda pattern: pattern[at : at + 1])}
+        while first[at : at + 1] == last[at : at + 1]:
+            at += 1
+        branches: dict[str, tuple[int, int, int]] = {}
+        while start < end:
+            char = ordered[start][at : at + 1]
+            branch = start, bisect_right(ordered, char, start, end, key=lambda pattern: pattern[at : at + 1]), at + 1
+            branches[char] = branch
+            start = branch[1]
         ordinary = [branch for char, branch in branches.items() if char not in ("", "*", "$")]
-        groups += ordinary or [branches.get("*") or branches.get("$") or branches[""]]
+        ranges += ordinary or [branches.get("*") or branches.get("$") or branches[""]]
     return found
 
 
@@ -52,13 +57,12 @@ class _Bound(NamedTuple):
     """A field that binds the agent."""
 
     field: Field
+    pattern: str  # as it is compared
+    grants: bool  # a permission that can be honoured; any other field refuses where it decides
     purposes: frozenset[str]  # of the agent, that its sub-record matches; empty: it is general
 
-    @property
-    def grants(self) -> bool:
-        """A permission that can be honoured; any other field refuses where it decides."""
-        return self.field.verdict is Verdict.ALLOW and not self.field.unusable
 
+MAX_COMPARED = 4096  # pairs of patterns; where there are more, it cannot be determined which is narrower
 
 _Fields = dict[str, list[_Bound]]  # usage -> fields
 
@@ -119,18 +123,17 @@ class _Pool:
         self._everywhere: _Fields = {}
         filed: dict[str, _Fields] = {}
         for bound in _binding(agent, records):
-            pattern = bound.field.pattern
-            fields = self._everywhere if pattern == WHOLE_SITE else filed.setdefault(pattern.lower(), {})
+            fields = self._everywhere if bound.pattern == WHOLE_SITE else filed.setdefault(bound.pattern, {})
             fields.setdefault(bound.field.usage, []).append(bound)
         self._fields = list(filed.values())
         self._index = PatternIndex(((pattern, False) for pattern in filed), ignore_case=True)
 
-    def matching(self, target: str) -> _Fields:
+    def matching(self, target: str) -> _Speaking:
         found: _Fields = {usage: list(fields) for usage, fields in self._everywhere.items()}
         for number in self._index.all(target):
             for usage, fields in self._fields[number].items():
                 found.setdefault(usage, []).extend(fields)
-        return found
+        return _Speaking(found)
 
     def crawl_patterns(self) -> dict[str, Verdict]:
         patterns: dict[str, Verdict] = {}
@@ -155,43 +158,80 @@ def _binding(agent: Agent, records: Iterable[Record]) -> Iterator[_Bound]:
         says = (*field[:4], bool(field.unusable), common)
         if (common or not field.purposes) and says not in seen:
             seen.add(says)
-            yield _Bound(field, common)
+            grants = field.verdict is Verdict.ALLOW and not field.unusable
+            yield _Bound(field, field.pattern.lower(), grants, common)
+
+
+class _Speaking:
+    """The fields of a pool that apply to one resource."""
+
+    def __init__(self, fields: _Fields) -> None:
+        self.fields = fields
+        self._answers: dict[str, Answer] = {}
+
+    def own(self, usage: str) -> Answer | None:
+        """What the fields of the usage itself say; None: there are none."""
+        answer = self._answers.get(usage)
+        if answer is None and usage in self.fields:
+            answer = self._answers[usage] = _resolve(self.fields[usage])
+        return answer
+
+    def decide(self, usage: str) -> Answer | None:
+        """What its own fields say, else those of the more general usages (ACAP-28, ACAP-29)."""
+        for level in levels(usage):
+            answer = self.own(level)
+            if answer is not None:
+                break
+        else:
+            return None
+        present = self.own("present") if answer.usage in PRESENT_USAGES else None
+        if present is None or present.verdict is Verdict.ALLOW or answer.verdict is Verdict.DENY:
+            return answer
+        refusing = {field.pattern.lower() for field in present.fields}
+        permitting = {field.pattern.lower() for field in answer.fields}
+        if WHOLE_SITE in refusing or len(refusing) * len(permitting) > MAX_COMPARED:
+            return present
+        # ACAP-29: unless the permission is narrower, or by the same pattern.
+        pairs = ((one, other) for one in refusing for other in permitting)
+        return present if any(one != other and one in narrowest((one, other)) for one, other in pairs) else answer
 
 
 class Matching:
     """The fields that apply to one resource."""
 
-    def __init__(self, named: _Fields, anybody: _Fields) -> None:
+    def __init__(self, named: _Speaking, anybody: _Speaking) -> None:
         self._named = named
         self._anybody = anybody
 
     @property
     def usages(self) -> Iterable[str]:
         """Those that the fields name."""
-        return dict.fromkeys((*self._named, *self._anybody))
+        return dict.fromkeys((*self._named.fields, *self._anybody.fields))
 
     def fields(self, usage: str) -> Iterator[Field]:
         """All that can speak for the usage, whether they decide or not."""
-        for fields in (self._named, self._anybody):
+        for speaking in (self._named, self._anybody):
             for level in levels(usage):
-                yield from (bound.field for bound in fields.get(level, ()))
+                yield from (bound.field for bound in speaking.fields.get(level, ()))
 
     def decide(self, usage: str) -> Answer | None:
         """What holds for one of USAGES; None: nothing is stated."""
-        named = _decide(self._named, usage)
+        named = self._named.decide(usage)
         if named is None:
-            return _decide(self._anybody, usage)
-        if named.verdict is Verdict.DENY or not self._anybody:
+            return self._anybody.decide(usage)
+        if named.verdict is Verdict.DENY or not self._anybody.fields:
             return named
         # ACAP-45: a permission stands before what any crawler is told of the same usage and of more general ones.
         # ACAP-46: it does so for its own purposes and for none.
         left: _Fields = {}
         lifted: frozenset[str] | None = None
         for level in levels(usage):
-            for purposes in (bound.purposes for bound in self._named.get(level, ()) if bound.grants):
+            for purposes in (bound.purposes for bound in self._named.fields.get(level, ()) if bound.grants):
                 lifted = purposes | (lifted or frozenset())
-            left[level] = [bound for bound in self._anybody.get(level, ()) if lifted is None or bound.purposes - lifted]
-        anybody = _decide(left, usage)
+            bounds = self._anybody.fields.get(level, ())
+            if bounds := [bound for bound in bounds if lifted is None or bound.purposes - lifted]:
+                left[level] = bounds
+        anybody = _Speaking(left).decide(usage) if left else None
         if anybody is None:
             return named
         if anybody.verdict is Verdict.DENY:
@@ -199,41 +239,24 @@ class Matching:
         return named._replace(fields=named.fields + anybody.fields, qualifiers=named.qualifiers.conjoined(anybody.qualifiers))
 
 
-def _decide(fields: Mapping[str, list[_Bound]], usage: str) -> Answer | None:
-    """What one pool says of a usage: by fields of its own, else by those of the more general ones (ACAP-28, ACAP-29)."""
-    answers = (_resolve(fields[level]) for level in levels(usage) if fields.get(level))
-    answer = next(answers, None)
-    if answer is None or answer.verdict is Verdict.DENY or usage not in PRESENT_USAGES or answer.usage != usage:
-        return answer
-    present = _resolve(fields["present"]) if fields.get("present") else None
-    if present is None or present.verdict is Verdict.ALLOW:
-        return answer
-    for refusing in (field.pattern.lower() for field in present.fields):
-        for permitting in (field.pattern.lower() for field in answer.fields):
-            # ACAP-29: unless the permission is narrower, or by the same pattern.
-            if refusing == WHOLE_SITE or (refusing != permitting and refusing in narrowest((refusing, permitting))):
-                return present
-    return answer
-
-
 def _resolve(bound: list[_Bound]) -> Answer:
     """What fields of the same usage say together (section-2.4.5)."""
+    if len(bound) == 1:
+        return _answer(bound)
     by_pattern: dict[str, list[_Bound]] = {}
     for one in bound:
-        by_pattern.setdefault(one.field.pattern.lower(), []).append(one)
+        by_pattern.setdefault(one.pattern, []).append(one)
     deciding = by_pattern.pop(WHOLE_SITE, None) or []
     if not deciding:
         for pattern in narrowest(by_pattern):
             # ACAP-16: for the same pattern, the field for a purpose decides.
             deciding += [one for one in by_pattern[pattern] if one.purposes] or by_pattern[pattern]
     refusing = [one for one in deciding if not one.grants]
-    speaking = sorted(refusing or deciding, key=lambda one: (one.field.verdict is Verdict.ALLOW, one.field.url, one.field.line))
-    qualifiers = speaking[0].field.qualifiers
-    for one in speaking[1:]:
-        qualifiers = qualifiers.conjoined(one.field.qualifiers)
-    return Answer(
-        Verdict.DENY if refusing else Verdict.ALLOW,
-        tuple(one.field for one in speaking),
-        speaking[0].field.usage,
-        qualifiers,
-    )
+    return _answer(sorted(refusing or deciding, key=lambda one: (one.field.verdict is Verdict.ALLOW, *one.field[-3:])))
+
+
+def _answer(deciding: list[_Bound]) -> Answer:
+    first = deciding[0]
+    qualifiers = first.field.qualifiers.conjoined(*(one.field.qualifiers for one in deciding[1:]))
+    verdict = Verdict.ALLOW if first.grants else Verdict.DENY
+    return Answer(verdict, tuple([one.field for one in deciding]), first.field.usage, qualifiers)
