@@ -53,6 +53,7 @@ class Policies:
     fresh_until: float  # seconds since the epoch; where `unreachable`, when it may be asked again
     unreachable: bool  # a file that counts could not be had and no copy stands in: everything is refused
     why: str = ""  # where `unreachable`: what happened
+    reach: Reach = Reach.PUBLIC  # of the server that gave robots.txt
 
 
 class PolicyFetcher:
@@ -67,9 +68,12 @@ class PolicyFetcher:
         timeout: float,
         clock: Callable[[], float] = time.time,
         paths: Iterable[str] = WELL_KNOWN,
+        found: Callable[[Site], None] = lambda site: None,
     ) -> None:
         """`agent`: who asks; some files are named for some agents only. `timeout`: seconds for one policy file over all its hops.
-        `clock`: seconds since the epoch. `paths`: of the policy files of an origin, robots.txt among them."""
+        `clock`: seconds since the epoch. `paths`: of the policy files of an origin, robots.txt among them. `found`: is told of
+        the policies whenever they were looked up."""
+        self._found = found
         self._crawler = crawler
         self._store = store
         self._agent = agent
@@ -114,10 +118,12 @@ class PolicyFetcher:
         return self._exchange.owns(request)
 
     async def first_taken(self, url: str, uses: Iterable[str], at: datetime) -> dict[str, datetime]:
-        """When an item of the URL was first taken for each of these uses: at this time, where it never was before."""
+        """When an item of the URL was first taken for each of these uses: at this time, where it never was before, and long
+        ago, where nobody knows."""
         uses = tuple(uses)
-        consequence = f"periods of use of {url} are counted from now"
-        return await self._ask_store(dict.fromkeys(uses, at), consequence, self._store.first_taken, url, uses, at)
+        long_ago = dict.fromkeys(uses, datetime.min.replace(tzinfo=UTC))
+        consequence = f"permissions for some days from the first use of {url} count as over"
+        return await self._ask_store(long_ago, consequence, self._store.first_taken, url, uses, at)
 
     async def requests_action(self, url: str, action: str, sha256: str, at: datetime) -> bool:
         """Records that a site asks for the action on the URL. `sha256`: of the file that asks. False where the same file has
@@ -150,13 +156,14 @@ class PolicyFetcher:
         stored = await self._ask_store(nothing, f"{origin} is asked instead", self._store.load, origin)
         files = await self._current(origin, self._paths, stored)
         policies = _policies(origin, files, self._clock())
-        named = [url for url in policies.site.references(self._agent) if url not in policies.site.files][:MAX_REFERENCES]
+        named = policies.site.references(self._agent)[:MAX_REFERENCES]
         if named:
             files |= await self._current(origin, named, stored, files["/robots.txt"].reach)
             policies = _policies(origin, files, self._clock(), named)
         if all(file is stored.get(path) for path, file in files.items()):
             self._count("from_store")
         self._sites.put(origin, policies)
+        self._found(policies.site)
         return policies
 
     async def _current(
@@ -265,6 +272,7 @@ def _policies(origin: str, files: Mapping[str, PolicyFile], now: float, named: I
         fresh_until=min(file.counts_until(now) for file in files.values()),
         unreachable=missing is not None,
         why=_why(missing) if missing else "",
+        reach=files["/robots.txt"].reach,
     )
 
 
