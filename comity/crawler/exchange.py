@@ -41,8 +41,10 @@ class Answer(NamedTuple):
 
 
 class PolicyExchange:
-    def __init__(self, crawler: Crawler, *, timeout: float, clock: Callable[[], float]) -> None:
-        """`timeout`: seconds for one file over all its hops. `clock`: seconds since the epoch."""
+    def __init__(self, crawler: Crawler, *, timeout: float, clock: Callable[[], float], judged: bool = False) -> None:
+        """`timeout`: seconds for one file over all its hops. `clock`: seconds since the epoch. `judged`: what is asked for is no
+        policy file, so that each hop is judged by the policies of its own site, and waits for its turn."""
+        self._judged = judged
         self._crawler = crawler
         self._timeout = timeout
         self._clock = clock
@@ -74,7 +76,7 @@ class PolicyExchange:
                 raise asyncio.CancelledError
             try:
                 remaining = max(deadline - time.monotonic(), 0.01)
-                hop = await self._transfer.hop(url, headers=conditions, seconds=remaining, led_from=reach)
+                hop = await self._transfer.hop(url, headers=conditions, seconds=remaining, led_from=reach, judged=self._judged)
             except TransferError as error:
                 return Answer(Fetched(status=0, url=url, error=str(error)))
             now = self._clock()

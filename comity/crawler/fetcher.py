@@ -156,7 +156,13 @@ class PolicyFetcher:
         stored = await self._ask_store(nothing, f"{origin} is asked instead", self._store.load, origin)
         files = await self._current(origin, self._paths, stored)
         policies = _policies(origin, files, self._clock())
-        named = policies.site.references(self._agent)[:MAX_REFERENCES]
+        named = policies.site.references(self._agent)
+        if len(named) > MAX_REFERENCES:
+            logger.warning(
+                "%(origin)s refers to %(number)d policy files, of which only %(most)d are read: everything is refused",
+                {"origin": origin, "number": len(named), "most": MAX_REFERENCES},
+            )
+            named = named[:MAX_REFERENCES]
         if named:
             files |= await self._current(origin, named, stored, files["/robots.txt"].reach)
             policies = _policies(origin, files, self._clock(), named)

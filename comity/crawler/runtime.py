@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -12,13 +13,17 @@ from scrapy import signals
 from scrapy.http import Request, Response
 from scrapy.utils.asyncio import is_asyncio_available
 
+from comity.crawler.actions import Actions
+from comity.crawler.addresses import Reach
 from comity.crawler.fetcher import PolicyFetcher
 from comity.crawler.items import ItemPages
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace import Pace, asked_delay
+from comity.crawler.resources import Resources
 from comity.crawler.store import PolicyStore
 from comity.policies import Decision, Page, PolicyError, Reason, Site, Source, Verdict
 from comity.policies.urls import origin_of
+from comity.policies.values import Fetched
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -45,7 +50,16 @@ class Runtime:
         self.options = Options.checked(crawler.settings)
         store = open_store(self.options)
         self.agent = self.options.agent
-        self.policies = PolicyFetcher(crawler, store, self.agent, timeout=self.options.policy_timeout)
+        self.actions = Actions(crawler, self.agent)
+        self.policies = PolicyFetcher(
+            crawler,
+            store,
+            self.agent,
+            timeout=self.options.policy_timeout,
+            found=lambda site: self.actions.found(site, self.policies),
+        )
+        patience = self.options.policy_timeout + self.options.max_delay
+        self._resources = Resources(crawler, timeout=patience)
         self.pace = Pace(crawler, min_delay=self.options.min_delay)
         self.scheduler: Scheduler | None = None  # ours, where it is in use
         self.pages = ItemPages()
@@ -62,6 +76,7 @@ class Runtime:
         return runtime
 
     async def _close(self) -> None:
+        await self.actions.close()
         await self.policies.close()
 
     async def site(self, url: str) -> Site | None:
@@ -108,12 +123,47 @@ class Runtime:
 
     async def page(self, response: Response) -> Page | None:
         """What may be done with the response; None where its URL can have no policies. Raises ClosingError."""
+        site, decision = await self._governing(response)
+        return None if site is None else self._judged(response, site, decision)
+
+    async def taken(self, response: Response, page: Page) -> Page:
+        """The page, once something is made of it: when is remembered, and what goes with it is fetched. Raises ClosingError."""
+        dated, wanted = page.dated, page.wanted
+        if not dated and not wanted:
+            return page
+        site, decision = await self._governing(response)
+        assert site
+        first_seen = await self.policies.first_taken(page.url, dated, datetime.now(UTC))
+        reach = (await self.policies.get(site.origin)).reach if wanted else Reach.PUBLIC
+        resources = await self._resources.get(wanted, page.url, reach)
+        return self._judged(response, site, decision, first_seen=first_seen, resources=resources)
+
+    async def _governing(self, response: Response) -> tuple[Site | None, Decision | None]:
+        """The policies by which the response is judged, and the decision by which it was asked for."""
         url, site, decision = self._admitted.get(response.request, _NOT_ADMITTED) if response.request else _NOT_ADMITTED
         if url != response.url:  # something else answered than what was asked
-            site, decision = await self.site(response.url), None
-        if site is None:
-            return None
-        return site.page(self.agent, response.url, status=response.status, body=response.body, access=decision)
+            return await self.site(response.url), None
+        return site, decision
+
+    def _judged(
+        self,
+        response: Response,
+        site: Site,
+        decision: Decision | None,
+        *,
+        first_seen: Mapping[str, datetime] | None = None,
+        resources: Mapping[str, Fetched] | None = None,
+    ) -> Page:
+        return site.page(
+            self.agent,
+            response.url,
+            status=response.status,
+            headers=[(name, value) for name, values in response.headers.items() for value in values],
+            body=response.body,
+            first_seen=first_seen,
+            resources=resources,
+            access=decision,
+        )
 
 
 _NOT_ADMITTED = ("", None, None)

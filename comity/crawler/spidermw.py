@@ -30,6 +30,7 @@ class PageMiddleware:
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         page = await self._page(response)
         may_follow = page is None or page.follow.verdict is not Verdict.DENY
+        is_taken = False
         async for output in result:
             if isinstance(output, Request):
                 if not may_follow:
@@ -38,8 +39,17 @@ class PageMiddleware:
                     yield output
                 continue
             if output is not None and self._runtime.pages.wanted:  # None goes to no pipeline
+                if not is_taken and page is not None:
+                    page = await self._taken(response, page)
+                    is_taken = True
                 self._runtime.pages.put(output, page)
             yield output
+
+    async def _taken(self, response: Response, page: Page) -> Page | None:
+        try:
+            return await self._runtime.taken(response, page)
+        except ClosingError:
+            return None
 
     async def _page(self, response: Response) -> Page | None:
         try:

@@ -56,6 +56,7 @@ class Hop:
 
 @dataclass(slots=True)
 class _Underway:
+    judged: bool
     origin_reach: Reach | None  # of the site that led here; None: the operator's own wish, wherever it leads
     reach: Reach | None = None  # of the server, where the request was made here
     received: int = 0  # octets
@@ -64,7 +65,7 @@ class _Underway:
 
 
 class PolicyTransfer:
-    """Downloader middleware, last before the downloader (950). It touches no requests but those for policy files.
+    """Downloader middleware, last before the downloader (950). It touches no requests but those made here.
 
     Without it in DOWNLOADER_MIDDLEWARES, nothing that leads from a policy file to another origin is followed: nothing could
     judge where it leads."""
@@ -91,12 +92,16 @@ class PolicyTransfer:
         return aiohttp.ThreadedResolver()
 
     def owns(self, request: Request) -> bool:
-        return request in self._underway
+        """Whether nobody has to judge the request."""
+        underway = self._underway.get(request)
+        return underway is not None and not underway.judged
 
-    async def hop(self, url: str, *, headers: Mapping[str, str], seconds: float, led_from: Reach | None) -> Hop:
+    async def hop(
+        self, url: str, *, headers: Mapping[str, str], seconds: float, led_from: Reach | None, judged: bool = False
+    ) -> Hop:
         """`led_from`: the reach of the site that redirected or referred to another origin, None for what the operator asked
-        for."""
-        underway = _Underway(led_from)
+        for. `judged`: by the policies of its own site and at its pace, as policy files are not."""
+        underway = _Underway(judged, led_from)
         if led_from is not None:
             self._check(url, led_from)
         try:

@@ -83,7 +83,7 @@ class Page:
     @property
     def dated(self) -> tuple[str, ...]:
         """The uses for which it counts when the page was first taken: a permission may end some days after."""
-        return self._acap.dated(self.uses) if self._acap else ()
+        return self._acap.dated if self._acap else ()
 
     def redacted(self, uses: Iterable[str]) -> bytes:
         """The body without what is refused for these uses; b"" where the page as a whole is refused for one of them."""

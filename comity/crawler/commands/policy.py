@@ -84,7 +84,7 @@ class Command(ScrapyCommand):
         else:
             show(explanation, Console())
         decision = site.access(self._agent, url, method=opts.method.upper())
-        self.exitcode = UNREACHABLE if decision.reasons[0].rule == "robots.unreachable" else EXIT[decision.verdict]
+        self.exitcode = UNREACHABLE if decision.reasons[0].rule.endswith("unreachable") else EXIT[decision.verdict]
 
     def _fetch(self, url: str) -> Site | None:
         """None where the crawl could not even start; it has said why."""
@@ -113,8 +113,10 @@ class PolicySpider(Spider):
     site: Site | None = None
 
     async def start(self) -> AsyncIterator[Any]:
+        runtime = Runtime.of(self.crawler)
+        runtime.actions.wanted = False
         try:
-            self.site = await Runtime.of(self.crawler).site(self.url)
+            self.site = await runtime.site(self.url)
         except ClosingError:  # Ctrl-C
             return
         if False:  # what makes it a generator

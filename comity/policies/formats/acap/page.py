@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from urllib.parse import urljoin
 
 from comity.policies.content import Content
 from comity.policies.formats.acap.grammar import Field
@@ -95,9 +96,12 @@ class PageUses:
                     found |= dict.fromkeys(uri for resource in resources if (uri := self._absolute(resource)))
         return tuple(found)
 
-    def dated(self, uses: Iterable[str]) -> tuple[str, ...]:
-        """Those of the uses that are permitted, maybe for a number of days that counts from their first taking."""
-        answers = ((use, self._answer(use)) for use in uses if use in DATED)
+    @cached_property
+    def dated(self) -> tuple[str, ...]:
+        """The usages that are permitted, maybe for a number of days that counts from their first taking."""
+        if self._refusal is not None:
+            return ()
+        answers = ((use, self._answer(use)) for use in DATED)
         return tuple(use for use, answer in answers if answer and answer.verdict is Verdict.ALLOW)
 
     def _answer(self, use: str) -> Answer | None:
@@ -116,7 +120,7 @@ class PageUses:
         """With the moment at which a number of days ends."""
         if stated.days is None:
             return stated
-        first = self._taken.first_seen.get(use, self._taken.now)
+        first = min(self._taken.first_seen.get(use, self._taken.now), self._taken.now)
         try:
             until = first + timedelta(days=stated.days)
         except OverflowError:
@@ -144,6 +148,6 @@ class PageUses:
     def _absolute(self, resource: Resource) -> str:
         """ "" where it has none."""
         try:
-            return resolved(self._taken.url, resource.uri) if resource.uri else ""
+            return resolved(urljoin(self._taken.url, "/"), resource.uri) if resource.uri else ""
         except ValueError:
             return ""

@@ -1,0 +1,75 @@
+"""What sites ask to be done: to take down and to crawl again (ACAP 1.0 section-2.6)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from scrapy.http import Request
+
+from comity.crawler.engine import closing
+from comity.crawler.fetcher import PolicyFetcher
+from comity.policies import ActionRequest, Agent, Site
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 1000  # priority of a request for what is to be crawled again
+
+
+class Actions:
+    """Does what is arranged, each action once for every copy of the file that asks for it, and reports the rest."""
+
+    def __init__(self, crawler: Crawler, agent: Agent) -> None:
+        self.wanted = True  # False: they are nobody's business here
+        self._crawler = crawler
+        self._agent = agent
+        self._told: set[tuple[str, str]] = set()  # origin and action
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def found(self, site: Site, policies: PolicyFetcher) -> None:
+        """The policies of a site were looked up."""
+        requests = site.requests(self._agent) if self.wanted else ()
+        if requests:
+            self._report(site.origin, [request for request in requests if not request.arranged])
+            task = asyncio.create_task(self._act([request for request in requests if request.arranged], policies))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        await asyncio.gather(*self._tasks)
+
+    def _report(self, origin: str, requests: Iterable[ActionRequest]) -> None:
+        for action in dict.fromkeys(request.action for request in requests):
+            if (origin, action) not in self._told:
+                self._told.add((origin, action))
+                asked = [request for request in requests if request.action == action]
+                self._count(f"{action}/not-arranged", len(asked))
+                logger.info(
+                    "%(origin)s asks for %(action)s of %(number)d resources, %(reason)s. Nothing is done:"
+                    " COMITY_ARRANGEMENTS does not name it",
+                    {"origin": origin, "action": action, "number": len(asked), "reason": asked[0].reason},
+                )
+
+    async def _act(self, requests: Iterable[ActionRequest], policies: PolicyFetcher) -> None:
+        now = datetime.now(UTC)
+        for request in requests:
+            is_new = await policies.requests_action(request.url, request.action, request.reason.source.sha256, now)
+            if not is_new:
+                continue
+            self._count(request.action, 1)
+            logger.info(
+                "%(action)s of %(url)s, as %(reason)s", {"action": request.action, "url": request.url, "reason": request.reason}
+            )
+            if request.action == "re-crawl" and not closing(self._crawler):
+                assert self._crawler.engine
+                self._crawler.engine.crawl(Request(request.url, dont_filter=True, priority=AT_ONCE))
+
+    def _count(self, what: str, number: int) -> None:
+        assert self._crawler.stats
+        self._crawler.stats.inc_value(f"comity/actions/{what}", number)
