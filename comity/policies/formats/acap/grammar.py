@@ -297,7 +297,10 @@ class _Reader:
 
     def _composite_usage(self, name: str, words: str) -> tuple[Usage, ...]:
         usages: list[Usage] = []
-        problem = "" if words.split() else "it lists no usage"
+        problem = ""
+        if not words:
+            problem = "it lists no usage"
+            self._report("acap.syntax", f"`{{}}` cannot be read, {problem}", name)
         for word in dict.fromkeys(words.lower().split()):
             local = _LOCAL.fullmatch(word)
             if local and local[1] in self._qualified:
@@ -415,7 +418,7 @@ class _Reader:
         if record is None:
             return
         if action not in ACTIONS:
-            self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-request-{action}", in_name=True)
+            self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-{self._line.name}", in_name=True)
         elif self._purposes:
             self._report("acap.action", "a sub-record cannot request an action: it has no effect")
         elif not _RESOURCE.fullmatch(path) or self._line.is_overlong:
@@ -491,11 +494,11 @@ class _Reader:
             return (), ""
         if not spec.lower().startswith(_SET):
             return (path_pattern(spec),), ""
-        name = spec[len(_SET) :]
-        patterns = self._definitions.sets.get(name.lower())
+        name = spec[len(_SET) :].lower()
+        patterns = self._definitions.sets.get(name)
         if not patterns:
-            self._report("acap.unknown-set", f"no resources of set `{{}}` are defined: {consequence}", name)
-        return patterns or None, self._definitions.broken.get(f"set {name.lower()}", "")
+            self._report("acap.unknown-set", f"no resources of `{{}}` are defined: {consequence}", spec)
+        return patterns or None, self._definitions.broken.get(f"set {name}", "")
 
     def _add(
         self, record: Record, verdict: Verdict, usages: tuple[Usage, ...], patterns: Sequence[str], unusable: str = ""
