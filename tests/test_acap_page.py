@@ -1,0 +1,188 @@
+"""docs/acap.md says what the code does: its examples are run, its tables compared, and each of its readings has a test."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from comity.crawler.fetcher import MAX_REFERENCES
+from comity.policies import Agent, Arrangement, Site, UseDecision, Verdict
+from comity.policies.formats.acap import grammar, resolution, usages
+from comity.policies.lines import MAX_BYTES, MAX_FINDINGS, MAX_LINE
+from comity.policies.rules import RULES
+from comity.policies.values import FEATURES
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = (DOCS / "acap.md").read_text("utf-8")
+
+ORIGIN = "https://example.com"
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def section(title: str, page: str = PAGE) -> str:
+    return page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def cells(text: str) -> list[list[str]]:
+    """Of the rows of the tables in it, without their heads."""
+    rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in text.splitlines() if line.startswith("|")]
+    heads = {at - 1 for at, row in enumerate(rows) if row[0] == "---"}
+    return [row for at, row in enumerate(rows) if at not in heads and row[0] != "---"]
+
+
+def code(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+# Examples
+
+
+class Example(NamedTuple):
+    text: str
+    use: str
+    path: str
+    verdict: str
+    line: int
+    restrictions: str
+
+
+EXAMPLES = [
+    Example(text, use, code(path)[0], verdict, int(line), restrictions)
+    for text, after in re.findall(r"\n```\n(.*?)```\n(.*?)(?=\n```|\n## )", PAGE, re.DOTALL)
+    for use, path, verdict, line, restrictions in cells(after)
+]
+
+
+def test_examples_are_found() -> None:
+    assert len({example.text for example in EXAMPLES}) == 2
+    assert len(EXAMPLES) == 15
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.use} {example.path}")
+def test_example(example: Example) -> None:
+    site = Site.from_files(ORIGIN, {"/robots.txt": example.text.encode()})
+    decision = site.page(Agent("examplebot"), ORIGIN + example.path, now=NOW).uses[example.use]
+    assert (decision.verdict.value, decision.reasons[0].source.line) == (example.verdict, example.line)
+    restrictions = decision.restrictions()
+    assert set(restrictions) == set(code(example.restrictions))
+    for name, number in re.findall(r"`(\w+)`:? (\d+)", example.restrictions):
+        assert restrictions[name] == (NOW + timedelta(days=int(number)) if name == "until" else int(number))
+
+
+def test_examples_have_nothing_to_find_fault_with() -> None:
+    for text in {example.text for example in EXAMPLES}:
+        assert Site.from_files(ORIGIN, {"/robots.txt": text.encode()}).findings == ()
+
+
+# Fields, usages, qualifiers
+
+
+def test_fields() -> None:
+    (version, *fields) = (code(row[0])[0].partition(":")[0] for row in cells(section("Fields")))
+    assert version == "##ACAP version=1.0"
+    known = {grammar._IGNORE, grammar._REFERENCE, *grammar._DEFINITIONS, *(f"request-{action}" for action in grammar.ACTIONS)}
+    known |= {"crawler", "usage-purpose", "allow-USAGE", "allow-(NAME)", "disallow-USAGE"}
+    assert sorted(fields) == sorted(f"ACAP-{name}" for name in known)
+    for field in (*fields, "ACAP-nothing"):
+        text = f"ACAP-crawler: *\n{field.replace('USAGE', 'index')}: /\n"
+        is_known = "acap.unknown-field" not in {finding.rule for finding in grammar.parse(text.encode()).findings}
+        assert is_known == (field != "ACAP-nothing")
+
+
+def test_usages() -> None:
+    assert tuple(code(row[0])[0] for row in cells(section("Usages"))) == usages.USAGES
+
+
+def decided(usage: str, qualifier: str) -> UseDecision:
+    agent = Agent("examplebot", arrangements=(Arrangement("example.com", frozenset(FEATURES)),))
+    text = f"ACAP-crawler: *\nACAP-allow-{usage}: / {qualifier}\n"
+    return Site.from_files(ORIGIN, {"/robots.txt": text.encode()}).page(agent, ORIGIN, now=NOW, body=b'<p id="a">').uses[usage]
+
+
+RESOURCES = {"must-use-resource": "the-acap:extract:id:a", "must-include-resource": "the-acap:credit:id:a"}
+
+
+def test_qualifiers() -> None:
+    seen = set()
+    valid: set[str] = set()
+    for qualifiers, whose, (key,) in (
+        (code(qualifier), code(usage), code(key)) for qualifier, usage, key in cells(section("Qualifiers"))
+    ):
+        name, _, first = qualifiers[0].partition("=")
+        seen.add(name)
+        if whose:  # else those of the row above
+            valid = {usage for word in whose for usage in (usages.PRESENT_USAGES if word == "present-*" else (word,))}
+        for value in (first, *qualifiers[1:]):
+            written = f"{name}={RESOURCES[name] if value == 'RESOURCE' else value}"
+            for usage in usages.USAGES:
+                if usage in valid:
+                    assert set(decided(usage, written).restrictions()) == {key}
+                else:
+                    assert decided(usage, written).reasons[0].rule == "acap.unusable"
+    assert seen == set(usages._TYPES)
+
+
+def test_each_qualifier_has_all_of_its_values() -> None:
+    """Which the code does not list: a value that the page lacks would be found by the specification's own list."""
+    modifications = next(row for row in cells(section("Qualifiers")) if "prohibited-modification" in row[0])
+    assert {value.rpartition("=")[2] for value in code(modifications[0])} == {
+        value
+        for value in ("any", "format", "style", "translation", "annotation", "resolution")
+        if decided("present", f"prohibited-modification={value}").verdict is Verdict.ALLOW
+    }
+
+
+# Limits, findings, readings
+
+
+def test_limits() -> None:
+    numbers = [int(row[1].split()[0].replace(",", "")) for row in cells(section("Limits"))]
+    limits = [MAX_BYTES // 1024, MAX_LINE // 1024, grammar.MAX_RECORDS, grammar.MAX_FIELDS, MAX_REFERENCES, MAX_FINDINGS]
+    assert numbers == limits
+    assert f"{resolution.MAX_COMPARED:,} pairs" in section("Readings")
+
+
+def test_every_finding_is_named() -> None:
+    named = set(re.findall(r"`([a-z]+\.[a-z-]+)`", PAGE))
+    findings = {code(row[0])[0] for row in cells(section("Findings in ACAP", (DOCS / "rules.md").read_text("utf-8")))}
+    assert len(findings) == 18
+    assert findings <= named <= set(RULES)
+
+
+def test_every_reading_has_a_test() -> None:
+    """By the page that tests/test_conformance.py holds current."""
+    conformance = (DOCS / "conformance.md").read_text("utf-8")
+    readings = {row[0] for row in cells(section("Readings"))}
+    proved = set(re.findall(r"^\*\*(ACAP-\d+)\*\*: .+\n\n- tests/", conformance, re.MULTILINE))
+    assert len(readings) > 20
+    assert readings - proved == set()
+
+
+@pytest.mark.requirement("ACAP-8", "RFC-11")
+def test_sitemaps_count_within_records_of_acap() -> None:
+    text = b"ACAP-crawler: *\nACAP-allow-index: /\nSitemap: /sitemap.xml\nACAP-disallow-crawl: /private/\n"
+    site = Site.from_files(ORIGIN, {"/robots.txt": text})
+    assert site.sitemaps == (f"{ORIGIN}/sitemap.xml",)
+    assert site.access(Agent("examplebot"), f"{ORIGIN}/private/").reasons[0].source.line == 4
+    assert site.findings == ()
+
+
+@pytest.mark.requirement("MEET-1")
+@pytest.mark.parametrize(
+    ("path", "reasons"),
+    [
+        ("/open", {("acap.allow", 4)}),
+        ("/drafts/1", {("robots.disallow", 2)}),
+        ("/closed/1", {("acap.disallow", 5)}),
+        ("/drafts/closed/1", {("robots.disallow", 2), ("acap.disallow", 5)}),
+    ],
+)
+def test_conventional_records_and_those_of_acap_both_have_to_permit_a_request(path: str, reasons: set[tuple[str, int]]) -> None:
+    text = b"User-agent: *\nDisallow: /drafts/\nACAP-crawler: *\nACAP-allow-crawl: /\nACAP-disallow-crawl: /*closed/\n"
+    decision = Site.from_files(ORIGIN, {"/robots.txt": text}).access(Agent("examplebot"), ORIGIN + path)
+    assert decision.verdict is (Verdict.ALLOW if path == "/open" else Verdict.DENY)
+    assert {(reason.rule, reason.source.line) for reason in decision.reasons} == reasons
