@@ -56,6 +56,32 @@ User-agent: badbot
 Disallow: /
 
 Sitemap: ORIGIN/sitemap.xml
+
+# ACAP 1.0: what may be done with the pages
+ACAP-resource-set: articles /news/*.html
+ACAP-qualified-usage: teaser present-snippet max-length=12-words
+
+ACAP-crawler: *
+ACAP-allow-index: / time-limit=until-recrawled
+ACAP-disallow-index: /news/archive.html
+ACAP-allow-preserve: / time-limit=30-days
+ACAP-allow-present: /
+ACAP-disallow-present: the-acap:resource-set:articles
+ACAP-allow-(teaser): the-acap:resource-set:articles
+ACAP-disallow-follow: /about
+ACAP-request-take-down: /gone
+
+ACAP-crawler: *
+ACAP-permissions-reference: /press.txt
+
+ACAP-crawler: badbot
+ACAP-disallow-other: /
+""",
+    ),
+    "/press.txt": Answer(
+        media_type=TEXT,
+        body="""# What else may be done with what is for the press
+ACAP-allow-present: /private/press.html prohibited-modification=translation
 """,
     ),
     "/": _page(

@@ -19,6 +19,6 @@ def strictest(decisions: Sequence[Decision]) -> Decision:
         if speaking:
             break
     reasons = [reason for decision in speaking for reason in decision.reasons]
-    reasons = [reason for reason in reasons if reason.rule not in SILENT] or reasons
+    reasons = [reason for reason in reasons if reason.rule not in SILENT] or reasons[:1]
     opens = [decision.not_before for decision in speaking if decision.not_before]
     return Decision(verdict=verdict, reasons=tuple(reasons), not_before=max(opens, default=None))

@@ -107,6 +107,60 @@ def test_an_offline_site_without_files_restricts_nothing(tmp_path: Path) -> None
     assert json.loads(done.stdout)["reasons"][0]["rule"] == "robots.unavailable"
 
 
+ACAP = b"""ACAP-crawler: *
+ACAP-allow-index: /a/ time-limit=until-2999-12-31
+ACAP-disallow-index: /
+ACAP-allow-present: /a/ prohibited-modification=style prohibited-modification=format
+ACAP-request-take-down: /gone
+ACAP-crawler: *
+ACAP-permissions-reference: /more.txt
+ACAP-crawler: *
+ACAP-permissions-reference: https://example.org/else.txt
+"""
+
+
+@pytest.mark.requirement("ACAP-12", "ACAP-43", "WHY-1")
+def test_usages_have_their_qualifiers_lines_and_files(offline: Path, tmp_path: Path) -> None:
+    (offline / "robots.txt").write_bytes(ACAP)
+    (offline / "more.txt").write_bytes(b"ACAP-disallow-preserve: /a/\n")
+    (offline / "example.org").mkdir()
+    (offline / "example.org" / "else.txt").write_bytes(b"ACAP-allow-present-snippet: / max-length=9-words\n")
+    command = ("policy", "https://example.com/a/b", "--offline", str(offline), "--use", "present-snippet")
+    arranged = ("-s", "COMITY_ARRANGEMENTS=example.com:take-down")
+    done = scrapy(*command, *arranged, "--json", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    uses = told["uses"]
+    assert (uses["index"]["until"], uses["index"]["reasons"][0]["line"]) == ("2999-12-31T23:59:59Z", 2)
+    assert uses["present"]["prohibited_modifications"] == ["format", "style"]
+    assert (uses["preserve"]["verdict"], uses["preserve"]["reasons"][0]["url"]) == ("deny", "https://example.com/more.txt")
+    assert (uses["present-snippet"]["max_words"], uses["present-snippet"]["reasons"][0]["url"]) == (
+        9,
+        "https://example.org/else.txt",
+    )
+    [request] = told["requests"]
+    assert (request["action"], request["url"], request["arranged"]) == ("take-down", "https://example.com/gone", True)
+    assert set(told["policies"]) == {
+        "https://example.com/robots.txt",
+        "https://example.com/more.txt",
+        "https://example.org/else.txt",
+    }
+    shown = scrapy(*command, folder=tmp_path, COLUMNS="200").stdout
+    for words in ("until 2999-12-31T23:59:59Z", "/robots.txt:2", "format style", "/more.txt:1", "max_words 9", "take-down"):
+        assert words in shown
+
+
+@pytest.mark.requirement("ACAP-14")
+@pytest.mark.parametrize("locator", ["/missing.txt", "/%2e%2e/outside.txt", "/sub", "/a%00b", "gopher://example.org/x"])
+def test_a_referenced_file_that_is_not_in_the_folder_cannot_be_had(offline: Path, tmp_path: Path, locator: str) -> None:
+    (tmp_path / "outside.txt").write_bytes(b"ACAP-allow-crawl: /\n")
+    (offline / "sub").mkdir()
+    (offline / "robots.txt").write_bytes(b"ACAP-crawler: *\nACAP-permissions-reference: " + locator.encode() + b"\n")
+    done = scrapy("policy", "https://example.com/a", "--offline", str(offline), "--json", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "")
+    assert json.loads(done.stdout)["reasons"][0]["rule"] == "acap.reference-unreachable"
+
+
 @pytest.mark.parametrize("reactor", ["True", "False"])
 def test_only_policy_files_are_fetched(serve: Serve, tmp_path: Path, reactor: str) -> None:
     site = serve({"/robots.txt": ROBOTS, "/a": "never"})

@@ -51,10 +51,10 @@ def _crawl(url: str, output: str) -> int:
 
 
 def _serve(server: demo.Server) -> None:
-    print(f"The demonstration site is at {server.url} (Ctrl-C ends it). In another terminal:")  # noqa: T201
-    print(f"  scrapy policy {server.url}private/diary.html")  # noqa: T201
-    print(f"  scrapy crawl site -a url={server.url} -O items.jsonl", flush=True)  # noqa: T201
     try:
+        print(f"The demonstration site is at {server.url} (Ctrl-C ends it). In another terminal:")  # noqa: T201
+        print(f"  scrapy policy {server.url}news/1.html")  # noqa: T201
+        print(f"  scrapy crawl site -a url={server.url} -O items.jsonl", flush=True)  # noqa: T201
         Event().wait()
     except KeyboardInterrupt:
         print()  # noqa: T201

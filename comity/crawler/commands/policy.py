@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from rich.console import Console
 from rich.table import Table
@@ -20,9 +21,10 @@ from comity.crawler.fetcher import ClosingError
 from comity.crawler.options import ASYNCIO_REACTOR, Options
 from comity.crawler.runtime import Runtime
 from comity.policies import Agent, Fetched, PolicyError, Reason, Site, Verdict
+from comity.policies.qualifiers import written
 from comity.policies.site import WELL_KNOWN
 from comity.policies.text import printable
-from comity.policies.urls import origin_of
+from comity.policies.urls import origin_of, target_of
 
 EXIT = {Verdict.ALLOW: 0, Verdict.DENY: 1, Verdict.DEFER: 1}
 UNREACHABLE = 2
@@ -48,7 +50,9 @@ class Command(ScrapyCommand):
         parser.add_argument("--purpose", action="append", metavar="P", help="purpose of the crawl; may be repeated")
         parser.add_argument("--use", action="append", metavar="U", help="what will be done with the content; may be repeated")
         parser.add_argument("--method", default="GET", help="HTTP method of the request (default: %(default)s)")
-        parser.add_argument("--offline", metavar="DIR", help="read DIR/robots.txt instead of asking the site")
+        parser.add_argument(
+            "--offline", metavar="DIR", help="read DIR/robots.txt and what it refers to instead of asking the site"
+        )
         parser.add_argument("--json", action="store_true", help="print JSON")
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
@@ -74,7 +78,7 @@ class Command(ScrapyCommand):
             origin = origin_of(url)
         except ValueError as error:
             raise UsageError(str(error), print_help=False) from None
-        site = _read(origin, Path(opts.offline)) if opts.offline else self._fetch(url)
+        site = _read(origin, Path(opts.offline), self._agent) if opts.offline else self._fetch(url)
         if site is None:
             self.exitcode = UNREACHABLE
             return
@@ -123,20 +127,32 @@ class PolicySpider(Spider):
             yield
 
 
-def _read(origin: str, folder: Path) -> Site:
-    """The policies in a folder, under the paths that they have on a site; what is not there, the site has not."""
+def _read(origin: str, folder: Path, agent: Agent) -> Site:
+    """The policies in a folder, under the paths that they have on a site; what is not there, the site has not.
+
+    A file of another host stands in a folder with the name of the host. A file that robots.txt refers to cannot be had where it
+    is not there."""
     if not folder.is_dir():
         raise UsageError(f"--offline `{folder}` is no folder", print_help=False)
-    files: dict[str, bytes | Fetched] = {}
-    for path in WELL_KNOWN:
-        file = folder / path.lstrip("/")
-        try:
-            if file.exists():
-                changed = datetime.fromtimestamp(file.stat().st_mtime, UTC)
-                files[path] = Fetched(status=200, body=file.read_bytes(), fetched_at=changed)
-        except OSError as error:
-            raise UsageError(f"{file} cannot be read: {error.strerror}", print_help=False) from None
+    files = {path: file for path in WELL_KNOWN if (file := _offline(folder, path))}
+    for url in Site.from_files(origin, files).references(agent):
+        path = target_of(url) if origin_of(url) == origin else f"/{urlsplit(url).netloc}{target_of(url)}"
+        if file := _offline(folder, path):
+            files[url] = file
     return Site.from_files(origin, files)
+
+
+def _offline(folder: Path, path: str) -> Fetched | None:
+    file = folder / path.lstrip("/")
+    try:
+        if not file.resolve().is_relative_to(folder.resolve()) or not file.is_file():
+            return None
+        changed = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+        return Fetched(status=200, body=file.read_bytes(), fetched_at=changed)
+    except ValueError:  # no path
+        return None
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}", print_help=False) from None
 
 
 def explain(site: Site, agent: Agent, url: str, *, method: str = "GET") -> dict[str, Any]:
@@ -144,23 +160,26 @@ def explain(site: Site, agent: Agent, url: str, *, method: str = "GET") -> dict[
     decision = site.access(agent, url, method=method)
     page = site.page(agent, url)
     rules = site.rates(agent)
-    deciding = {reason.source.line for reason in decision.reasons}
     return {
         "url": url,
         "agent": agent.token,
         "verdict": decision.verdict.value,
         "not_before": decision.not_before.isoformat() if decision.not_before else None,
         "reasons": _reasons(decision.reasons),
-        "overruled": _reasons(reason for reason in site.considered(agent, url) if reason.source.line not in deciding),
+        "overruled": _reasons(reason for reason in site.considered(agent, url) if reason not in decision.reasons),
         "uses": {
-            use: {"verdict": use_decision.verdict.value, "stated": use_decision.stated, "reasons": _reasons(use_decision.reasons)}
-            for use, use_decision in page.uses.items()
+            use: {"verdict": answer.verdict.value, "stated": answer.stated, "reasons": _reasons(answer.reasons)} | written(answer)
+            for use, answer in page.uses.items()
         },
         "rates": {
             "crawl_delay": rules.crawl_delay if rules else None,
             "request_rate": _rate(rules.request_rate) if rules and rules.request_rate else None,
             "visit_time": rules.visit_time.text if rules and rules.visit_time else None,
         },
+        "requests": [
+            {"action": request.action, "url": request.url, "arranged": request.arranged, "reasons": _reasons([request.reason])}
+            for request in site.requests(agent)
+        ],
         "sitemaps": list(site.sitemaps),
         "findings": [
             {"rule": finding.rule, "message": finding.message, "url": finding.url, "line": finding.line, "column": finding.column}
@@ -209,13 +228,21 @@ def show(explanation: dict[str, Any], console: Console) -> None:
         for lost in explanation["overruled"]:
             table.add_row(Text(lost["rule"]), Text(_place(lost)), Text(lost["text"]))
         console.print(table)
-    table = _table("What may be done with it", "use", "verdict", "why")
-    for use, decision in explanation["uses"].items():
-        because = decision["reasons"][0]
-        why = because["text"] if decision["stated"] and because["text"] else because["rule"]
-        stated = why if decision["stated"] else f"not stated: {because['text']}"
-        table.add_row(Text(use), Text(decision["verdict"], COLORS[decision["verdict"]]), Text(stated))
+    table = _table("What may be done with it", "use", "verdict", "limits", "where", "why")
+    for use, answer in explanation["uses"].items():
+        because = answer["reasons"][0]
+        why = because["text"] or because["rule"] if answer["stated"] else f"not stated: {because['text']}"
+        where = _place(because).removeprefix(origin_of(explanation["url"])) if because["line"] else ""
+        table.add_row(
+            Text(use), Text(answer["verdict"], COLORS[answer["verdict"]]), Text(_limits(answer)), Text(where), Text(why)
+        )
     console.print(table)
+    if explanation["requests"]:
+        table = _table("What the site asks to be done", "action", "url", "arranged", "where")
+        for request in explanation["requests"]:
+            where = _place(request["reasons"][0]).removeprefix(origin_of(explanation["url"]))
+            table.add_row(request["action"], Text(_shown(request["url"])), "yes" if request["arranged"] else "no", Text(where))
+        console.print(table)
     rates = {name.replace("_", "-").capitalize(): value for name, value in explanation["rates"].items() if value is not None}
     if rates:
         table = _table("How often", "asked", "value")
@@ -242,6 +269,22 @@ def _table(title: str, *columns: str) -> Table:
 
 def _place(reason: dict[str, Any]) -> str:
     return f"{reason['url']}:{reason['line']}" if reason["line"] else str(reason["url"])
+
+
+def _limits(answer: dict[str, Any]) -> str:
+    """What restricts a permitted use, e.g. "max_words 12"."""
+    return ", ".join(
+        name if value is True else f"{name} {_listed(value)}"
+        for name, value in answer.items()
+        if name not in ("verdict", "stated", "reasons")
+    )
+
+
+def _listed(value: Any) -> str:
+    if not isinstance(value, list):
+        return str(value)
+    named = (f"{one['role']} {one['extract'] or one['url']}".strip() if isinstance(one, dict) else one for one in value)
+    return " ".join(map(_shown, named))
 
 
 def _value(value: Any) -> str:
