@@ -190,6 +190,8 @@ CASES = [
          "[a]; 3 allow index /x unusable; 4 allow index /y", "acap.qualifier 3:20"),
     Case("2.4.1.3-undefined", "ACAP-21", f"{A}ACAP-allow-(q): /(q) x=y", "[a]", "acap.undefined 2:12"),
     Case("2.4.1.3-parentheses", "ACAP-21", f"{QUALIFIED}{A}ACAP-allow-q: /x", "[a]", "acap.unknown-usage 3:12"),
+    Case("2.4-usage-like-the-verb", "ACAP-20", f"{A}ACAP-allow-allow: /allow\nACAP-disallow-a: /a", "[a]",
+         "acap.unknown-usage 2:12; acap.unknown-usage 3:15"),
     Case("2.4.1.3-named-like-a-usage", "ACAP-21",
          f"ACAP-qualified-usage: crawl index\n{A}ACAP-allow-(crawl): /x\nACAP-allow-crawl: /y",
          "[a]; 3 allow index /x; 4 allow crawl /y"),
