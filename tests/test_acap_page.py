@@ -1,4 +1,4 @@
-"""docs/acap.md says what the code does: its examples are run, its tables compared, and each of its readings has a test."""
+"""docs/acap.md and docs/arrangements.md say what the code does: examples are run, tables compared, and readings have tests."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from comity.crawler.fetcher import MAX_REFERENCES
+from comity.crawler.resources import MAX_KEPT, MAX_OF_A_PAGE
 from comity.policies import Agent, Arrangement, Site, UseDecision, Verdict
 from comity.policies.formats.acap import grammar, resolution, usages
 from comity.policies.lines import MAX_BYTES, MAX_FINDINGS, MAX_LINE
@@ -18,6 +19,7 @@ from comity.policies.values import FEATURES
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "acap.md").read_text("utf-8")
+ARRANGEMENTS = (DOCS / "arrangements.md").read_text("utf-8")
 
 ORIGIN = "https://example.com"
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -160,6 +162,34 @@ def test_every_reading_has_a_test() -> None:
     proved = set(re.findall(r"^\*\*(ACAP-\d+)\*\*: .+\n\n- tests/", conformance, re.MULTILINE))
     assert len(readings) > 20
     assert readings - proved == set()
+
+
+# Arrangements
+
+
+def test_features() -> None:
+    table = cells(ARRANGEMENTS.partition("\n## ")[0])
+    assert tuple(code(row[0])[0] for row in table) == FEATURES
+    for text in (code(row[1])[0].replace("RESOURCE", "/a") for row in table):
+        acap = grammar.parse(f"ACAP-crawler: *\n{text}\n".encode())
+        assert acap.findings == ()
+        assert acap.records[0].fields or acap.records[0].requests
+
+
+def test_resources() -> None:
+    rows = cells(section("Resources", ARRANGEMENTS))
+    for name, at in (("must-use-resource", 0), ("must-include-resource", 1)):
+        for value in (value for row in rows for value in code(row[at])):
+            (resource,) = usages.read_qualifiers(f"{name}={value}", "present").restrictions()[
+                name.rpartition("-")[0].replace("-", "_")
+            ]
+            assert value.endswith(resource.uri or str(resource.extract))
+    numbers = f"At most {MAX_OF_A_PAGE} for each page, and {MAX_BYTES // 1024} KiB each"
+    assert numbers in ARRANGEMENTS
+    assert f"The {MAX_KEPT} that were asked for last" in ARRANGEMENTS
+
+
+# Readings that are proved here
 
 
 @pytest.mark.requirement("ACAP-8", "RFC-11")
