@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from comity.policies.formats.acap.grammar import WHOLE_SITE, Acap, Field, Record
@@ -62,9 +63,12 @@ class _Bound(NamedTuple):
     purposes: frozenset[str]  # of the agent, that its sub-record matches; empty: it is general
 
 
+MAX_MATCHED = 256  # sets of patterns whose answers are kept: most URLs of a site match what others have matched
+MAX_PATTERNS = 64  # of such a set
 MAX_COMPARED = 4096  # pairs of patterns; where there are more, it cannot be determined which is narrower
 
 _Fields = dict[str, list[_Bound]]  # usage -> fields
+_Patterns = dict[str, list[_Bound]]  # pattern -> fields of one usage
 
 
 class Rules:
@@ -81,11 +85,20 @@ class Rules:
         self.records = (*named, *anybody)
         self._named = _Pool(agent, named)
         self._anybody = _Pool(agent, anybody)
+        self._matched: dict[tuple[tuple[int, ...], tuple[int, ...]], Matching] = {}  # by the patterns of both that match
 
     def matching(self, target: str) -> Matching:
         """`target`: path and query."""
         target = normal_target(target)
-        return Matching(self._named.matching(target), self._anybody.matching(target))
+        patterns = self._named.matching(target), self._anybody.matching(target)
+        matching = self._matched.get(patterns)
+        if matching is None:
+            matching = Matching(self._named.speaking(patterns[0]), self._anybody.speaking(patterns[1]))
+            if len(patterns[0]) + len(patterns[1]) <= MAX_PATTERNS:
+                if len(self._matched) >= MAX_MATCHED:
+                    self._matched.clear()
+                self._matched[patterns] = matching
+        return matching
 
     def crawl_patterns(self, *, by_name: bool) -> dict[str, Verdict]:
         """Pattern, in normal form -> what the fields on crawling say of it, named records before those for any crawler.
@@ -128,11 +141,15 @@ class _Pool:
         self._fields = list(filed.values())
         self._index = PatternIndex(((pattern, False) for pattern in filed), ignore_case=True)
 
-    def matching(self, target: str) -> _Speaking:
-        found: _Fields = {usage: list(fields) for usage, fields in self._everywhere.items()}
-        for number in self._index.all(target):
-            for usage, fields in self._fields[number].items():
-                found.setdefault(usage, []).extend(fields)
+    def matching(self, target: str) -> tuple[int, ...]:
+        """The patterns that match. `target`: normal form."""
+        return tuple(self._index.all(target))
+
+    def speaking(self, patterns: Iterable[int]) -> _Speaking:
+        found: dict[str, _Patterns] = {usage: {WHOLE_SITE: fields} for usage, fields in self._everywhere.items()}
+        for pattern in patterns:
+            for usage, fields in self._fields[pattern].items():
+                found.setdefault(usage, {})[fields[0].pattern] = fields
         return _Speaking(found)
 
     def crawl_patterns(self) -> dict[str, Verdict]:
@@ -165,16 +182,43 @@ def _binding(agent: Agent, records: Iterable[Record]) -> Iterator[_Bound]:
 class _Speaking:
     """The fields of a pool that apply to one resource."""
 
-    def __init__(self, fields: _Fields) -> None:
-        self.fields = fields
+    def __init__(self, fields: dict[str, _Patterns]) -> None:
+        self._fields = fields  # by usage
         self._answers: dict[str, Answer] = {}
+        self._narrowest: dict[tuple[str, ...], set[str]] = {}
+
+    @property
+    def usages(self) -> Iterable[str]:
+        return self._fields
+
+    def fields(self, usage: str) -> Iterator[_Bound]:
+        """Those of the usage itself."""
+        patterns = self._fields.get(usage)
+        return chain.from_iterable(patterns.values()) if patterns else iter(())
 
     def own(self, usage: str) -> Answer | None:
         """What the fields of the usage itself say; None: there are none."""
         answer = self._answers.get(usage)
-        if answer is None and usage in self.fields:
-            answer = self._answers[usage] = _resolve(self.fields[usage])
+        if answer is None and usage in self._fields:
+            answer = self._answers[usage] = _answer(self._deciding(self._fields[usage]))
         return answer
+
+    def _deciding(self, patterns: _Patterns) -> list[_Bound]:
+        """The fields of one usage that decide (section-2.4.5)."""
+        if WHOLE_SITE in patterns:
+            return patterns[WHOLE_SITE]
+        if len(patterns) == 1:
+            [deciding] = patterns.values()
+            return [one for one in deciding if one.purposes] or deciding
+        key = tuple(patterns)
+        if key not in self._narrowest:
+            self._narrowest[key] = narrowest(key)
+        # ACAP-16: for the same pattern, the field for a purpose decides.
+        return [
+            one
+            for pattern in self._narrowest[key]
+            for one in [bound for bound in patterns[pattern] if bound.purposes] or patterns[pattern]
+        ]
 
     def decide(self, usage: str) -> Answer | None:
         """What its own fields say, else those of the more general usages (ACAP-28, ACAP-29)."""
@@ -202,35 +246,42 @@ class Matching:
     def __init__(self, named: _Speaking, anybody: _Speaking) -> None:
         self._named = named
         self._anybody = anybody
+        self._answers: dict[str, Answer | None] = {}
 
     @property
     def usages(self) -> Iterable[str]:
         """Those that the fields name."""
-        return dict.fromkeys((*self._named.fields, *self._anybody.fields))
+        return dict.fromkeys((*self._named.usages, *self._anybody.usages))
 
     def fields(self, usage: str) -> Iterator[Field]:
         """All that can speak for the usage, whether they decide or not."""
         for speaking in (self._named, self._anybody):
             for level in levels(usage):
-                yield from (bound.field for bound in speaking.fields.get(level, ()))
+                yield from (bound.field for bound in speaking.fields(level))
 
     def decide(self, usage: str) -> Answer | None:
         """What holds for one of USAGES; None: nothing is stated."""
+        if usage not in self._answers:
+            self._answers[usage] = self._decide(usage)
+        return self._answers[usage]
+
+    def _decide(self, usage: str) -> Answer | None:
         named = self._named.decide(usage)
         if named is None:
             return self._anybody.decide(usage)
-        if named.verdict is Verdict.DENY or not self._anybody.fields:
+        if named.verdict is Verdict.DENY or not self._anybody.usages:
             return named
         # ACAP-45: a permission stands before what any crawler is told of the same usage and of more general ones.
         # ACAP-46: it does so for its own purposes and for none.
-        left: _Fields = {}
+        left: dict[str, _Patterns] = {}
         lifted: frozenset[str] | None = None
         for level in levels(usage):
-            for purposes in (bound.purposes for bound in self._named.fields.get(level, ()) if bound.grants):
-                lifted = purposes | (lifted or frozenset())
-            bounds = self._anybody.fields.get(level, ())
-            if bounds := [bound for bound in bounds if lifted is None or bound.purposes - lifted]:
-                left[level] = bounds
+            for bound in self._named.fields(level):
+                if bound.grants:
+                    lifted = bound.purposes if lifted is None else lifted | bound.purposes
+            for bound in self._anybody.fields(level):
+                if lifted is None or (bound.purposes and not bound.purposes <= lifted):
+                    left.setdefault(level, {}).setdefault(bound.pattern, []).append(bound)
         anybody = _Speaking(left).decide(usage) if left else None
         if anybody is None:
             return named
@@ -239,24 +290,12 @@ class Matching:
         return named._replace(fields=named.fields + anybody.fields, qualifiers=named.qualifiers.conjoined(anybody.qualifiers))
 
 
-def _resolve(bound: list[_Bound]) -> Answer:
-    """What fields of the same usage say together (section-2.4.5)."""
-    if len(bound) == 1:
-        return _answer(bound)
-    by_pattern: dict[str, list[_Bound]] = {}
-    for one in bound:
-        by_pattern.setdefault(one.pattern, []).append(one)
-    deciding = by_pattern.pop(WHOLE_SITE, None) or []
-    if not deciding:
-        for pattern in narrowest(by_pattern):
-            # ACAP-16: for the same pattern, the field for a purpose decides.
-            deciding += [one for one in by_pattern[pattern] if one.purposes] or by_pattern[pattern]
-    refusing = [one for one in deciding if not one.grants]
-    return _answer(sorted(refusing or deciding, key=lambda one: (one.field.verdict is Verdict.ALLOW, *one.field[-3:])))
-
-
 def _answer(deciding: list[_Bound]) -> Answer:
-    first = deciding[0]
-    qualifiers = first.field.qualifiers.conjoined(*(one.field.qualifiers for one in deciding[1:]))
-    verdict = Verdict.ALLOW if first.grants else Verdict.DENY
-    return Answer(verdict, tuple([one.field for one in deciding]), first.field.usage, qualifiers)
+    if len(deciding) == 1:
+        [first] = deciding
+        return Answer(Verdict.ALLOW if first.grants else Verdict.DENY, (first.field,), first.field.usage, first.field.qualifiers)
+    refusing = [one for one in deciding if not one.grants]
+    fields = [one.field for one in refusing or deciding]
+    fields.sort(key=lambda field: (field.verdict is Verdict.ALLOW, field.url, field.line))
+    qualifiers = fields[0].qualifiers.conjoined(*(field.qualifiers for field in fields[1:]))
+    return Answer(Verdict.DENY if refusing else Verdict.ALLOW, tuple(fields), fields[0].usage, qualifiers)

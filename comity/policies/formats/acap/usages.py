@@ -29,11 +29,12 @@ _PRESENTING = frozenset(("present", *PRESENT_USAGES))
 _WHOLE_COPIES = frozenset(("present-original", "present-currentcopy", "present-oldcopy"))
 
 
+_LEVELS = {usage: (usage, OTHER) for usage in BASIC_USAGES} | {usage: (usage, "present", OTHER) for usage in PRESENT_USAGES}
+
+
 def levels(usage: str) -> tuple[str, ...]:
     """The usages whose fields can speak for this one, the most precise first (section-2.5.5, section-2.5.6)."""
-    if usage in PRESENT_USAGES:
-        return usage, "present", OTHER
-    return (OTHER,) if usage == OTHER else (usage, OTHER)
+    return _LEVELS.get(usage, (OTHER,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
