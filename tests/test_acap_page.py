@@ -1,19 +1,26 @@
-"""docs/acap.md and docs/arrangements.md say what the code does: examples are run, tables compared, and readings have tests."""
+"""The pages on ACAP in docs/ say what the code does: examples are run, tables compared, and readings have tests."""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import re
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
+from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from comity.crawler.fetcher import MAX_REFERENCES
 from comity.crawler.resources import MAX_KEPT, MAX_OF_A_PAGE
 from comity.policies import Agent, Arrangement, Site, UseDecision, Verdict
 from comity.policies.formats.acap import grammar, resolution, usages
 from comity.policies.lines import MAX_BYTES, MAX_FINDINGS, MAX_LINE
+from comity.policies.qualifiers import Qualifiers
 from comity.policies.rules import RULES
 from comity.policies.values import FEATURES
 
@@ -187,6 +194,38 @@ def test_resources() -> None:
     numbers = f"At most {MAX_OF_A_PAGE} for each page, and {MAX_BYTES // 1024} KiB each"
     assert numbers in ARRANGEMENTS
     assert f"The {MAX_KEPT} that were asked for last" in ARRANGEMENTS
+
+
+# Tags
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"\n```{language}\n(.*?)```", (DOCS / page).read_text("utf-8"), re.DOTALL)
+
+
+def test_uses_in_tags_are_valid() -> None:
+    schema = json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text("utf-8"))
+    use = Draft202012Validator(
+        {"$defs": schema["$defs"], "$ref": "#/$defs/use"}, format_checker=Draft202012Validator.FORMAT_CHECKER
+    )
+    tag, conditions = (json.loads(block) for block in blocks("items.md", "json"))
+    (included,) = blocks("arrangements.md", "json")
+    uses = {**tag["uses"], **conditions, **json.loads("{" + included + "}")}
+    assert len(uses) == 6
+    for decision in uses.values():
+        use.validate(decision)
+
+
+def test_conditions() -> None:
+    named = [name for row in cells(section("Conditions", (DOCS / "items.md").read_text("utf-8"))) for name in code(row[0])]
+    assert named == [field.name for field in fields(Qualifiers)]
+
+
+def test_the_snippet_on_the_page_of_uses() -> None:
+    program, printed = re.findall(r"```python\n([^`]*)```\n```\n([^`]*)```", (DOCS / "uses.md").read_text("utf-8"))[0]
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        exec(program, {})
+    assert output.getvalue() == printed
 
 
 # Readings that are proved here
