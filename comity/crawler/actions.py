@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from scrapy import signals
+from scrapy.exceptions import DontCloseSpider
 from scrapy.http import Request
 
-from comity.crawler.engine import closing
+from comity.crawler.engine import closing, wake
 from comity.crawler.fetcher import PolicyFetcher
 from comity.policies import ActionRequest, Agent, Site
 
@@ -31,6 +33,7 @@ class Actions:
         self._agent = agent
         self._told: set[tuple[str, str]] = set()  # origin and action
         self._tasks: set[asyncio.Task[None]] = set()
+        crawler.signals.connect(self._spider_idle, signals.spider_idle)
 
     def found(self, site: Site, policies: PolicyFetcher) -> None:
         """The policies of a site were looked up."""
@@ -39,7 +42,15 @@ class Actions:
             self._report(site.origin, [request for request in requests if not request.arranged])
             task = asyncio.create_task(self._act([request for request in requests if request.arranged], policies))
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        wake(self._crawler)  # it may be idle by now
+
+    def _spider_idle(self) -> None:
+        if self._tasks:
+            raise DontCloseSpider
 
     async def close(self) -> None:
         await asyncio.gather(*self._tasks)
@@ -59,6 +70,8 @@ class Actions:
     async def _act(self, requests: Iterable[ActionRequest], policies: PolicyFetcher) -> None:
         now = datetime.now(UTC)
         for request in requests:
+            if request.action == "re-crawl" and closing(self._crawler):
+                continue  # the next crawl will be asked for it
             is_new = await policies.requests_action(request.url, request.action, request.reason.source.sha256, now)
             if not is_new:
                 continue
