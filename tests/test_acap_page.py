@@ -255,3 +255,16 @@ def test_conventional_records_and_those_of_acap_both_have_to_permit_a_request(pa
     decision = Site.from_files(ORIGIN, {"/robots.txt": text}).access(Agent("examplebot"), ORIGIN + path)
     assert decision.verdict is (Verdict.ALLOW if path == "/open" else Verdict.DENY)
     assert {(reason.rule, reason.source.line) for reason in decision.reasons} == reasons
+
+
+@pytest.mark.requirement("ACAP-7", "WHY-1")
+def test_where_conventional_records_are_ignored_the_line_that_says_so_is_the_reason() -> None:
+    text = b"User-agent: *\nDisallow: /\nACAP-ignore-conventional-records\nACAP-crawler: *\nACAP-disallow-crawl: /closed/\n"
+    site = Site.from_files(ORIGIN, {"/robots.txt": text})
+    for path, verdict, rule, line in (
+        ("/a", Verdict.ALLOW, "acap.ignore-conventional", 3),
+        ("/closed/a", Verdict.DENY, "acap.disallow", 5),
+    ):
+        decision = site.access(Agent("examplebot"), ORIGIN + path)
+        (reason,) = decision.reasons
+        assert (decision.verdict, reason.rule, reason.source.line) == (verdict, rule, line)
