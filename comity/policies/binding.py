@@ -175,10 +175,7 @@ def _referred(agent: Agent, file: RobotsFile) -> Iterator[_Referred]:
     for record in Rules(agent, [file.acap] if file.acap else []).records:
         crawlers = ("*",) if "*" in record.crawlers else (agent.token,)
         for reference in record.references:
-            try:
-                url = resolved(file.url, reference.locator) if reference.locator else ""
-            except ValueError:
-                url = ""
+            url = file.referred(reference)
             if url != file.url and (url, crawlers) not in seen:
                 seen.add((url, crawlers))
                 yield _Referred(url, crawlers, reference)

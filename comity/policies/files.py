@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from comity.policies.availability import Availability, availability, is_html
 from comity.policies.formats import acap, robots
 from comity.policies.lines import Lines, text_of
 from comity.policies.text import printable
+from comity.policies.urls import resolved
 from comity.policies.values import Fetched, Finding, Reason, Source
 
 
@@ -67,6 +68,20 @@ class RobotsFile(File):
             if b"acap" in self.text.lower():
                 self.acap = acap.parse(self.text, url=url, definitions=definitions, crawlers=crawlers)
 
+    def referred(self, reference: acap.Reference) -> str:
+        """The absolute URL of the file that is referred to; "" for what is nowhere that can be asked."""
+        try:
+            return resolved(self.url, reference.locator) if reference.locator else ""
+        except ValueError:
+            return ""
+
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return (self.robots.findings if self.robots else ()) + (self.acap.findings if self.acap else ())
+        conventional = self.robots.findings if self.robots else ()
+        return (*conventional, *self.acap.findings, *self._odd_references(self.acap)) if self.acap else conventional
+
+    def _odd_references(self, read: acap.Acap) -> Iterator[Finding]:
+        for reference in (reference for record in read.records for reference in record.references):
+            messages = {"": "this is no http or https URL: everything is refused", self.url: "the file refers to itself"}
+            if message := messages.get(self.referred(reference)):
+                yield Finding(rule="acap.reference", message=message, url=self.url, line=reference.line)

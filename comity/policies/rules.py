@@ -65,7 +65,7 @@ RULES: dict[str, Rule] = {
         ("acap.ignored", "ACAP 1.0 section-2.9.1", "ACAP-ignore-conventional-records has no effect where it stands"),
         ("acap.late", "ACAP 1.0 section-2.7", "a definition stands after the first record: permissions by it grant nothing"),
         ("acap.limit", "ACAP 1.0 section-4", "there is more than is read: what is left out grants nothing"),
-        ("acap.outside-record", "ACAP 1.0 section-2.3", "a field stands before any ACAP-crawler line: it has no effect"),
+        ("acap.outside-record", "ACAP 1.0 section-2.3", "a field stands in no ACAP record: it has no effect"),
         (
             "acap.prohibition",
             "ACAP 1.0 section-2.4.2",

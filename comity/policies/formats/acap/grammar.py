@@ -30,6 +30,7 @@ WHOLE_SITE = ""  # the pattern of a prohibition whose resources cannot be read
 #   name-char       = ALPHA / DIGIT / "-" / "_" / "."
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _LOCAL = re.compile(r"\(([A-Za-z][A-Za-z0-9._-]*)\)")
+_SPACE = re.compile(r"[ \t]+")
 _SET = "the-acap:resource-set:"
 _RESOURCE = re.compile(r"/(?!/)[^*\s]*")  # the path of an action request; two slashes would begin a host
 _VERSION = re.compile(rb"##ACAP[ \t]+version=([!-~]{1,40})", re.IGNORECASE)
@@ -81,6 +82,7 @@ class Record:
 
     url: str = ""  # of the file
     crawlers: list[str] = field(default_factory=list)  # as written; "*": any
+    is_unreadable: bool = False  # nobody knows whom it addresses: it refuses anybody, whatever else says, and permits nothing
     fields: list[Field] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
@@ -162,7 +164,7 @@ def _lines(text: bytes) -> Iterator[_Line]:
             yield _Line(lines.number, lines.at, octets, record.kind, "", value, 0, record.colon, record.overlong)
         elif match := _FIELD.match(octets):
             name, colon, value = (part.decode("utf-8", "replace") for part in match.groups())
-            value, is_overlong = value[:MAX_LINE].strip(), len(match[0]) > MAX_LINE
+            value, is_overlong = value[:MAX_LINE].strip(" \t"), len(match[0]) > MAX_LINE
             # Whom a crawler field addresses that is no line of a record to both parsers: nobody knows.
             kind, name, value = (Kind.ACAP_CRAWLER, "", "") if name.lower() == "crawler" else (None, name.lower(), value)
             yield _Line(lines.number, lines.at, octets, kind, name, value, match.start(3), bool(colon), is_overlong)
@@ -192,7 +194,6 @@ class _Reader:
         self._records: list[Record] = []
         self._record: Record | None = None  # the one that is open
         self._has_fields = False  # it has more than crawlers
-        self._is_unreadable = False  # nobody knows whom it addresses: it refuses anybody and grants nothing
         self._crawler_line = 0  # its last one
         self._purposes: tuple[str, ...] = ()  # of the open sub-record
         self._purposes_end = False  # a permission or prohibition has followed them
@@ -284,6 +285,9 @@ class _Reader:
         patterns += (path_pattern(word) for word in words.split())
         if not words:
             self._report("acap.syntax", "set `{}` has no pattern", name)
+        if len(words.split()) != len([word for word in _SPACE.split(words) if word]):
+            self._report("acap.syntax", "set `{}` has white space that is no space or tab: permissions by it grant nothing", name)
+            self._definitions.broken.setdefault(f"set {name.lower()}", f"`{name}` cannot be read")
         if self._line.is_overlong:
             patterns.append(WHOLE_SITE)  # what it holds besides cannot be read
 
@@ -351,31 +355,32 @@ class _Reader:
                 self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-{name}", in_name=True)
 
     def _crawler(self, name: str) -> None:
-        if self._record is None or self._has_fields:
-            self._open([name or "*"])
+        record = self._record
+        if record is None or self._has_fields:
+            record = self._open([name or "*"])
         else:
-            if "*" in (name, self._record.crawlers[-1]):
+            if "*" in (name, record.crawlers[-1]):
                 self._report("acap.crawlers", "`*` stands alone in its record: this one is addressed to any crawler")
             elif self._line.number > self._crawler_line + 1:
                 message = "no field stands between this line and the ACAP-crawler before it: both begin one record"
                 self._report("acap.fused", message)
-            self._record.crawlers.append(name or "*")
+            record.crawlers.append(name or "*")
         self._crawler_line = self._line.number
         if not name or self._line.is_overlong:
-            self._report("acap.syntax", "the crawler has no name that can be read: the record binds any and grants nothing")
-            self._is_unreadable = True
+            self._report("acap.syntax", "the crawler has no name that can be read: the record refuses any and permits nothing")
+            record.is_unreadable = True
 
-    def _open(self, crawlers: list[str]) -> None:
-        if self._records_left == 0:
-            self._report("acap.limit", "there are more records than are read: from here on they bind any and grant nothing")
-        if self._records_left >= 0:
-            self._records.append(Record(self._url))
+    def _open(self, crawlers: list[str]) -> Record:
+        if self._records_left > 0:
+            self._records.append(Record(self._url, crawlers))
+        elif self._records_left == 0:
+            self._report("acap.limit", "there are more records than are read: from here on they refuse any and permit nothing")
+            self._records.append(Record(self._url, ["*"], is_unreadable=True))
         self._record = self._records[-1]  # past the limit, one for all
         self._records_left -= 1
-        self._is_unreadable = self._records_left < 0
-        self._record.crawlers += ["*"] if self._is_unreadable else crawlers
         self._has_fields = False
         self._end_purposes()
+        return self._record
 
     def _in_record(self) -> Record | None:
         """The open record, which has a field from now on."""
@@ -395,7 +400,7 @@ class _Reader:
         elif not locator:
             self._report("acap.syntax", "the reference names no resource")
         else:
-            is_unreadable = self._is_unreadable or self._line.is_overlong
+            is_unreadable = record.is_unreadable or self._line.is_overlong
             record.references.append(Reference("" if is_unreadable else locator, self._line.number, self._line.at))
 
     def _purpose(self, pattern: str) -> None:
@@ -404,9 +409,7 @@ class _Reader:
         if self._purposes_end:
             self._end_purposes()
         if not pattern or self._line.is_overlong:
-            self._report(
-                "acap.syntax", "the purpose cannot be read: its prohibitions hold for any, its permissions grant nothing"
-            )
+            self._report("acap.syntax", "the purpose cannot be read: its prohibitions hold for any, its permissions for none")
             self._is_purpose_unreadable = True
         self._purposes += (pattern.lower(),)
 
@@ -448,8 +451,8 @@ class _Reader:
         if self._line.is_overlong:
             problem = f"only its first {MAX_LINE} octets are read"
             self._report("acap.limit", f"{problem}: the permission grants nothing")
-        elif self._is_unreadable or self._is_purpose_unreadable:
-            problem = "whom it addresses cannot be read"
+        if record.is_unreadable or self._is_purpose_unreadable:
+            return  # it may be meant for others
         patterns, why = self._patterns(spec, "the permission grants nothing")
         self._add(record, Verdict.ALLOW, usages, patterns or (), problem or why)
 
@@ -466,10 +469,12 @@ class _Reader:
         if record is None:
             return
         self._purposes_end = True
-        spec, qualifiers = _words(value)
+        spec, *qualifiers = value.split(maxsplit=1) or [
+            ""
+        ]  # at white space of any kind, for fear of prohibiting less than is meant
         usages: tuple[Usage, ...] = (Usage(name),) if name in USAGES else ()
         if qualifiers:
-            self._report("acap.prohibition", "`{}`: a prohibition takes no qualifiers, it prohibits without them", qualifiers)
+            self._report("acap.prohibition", "`{}`: a prohibition takes no qualifiers, it prohibits without them", qualifiers[0])
         if local := _LOCAL.fullmatch(name):
             usages = self._prohibited_by(local[1])
             if usages:
@@ -510,8 +515,8 @@ class _Reader:
             patterns = () if verdict is Verdict.ALLOW else (WHOLE_SITE,)
         else:
             self._fields_left -= len(patterns) * len(usages)
-        # A prohibition holds for any purpose where one of its purposes cannot be read.
-        purposes = () if self._is_purpose_unreadable else self._purposes
+        # A prohibition with a purpose that cannot be read holds for none in particular and for each.
+        all_purposes = [(), ("*",)] if self._is_purpose_unreadable else [self._purposes]
         record.fields += [
             Field(
                 usage.usage,
@@ -526,6 +531,7 @@ class _Reader:
             )
             for pattern in patterns
             for usage in usages
+            for purposes in all_purposes
         ]
 
 
@@ -534,6 +540,6 @@ def _unqualified(usages: Iterable[Usage]) -> tuple[Usage, ...]:
 
 
 def _words(value: str) -> tuple[str, str]:
-    """The first word, and what follows it."""
-    first, *rest = value.split(maxsplit=1) or [""]
+    """The first word, and what follows it. Only spaces and tabs part them."""
+    first, *rest = _SPACE.split(value, maxsplit=1)
     return first, "".join(rest)

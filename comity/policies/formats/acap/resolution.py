@@ -75,14 +75,14 @@ class Rules:
     """What the records of a site say to one agent."""
 
     def __init__(self, agent: Agent, files: Iterable[Acap]) -> None:
-        named: list[Record] = []
-        anybody: list[Record] = []
-        for record in (record for file in files for record in file.records):
-            if "*" in record.crawlers:
-                anybody.append(record)
-            elif any(names(crawler, agent) for crawler in record.crawlers):
-                named.append(record)
-        self.records = (*named, *anybody)
+        records = [record for file in files for record in file.records]
+        anybody = [record for record in records if "*" in record.crawlers]
+        named = [
+            record
+            for record in records
+            if record.is_unreadable or ("*" not in record.crawlers and any(names(crawler, agent) for crawler in record.crawlers))
+        ]
+        self.records = (*named, *(record for record in anybody if not record.is_unreadable))
         self._named = _Pool(agent, named)
         self._anybody = _Pool(agent, anybody)
         self._matched: dict[tuple[tuple[int, ...], tuple[int, ...]], Matching] = {}  # by the patterns of both that match
@@ -117,6 +117,8 @@ _BOUNDARY = rf"(?:(?<!{_TOKEN})|(?!{_TOKEN}))"
 def names(crawler: str, agent: Agent) -> bool:
     """Whether a crawler's name in a record means the agent: it is all or some whole words of its name or User-Agent
     (section-2.3.1)."""
+    if not any(crawler.lower() in text.lower() for text in (agent.token, agent.user_agent)):
+        return False
     name = re.compile(_BOUNDARY + re.escape(crawler) + _BOUNDARY, re.IGNORECASE)
     return any(name.search(text) for text in (agent.token, agent.user_agent))
 
@@ -165,13 +167,12 @@ def _binding(agent: Agent, records: Iterable[Record]) -> Iterator[_Bound]:
     """The fields for any purpose and for those of the agent; of fields that say the same, the first."""
     seen: set[tuple[object, ...]] = set()
     purposes = [purpose.lower() for purpose in agent.purposes]
-    matched: dict[tuple[str, ...], frozenset[str]] = {}
+    last: tuple[str, ...] = ()
+    common: frozenset[str] = frozenset()
     for field in (field for record in records for field in record.fields):
-        if field.purposes not in matched:
-            matched[field.purposes] = frozenset(
-                purpose for purpose in purposes if any(_purpose_matches(pattern, purpose) for pattern in field.purposes)
-            )
-        common = matched[field.purposes]
+        if field.purposes is not last:  # most follow one of the same sub-record
+            last = field.purposes
+            common = frozenset(purpose for purpose in purposes if any(_purpose_matches(pattern, purpose) for pattern in last))
         says = (*field[:4], bool(field.unusable), common)
         if (common or not field.purposes) and says not in seen:
             seen.add(says)
