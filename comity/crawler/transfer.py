@@ -176,6 +176,8 @@ class PolicyTransfer:
             response = await guarded.get(request, resolver, self._crawler.settings)
         finally:
             underway.refused = resolver.refused
+            # As the downloader does: the delay of the host counts from here.
+            self._crawler.signals.send_catch_log(signals.request_left_downloader, request=request, spider=self._crawler.spider)
         underway.received = len(response.body)
         address = literal(urlsplit(request.url).hostname or "")
         reaches = {self.reach(address)} if address is not None else {self.reach(address) for address in resolver.answered}
