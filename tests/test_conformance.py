@@ -75,6 +75,7 @@ ROWS = {
     "ACAP-48": "a permission without qualifiers has no restriction",
     "ACAP-49": "all records for the same crawler are read as one",
     "MEET-1": "a request is made where every source permits it, and a refusal names the line that refuses",
+    "MEET-2": "links of a page that may not be followed are dropped",
     "MEET-3": "of several permissions all restrictions hold: the shorter limits, the union of what is prohibited",
     "RATE-1": "the slowest of the site's rates, its Retry-After and the operator's floor applies, for each host",
     "RATE-3": "waiting for one host holds up no other",

@@ -41,6 +41,7 @@ DEFAULTS: dict[str, Any] = {
 
 # ACAP 1.0 section 2.5 and the vocabularies after it spell their terms so; `:` and `,` separate in the settings.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+PURPOSE = re.compile(r"[A-Za-z0-9][!-~]*")  # ACAP 1.0 section-2.3.3: a name or a URI
 
 HOST = re.compile(r"([^\s/\\?#@*:\[\]]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 
@@ -103,7 +104,7 @@ def _wrong(name: str, value: object, why: str) -> PolicyError:
 
 def _agent(settings: BaseSettings) -> Agent:
     token = str(_get(settings, "COMITY_AGENT"))
-    purposes = _names(settings, "COMITY_PURPOSES")
+    purposes = _names(settings, "COMITY_PURPOSES", PURPOSE, "is neither a name nor a URI: write them with commas between")
     uses = tuple(dict.fromkeys(use.lower() for use in _names(settings, "COMITY_USES")))
     user_agent = str(settings.get("USER_AGENT") or token)
     arrangements, defaults = _arrangements(settings), _defaults(settings)
@@ -138,15 +139,18 @@ def _flag(settings: BaseSettings, name: str) -> bool:
     raise _wrong(name, value, "is neither true nor false: write True or False")
 
 
-def _names(settings: BaseSettings, name: str) -> tuple[str, ...]:
+_NAME_WORDS = "is not a name: use letters, digits, `-`, `.` and `_`, and commas between names"
+
+
+def _names(settings: BaseSettings, name: str, pattern: re.Pattern[str] = NAME, wrong: str = _NAME_WORDS) -> tuple[str, ...]:
     value = _get(settings, name)
     try:
         names = [str(item).strip() for item in (value.split(",") if isinstance(value, str) else value)]
     except TypeError:
         raise _wrong(name, value, "is not a list of names: write them with commas between") from None
     for item in names:
-        if item and not NAME.fullmatch(item):
-            raise _wrong(name, item, "is not a name: use letters, digits, `-`, `.` and `_`, and commas between names")
+        if item and not pattern.fullmatch(item):
+            raise _wrong(name, item, wrong)
     return tuple(filter(None, names))
 
 

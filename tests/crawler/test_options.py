@@ -41,6 +41,11 @@ def test_uses(value: Any, uses: tuple[str, ...]) -> None:
     assert options(COMITY_USES=value).agent.uses == uses
 
 
+@pytest.mark.requirement("ACAP-15")
+def test_purposes() -> None:
+    assert options(COMITY_PURPOSES="news, http://search.example/news").agent.purposes == ("news", "http://search.example/news")
+
+
 @pytest.mark.parametrize(
     "value", ["index:allow, Train:DENY", '{"index": "allow", "train": "deny"}', {"index": "allow", "train": "deny"}]
 )

@@ -460,6 +460,7 @@ def test_links_that_are_known_to_be_refused_are_refused_once(serve: Serve, crawl
     assert crawled.log.count(f"Refused <GET {server.url('/private/1')}>") == 1
 
 
+@pytest.mark.requirement("MEET-2")
 def test_links_of_a_page_that_may_not_be_followed_are_dropped(serve: Serve, crawl: Crawl) -> None:
     server = serve(pages())
     crawled = crawl(Links, {"COMITY_DEFAULTS": "follow:deny"}, url=server.url("/0"))

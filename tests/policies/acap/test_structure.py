@@ -561,10 +561,10 @@ class TestLimits:
     def test_no_record_is_read(self) -> None:
         assert said(read(f"{A}ACAP-allow-crawl: /\nACAP-disallow-index: /", max_records=0)) == ["[*]", "3 deny index /"]
 
-    def test_fields_past_the_limit_grant_nothing_and_prohibit_everywhere(self) -> None:
+    def test_fields_past_the_limit_refuse_everywhere(self) -> None:
         text = f"{A}ACAP-allow-crawl: /x\nACAP-disallow-crawl: /y\nACAP-allow-index: /x\nACAP-disallow-index: /y"
         acap = read(text, max_fields=2)
-        assert said(acap) == ["[a]", "2 allow crawl /x", "3 deny crawl /y", "5 deny index (all)"]
+        assert said(acap) == ["[a]", "2 allow crawl /x", "3 deny crawl /y", "4 allow index (all) unusable", "5 deny index (all)"]
         assert found(acap) == ["acap.limit 4:0", "acap.limit 5:0"]
 
     def test_a_field_counts_for_each_of_its_usages_and_patterns(self) -> None:
@@ -573,7 +573,8 @@ class TestLimits:
         )
         assert len(read(text, max_fields=6).records[0].fields) == 6
         assert said(read(text, max_fields=5))[-2:] == ["5 deny crawl (all)", "5 deny index (all)"]
-        assert said(read(text, max_fields=3)) == ["[a]", "5 deny crawl /z", "5 deny index /z"]
+        unread = ["4 allow crawl (all) unusable", "4 allow index (all) unusable"]
+        assert said(read(text, max_fields=3)) == ["[a]", *unread, "5 deny crawl /z", "5 deny index /z"]
 
     def test_octets_past_the_limit_are_cut_at_a_line(self) -> None:
         fields = "ACAP-disallow-crawl: /x\n" * (MAX_BYTES // 24)

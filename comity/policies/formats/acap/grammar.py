@@ -195,8 +195,8 @@ class _Reader:
         self._record: Record | None = None  # the one that is open
         self._has_fields = False  # it has more than crawlers
         self._crawler_line = 0  # its last one
-        self._purposes: tuple[str, ...] = ()  # of the open sub-record
-        self._purposes_end = False  # a permission or prohibition has followed them
+        self._listed: list[str] = []  # the purposes of the open sub-record
+        self._purposes: tuple[str, ...] | None = None  # the same, once a permission or prohibition has followed them
         self._is_purpose_unreadable = False  # of one of them
 
     def read(self, lines: list[_Line], crawlers: list[str]) -> Acap:
@@ -406,15 +406,15 @@ class _Reader:
     def _purpose(self, pattern: str) -> None:
         if self._in_record() is None:
             return
-        if self._purposes_end:
+        if self._purposes is not None:
             self._end_purposes()
         if not pattern or self._line.is_overlong:
             self._report("acap.syntax", "the purpose cannot be read: its prohibitions hold for any, its permissions for none")
             self._is_purpose_unreadable = True
-        self._purposes += (pattern.lower(),)
+        self._listed.append(pattern.lower())
 
     def _end_purposes(self) -> None:
-        self._purposes, self._purposes_end, self._is_purpose_unreadable = (), False, False
+        self._listed, self._purposes, self._is_purpose_unreadable = [], None, False
 
     def _request(self, action: str, path: str) -> None:
         record = self._in_record()
@@ -422,7 +422,7 @@ class _Reader:
             return
         if action not in ACTIONS:
             self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-{self._line.name}", in_name=True)
-        elif self._purposes:
+        elif self._listed:
             self._report("acap.action", "a sub-record cannot request an action: it has no effect")
         elif not _RESOURCE.fullmatch(path) or self._line.is_overlong:
             self._report("acap.action", "`{}` is no path of one resource: the request has no effect", path)
@@ -435,7 +435,8 @@ class _Reader:
         record = self._in_record()
         if record is None:
             return
-        self._purposes_end = True
+        if self._purposes is None:
+            self._purposes = tuple(self._listed)
         spec, qualifiers = _words(value)
         problem = ""
         if local := _LOCAL.fullmatch(name):
@@ -468,7 +469,8 @@ class _Reader:
         record = self._in_record()
         if record is None:
             return
-        self._purposes_end = True
+        if self._purposes is None:
+            self._purposes = tuple(self._listed)
         spec, *qualifiers = value.split(maxsplit=1) or [
             ""
         ]  # at white space of any kind, for fear of prohibiting less than is meant
@@ -508,15 +510,17 @@ class _Reader:
     def _add(
         self, record: Record, verdict: Verdict, usages: tuple[Usage, ...], patterns: Sequence[str], unusable: str = ""
     ) -> None:
+        """`unusable`: why permissions grant nothing."""
+        if not usages:
+            return
         if len(patterns) * len(usages) > self._fields_left:
-            self._report(
-                "acap.limit", "there are more fields than are read: permissions grant nothing, prohibitions hold everywhere"
-            )
-            patterns = () if verdict is Verdict.ALLOW else (WHOLE_SITE,)
+            why = "there are more fields than are read"
+            self._report("acap.limit", f"{why}: from here on permissions and prohibitions refuse their usages everywhere")
+            patterns, unusable = (WHOLE_SITE,), why if verdict is Verdict.ALLOW else ""
         else:
             self._fields_left -= len(patterns) * len(usages)
         # A prohibition with a purpose that cannot be read holds for none in particular and for each.
-        all_purposes = [(), ("*",)] if self._is_purpose_unreadable else [self._purposes]
+        all_purposes = [(), ("*",)] if self._is_purpose_unreadable else [self._purposes or ()]
         record.fields += [
             Field(
                 usage.usage,

@@ -186,16 +186,24 @@ class _Speaking:
     def __init__(self, fields: dict[str, _Patterns]) -> None:
         self._fields = fields  # by usage
         self._answers: dict[str, Answer] = {}
+        self._granted: dict[str, frozenset[str] | None] = {}
         self._narrowest: dict[tuple[str, ...], set[str]] = {}
 
     @property
     def usages(self) -> Iterable[str]:
         return self._fields
 
-    def fields(self, usage: str) -> Iterator[_Bound]:
+    def fields(self, usage: str) -> Iterable[_Bound]:
         """Those of the usage itself."""
         patterns = self._fields.get(usage)
-        return chain.from_iterable(patterns.values()) if patterns else iter(())
+        return chain.from_iterable(patterns.values()) if patterns else ()
+
+    def granted(self, usage: str) -> frozenset[str] | None:
+        """The purposes for which the usage itself is permitted by any field; None: by none."""
+        if usage not in self._granted:
+            purposes = [bound.purposes for bound in self.fields(usage) if bound.grants]
+            self._granted[usage] = frozenset().union(*purposes) if purposes else None
+        return self._granted[usage]
 
     def own(self, usage: str) -> Answer | None:
         """What the fields of the usage itself say; None: there are none."""
@@ -277,9 +285,9 @@ class Matching:
         left: dict[str, _Patterns] = {}
         lifted: frozenset[str] | None = None
         for level in levels(usage):
-            for bound in self._named.fields(level):
-                if bound.grants:
-                    lifted = bound.purposes if lifted is None else lifted | bound.purposes
+            granted = self._named.granted(level)
+            if granted is not None:
+                lifted = granted | (lifted or frozenset())
             for bound in self._anybody.fields(level):
                 if lifted is None or (bound.purposes and not bound.purposes <= lifted):
                     left.setdefault(level, {}).setdefault(bound.pattern, []).append(bound)
