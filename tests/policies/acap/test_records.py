@@ -26,7 +26,6 @@ ADDRESSED = [
     ("Example", "ExampleBot", "", False),
     ("Bot", "ExampleBot", "", False),
     ("Bot", "Example-Bot", "", False),
-    ("Example", "ExampleBot", BROWSER, False),
     ("Example", "Example-Bot", "", False),
     ("Example", "Example_Bot", "", False),
     ("Example", "Example2", "", False),
