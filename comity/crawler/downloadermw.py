@@ -59,8 +59,9 @@ class AccessMiddleware:
 
     async def _in_turn(self, request: Request) -> tuple[Decision, Site | None]:
         """Judges the request, and waits until it may go out. DEFER where the scheduler took it back."""
+        led_from = self._runtime.policies.led_from(request)
         while True:
-            site = await self._runtime.site(request.url)
+            site = await self._runtime.site(request.url, led_from)
             decision = self._runtime.judge(site, request.url)
             if decision.not_before is not None:
                 if self._runtime.scheduler is not None and self._runtime.scheduler.hold(request, decision.not_before):
@@ -76,7 +77,7 @@ class AccessMiddleware:
             if monotonic() - began < TICK:
                 return decision, site
             # The wait was long: what the site says by now counts.
-            site = await self._runtime.site(request.url)
+            site = await self._runtime.site(request.url, led_from)
             decision = self._runtime.judge(site, request.url)
             if decision.verdict is Verdict.ALLOW:
                 return decision, site

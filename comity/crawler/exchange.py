@@ -41,12 +41,13 @@ class Answer(NamedTuple):
 
 
 class PolicyExchange:
-    def __init__(self, crawler: Crawler, *, timeout: float, clock: Callable[[], float], judged: bool = False) -> None:
-        """`timeout`: seconds for one file over all its hops. `clock`: seconds since the epoch. `judged`: what is asked for is no
-        policy file, so that each hop is judged by the policies of its own site, and waits for its turn."""
-        self._judged = judged
+    def __init__(self, crawler: Crawler, *, timeout: float, clock: Callable[[], float], patience: float | None = None) -> None:
+        """`timeout`: seconds for one file over all its hops. `clock`: seconds since the epoch. `patience`: what is asked for is
+        no policy file, so that each hop is judged by the policies of its own site and waits so many seconds more for its turn."""
+        self._judged = patience is not None
         self._crawler = crawler
         self._timeout = timeout
+        self._deadline = timeout + (patience or 0.0)
         self._clock = clock
 
     @cached_property
@@ -57,25 +58,29 @@ class PolicyExchange:
         """Whether the request is one of ours for a policy file (by identity: no meta key can claim it)."""
         return self._transfer.owns(request) if "_transfer" in self.__dict__ else False
 
+    def led_from(self, request: Request) -> Reach | None:
+        """The reach of the site that leads to the request; None where it is no site but the operator."""
+        return self._transfer.led_from(request)
+
     async def ask(self, url: str, copy: Fetched | None, led_from: Reach | None = None) -> Answer:
         """`copy`: what is to be confirmed. `led_from`: the reach of the site that names the URL, where it is of another origin.
         CancelledError when the crawl ends."""
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self._deadline):
                 return await self._follow(url, copy, led_from)
         except TimeoutError:
-            return Answer(Fetched(status=0, error=f"no answer within {self._timeout:g} seconds"))
+            return Answer(Fetched(status=0, error=f"no answer within {self._deadline:g} seconds"))
 
     async def _follow(self, asked: str, copy: Fetched | None, reach: Reach | None) -> Answer:
         url = asked
-        deadline = time.monotonic() + self._timeout
+        deadline = time.monotonic() + self._deadline
         seconds = DAY
         for _ in range(MAX_HOPS + 1):
             conditions = _conditions(copy) if copy and (copy.url or asked) == url else {}
             if closing(self._crawler):
                 raise asyncio.CancelledError
             try:
-                remaining = max(deadline - time.monotonic(), 0.01)
+                remaining = min(max(deadline - time.monotonic(), 0.01), self._timeout)
                 hop = await self._transfer.hop(url, headers=conditions, seconds=remaining, led_from=reach, judged=self._judged)
             except TransferError as error:
                 return Answer(Fetched(status=0, url=url, error=str(error)))

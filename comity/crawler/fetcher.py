@@ -81,7 +81,7 @@ class PolicyFetcher:
         self._clock = clock
         self._paths = tuple(paths)
         self._sites = _Sites()
-        self._flights: dict[str, asyncio.Task[Policies]] = {}
+        self._flights: dict[tuple[str, Reach | None], asyncio.Task[Policies]] = {}  # by origin and who leads there
         self._watch: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="comity-store")
         self._closed = False
@@ -93,17 +93,21 @@ class PolicyFetcher:
         policies = self._sites.get(origin)
         return policies if policies and (now := self._clock()) < policies.fresh_until <= now + DAY else None
 
-    async def get(self, origin: str) -> Policies:
-        """The policies, fetched where needed. Raises ClosingError when the crawl ends meanwhile, nothing else."""
+    async def get(self, origin: str, led_from: Reach | None = None) -> Policies:
+        """The policies, fetched where needed. Raises ClosingError when the crawl ends meanwhile, nothing else.
+
+        `led_from`: the reach of the site that leads to the origin, None where the operator asks. What fails on the way from a
+        site is not remembered: the operator may get through."""
         policies = self.known(origin)
         if policies is not None:
             return policies
         if self._closed:
             raise ClosingError
-        flight = self._flights.get(origin)
+        key = (origin, led_from)
+        flight = self._flights.get((origin, None)) or self._flights.get(key)
         if flight is None:
-            flight = self._flights[origin] = asyncio.create_task(self._look_up(origin))
-            flight.add_done_callback(lambda done: self._landed(origin, done))
+            flight = self._flights[key] = asyncio.create_task(self._look_up(origin, led_from))
+            flight.add_done_callback(lambda done: self._landed(key, done))
             if self._watch is None or self._watch.done():
                 self._watch = asyncio.create_task(self._watch_closing())
         try:
@@ -116,6 +120,10 @@ class PolicyFetcher:
     def owns(self, request: Request) -> bool:
         """Whether the request is one of ours for a policy file (by identity: no meta key can claim it)."""
         return self._exchange.owns(request)
+
+    def led_from(self, request: Request) -> Reach | None:
+        """The reach of the site that leads to the request; None where it is no site but the operator."""
+        return self._exchange.led_from(request)
 
     async def first_taken(self, url: str, uses: Iterable[str], at: datetime) -> dict[str, datetime]:
         """When an item of the URL was first taken for each of these uses: at this time, where it never was before, and long
@@ -146,15 +154,15 @@ class PolicyFetcher:
                     flight.cancel()
             await asyncio.sleep(CLOSING_CHECK)
 
-    def _landed(self, origin: str, flight: asyncio.Task[Policies]) -> None:
-        del self._flights[origin]
+    def _landed(self, key: tuple[str, Reach | None], flight: asyncio.Task[Policies]) -> None:
+        del self._flights[key]
         if not flight.cancelled():
             flight.exception()  # it counts as seen, though nobody may be waiting any more
 
-    async def _look_up(self, origin: str) -> Policies:
+    async def _look_up(self, origin: str, led_from: Reach | None) -> Policies:
         nothing: dict[str, PolicyFile] = {}
         stored = await self._ask_store(nothing, f"{origin} is asked instead", self._store.load, origin)
-        files = await self._current(origin, self._paths, stored)
+        files = await self._current(origin, self._paths, stored, led_from)
         policies = _policies(origin, files, self._clock())
         named = policies.site.references(self._agent)
         if len(named) > MAX_REFERENCES:
@@ -164,29 +172,38 @@ class PolicyFetcher:
             )
             named = named[:MAX_REFERENCES]
         if named:
-            files |= await self._current(origin, named, stored, files["/robots.txt"].reach)
+            files |= await self._current(origin, named, stored, led_from, files["/robots.txt"].reach)
             policies = _policies(origin, files, self._clock(), named)
         if all(file is stored.get(path) for path, file in files.items()):
             self._count("from_store")
-        self._sites.put(origin, policies)
+        if led_from is None or not policies.unreachable:
+            self._sites.put(origin, policies)
         self._found(policies.site)
         return policies
 
     async def _current(
-        self, origin: str, paths: Sequence[str], stored: Mapping[str, PolicyFile], led_from: Reach = Reach.PUBLIC
+        self,
+        origin: str,
+        paths: Sequence[str],
+        stored: Mapping[str, PolicyFile],
+        led_from: Reach | None,
+        reach: Reach = Reach.PUBLIC,
     ) -> dict[str, PolicyFile]:
-        """These files, asked for where they are due. `led_from`: the reach of who names those of other origins."""
+        """These files, asked for where they are due. `led_from`: the reach of who leads to the origin. `reach`: of the origin,
+        which leads to those of other ones."""
         now = self._clock()
         files = {path: stored[path] for path in paths if path in stored and not stored[path].is_due(now)}
         due = [path for path in paths if path not in files]
         if due:
-            renewals = [asyncio.create_task(self._renew(origin, path, stored.get(path), led_from)) for path in due]
+            leading = {path: led_from if _url(origin, path).startswith(f"{origin}/") else reach for path in due}
+            renewals = [asyncio.create_task(self._renew(origin, path, stored.get(path), leading[path])) for path in due]
             try:
                 renewed = dict(zip(due, await asyncio.gather(*renewals), strict=True))
             finally:
                 for renewal in renewals:
                     renewal.cancel()
-            await self._ask_store(None, f"the policies of {origin} are kept in memory only", self._store.save, origin, renewed)
+            kept = {path: file for path, file in renewed.items() if led_from is None or file.failure is None}
+            await self._ask_store(None, f"the policies of {origin} are kept in memory only", self._store.save, origin, kept)
             files |= renewed
         return files
 
@@ -199,12 +216,12 @@ class PolicyFetcher:
             logger.warning("%(error)s; %(consequence)s", {"error": error, "consequence": consequence})
             return otherwise
 
-    async def _renew(self, origin: str, path: str, file: PolicyFile | None, led_from: Reach) -> PolicyFile:
+    async def _renew(self, origin: str, path: str, file: PolicyFile | None, led_from: Reach | None) -> PolicyFile:
         """What is known of the file after it was asked for. CancelledError, with nothing learnt, when the crawl ends."""
         url = _url(origin, path)
         copy = file.copy if file else None
         async with self._places:
-            fetched, seconds, reach = await self._exchange.ask(url, copy, None if url.startswith(f"{origin}/") else led_from)
+            fetched, seconds, reach = await self._exchange.ask(url, copy, led_from)
         if closing(self._crawler):
             raise asyncio.CancelledError
         now = self._clock()

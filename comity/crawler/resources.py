@@ -26,19 +26,18 @@ FAILURE_KEPT = 60.0  # seconds
 class Resources:
     """Keeps those that were asked for last. One request is under way for a URL."""
 
-    def __init__(self, crawler: Crawler, *, timeout: float) -> None:
-        """`timeout`: seconds for one resource, with the wait for its turn."""
-        self._exchange = PolicyExchange(crawler, timeout=timeout, clock=time.time, judged=True)
+    def __init__(self, crawler: Crawler, *, timeout: float, patience: float) -> None:
+        """`timeout`: seconds for one resource. `patience`: seconds more for which it may wait for its turn."""
+        self._exchange = PolicyExchange(crawler, timeout=timeout, clock=time.time, patience=patience)
         self._kept: OrderedDict[str, tuple[float, Fetched]] = OrderedDict()
         self._flights: dict[str, asyncio.Task[Fetched]] = {}
 
     async def get(self, urls: Iterable[str], page_url: str, reach: Reach) -> dict[str, Fetched]:
         """What came back for the first MAX_OF_A_PAGE of the URLs. `reach`: of the server of the page."""
-        found = {}
-        for url in list(urls)[:MAX_OF_A_PAGE]:
-            led_from = None if origin_of(url) == origin_of(page_url) else reach
-            found[url] = await self._get(url, led_from)
-        return found
+        asked = list(urls)[:MAX_OF_A_PAGE]
+        origin = origin_of(page_url)
+        found = await asyncio.gather(*(self._get(url, None if origin_of(url) == origin else reach) for url in asked))
+        return dict(zip(asked, found, strict=True))
 
     async def _get(self, url: str, led_from: Reach | None) -> Fetched:
         key = f"{led_from.value if led_from else ''} {url}"

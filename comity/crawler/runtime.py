@@ -58,8 +58,7 @@ class Runtime:
             timeout=self.options.policy_timeout,
             found=lambda site: self.actions.found(site, self.policies),
         )
-        patience = self.options.policy_timeout + self.options.max_delay
-        self._resources = Resources(crawler, timeout=patience)
+        self._resources = Resources(crawler, timeout=self.options.policy_timeout, patience=self.options.max_delay)
         self.pace = Pace(crawler, min_delay=self.options.min_delay)
         self.scheduler: Scheduler | None = None  # ours, where it is in use
         self.pages = ItemPages()
@@ -79,13 +78,15 @@ class Runtime:
         await self.actions.close()
         await self.policies.close()
 
-    async def site(self, url: str) -> Site | None:
-        """The policies of the URL's origin, fetched where needed; None where it has no origin. Raises ClosingError."""
+    async def site(self, url: str, led_from: Reach | None = None) -> Site | None:
+        """The policies of the URL's origin, fetched where needed; None where it has no origin. Raises ClosingError.
+
+        `led_from`: the reach of the site that leads there, None for what the operator asks for."""
         try:
             origin = origin_of(url)
         except ValueError:
             return None
-        policies = self.policies.known(origin) or await self.policies.get(origin)
+        policies = self.policies.known(origin) or await self.policies.get(origin, led_from)
         return policies.site
 
     def judge(self, site: Site | None, url: str, delay: float | None = None) -> Decision:

@@ -96,6 +96,11 @@ class PolicyTransfer:
         underway = self._underway.get(request)
         return underway is not None and not underway.judged
 
+    def led_from(self, request: Request) -> Reach | None:
+        """The reach of the site that leads to the request, as of `hop`."""
+        underway = self._underway.get(request)
+        return underway.origin_reach if underway is not None else None
+
     async def hop(
         self, url: str, *, headers: Mapping[str, str], seconds: float, led_from: Reach | None, judged: bool = False
     ) -> Hop:
