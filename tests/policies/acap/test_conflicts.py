@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import count
+from itertools import count, permutations
 from typing import NamedTuple
 
 import pytest
@@ -204,6 +204,27 @@ def test_pair(pair: Pair, swapped: bool) -> None:
     deciding = {text.splitlines()[field.line - 1] for field in answer.fields}
     assert answer.verdict is pair.want
     assert deciding == {field.splitlines()[-1] for number, field in enumerate(fields, 1) if number & pair.decides}
+
+
+TRIPLES = [
+    (("allow-index: /", "disallow-index: /a/", "allow-index: /a/b"), ALLOW, "ACAP-24"),
+    (("disallow-index: /", "allow-index: /a/", "disallow-index: /a/b"), DENY, "ACAP-24"),
+    (("allow-index: /*b", "disallow-index: /*a", "allow-index: /*a/"), ALLOW, "ACAP-24"),
+    (("allow-index: /*b", "allow-index: /*a", "disallow-index: /*.gif"), DENY, "ACAP-25"),
+    (("allow-index: /*b", "disallow-index: /*a", NEWS + "allow-index: /*a"), ALLOW, "ACAP-16"),
+    (("allow-index: /*b", "allow-index: /*a", NEWS + "disallow-index: /*a"), DENY, "ACAP-16"),
+]
+
+
+@pytest.mark.requirement(*sorted({row for *_, row in TRIPLES}))
+@pytest.mark.parametrize(("fields", "want", "row"), TRIPLES)
+def test_three_fields(fields: tuple[str, str, str], want: Verdict, row: str) -> None:
+    """In any order."""
+    for mixed in permutations(fields):
+        text = "".join(f"ACAP-crawler: *\nACAP-{field}\n" for field in mixed)
+        answer = decide(text, "index", "/a/b.gif", Agent("me", purposes=("news",)))
+        assert answer
+        assert answer.verdict is want
 
 
 WORDS, CHARS, DAYS = "max-length=9-words", "max-length=9-chars", "time-limit=9-days"

@@ -197,6 +197,13 @@ NAMED = [
         "named",
         "ACAP-46",
     ),
+    (
+        f"allow-present: /\nACAP-{NEWS}allow-present-snippet: /",
+        f"{NEWS}disallow-present: /",
+        ALLOW,
+        "named",
+        "ACAP-46",
+    ),
     # a prohibition that is lost among the named fields lifts nothing
     (
         f"allow-present-snippet: /a/\nACAP-{NEWS}disallow-present-snippet: /",
