@@ -62,7 +62,7 @@ class Actions:
                 asked = [request for request in requests if request.action == action]
                 self._count(f"{action}/not-arranged", len(asked))
                 logger.info(
-                    "%(origin)s asks for %(action)s of %(number)d resources, %(reason)s. Nothing is done:"
+                    "%(origin)s asks for %(action)s (%(number)d), %(reason)s. Nothing is done:"
                     " COMITY_ARRANGEMENTS does not name it",
                     {"origin": origin, "action": action, "number": len(asked), "reason": asked[0].reason},
                 )

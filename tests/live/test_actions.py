@@ -80,8 +80,8 @@ def test_what_is_not_arranged_is_reported_and_not_done(serve: Serve, crawl: Craw
     assert take_downs(tmp_path) == {}
     actions = {name: number for name, number in crawled.stats.items() if name.startswith("comity/actions/")}
     assert actions == {"comity/actions/take-down/not-arranged": 2, "comity/actions/re-crawl/not-arranged": 1}
-    assert crawled.log.count(f"{server.origin} asks for take-down of 2 resources") == 1
-    assert crawled.log.count(f"{server.origin} asks for re-crawl of 1 resources") == 1
+    assert crawled.log.count(f"{server.origin} asks for take-down (2), acap.request") == 1
+    assert crawled.log.count(f"{server.origin} asks for re-crawl (1), acap.request") == 1
     assert f"{server.url('/robots.txt')}:4: 'ACAP-request-take-down: /b'" in crawled.log
 
 
