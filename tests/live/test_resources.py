@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -16,6 +17,7 @@ from scrapy.http import Request, Response
 
 from comity.crawler.addresses import IPAddress, Reach
 from comity.crawler.resources import MAX_OF_A_PAGE
+from comity.crawler.store import PolicyStore
 from comity.crawler.transfer import PolicyTransfer
 from comity.policies.lines import MAX_BYTES
 
@@ -231,6 +233,21 @@ def test_a_public_site_leads_to_no_inner_address(serve: Serve, crawl: Crawl, hos
     assert verdicts(crawled, *wanting) == [("deny", "acap.resource")] * 2 + [("allow", "acap.allow")]
     assert sorted(server.paths) == ["/a", "/moved", "/robots.txt", "/short.txt"]
     assert inside.seen == []
+
+
+@pytest.mark.requirement("SEC-2")
+def test_what_a_public_site_is_refused_the_operator_is_not(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+    """The inner host counts as unreachable for nobody else."""
+    inside = serve({"/robots.txt": "", "/a": PAGE})
+    own = f"http://localhost:{inside.port}"
+    server = site(serve, indexed(f"{own}/a"), host="127.0.0.2")
+    crawled = crawl(ItemsFromOutside, urls=[server.url("/a")])
+    assert (verdicts(crawled, "index"), inside.seen) == ([("deny", "acap.resource")], [])
+    store = PolicyStore(tmp_path / "policies.sqlite")
+    assert (list(store.load(server.origin)), store.load(own)) == (["/robots.txt"], {})
+    store.close()
+    crawl(ItemsFromOutside, urls=[f"{own}/a"])
+    assert inside.paths == ["/robots.txt", "/a"]
 
 
 @pytest.mark.requirement("ACAP-33", "RATE-1")
