@@ -1,0 +1,201 @@
+"""The queue of a crawl on disk: a crawl with a JOBDIR can be stopped, or killed, and goes on where it was.
+
+A body is a pickle, as in Scrapy's own JOBDIR: whoever can write into the folder can run code as the operator. Nothing is
+unpickled but this file, and nothing that a site sends gets into it as a pickle."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import sqlite3
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy.utils.misc import load_object
+from scrapy.utils.request import request_from_dict
+
+from comity.policies import PolicyError
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.http import Request
+
+logger = logging.getLogger(__name__)
+
+NAME = "comity.sqlite"
+APPLICATION_ID = 0x636F6D6A  # "comj", in the header of the file
+VERSION = 1
+BUSY = 0.5  # seconds to wait for somebody who only looks into the file
+INTEGERS = range(-(2**63), 2**63)  # of SQLite
+
+# `id` is the order of arrival. `seen` is of use only as a whole: it is read at the start and asked in memory.
+SCHEMA = """
+CREATE TABLE waiting (id INTEGER PRIMARY KEY, origin TEXT NOT NULL, priority INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE TABLE seen (fingerprint BLOB PRIMARY KEY) WITHOUT ROWID;
+"""
+
+
+class Job:
+    """The requests that are not done, and the fingerprints of all there ever were, in one SQLite file.
+
+    What is put and done is written by `flush`, all of it or none, so a request is gone from the file only together with, or
+    after, what it led to. A killed process loses what came after its last flush: the next one gets those requests that were
+    not done then, also the ones that were out. A power cut may undo the last flushes too, whole ones and the last first."""
+
+    def __init__(self, folder: Path) -> None:
+        """Takes the file for this process alone. PolicyError, with what to do about it, where it cannot be used; it is never
+        repaired or removed."""
+        self.path = folder / NAME
+        self._spider: Spider | None = None
+        self._new: dict[int, tuple[int, str, int, bytes]] = {}  # what the next flush writes
+        self._new_seen: list[tuple[bytes]] = []
+        self._done: list[tuple[int]] = []
+        self._warned = False
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(self.path, timeout=BUSY, isolation_level=None)
+        except (OSError, sqlite3.Error) as error:
+            raise self._unusable(f"cannot be opened: {error}") from None
+        try:
+            self._open()
+            self.seen: set[bytes] = {fingerprint for (fingerprint,) in self._db.execute("SELECT fingerprint FROM seen")}
+            (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM waiting").fetchone()
+            self._first = self._next = int(last) + 1
+        except sqlite3.Error as error:
+            self._db.close()
+            raise self._refusal(error) from None
+        except PolicyError:
+            self._db.close()
+            raise
+
+    def _open(self) -> None:
+        self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        new = self._check()  # before anything is written into what may be somebody else's file
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute("BEGIN IMMEDIATE")
+        if new:
+            for statement in SCHEMA.split(";"):
+                self._db.execute(statement)
+            self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            self._db.execute(f"PRAGMA user_version = {VERSION}")
+        self._db.execute("COMMIT")
+
+    def _check(self) -> bool:
+        """Whether the file is new."""
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        (application,) = self._db.execute("PRAGMA application_id").fetchone()
+        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables and application != APPLICATION_ID:
+            raise self._unusable("is no queue of comity")
+        if version > VERSION:
+            raise self._unusable("was written by a newer version of comity")
+        return not tables
+
+    def _refusal(self, error: sqlite3.Error) -> PolicyError:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+            return PolicyError(f"JOBDIR: `{self.path}` is in use by another crawl; set JOBDIR to a folder of this crawl's own")
+        if isinstance(error, sqlite3.OperationalError):  # read-only, disk full
+            return self._unusable(f"cannot be used: {error}")
+        return self._unusable(f"is damaged or is no queue of comity: {error}")
+
+    def _unusable(self, why: str) -> PolicyError:
+        why = " ".join(why.split())
+        return PolicyError(
+            f"JOBDIR: `{self.path}` {why}; set JOBDIR to another folder, or move the file away: then the crawl begins anew"
+        )
+
+    def open(self, spider: Spider) -> None:
+        """Callbacks and errbacks are stored as the names of this spider's methods."""
+        self._spider = spider
+
+    def stored(self) -> Iterator[tuple[int, str, int]]:
+        """Key, origin and priority of what was waiting, or was out, when the last crawl ended: higher priority first, in order
+        of arrival within one priority. PolicyError where the file turns out to be damaged."""
+        query = "SELECT id, origin, priority FROM waiting WHERE id < ? ORDER BY priority DESC, id"
+        try:
+            yield from self._db.execute(query, (self._first,))
+        except sqlite3.Error as error:
+            raise self._refusal(error) from None
+
+    def put(self, origin: str, request: Request, fingerprint: bytes | None) -> int | None:
+        """The key of the request from now on. `fingerprint`: None for a request that no filter asks for.
+
+        None where it cannot be stored, e.g. as its callback is no method of the spider: then the caller has to keep it. Its
+        fingerprint is seen in this crawl, but not written before `saw` says so: a crawl that goes on without the request
+        must be free to ask for it when it is led there again."""
+        if fingerprint is not None:
+            self.seen.add(fingerprint)
+        try:
+            body = self._pickled(request)
+        except Exception as error:  # whatever the objects in its meta raise
+            if not self._warned:
+                self._warned = True
+                logger.warning(
+                    "%(request)s waits in memory, and is lost when the crawl ends, as it cannot be stored in JOBDIR: %(reason)s"
+                    " (further ones are not reported)",
+                    {"request": request, "reason": error},
+                )
+            return None
+        key = self._next
+        self._next += 1
+        self._new[key] = (key, origin, min(max(request.priority, INTEGERS[0]), INTEGERS[-1]), body)
+        if fingerprint is not None:
+            self._new_seen.append((fingerprint,))
+        return key
+
+    def _pickled(self, request: Request) -> bytes:
+        stated = request.to_dict(spider=self._spider)
+        if "_class" in stated and load_object(stated["_class"]) is not type(request):
+            raise ValueError(f"`{stated['_class']}` is not its class")
+        return pickle.dumps(stated, pickle.HIGHEST_PROTOCOL)
+
+    def get(self, key: int) -> Request:
+        """The request, as a new object each time. LookupError where it cannot be read, e.g. as the spider has no such callback
+        any more; it stays in the file, for a crawl that can."""
+        try:
+            if (row := self._new.get(key)) is not None:
+                body = row[3]
+            else:
+                (body,) = self._db.execute("SELECT body FROM waiting WHERE id = ?", (key,)).fetchone()
+            return request_from_dict(pickle.loads(body), spider=self._spider)  # noqa: S301  the operator's own file
+        except Exception as error:  # whatever the objects in it raise
+            raise LookupError(f"request {key} of `{self.path}` cannot be read: {error}") from error
+
+    def done(self, key: int) -> None:
+        """The request has left the engine: its callback and the pipelines are through."""
+        self._new.pop(key, None)
+        self._done.append((key,))  # even then: a flush that failed may have written it
+
+    def saw(self, fingerprint: bytes) -> None:
+        """A request that could not be stored is done."""
+        self.seen.add(fingerprint)
+        self._new_seen.append((fingerprint,))
+
+    def flush(self) -> None:
+        """Writes what was put and done since the last one. OSError where that fails for now: none of it is in the file, all of
+        it is kept in memory, can be got, and goes with the next flush."""
+        if not (self._new or self._new_seen or self._done):
+            return
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?)", self._new.values())
+            self._db.executemany("INSERT OR IGNORE INTO seen VALUES (?)", self._new_seen)
+            self._db.executemany("DELETE FROM waiting WHERE id = ?", self._done)
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            with suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")  # where SQLite has not done so itself
+            raise OSError(f"{self.path} cannot be written: {error}") from None
+        self._new.clear()
+        self._new_seen.clear()
+        self._done.clear()
+
+    def close(self) -> None:
+        """With a last flush, and its OSError. Another crawl may have the file from now on."""
+        try:
+            self.flush()
+        finally:
+            self._db.close()
