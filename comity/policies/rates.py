@@ -1,7 +1,8 @@
 """Crawl-delay, Request-rate and Visit-time: extensions of robots.txt that no RFC defines.
 
-Protego reads the values, from a file of one line each. Values that it doesn't understand ask for nothing.
-Of several, the one that asks for the most restraint holds."""
+Protego reads the values, from a file of one line each. Values that it doesn't understand ask for nothing. Of several
+Crawl-delays and Visit-times the one that asks for the most restraint holds; of several Request-rates, which may be for different
+times of the day and for long and short periods, each."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from protego import Protego
 
 MAX_VALUE = 100  # octets of a value; none that is meant is longer
 MAX_SECONDS = 365 * 24 * 3600  # a longer delay or period is cut to this
+MAX_REQUEST_RATES = 16  # of more, the slowest count
 
 
 class RequestRate(NamedTuple):
@@ -53,7 +55,7 @@ class Rates(NamedTuple):
     """How often a site asks to be visited; None where it does not say."""
 
     crawl_delay: float | None = None  # seconds between requests: the longest Crawl-delay
-    request_rate: RequestRate | None = None  # the slowest
+    request_rates: tuple[RequestRate, ...] = ()  # all, the slowest first
     visit_time: VisitTime | None = None  # the shortest
 
     def strictest(self, other: Rates) -> Rates:
@@ -62,7 +64,7 @@ class Rates(NamedTuple):
         times = [visit for visit in (self.visit_time, other.visit_time) if visit]
         return Rates(
             max(delays, default=None),
-            _slowest([rate for rate in (self.request_rate, other.request_rate) if rate]),
+            _slowest(self.request_rates + other.request_rates),
             min(times, key=lambda visit: visit.length, default=None),
         )
 
@@ -78,18 +80,15 @@ def crawl_delay(values: Iterable[bytes]) -> float | None:
     return min(max(delays), MAX_SECONDS) if delays else None
 
 
-def request_rate(values: Iterable[bytes]) -> RequestRate | None:
-    """The slowest Request-rate; of several for different times of the day, at all times. None where no value is one."""
-    return _slowest([RequestRate(*rate) for protego in _read("Request-rate", values) if (rate := protego.request_rate("*"))])
+def request_rates(values: Iterable[bytes]) -> tuple[RequestRate, ...]:
+    """Every Request-rate, the slowest first; at most MAX_REQUEST_RATES."""
+    rates = [RequestRate(*rate) for protego in _read("Request-rate", values) if (rate := protego.request_rate("*"))]
+    return _slowest(rate._replace(seconds=min(rate.seconds, MAX_SECONDS)) for rate in rates)
 
 
-def _slowest(rates: list[RequestRate]) -> RequestRate | None:
-    if not rates:
-        return None
-    slowest = max(rates, key=lambda rate: rate.seconds / rate.requests)
-    slowest = slowest._replace(seconds=min(slowest.seconds, MAX_SECONDS))
-    same_time = all(rate[2:] == slowest[2:] for rate in rates)
-    return slowest if same_time else slowest._replace(start=None, end=None)
+def _slowest(rates: Iterable[RequestRate]) -> tuple[RequestRate, ...]:
+    by_pace = sorted(dict.fromkeys(rates), key=lambda rate: rate.requests / rate.seconds)
+    return tuple(by_pace[:MAX_REQUEST_RATES])
 
 
 def visit_time(lines: Iterable[tuple[int, str, bytes]]) -> VisitTime | None:

@@ -20,6 +20,7 @@ ROBOTS = b"""User-agent: *
 Disallow: /a
 Allow: /a/b
 Crawl-delay: 2
+Request-rate: 9/9 0800-1230
 Request-rate: 1/4
 Sitemap: https://example.com/s.xml
 Disalow: /typo
@@ -63,16 +64,23 @@ def test_json_has_everything(offline: Path, tmp_path: Path) -> None:
     assert [(lost["rule"], lost["line"]) for lost in told["overruled"]] == [("robots.disallow", 2)]
     assert told["uses"]["index"]["stated"] is False
     assert told["rates"]["crawl_delay"] == 2
-    assert told["rates"]["request_rate"] == {"requests": 1, "seconds": 4, "hours": None}
+    assert told["rates"]["request_rates"] == [
+        {"requests": 1, "seconds": 4, "hours": None},
+        {"requests": 9, "seconds": 9, "hours": "08:00-12:30"},
+    ]
     assert told["sitemaps"] == ["https://example.com/s.xml"]
-    assert [(finding["rule"], finding["line"]) for finding in told["findings"]] == [("robots.misspelled", 7)]
+    assert [(finding["rule"], finding["line"]) for finding in told["findings"]] == [("robots.misspelled", 8)]
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
         (["https://example.com/a"], 1, ["DENY", "robots.disallow", "/robots.txt:2: Disallow: /a"]),
-        (["example.com/a/b"], 0, ["ALLOW", "Allow: /a/b", "Disallow: /a", "2 s between requests"]),
+        (
+            ["example.com/a/b"],
+            0,
+            ["ALLOW", "Allow: /a/b", "Disallow: /a", "2 s between requests", "1 requests in 4 s", "08:00-12:30 UTC"],
+        ),
         (["https://example.com/a/b", "--agent", "otherbot"], 1, ["DENY", "Disallow: /", "otherbot"]),
     ],
 )

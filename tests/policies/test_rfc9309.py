@@ -4,11 +4,14 @@ Rows marked `rfc` follow from its text, rows marked `lenient` from docs/robots.m
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import time
 from typing import NamedTuple
 
 import pytest
 
 from comity.policies import Agent, Site, Verdict
+from comity.policies.rates import MAX_REQUEST_RATES, MAX_SECONDS, Rates, RequestRate, request_rates
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 
@@ -220,12 +223,33 @@ sitemap: /two.xml
     rules = site.rates(Agent("examplebot"))
     assert rules
     assert rules.crawl_delay == 5
-    assert rules.request_rate
-    assert (rules.request_rate.requests, rules.request_rate.seconds, rules.request_rate.start) == (1, 10, None)
+    assert rules.request_rates == (RequestRate(1, 10, time(8), time(12)), RequestRate(1, 2, None, None))
     assert rules.visit_time
     assert (rules.visit_time.start.hour, rules.visit_time.end.minute, rules.visit_time.line) == (6, 45, 12)
     assert site.sitemaps == ("https://example.com/one.xml", "https://example.com/two.xml")
     other = site.rates(Agent("otherbot"))
     assert other
     assert other.crawl_delay == 9
-    assert (other.request_rate, other.visit_time) == (None, None)
+    assert (other.request_rates, other.visit_time) == ((), None)
+
+
+@pytest.mark.requirement("RFC-11", "RATE-1", "SEC-1")
+def test_every_request_rate_counts_the_slowest_first() -> None:
+    """Up to a limit, also where they come from several groups, or from several files."""
+
+    def rates(values: Iterable[str]) -> tuple[RequestRate, ...]:
+        return request_rates(value.encode() for value in values)
+
+    assert rates(["10/1m", "1/2", "1/2", "0/5", "5", "many", "100/1h"]) == (
+        RequestRate(100, 3600, None, None),
+        RequestRate(10, 60, None, None),
+        RequestRate(1, 2, None, None),
+    )
+    assert rates(["1/" + "9" * 90, "9" * 90 + "/1"]) == (
+        RequestRate(1, MAX_SECONDS, None, None),
+        RequestRate(int("9" * 90), 1, None, None),
+    )
+    odd, even = (rates(f"{number}/60" for number in range(first, 41, 2)) for first in (1, 2))
+    assert [rate.requests for rate in odd] == list(range(1, 2 * MAX_REQUEST_RATES, 2))
+    for both in (Rates(None, odd).strictest(Rates(None, even)), Rates(None, even).strictest(Rates(None, odd))):
+        assert [rate.requests for rate in both.request_rates] == list(range(1, MAX_REQUEST_RATES + 1))

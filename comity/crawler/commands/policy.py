@@ -173,7 +173,7 @@ def explain(site: Site, agent: Agent, url: str, *, method: str = "GET") -> dict[
         },
         "rates": {
             "crawl_delay": rules.crawl_delay if rules else None,
-            "request_rate": _rate(rules.request_rate) if rules and rules.request_rate else None,
+            "request_rates": [_rate(rate) for rate in rules.request_rates] if rules else [],
             "visit_time": rules.visit_time.text if rules and rules.visit_time else None,
         },
         "requests": [
@@ -243,10 +243,12 @@ def show(explanation: dict[str, Any], console: Console) -> None:
             where = _place(request["reasons"][0]).removeprefix(origin_of(explanation["url"]))
             table.add_row(request["action"], Text(_shown(request["url"])), "yes" if request["arranged"] else "no", Text(where))
         console.print(table)
-    rates = {name.replace("_", "-").capitalize(): value for name, value in explanation["rates"].items() if value is not None}
+    asked = explanation["rates"]
+    rates = [("Crawl-delay", asked["crawl_delay"]), *(("Request-rate", rate) for rate in asked["request_rates"])]
+    rates = [(name, value) for name, value in (*rates, ("Visit-time", asked["visit_time"])) if value is not None]
     if rates:
         table = _table("How often", "asked", "value")
-        for name, value in rates.items():
+        for name, value in rates:
             table.add_row(name, Text(_value(value)))
         console.print(table)
     table = _table("Files", "file", "status", "sha256")

@@ -18,7 +18,7 @@ from protego import Protego
 
 from comity.policies.lines import EOL, MAX_BYTES, MAX_LINE, Findings, Lines, text_of
 from comity.policies.patterns import PatternIndex, normal_pattern, normal_target
-from comity.policies.rates import Rates, crawl_delay, request_rate, visit_time
+from comity.policies.rates import Rates, crawl_delay, request_rates, visit_time
 from comity.policies.text import printable
 from comity.policies.values import Finding, Verdict
 
@@ -322,6 +322,6 @@ class AgentRules:
         """How often the lines ask to be visited."""
         return Rates(
             crawl_delay(self._values(Kind.CRAWL_DELAY)),
-            request_rate(self._values(Kind.REQUEST_RATE)),
+            request_rates(self._values(Kind.REQUEST_RATE)),
             visit_time((number, line, value) for which, number, line, value in self._rate_lines if which is Kind.VISIT_TIME),
         )
