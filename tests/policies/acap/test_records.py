@@ -46,7 +46,10 @@ ADDRESSED = [
     ("mybot", "mybot", BROWSER, True),
     # any
     ("*", "ExampleBot", "", True),
-    ("ExampleBot*", "ExampleBot", "", False),
+    ("ExampleBot*", "ExampleBot", "", True),
+    ("Example*", "ExampleBot", "", True),
+    ("Bot*", "ExampleBot", "", False),
+    ("Ex*Bot", "ExampleBot", "", False),
 ]
 
 

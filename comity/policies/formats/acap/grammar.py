@@ -31,7 +31,8 @@ WHOLE_SITE = ""  # the pattern of a prohibition whose resources cannot be read
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _LOCAL = re.compile(r"\(([A-Za-z][A-Za-z0-9._-]*)\)")
 _SPACE = re.compile(r"[ \t]+")
-_SET = "the-acap:resource-set:"
+_THIS = "the-acap:"
+_SET = f"{_THIS}resource-set:"
 _RESOURCE = re.compile(r"/(?!/)[^*\s]*")  # the path of an action request; two slashes would begin a host
 _VERSION = re.compile(rb"##ACAP[ \t]+version=([!-~]{1,40})", re.IGNORECASE)
 
@@ -499,9 +500,11 @@ class _Reader:
         if not spec:
             self._report("acap.empty", "the field names no resource: it states nothing")
             return (), ""
-        if not spec.lower().startswith(_SET):
+        if not spec.lower().startswith(_THIS):
+            if "://" in spec:
+                self._report("acap.syntax", "`{}` is no path: it is compared with paths all the same", spec)
             return (path_pattern(spec),), ""
-        name = spec[len(_SET) :].lower()
+        name = spec[len(_SET) :].lower() if spec.lower().startswith(_SET) else ""
         patterns = self._definitions.sets.get(name)
         if not patterns:
             self._report("acap.unknown-set", f"no resources of `{{}}` are defined: {consequence}", spec)

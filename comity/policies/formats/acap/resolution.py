@@ -116,10 +116,12 @@ _BOUNDARY = rf"(?:(?<!{_TOKEN})|(?!{_TOKEN}))"
 
 def names(crawler: str, agent: Agent) -> bool:
     """Whether a crawler's name in a record means the agent: it is all or some whole words of its name or User-Agent
-    (section-2.3.1)."""
-    if not any(crawler.lower() in text.lower() for text in (agent.token, agent.user_agent)):
+    (section-2.3.1). LENIENT: with a `*` at its end, it goes on in any way."""
+    words = crawler.rstrip("*")
+    if not any(words.lower() in text.lower() for text in (agent.token, agent.user_agent)):
         return False
-    name = re.compile(_BOUNDARY + re.escape(crawler) + _BOUNDARY, re.IGNORECASE)
+    end = _BOUNDARY if words == crawler else ""
+    name = re.compile(_BOUNDARY + re.escape(words) + end, re.IGNORECASE)
     return any(name.search(text) for text in (agent.token, agent.user_agent))
 
 
