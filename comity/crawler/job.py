@@ -30,10 +30,10 @@ VERSION = 1
 BUSY = 0.5  # seconds to wait for somebody who only looks into the file
 INTEGERS = range(-(2**63), 2**63)  # of SQLite
 
-# `id` is the order of arrival. `seen` is of use only as a whole: it is read at the start and asked in memory.
+# `id` is the order of arrival. `seen` is read as a whole at the start and asked in memory: an index would only be paid for.
 SCHEMA = """
 CREATE TABLE waiting (id INTEGER PRIMARY KEY, origin TEXT NOT NULL, priority INTEGER NOT NULL, body BLOB NOT NULL);
-CREATE TABLE seen (fingerprint BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE seen (fingerprint BLOB NOT NULL);
 """
 
 
@@ -182,7 +182,7 @@ class Job:
         try:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?)", self._new.values())
-            self._db.executemany("INSERT OR IGNORE INTO seen VALUES (?)", self._new_seen)
+            self._db.executemany("INSERT INTO seen VALUES (?)", self._new_seen)
             self._db.executemany("DELETE FROM waiting WHERE id = ?", self._done)
             self._db.execute("COMMIT")
         except sqlite3.Error as error:

@@ -1,0 +1,552 @@
+from __future__ import annotations
+
+import hashlib
+import itertools
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy import FormRequest, Request, Spider
+from scrapy.http import JsonRequest
+
+from comity.crawler.job import NAME, Job
+from comity.policies import PolicyError
+
+A, B = "https://a.test", "https://b.test:444"
+
+
+class Pages(Spider):
+    name = "pages"
+
+    def parse_page(self, response: object) -> None: ...
+
+    def failed(self, failure: object) -> None: ...
+
+
+class OtherPages(Spider):
+    """A later version, without the callback."""
+
+    name = "pages"
+
+
+class NotAgain:
+    """Goes into a pickle and does not come out."""
+
+    def __init__(self, value: int) -> None: ...
+
+    def __reduce__(self) -> tuple[type[NotAgain], tuple[()]]:
+        return NotAgain, ()
+
+
+class Sulky:
+    def __reduce__(self) -> str:
+        raise RuntimeError("not today")
+
+
+SPIDER = Pages()
+
+
+def job_in(folder: Path, spider: Spider = SPIDER) -> Job:
+    job = Job(folder)
+    job.open(spider)
+    return job
+
+
+def page(number: int = 0, priority: int = 0, **more: Any) -> Request:
+    return Request(f"{A}/{number}", priority=priority, **more)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "new" / "job"
+
+
+@pytest.fixture
+def job(folder: Path) -> Iterator[Job]:
+    job = job_in(folder)
+    yield job
+    job.close()
+
+
+def crashed(folder: Path, copy: Path) -> Path:
+    """What is left where the process that has the job is killed now."""
+    copy.mkdir()
+    for file in folder.iterdir():
+        shutil.copyfile(file, copy / file.name)
+    return copy
+
+
+REQUESTS = {
+    "plain": page(),
+    "all there is": Request(
+        f"{A}/päge?b=1#f",
+        callback=SPIDER.parse_page,
+        errback=SPIDER.failed,
+        method="PUT",
+        headers={"Referer": A, "X-Two": ["1", "2"]},
+        body=b"\x00\xff",
+        cookies={"a": "b"},
+        meta={"depth": 3, "nested": {"list": [1, None]}},
+        encoding="latin-1",
+        priority=-7,
+        dont_filter=True,
+        flags=["one"],
+        cb_kwargs={"number": 1},
+    ),
+    "form": FormRequest(A, formdata={"q": "ä"}, callback=SPIDER.parse_page),
+    "JSON": JsonRequest(A, data={"q": 1}, dumps_kwargs={"sort_keys": True}),
+}
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_a_request_comes_back_as_it_was(folder: Path, kind: str) -> None:
+    """From memory, from the file, and in the next crawl."""
+    request = REQUESTS[kind]
+    stated = request.to_dict(spider=SPIDER)
+
+    def check(got: Request) -> None:
+        assert type(got) is type(request)
+        assert got.to_dict(spider=SPIDER) == stated
+        assert (got.callback, got.errback) == (request.callback, request.errback)
+
+    job = job_in(folder)
+    key = job.put(A, request, b"1")
+    assert key is not None
+    check(job.get(key))
+    job.flush()
+    check(job.get(key))
+    job.close()
+    job = job_in(folder)
+    assert list(job.stored()) == [(key, A, request.priority)]
+    check(job.get(key))
+    job.close()
+
+
+@pytest.mark.requirement("SEC-6")
+def test_a_request_is_stored_as_it_was_when_it_was_put(job: Job) -> None:
+    request = page(meta={"depth": 1})
+    key = job.put(A, request, None)
+    request.meta["depth"] = 2
+    assert key is not None
+    assert job.get(key).meta == {"depth": 1}
+
+
+@pytest.mark.requirement("SEC-6")
+def test_higher_priority_comes_first_then_order_of_arrival(folder: Path) -> None:
+    far = 2**70  # SQLite has no such number
+    for _ in range(2):  # in two crawls
+        job = job_in(folder)
+        for origin, priority in ((A, 0), (B, 5), (A, 5), (B, -far), (A, far)):
+            job.put(origin, page(priority=priority), None)
+        assert len({key for key, _, _ in job.stored()}) in (0, 5)  # of the crawl before, not of this one
+        job.close()
+    job = job_in(folder)
+    waiting = list(job.stored())
+    assert [(origin, priority) for _, origin, priority in waiting] == [
+        *[(A, 2**63 - 1)] * 2,
+        *[(B, 5), (A, 5)] * 2,
+        *[(A, 0)] * 2,
+        *[(B, -(2**63))] * 2,
+    ]
+    assert [job.get(waiting[position][0]).priority for position in (0, -1)] == [far, -far]
+    job.close()
+
+
+# What a crawl does: puts a request (origin, priority, fingerprint, whether it can be stored), is done with one, flushes.
+puts = st.tuples(st.sampled_from([A, B]), st.integers(-2, 2), st.none() | st.binary(min_size=1, max_size=2), st.booleans())
+steps = st.one_of(puts, st.integers(0, 30), st.just("flush"))
+crawls = st.lists(st.tuples(st.lists(steps, max_size=20), st.booleans()), max_size=4)
+
+
+@pytest.mark.requirement("SEC-6")
+@given(crawls)
+def test_every_crawl_finds_what_the_one_before_flushed(crawls: list[tuple[list[Any], bool]]) -> None:
+    """Nothing more and nothing less, whether it was closed or killed; and has it at hand as long as it runs."""
+    flushed: tuple[dict[int, tuple[str, int]], set[bytes]] = ({}, set())
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "0"
+        for number, (did, is_killed) in enumerate(crawls, 1):
+            job = job_in(folder)
+            live, seen = dict(flushed[0]), set(flushed[1])
+            assert job.seen == seen
+            assert list(job.stored()) == [(key, *live[key]) for key in sorted(live, key=lambda key: (-live[key][1], key))]
+            for step in did:
+                if step == "flush":
+                    job.flush()
+                    flushed = (dict(live), set(seen))
+                elif isinstance(step, int):
+                    if live:
+                        key = sorted(live)[step % len(live)]
+                        job.done(key)
+                        del live[key]
+                else:
+                    origin, priority, fingerprint, can_be_stored = step
+                    request = Request(origin, priority=priority, callback=None if can_be_stored else print)
+                    put = job.put(origin, request, fingerprint)
+                    assert (put is not None) is can_be_stored
+                    assert fingerprint is None or fingerprint in job.seen
+                    if put is not None:
+                        assert put not in live
+                        live[put] = (origin, priority)
+                        seen |= {fingerprint} - {None}
+            for key, (origin, priority) in live.items():
+                got = job.get(key)
+                assert (got.url, got.priority) == (origin, priority)
+            if is_killed:
+                folder = crashed(folder, Path(temporary) / str(number))
+            else:
+                flushed = (live, seen)
+            job.close()
+
+
+# A crawl of pages that lead to two further ones each: page n to 2n + 1 and 2n + 2. It says which ones it has flushed.
+CRAWL = """
+import sys
+from pathlib import Path
+from scrapy import Request, Spider
+from comity.crawler.job import Job
+
+job = Job(Path(sys.argv[1]))
+job.open(Spider("pages"))
+keys = [key for key, _, _ in job.stored()]
+first = int(job.get(keys[0]).url.rpartition("/")[2]) if keys else 0
+
+def put(number):
+    request = Request(f"https://a.test/{number}", meta={"filler": "#" * (number * 37 % 5000)})
+    keys.append(job.put("https://a.test", request, b"%d" % number))
+
+if not keys:
+    put(0)
+for number in range(first, first + 100_000):
+    key = keys.pop(0)
+    assert job.get(key).url == f"https://a.test/{number}"
+    put(2 * number + 1)
+    put(2 * number + 2)
+    job.done(key)
+    if number % 7 == 0:
+        job.flush()
+        print(number, flush=True)
+"""
+
+
+@pytest.mark.requirement("SEC-6")
+def test_kill_9_loses_no_request(folder: Path) -> None:
+    """Again and again in one crawl: a page is done where what it leads to is stored, and else it is there again."""
+    for killed_after in (1, 30, 3, 400):
+        process = subprocess.Popen([sys.executable, "-c", CRAWL, str(folder)], stdout=subprocess.PIPE, text=True)
+        assert process.stdout
+        reported = [int(line) for line in itertools.islice(process.stdout, killed_after)][-1]
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        job = job_in(folder)
+        waiting = [int(job.get(key).url.rpartition("/")[2]) for key, _, _ in job.stored()]
+        assert waiting[0] > reported
+        assert waiting == list(range(waiting[0], 2 * waiting[0] + 1))
+        assert job.seen == {b"%d" % number for number in range(2 * waiting[0] + 1)}
+        job.close()
+
+
+def deep() -> list[Any]:
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    return nested
+
+
+@contextmanager
+def only_here() -> Iterator[type[Request]]:
+    class Hidden(Request):
+        """Nobody can import it."""
+
+    yield Hidden
+
+
+def hidden() -> Request:
+    with only_here() as hidden_class:
+        return hidden_class(A)
+
+
+UNSTORABLE: dict[str, Callable[[], Request]] = {
+    "a callback that is no method": lambda: page(callback=lambda response: None),
+    "another object's method": lambda: page(callback=threading.Event().set),
+    "an errback that is no method": lambda: page(errback=print),
+    "a lock": lambda: page(meta={"lock": threading.Lock()}),
+    "a lambda": lambda: page(cb_kwargs={"key": lambda: 0}),
+    "an open file": lambda: page(cb_kwargs={"file": sys.__stdout__}),
+    "too deep": lambda: page(meta={"nested": deep()}),
+    "an object with a mind of its own": lambda: page(meta={"object": Sulky()}),
+    "a class that cannot be imported": hidden,
+}
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("kind", UNSTORABLE)
+def test_a_request_that_cannot_be_stored_is_forgotten_until_it_is_done(
+    folder: Path, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    """In this crawl it is seen. In the next one it is not, or it would never be asked for."""
+    job = job_in(folder)
+    before = job.put(A, page(1), b"1")
+    assert job.put(A, UNSTORABLE[kind](), b"2") is None
+    assert job.put(A, UNSTORABLE[kind](), b"3") is None
+    assert job.put(A, UNSTORABLE[kind](), None) is None
+    after = job.put(A, page(2), b"4")
+    assert job.seen == {b"1", b"2", b"3", b"4"}
+    assert len(caplog.records) == 1
+    job.saw(b"3")
+    job.close()
+    job = job_in(folder)
+    assert job.seen == {b"1", b"3", b"4"}
+    assert list(job.stored()) == [(before, A, 0), (after, A, 0)]
+    job.close()
+
+
+def without_callback(folder: Path) -> Spider:
+    return OtherPages()
+
+
+def with_damaged_body(folder: Path) -> Spider:
+    change(folder, "UPDATE waiting SET body = substr(body, 1, 20) WHERE id = 1")
+    return SPIDER
+
+
+def with_foreign_body(folder: Path) -> Spider:
+    change(folder, "UPDATE waiting SET body = x'4e2e' WHERE id = 1")  # None
+    return SPIDER
+
+
+def without_row(folder: Path) -> Spider:
+    change(folder, "UPDATE waiting SET id = 99 WHERE id = 1")
+    return SPIDER
+
+
+def change(folder: Path, statement: str) -> None:
+    db = sqlite3.connect(folder / NAME)
+    db.execute(statement)
+    db.commit()
+    db.close()
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("happens", [without_callback, with_damaged_body, with_foreign_body, without_row])
+def test_a_request_that_cannot_be_read_any_more_is_said_and_stays(folder: Path, happens: Callable[[Path], Spider]) -> None:
+    job = job_in(folder)
+    assert job.put(A, page(callback=SPIDER.parse_page), None) == 1
+    assert job.put(A, page(2), None) == 2
+    job.close()
+    job = job_in(folder, happens(folder))
+    with pytest.raises(LookupError, match=r"^request 1 of `.*comity.sqlite` cannot be read: ."):
+        job.get(1)
+    assert job.get(2).url == f"{A}/2"
+    job.done(2)
+    job.close()
+    job = job_in(folder)
+    assert len(list(job.stored())) == 1
+    job.close()
+
+
+@pytest.mark.requirement("SEC-6")
+def test_an_object_that_does_not_come_out_of_its_pickle(job: Job) -> None:
+    key = job.put(A, page(meta={"object": NotAgain(1)}), None)
+    assert key is not None
+    with pytest.raises(LookupError):
+        job.get(key)
+    job.flush()
+    with pytest.raises(LookupError):
+        job.get(key)
+
+
+@contextmanager
+def full_disk(octets: int) -> Iterator[None]:
+    """No file of this process grows further than that."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (octets, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.requirement("SEC-6")
+def test_a_full_disk_costs_nothing_but_memory(folder: Path, tmp_path: Path) -> None:
+    """What could not be written is at hand, none of it is in the file, and all of it is once there is space again."""
+    job = job_in(folder)
+    keys = [job.put(A, page(number, body=b"#" * 5000), b"%d" % number) for number in range(200)]
+    assert keys[0]
+    job.flush()
+    with full_disk(100_000):
+        more = [job.put(B, page(number, body=b"#" * 5000), b"%d" % number) for number in range(200, 300)]
+        assert more[0]
+        assert more[1]
+        job.done(keys[0])
+        for _ in range(2):
+            with pytest.raises(OSError, match=r"comity.sqlite cannot be written: ."):
+                job.flush()
+        job.done(more[0])
+        assert job.get(more[1]).url == f"{A}/201"
+    after_crash = job_in(crashed(folder, tmp_path / "crashed"))
+    assert list(after_crash.stored()) == [(key, A, 0) for key in keys]
+    assert len(after_crash.seen) == 200
+    after_crash.close()
+    job.flush()
+    job.close()
+    job = job_in(folder)
+    assert list(job.stored()) == [(key, A, 0) for key in keys[1:]] + [(key, B, 0) for key in more[1:]]
+    assert len(job.seen) == 300
+    job.close()
+
+
+@pytest.mark.requirement("SEC-6")
+def test_a_job_that_cannot_be_written_is_let_go_all_the_same(folder: Path) -> None:
+    job = job_in(folder)
+    job.put(A, page(body=b"#" * 500_000), b"1")
+    with full_disk(100_000), pytest.raises(OSError, match="cannot be written"):
+        job.close()
+    job = job_in(folder)
+    assert job.seen == set()
+    job.close()
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from comity.crawler.job import Job
+from comity.policies import PolicyError
+
+try:
+    job = Job(Path(sys.argv[1]))
+except PolicyError as error:
+    print(error, flush=True)
+else:
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+def holder(folder: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", HOLDER, str(folder)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def ended(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("is_new", [True, False])
+def test_two_crawls_cannot_have_the_same_job(folder: Path, is_new: bool) -> None:
+    """Until the first one ends, in whatever way."""
+    if not is_new:
+        job_in(folder).close()
+    process = holder(folder)
+    assert process.stdout
+    assert process.stdout.readline() == "open\n"
+    with pytest.raises(PolicyError) as raised:
+        Job(folder)
+    assert str(raised.value) == (
+        f"JOBDIR: `{folder / NAME}` is in use by another crawl; set JOBDIR to a folder of this crawl's own"
+    )
+    ended(process)
+    job = job_in(folder)
+    with pytest.raises(PolicyError, match="in use by another crawl"):
+        Job(folder)  # in the same process
+    key = job.put(A, page(), b"1")
+    job.flush()
+    assert key is not None
+    assert job.get(key)
+    job.close()
+
+
+@pytest.mark.requirement("SEC-6")
+def test_of_two_crawls_that_start_together_one_has_the_job(folder: Path) -> None:
+    processes = [holder(folder) for _ in range(2)]
+    said = []
+    for process in processes:
+        assert process.stdout
+        said.append(process.stdout.readline())
+    for process in processes:
+        ended(process)
+    assert said.count("open\n") <= 1
+    assert sum("in use by another crawl" in line for line in said) == 2 - said.count("open\n")
+
+
+def foreign(path: Path) -> None:
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE theirs (x)")
+    db.execute("INSERT INTO theirs VALUES ('precious')")
+    db.commit()
+    db.close()
+
+
+def newer(path: Path) -> None:
+    Job(path.parent).close()
+    change(path.parent, "PRAGMA user_version = 99")
+
+
+def damaged(path: Path) -> None:
+    Job(path.parent).close()
+    octets = path.read_bytes()
+    path.write_bytes(octets[:100] + b"\xff" * (len(octets) - 100))
+
+
+UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no database": (lambda path: path.write_bytes(b"my notes" * 1000), "is damaged or is no queue of comity"),
+    "another application's": (foreign, "is no queue of comity"),
+    "of a newer version": (newer, "newer version"),
+    "damaged": (damaged, "is damaged"),
+    "a folder": (Path.mkdir, "cannot be"),
+}
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("kind", UNUSABLE)
+def test_what_cannot_be_used_is_said_and_left_alone(tmp_path: Path, kind: str) -> None:
+    make, why = UNUSABLE[kind]
+    path = tmp_path / NAME
+    make(path)
+    before = None if path.is_dir() else hashlib.sha256(path.read_bytes()).digest()
+    with pytest.raises(PolicyError) as raised:
+        Job(tmp_path)
+    message = str(raised.value)
+    assert message.startswith(f"JOBDIR: `{path}` ")
+    assert why in message
+    assert "set JOBDIR to another folder" in message
+    assert "\n" not in message
+    assert before is None or hashlib.sha256(path.read_bytes()).digest() == before
+
+
+@pytest.mark.requirement("SEC-6")
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(PolicyError, match=r"JOBDIR: .* cannot be opened: .*set JOBDIR to another folder"):
+        Job(tmp_path / "file" / "job")
+
+
+@pytest.mark.requirement("SEC-6")
+def test_damage_that_shows_later_is_said(folder: Path) -> None:
+    job = job_in(folder)
+    for number in range(100):
+        job.put(A, page(number, body=b"#" * 3000), None)
+    job.close()
+    path = folder / NAME
+    octets = path.read_bytes()
+    quarter = len(octets) // 4
+    path.write_bytes(octets[:quarter] + b"\xff" * quarter + octets[2 * quarter :])
+    job = job_in(folder)
+    with pytest.raises(PolicyError, match="is damaged"):
+        list(job.stored())
+    job.close()
