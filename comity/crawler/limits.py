@@ -42,6 +42,8 @@ class Window(NamedTuple):
         """A window for 1 to MAX_STAMPS requests that keeps to this one: where it is for more, an even part of it.
 
         m parts of a period hold at most m times what each of them may, wherever the period begins."""
+        if 1 <= self.requests <= MAX_STAMPS:
+            return self
         parts = max(1, -(-self.requests // MAX_STAMPS))
         return self._replace(requests=max(1, self.requests // parts), seconds=self.seconds / parts)
 
@@ -69,7 +71,7 @@ def earliest(windows: Iterable[Window], stamps: Sequence[float], in_flight: int,
 
     `stamps`: of the settled starts, ascending; those later than now count as now, for the clock was set back. Windows that begin
     and end at times of the day are followed for a day; past that the moment may turn out to be too early when it has come."""
-    windows = [window if 1 <= window.requests <= MAX_STAMPS else window.part() for window in windows]
+    windows = [window.part() for window in windows]
     if in_flight:
         if any(window.requests <= in_flight and window.holds(now) for window in windows):
             return None

@@ -1,0 +1,279 @@
+"""The pace file: processes that crawl the same host share what it allows.
+
+Before a request goes out, it takes its turn here, in one transaction: it may start now, or it learns when to ask again. Nothing
+is booked for the future, so what a killed process leaves behind is no more than the requests that it had in flight."""
+
+from __future__ import annotations
+
+import logging
+import random
+import secrets
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from math import isnan
+from pathlib import Path
+from time import time
+from typing import NamedTuple
+
+from comity.crawler.database import open_database
+from comity.crawler.limits import DAY, MAX_STAMPS, Window, earliest
+from comity.policies.rates import MAX_SECONDS
+
+logger = logging.getLogger(__name__)
+
+APPLICATION_ID = 0x636F6D70  # "comp", in the header of the file
+BUSY = 5  # milliseconds that a call waits for another process that writes
+ASK_AGAIN = (0.005, 0.020)  # seconds; when it still writes
+FAILING = 1.0  # seconds until the next try where the file cannot be written
+SLACK = 1.0  # seconds; what lies further in the future was written before the clock was set back
+PENALTY = 60.0  # seconds; the first one, where the host does not say how long
+SWEPT = 1000  # starts that are looked through at each sign of life
+
+# `at`: when the start was settled; NULL while it is in flight. `keep`: seconds that it counts after that.
+# `beat`: the last sign of life. `step`: seconds; the last penalty whose length the host did not say.
+VERSIONS = (
+    """
+CREATE TABLE start (
+    host TEXT NOT NULL, owner INTEGER NOT NULL, turn INTEGER NOT NULL, at REAL, keep REAL NOT NULL,
+    PRIMARY KEY (host, owner, turn)
+) WITHOUT ROWID;
+CREATE TABLE owner (owner INTEGER PRIMARY KEY, beat REAL NOT NULL);
+CREATE TABLE penalty (host TEXT PRIMARY KEY, began REAL NOT NULL, until REAL NOT NULL, step REAL NOT NULL) WITHOUT ROWID;
+""",
+)
+
+
+class Claim(NamedTuple):
+    turn: int | None  # to be settled or cancelled; None: not now
+    due: float  # when to ask again
+
+
+class Budget:
+    """An SQLite file. Times are seconds since the epoch.
+
+    No call waits longer than BUSY for another process, and none raises: where the file cannot be written there is no turn, and
+    what has to be written is, with the next call."""
+
+    def __init__(self, path: Path, *, owner_ttl: float = 10.0) -> None:
+        """PolicyError, with what to do about it, where the file cannot be used. `owner_ttl`: seconds without a sign of life
+        after which a process is dead."""
+        self.path = path
+        self._ttl = owner_ttl
+        self._db = open_database(
+            path,
+            subject="pace file",
+            kind="pace file",
+            application_id=APPLICATION_ID,
+            versions=VERSIONS,
+            synchronous="OFF",  # a killed process loses nothing
+            remedy="move the file away, or set COMITY_STORE to a path in a folder that can be written",
+        )
+        self._db.execute(f"PRAGMA busy_timeout = {BUSY}")
+        self._owner = secrets.randbits(62)
+        self._beaten = float("-inf")
+        self._turns = 0
+        self._flights: dict[int, tuple[str, float]] = {}  # turn -> host, seconds to keep the start
+        self._late: list[Callable[[], object]] = []  # writes that could not be done
+        self._swept = ""  # the host up to which old starts were dropped
+        self._warned = False
+
+    def claim(self, host: str, windows: Sequence[Window], now: float) -> Claim:
+        """A turn to start a request to the host, now; or when to ask again, which may turn out to be too early."""
+        host = _name(host)
+        keep = max((window.part().seconds for window in windows), default=0.0)
+        turn = self._turns = self._turns + 1
+        try:
+            self._begin()
+            if not self._beaten <= now < self._beaten + self._ttl / 4:
+                self._write_beat(now)
+            due = self._due(host, windows, now)
+            if due <= now:
+                self._db.execute("INSERT INTO start VALUES (?, ?, ?, NULL, ?)", (host, self._owner, turn, keep))
+            self._commit()
+        except sqlite3.Error as error:
+            return Claim(None, now + self._failed(error))
+        if due > now:
+            return Claim(None, due)
+        self._flights[turn] = host, keep
+        return Claim(turn, now)
+
+    def settle(self, turn: int, at: float) -> None:
+        """The headers came, or the request failed."""
+        if flight := self._flights.pop(turn, None):
+            host, keep = flight
+            row = (host, self._owner, turn, at, keep)
+            self._write(partial(self._db.execute, "INSERT OR REPLACE INTO start VALUES (?, ?, ?, ?, ?)", row))
+
+    def cancel(self, turn: int) -> None:
+        """The request never went out: it counts as nothing."""
+        if flight := self._flights.pop(turn, None):
+            row = (flight[0], self._owner, turn)
+            self._write(partial(self._db.execute, "DELETE FROM start WHERE host = ? AND owner = ? AND turn = ?", row))
+
+    def penalize(self, host: str, retry_after: float | None, now: float) -> float:
+        """The host is not asked before the moment that is returned: `retry_after` seconds from now, where it said so (429 and
+        503). Else a minute, and each time double that, up to a day; a minute again after it was quiet for as long as the last
+        penalty lasted. What is reported while a penalty runs makes it no shorter, and counts as one with it."""
+        wait = None if retry_after is None or isnan(retry_after) else min(max(retry_after, 0.0), float(MAX_SECONDS))
+        penalize = partial(self._write_penalty, _name(host), wait, now)
+        try:
+            self._begin()
+            until = penalize()
+            self._commit()
+        except sqlite3.Error as error:
+            self._failed(error)
+            self._late.append(penalize)
+            return now + (PENALTY if wait is None else wait)
+        return until
+
+    def penalty(self, host: str, now: float) -> float:
+        """The moment before which the host is not asked; 0.0 where there is none."""
+        try:
+            until = self._penalty(_name(host), now)[1]
+        except sqlite3.Error as error:
+            return now + self._failed(error)
+        return until if until > now else 0.0
+
+    def beat(self, now: float) -> None:
+        """This process lives: its turns count on. Twice in `owner_ttl` at least; also drops starts that count no more."""
+        try:
+            self._begin()
+            self._write_beat(now)
+            self._sweep(now)
+            self._commit()
+        except sqlite3.Error as error:
+            self._failed(error)
+
+    def close(self, now: float | None = None) -> None:
+        """What is still in flight counts as settled now."""
+        for turn in list(self._flights):
+            self.settle(turn, time() if now is None else now)
+        self._write(partial(self._db.execute, "DELETE FROM owner WHERE owner = ?", (self._owner,)))
+        self._db.close()
+        self._warned = True
+
+    # Transactions
+
+    def _begin(self) -> None:
+        """Whoever reads in order to write must not be overtaken by another process."""
+        self._db.execute("BEGIN IMMEDIATE")
+        for write in self._late:
+            write()
+
+    def _commit(self) -> None:
+        self._db.execute("COMMIT")
+        if self._late:
+            self._late = []
+
+    def _write(self, write: Callable[[], object]) -> None:
+        try:
+            if self._late:
+                self._begin()
+                write()
+                self._commit()
+            else:
+                write()
+        except sqlite3.Error as error:
+            self._failed(error)
+            self._late.append(write)
+
+    def _failed(self, error: sqlite3.Error) -> float:
+        """Seconds after which it is worth another try."""
+        if self._db.in_transaction:
+            with suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+        self._beaten = float("-inf")
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+            return random.uniform(*ASK_AGAIN)  # noqa: S311  # so that two processes do not meet again and again
+        if not self._warned:
+            self._warned = True
+            logger.error("pace file `%s` fails (%s): hosts that have a rate wait until it can be written", self.path, error)
+        return FAILING
+
+    # What they do
+
+    def _due(self, host: str, windows: Sequence[Window], now: float) -> float:
+        """When one more may start: not after now, or later."""
+        stamps = []
+        in_flight, old = 0, False
+        rows = self._db.execute("SELECT owner, turn, at, keep FROM start WHERE host = ?", (host,)).fetchall()
+        for owner, turn, at, keep in rows:
+            if owner == self._owner and turn in self._flights:  # whatever others think, who may have heard nothing for long
+                in_flight += 1
+                continue
+            counted = self._ended(owner, now) if at is None else now if at > now + SLACK else at
+            if counted is None:
+                in_flight += 1
+                continue
+            if counted != at:
+                row = (counted, host, owner, turn)
+                self._db.execute("UPDATE start SET at = ? WHERE host = ? AND owner = ? AND turn = ?", row)
+            stamps.append(counted)
+            old = old or counted + keep <= now
+        stamps.sort()
+        if old or len(stamps) > MAX_STAMPS:
+            needed = stamps[-MAX_STAMPS:][0]
+            self._db.execute("DELETE FROM start WHERE host = ? AND (at + keep <= ? OR at < ?)", (host, now, needed))
+        due = earliest(windows, stamps, in_flight, now)
+        if due is None:
+            due = earliest(windows, [*stamps, *[now] * in_flight], 0, now)  # if they were all settled now
+            assert due is not None
+            due = min(max(due, now + ASK_AGAIN[0]), now + self._ttl)  # they may be cancelled, or their owner be dead
+        return max(due, self._penalty(host, now)[1])
+
+    def _ended(self, owner: int, now: float) -> float | None:
+        """When the owner settles no more, since when at the latest it does not; None: its start is in flight."""
+        if owner == self._owner:
+            return now
+        (beat,) = self._db.execute("SELECT max(beat) FROM owner WHERE owner = ?", (owner,)).fetchone()
+        if beat is None:
+            return now
+        if beat > now + SLACK:
+            self._db.execute("UPDATE owner SET beat = ? WHERE owner = ?", (now, owner))
+            return None
+        died = float(beat) + self._ttl  # its request may have gone out after its last sign of life
+        return died if died <= now else None
+
+    def _write_beat(self, now: float) -> None:
+        self._db.execute("INSERT OR REPLACE INTO owner VALUES (?, ?)", (self._owner, now))
+        self._beaten = now
+
+    def _sweep(self, now: float) -> None:
+        """Drops old starts, some hosts a time, so that nobody waits for it."""
+        end = self._db.execute("SELECT host FROM start WHERE host > ? LIMIT 1 OFFSET ?", (self._swept, SWEPT)).fetchone()
+        row = (self._swept, end[0] if end else None, now)
+        self._db.execute("DELETE FROM start WHERE host > ?1 AND (host <= ?2 OR ?2 IS NULL) AND at + keep <= ?3", row)
+        self._swept = end[0] if end else ""
+        if not end:
+            self._db.execute("DELETE FROM penalty WHERE until + max(until - began, ?) <= ?", (PENALTY, now))
+
+    def _penalty(self, host: str, now: float) -> tuple[float, float, float]:
+        """When it began, until when it lasts, and the last step."""
+        row = self._db.execute("SELECT began, until, step FROM penalty WHERE host = ?", (host,)).fetchone()
+        if row is None:
+            return 0.0, 0.0, 0.0
+        began, until, step = row
+        if began > now + SLACK:
+            began, until = now, now + until - began
+            self._db.execute("UPDATE penalty SET began = ?, until = ? WHERE host = ?", (began, until, host))
+        return began, until, step
+
+    def _write_penalty(self, host: str, wait: float | None, now: float) -> float:
+        began, until, step = self._penalty(host, now)
+        if until > now:
+            until = max(until, now + (wait or 0.0))
+        else:
+            if now >= until + max(until - began, PENALTY):
+                step = 0.0
+            if wait is None:
+                wait = step = min(2 * step, DAY) or PENALTY
+            began, until = now, now + wait
+        self._db.execute("INSERT OR REPLACE INTO penalty VALUES (?, ?, ?, ?)", (host, began, until, step))
+        return until
+
+
+def _name(host: str) -> str:
+    """What SQLite takes."""
+    return host if host.isascii() else host.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,61 @@
+"""SQLite files of our own, each with its kind in the header: somebody else's is never written to."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from comity.policies import PolicyError
+
+BUSY = 10.0  # seconds to wait, when a file is opened, for another process that writes
+
+
+def open_database(
+    path: Path, *, subject: str, kind: str, application_id: int, versions: Sequence[str], synchronous: str, remedy: str
+) -> sqlite3.Connection:
+    """The file, made where it is not there, with a write-ahead log and no transaction open.
+
+    `versions`: what makes each version of the schema out of the one before, the first out of nothing. PolicyError where it
+    cannot be used: the subject, what is wrong, the remedy. It is never repaired or removed."""
+
+    def unusable(why: str) -> PolicyError:
+        return PolicyError(f"{subject} `{path}` {' '.join(why.split())}; {remedy}")
+
+    def check() -> int:
+        """The version of the schema; 0 where the file is new."""
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        (application,) = db.execute("PRAGMA application_id").fetchone()
+        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables and application != application_id:
+            raise unusable(f"is no {kind}")
+        if version > len(versions):
+            raise unusable("was written by a newer version of comity")
+        return int(version)
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        db = sqlite3.connect(path, timeout=BUSY, isolation_level=None)
+    except (OSError, sqlite3.Error) as error:
+        raise unusable(f"cannot be opened: {error}") from None
+    try:
+        check()  # before anything is written into what may be somebody else's file
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute(f"PRAGMA synchronous = {synchronous}")
+        db.execute("BEGIN IMMEDIATE")
+        for schema in versions[check() :]:
+            for statement in schema.split(";"):
+                db.execute(statement)
+            db.execute(f"PRAGMA application_id = {application_id}")
+            db.execute(f"PRAGMA user_version = {len(versions)}")
+        db.execute("COMMIT")
+    except sqlite3.OperationalError as error:  # locked, read-only, disk full
+        db.close()
+        raise unusable(f"cannot be used: {error}") from None
+    except sqlite3.DatabaseError as error:  # not a database, malformed
+        db.close()
+        raise unusable(f"is damaged or is no {kind}: {error}") from None
+    except PolicyError:
+        db.close()
+        raise
+    return db
