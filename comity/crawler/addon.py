@@ -20,6 +20,7 @@ import comity
 from comity.crawler.downloadermw import AccessMiddleware
 from comity.crawler.options import ASYNCIO_REACTOR, DEFAULT_AGENT, DEFAULTS, Options, stop
 from comity.crawler.pipeline import PermissionsPipeline
+from comity.crawler.ratemw import RateMiddleware
 from comity.crawler.runtime import open_store
 from comity.crawler.scheduler import Scheduler
 from comity.crawler.spidermw import PageMiddleware
@@ -28,7 +29,7 @@ from comity.crawler.transfer import PolicyTransfer
 logger = logging.getLogger(__name__)
 
 COMPONENTS: dict[str, dict[type[object], int]] = {
-    "DOWNLOADER_MIDDLEWARES": {AccessMiddleware: 100, PolicyTransfer: 950},
+    "DOWNLOADER_MIDDLEWARES": {AccessMiddleware: 100, RateMiddleware: 560, PolicyTransfer: 950},
     "SPIDER_MIDDLEWARES": {PageMiddleware: 10},
     "ITEM_PIPELINES": {PermissionsPipeline: 0},
 }
@@ -121,6 +122,7 @@ def _switched_off(settings: BaseSettings) -> Iterator[str]:
 
 _LOST: dict[type[object], str] = {
     AccessMiddleware: "nothing is refused",
+    RateMiddleware: "hosts that answer 429 or 503 are asked again at once",
     PolicyTransfer: "redirects of policy files to other hosts are not followed, and their sites are refused",
     PageMiddleware: "items do not know their page, and nobody may use them",
     PermissionsPipeline: "items carry no permissions",

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Self
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request
 
-from comity.crawler.engine import closing, lent_place, unpaced_slot
+from comity.crawler.engine import closing, lent_place
 from comity.crawler.fetcher import ClosingError
-from comity.crawler.pace import TICK, asked_delay
+from comity.crawler.pace import TICK, asked_windows
 from comity.crawler.runtime import Runtime
+from comity.crawler.slots import Slots
 from comity.policies import Decision, Site, Verdict
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class AccessMiddleware:
         self._crawler = crawler
         self._runtime = Runtime.of(crawler)
         self._pace = self._runtime.pace
+        self._slots = Slots(crawler, self._pace)
+        self._max_delay = self._runtime.options.max_delay
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -37,7 +40,7 @@ class AccessMiddleware:
     async def process_request(self, request: Request) -> Request | None:
         if self._runtime.policies.owns(request):
             return None
-        flight = self._pace.claim(request)
+        flight = self._pace.flight(request)
         if flight is not None and flight.judged(request):
             decision, site = flight.decision, flight.site
         else:
@@ -54,7 +57,7 @@ class AccessMiddleware:
             raise IgnoreRequest(str(decision))
         if site is not None:
             self._runtime.admit(request, site, decision)
-            unpaced_slot(self._crawler, request)
+            self._slots.free(request)
         return None
 
     async def _in_turn(self, request: Request) -> tuple[Decision, Site | None]:
@@ -64,16 +67,23 @@ class AccessMiddleware:
             site = await self._runtime.site(request.url, led_from)
             decision = self._runtime.judge(site, request.url)
             if decision.not_before is not None:
-                if self._runtime.scheduler is not None and self._runtime.scheduler.hold(request, decision.not_before):
+                wait = (decision.not_before - datetime.now(UTC)).total_seconds()
+                if self._runtime.scheduler is not None and self._runtime.scheduler.hold(request, wait):
                     return decision, site
+                if wait > self._max_delay:
+                    return self._runtime.too_slow(request.url, wait), site
                 await self._sleep_until(decision.not_before)
                 continue
             if decision.verdict is Verdict.DENY or site is None:
                 return decision, site
             host = self._pace.host(request.url)
-            host.states(site.origin, asked_delay(site, self._runtime.agent))
+            host.states(site.origin, asked_windows(site, self._runtime.agent))
+            if host.delay > self._max_delay:
+                return self._runtime.too_slow(request.url, host.delay), site
             began = monotonic()
-            await self._pace.turn(request, decision, site, host)
+            too_long = await self._pace.turn(request, decision, site, host, at_most=self._max_delay)
+            if too_long is not None:
+                return self._runtime.too_slow(request.url, too_long), site
             if monotonic() - began < TICK:
                 return decision, site
             # The wait was long: what the site says by now counts.

@@ -1,18 +1,18 @@
 """Everything that reaches into Scrapy's engine and downloader beyond their documented interface.
 
 Private names, and what happens where a Scrapy does not have them: `engine._slot.nextcall` (the engine is woken by a request
-that the scheduler swallows), `engine._slot.closing` (closing shows when the engine stops), `downloader._get_slot` (Scrapy's
-own delay adds to ours). No other module may use them."""
+that the scheduler swallows), `engine._slot.closing` (closing shows when the engine stops), `engine._slot.inprogress` (no JOBDIR).
+What touches the downloader's slots is in slots.py. No other module may use private names."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from scrapy.http import Request
-from scrapy.utils.httpobj import urlparse_cached
+
+from comity.policies import PolicyError
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -46,22 +46,13 @@ def in_downloader(crawler: Crawler) -> Container[Request]:
     return crawler.engine.downloader.active if crawler.engine else ()
 
 
-def unpaced_slot(crawler: Crawler, request: Request) -> None:
-    """Takes Scrapy's own delay off the slot of a request that was paced already: it would wait twice, in the wrong place.
-
-    To be asked for every request, as Scrapy forgets idle slots and AutoThrottle sets their delays. A slot that the
-    project chose itself, by meta and with an entry in DOWNLOAD_SLOTS, stays as it is."""
-    downloader = crawler.engine.downloader if crawler.engine else None
-    if downloader is None:
-        return
-    key = downloader.get_slot_key(request)
-    if key in downloader.per_slot_settings and key != urlparse_cached(request).hostname:
-        return
-    slot = downloader.slots.get(key)
-    if slot is None and hasattr(downloader, "_get_slot"):  # it makes the slot, and cleans it up when it is idle
-        slot = downloader._get_slot(request)[1]
-    if slot is not None:
-        slot.concurrency, slot.delay = sys.maxsize, 0.0
+def in_progress(crawler: Crawler) -> Container[Request]:
+    """The requests whose callback, items and errbacks are not all through. PolicyError where Scrapy does not tell."""
+    slot = getattr(crawler.engine, "_slot", None)
+    inprogress: Container[Request] | None = getattr(slot, "inprogress", None)
+    if inprogress is None:
+        raise PolicyError("JOBDIR: this version of Scrapy does not tell which requests are done")
+    return inprogress
 
 
 @contextmanager

@@ -18,35 +18,40 @@ if TYPE_CHECKING:
 class Lane:
     """The waiting requests of one origin: higher priority first, in order of arrival within one priority."""
 
-    __slots__ = ("_arrivals", "_heap", "_returns", "fetched", "host", "not_before", "origin", "turn", "wants_policies")
+    __slots__ = ("_arrivals", "_heap", "_returns", "aside", "fetched", "host", "origin", "turn", "wants_policies")
 
     def __init__(self, origin: str, host: Host | None) -> None:
         self.origin = origin  # "": for URLs that have none
         self.host = host  # whose pace the lane keeps; None where there is no origin
-        self.not_before = 0.0
         self.turn = 0  # the entry in the heap of Lanes that counts; 0: none, the lane waits for something else
+        self.aside = ""  # why nobody waits for it; "": it is waited for
         self.wants_policies = False  # a fetch is under way or in line
         self.fetched: Policies | None = None  # just fetched: good for one request, however short they are fresh
-        self._heap: list[tuple[int, int, Request]] = []
+        self._heap: list[tuple[int, int, Request | int]] = []
         self._arrivals = 0
         self._returns = 0
 
     def __len__(self) -> int:
         return len(self._heap)
 
-    def push(self, request: Request) -> None:
+    def push(self, request: Request | int, priority: int) -> None:
+        """`request`: or its key in the queue on disk."""
         self._arrivals += 1
-        heappush(self._heap, (-request.priority, self._arrivals, request))
+        heappush(self._heap, (-priority, self._arrivals, request))
 
     def push_back(self, request: Request) -> None:
         """To the front of its priority: it was out already."""
         self._returns -= 1
         heappush(self._heap, (-request.priority, self._returns, request))
 
-    def peek(self) -> Request:
+    def peek(self) -> Request | int:
         return self._heap[0][2]
 
-    def pop(self) -> Request:
+    def replace(self, request: Request) -> None:
+        """The first one, by the request that its key stands for."""
+        self._heap[0] = (*self._heap[0][:2], request)
+
+    def pop(self) -> Request | int:
         return heappop(self._heap)[2]
 
 
@@ -57,13 +62,23 @@ class Lanes:
         self._lanes: dict[str, Lane] = {}
         self._heap: list[tuple[float, int, Lane]] = []
         self._turns = count(1)
+        self._aside = 0
 
     def __len__(self) -> int:
         """Requests, not lanes."""
         return sum(map(len, self._lanes.values()))
 
     def __bool__(self) -> bool:
-        return bool(self._lanes)  # an empty lane is dropped
+        """Whether there are requests that are waited for."""
+        return len(self._lanes) > self._aside  # an empty lane is dropped
+
+    def aside(self) -> list[Lane]:
+        return [lane for lane in self._lanes.values() if lane.aside]
+
+    def set_aside(self, lane: Lane, why: str) -> None:
+        """Nobody waits for it until it comes back with "", though it may be due again."""
+        self._aside += bool(why) - bool(lane.aside)
+        lane.aside = why
 
     def get(self, origin: str) -> Lane | None:
         return self._lanes.get(origin)
@@ -72,13 +87,14 @@ class Lanes:
         self._lanes[lane.origin] = lane
 
     def drop(self, lane: Lane) -> None:
+        self.set_aside(lane, "")
         lane.turn = 0
         del self._lanes[lane.origin]
 
     def date(self, lane: Lane, due: float) -> None:
-        """The lane's turn comes when it is due, and not before its own `not_before`; what was dated before is forgotten."""
+        """The lane's turn comes when it is due; what was dated before is forgotten."""
         lane.turn = next(self._turns)
-        heappush(self._heap, (max(due, lane.not_before), lane.turn, lane))
+        heappush(self._heap, (due, lane.turn, lane))
 
     def next(self, now: float) -> Lane | None:
         """The next lane that is due. It has no date any more."""

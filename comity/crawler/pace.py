@@ -1,7 +1,7 @@
-"""How often each host is asked: the slowest of what its policies, the operator and the project say.
+"""How often a host is asked: a request waits until all limits of its host let it go out, whoever made it.
 
-A delay counts from the moment when the headers of the answer came, or the request failed. Counted from hand-out, a slow
-connection would bring two requests closer together at the server than the delay says."""
+A request in flight counts as started now; its start is settled when its headers arrive, or when it fails. So whatever happens on
+the way, the server never sees two requests closer than they may be."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from time import monotonic
+from time import monotonic, time
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from scrapy import signals
 from scrapy.http import Request
+from scrapy.utils.asyncio import CallLaterResult, call_later
 
+from comity.crawler.budget import Budget
 from comity.crawler.engine import closing, in_downloader
 from comity.crawler.fetcher import ClosingError
+from comity.crawler.limits import Window, delay_of, windows_of
 from comity.policies import Agent, Decision, Site
 
 if TYPE_CHECKING:
@@ -26,46 +29,62 @@ if TYPE_CHECKING:
     from comity.crawler.lanes import Lane
 
 TICK = 1.0  # seconds; how soon what waits in place notices that the crawl is ending
+BEAT = 3.0  # seconds between two signs of life in the budget
 SWEEP = 1024  # hosts; the least number at which the idle ones are forgotten
 
 
-def asked_delay(site: Site, agent: Agent) -> float:
-    """Seconds between two requests that the site asks for; 0 where it states nothing."""
-    rules = site.rates(agent)
-    if rules is None:
-        return 0.0
-    rate = rules.request_rate
-    return max(rules.crawl_delay or 0.0, rate.seconds / rate.requests if rate else 0.0)
+def asked_windows(site: Site, agent: Agent) -> tuple[Window, ...]:
+    """What the site asks for; () where it states nothing."""
+    return windows_of(site.rates(agent))
 
 
 @dataclass(slots=True, eq=False)
 class Host:
     """The pace of one host name; the origins on it share it."""
 
-    floor: float  # seconds between two requests, whatever the site says
-    ceiling: int  # requests in flight, where no delay is asked
-    delays: dict[str, float] = field(default_factory=dict)  # origin -> seconds
-    delay: float = 0.0  # the longest
+    name: str
+    floor: tuple[Window, ...]  # the operator's own limit, whatever the site says
+    ceiling: int  # requests in flight
+    asked: dict[str, tuple[Window, ...]] = field(default_factory=dict)  # by origin
+    throttle: float = 0.0  # seconds between two requests that AutoThrottle asks for
+    windows: tuple[Window, ...] = ()  # all of them
+    most: int = 1  # requests in flight that they let out
     in_flight: int = 0
-    last: float = float("-inf")  # when the last answer came
+    free_at: float = float("-inf")  # not before; monotonic
     lanes: int = 0  # that wait or may wait for it
     awaited: int = 0  # requests that wait in the middleware: they come before what waits in lanes
     line: asyncio.Lock = field(default_factory=asyncio.Lock)  # in which they wait
     freed: asyncio.Event = field(default_factory=asyncio.Event)
     parked: list[Lane] = field(default_factory=list)  # lanes that wait until a request is through
 
-    def states(self, origin: str, delay: float) -> None:
-        if self.delays.get(origin) != delay:
-            self.delays[origin] = delay
-            self.delay = max(self.floor, *self.delays.values())
+    def __post_init__(self) -> None:
+        self._limit()
+
+    def states(self, origin: str, windows: tuple[Window, ...]) -> None:
+        if self.asked.get(origin) != windows:
+            self.asked[origin] = windows
+            self._limit()
+
+    def throttled(self, delay: float) -> None:
+        if self.throttle != delay:
+            self.throttle = delay
+            self._limit()
+
+    def _limit(self) -> None:
+        asked = [window for windows in self.asked.values() for window in windows]
+        if self.throttle > 0:
+            asked.append(Window(1, self.throttle))
+        self.windows = tuple(dict.fromkeys((*self.floor, *asked)))
+        self.most = min([self.ceiling, *(window.requests for window in self.windows if window.start is None)])
 
     @property
     def full(self) -> bool:
-        return self.in_flight >= (1 if self.delay > 0 else self.ceiling)
+        return self.in_flight >= self.most
 
     @property
-    def free_at(self) -> float:
-        return self.last + self.delay
+    def delay(self) -> float:
+        """Seconds between two requests in the long run."""
+        return delay_of(self.windows)
 
 
 @dataclass(slots=True, eq=False)
@@ -79,6 +98,7 @@ class Flight:
     host: Host | None  # that it occupies; None: none, or no more
     handed_out: bool  # by our scheduler, which would take it back
     claimed: bool  # it came to the middleware
+    turn: int = 0  # in the budget of the host; 0: it has no limits
     answered: bool = False  # the headers came
 
     def judged(self, request: Request) -> bool:
@@ -89,9 +109,10 @@ class Flight:
 class Pace:
     """The hosts, and the requests that are out. `freed` is called with a host that can be asked again."""
 
-    def __init__(self, crawler: Crawler, *, min_delay: float) -> None:
+    def __init__(self, crawler: Crawler, budget: Budget, *, min_delay: float) -> None:
         self.freed: Callable[[Host], None] | None = None
         self._crawler = crawler
+        self._budget = budget
         settings = crawler.settings
         self._floor = max(min_delay, settings.getfloat("DOWNLOAD_DELAY"))
         self._ceiling = max(1, settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"))
@@ -99,8 +120,16 @@ class Pace:
         self._hosts: dict[str, Host] = {}
         self._sweep_at = SWEEP
         self._flights: dict[Request, Flight] = {}
+        self._turns = 0  # in flight
+        self._beat: CallLaterResult | None = None
         crawler.signals.connect(self._headers_received, signals.headers_received)
         crawler.signals.connect(self._left_downloader, signals.request_left_downloader)
+
+    def close(self) -> None:
+        if self._beat is not None:
+            self._beat.cancel()
+            self._beat = None
+        self._budget.close()
 
     def host(self, url: str) -> Host:
         name = urlsplit(url).hostname or ""
@@ -110,27 +139,67 @@ class Pace:
                 self._sweep()
             slot = self._slots.get(name, {})
             floor = max(self._floor, float(slot.get("delay", 0.0)))
-            host = self._hosts[name] = Host(floor=floor, ceiling=max(1, int(slot.get("concurrency", self._ceiling))), delay=floor)
+            ceiling = max(1, int(slot.get("concurrency", self._ceiling)))
+            host = self._hosts[name] = Host(name, (Window(1, floor),) if floor > 0 else (), ceiling)
+            self._penalty(host, self._budget.penalty(name, time()))
         return host
 
     def _sweep(self) -> None:
-        """Forgets hosts that could be asked at once and that nothing waits for."""
+        """Forgets hosts that could be asked at once and that nothing waits for. What limits them stands in the budget."""
         now = monotonic()
         self._hosts = {
             name: host for name, host in self._hosts.items() if host.lanes or host.in_flight or host.awaited or host.free_at > now
         }
         self._sweep_at = max(SWEEP, 2 * len(self._hosts))
 
-    def book(self, request: Request, decision: Decision, site: Site | None, host: Host | None, *, handed_out: bool) -> None:
+    def claim(self, host: Host) -> int | None:
+        """A turn of the host, which is to be booked at once; None: not now, `free_at` says when to ask again."""
+        if not host.windows:
+            return 0
+        now = time()
+        claim = self._budget.claim(host.name, host.windows, now)
+        if claim.turn is None:
+            host.free_at = monotonic() + max(claim.due - now, 0.001)
+        return claim.turn
+
+    def penalize(self, url: str, retry_after: float | None) -> float:
+        """The host answered that it is asked too often. Seconds until it may be asked again.
+
+        `retry_after`: seconds that it wants; None: it does not say."""
+        now = time()
+        host = self.host(url)
+        wait = self._budget.penalize(host.name, retry_after, now) - now
+        self._penalty(host, now + wait)
+        return wait
+
+    def _penalty(self, host: Host, not_before: float) -> None:
+        wait = not_before - time()
+        if wait > 0:
+            host.free_at = max(host.free_at, monotonic() + wait)
+
+    def book(
+        self, request: Request, decision: Decision, site: Site | None, host: Host | None, *, handed_out: bool, turn: int = 0
+    ) -> None:
         """The request goes out now; with a host, it occupies it."""
         self.release(request)
         self._flights[request] = Flight(
-            request.url, request.method, decision, site, host, handed_out=handed_out, claimed=not handed_out
+            request.url, request.method, decision, site, host, handed_out=handed_out, claimed=not handed_out, turn=turn
         )
         if host is not None:
             host.in_flight += 1
+            if turn:
+                self._turns += 1
+                if self._beat is None:
+                    self._beat_on()
 
-    def claim(self, request: Request) -> Flight | None:
+    def _beat_on(self) -> None:
+        """Other processes hear that the requests in flight are not those of a dead one."""
+        self._beat = None
+        if self._turns:
+            self._budget.beat(time())
+            self._beat = call_later(BEAT, self._beat_on)
+
+    def flight(self, request: Request) -> Flight | None:
         """How a request was judged when the scheduler handed it out; None where it comes from elsewhere, or once more."""
         flight = self._flights.get(request)
         if flight is None:
@@ -145,9 +214,12 @@ class Pace:
         flight = self._flights.get(request)
         return flight is not None and flight.handed_out
 
-    async def turn(self, request: Request, decision: Decision, site: Site | None, host: Host) -> None:
-        """Waits in place until the host may be asked, and books the request. Raises ClosingError when the crawl ends."""
+    async def turn(self, request: Request, decision: Decision, site: Site | None, host: Host, *, at_most: float) -> float | None:
+        """Waits in place until the host may be asked, and books the request. Raises ClosingError when the crawl ends.
+
+        `at_most`: seconds to wait. Where it would take longer, nothing is booked and the seconds are answered."""
         host.awaited += 1
+        began = monotonic()
         try:
             async with host.line:
                 while True:
@@ -157,12 +229,18 @@ class Pace:
                         self.reap()
                     wait = TICK if host.full else host.free_at - monotonic()
                     if wait <= 0:
-                        break
+                        turn = self.claim(host)
+                        if turn is not None:
+                            break
+                        wait = host.free_at - monotonic()
+                    elif not host.full and monotonic() + wait - began > at_most:
+                        return monotonic() + wait - began
                     host.freed.clear()
                     with suppress(TimeoutError):
-                        async with asyncio.timeout(min(wait, TICK)):
+                        async with asyncio.timeout(min(max(wait, 0.0), TICK)):
                             await host.freed.wait()
-                self.book(request, decision, site, host, handed_out=False)
+                self.book(request, decision, site, host, handed_out=False, turn=turn)
+                return None
         finally:
             host.awaited -= 1
             if not host.full:
@@ -171,10 +249,24 @@ class Pace:
     def release(self, request: Request) -> None:
         """The request occupies its host no more. It may be asked for its flight until it is reaped."""
         flight = self._flights.get(request)
-        if flight is not None and flight.host is not None:
-            host, flight.host = flight.host, None
-            host.in_flight -= 1
-            self._announce(host)
+        if flight is None or flight.host is None:
+            return
+        host, flight.host = flight.host, None
+        host.in_flight -= 1
+        if flight.turn and not flight.answered:
+            self._turns -= 1
+            self._budget.cancel(flight.turn)  # it never went out
+        self._announce(host)
+
+    def _settle(self, flight: Flight, host: Host) -> None:
+        """The request counts from now on."""
+        flight.answered = True
+        if flight.turn:
+            self._turns -= 1
+            self._budget.settle(flight.turn, time())
+            # What this one alone tells; the rest is asked of the budget.
+            wait = max((window.seconds for window in host.windows if window.requests == 1 and window.start is None), default=0.0)
+            host.free_at = max(host.free_at, monotonic() + wait)
 
     def reap(self) -> bool:
         """Releases what left the downloader without reaching the network (refused or answered by another middleware).
@@ -198,13 +290,12 @@ class Pace:
 
     def _headers_received(self, request: Request) -> None:
         flight = self._flights.get(request)
-        if flight is not None and flight.host is not None:
-            flight.answered = True
-            flight.host.last = monotonic()
+        if flight is not None and flight.host is not None and not flight.answered:
+            self._settle(flight, flight.host)
 
     def _left_downloader(self, request: Request) -> None:
         flight = self._flights.get(request)
         if flight is not None and flight.host is not None:
             if not flight.answered:
-                flight.host.last = monotonic()
+                self._settle(flight, flight.host)
             self.release(request)

@@ -95,6 +95,7 @@ def summary(stats: dict[str, object], reason: str) -> Table:
             row(name, f"  {name.removeprefix(REFUSED_STATS)}")
     row("comity/policies/unreachable", "policy files could not be had")
     row("comity/scheduler/left", "requests left waiting")
+    row("comity/scheduler/set-aside", "requests set aside: their host is too slow (COMITY_MAX_DELAY)")
     row("comity/urls/bad", "lines that are no URL")
     uses: dict[str, list[str]] = {}
     for name in sorted(stats):

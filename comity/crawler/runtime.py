@@ -15,10 +15,11 @@ from scrapy.utils.asyncio import is_asyncio_available
 
 from comity.crawler.actions import Actions
 from comity.crawler.addresses import Reach
+from comity.crawler.budget import Budget
 from comity.crawler.fetcher import PolicyFetcher
 from comity.crawler.items import ItemPages
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
-from comity.crawler.pace import Pace, asked_delay
+from comity.crawler.pace import Pace
 from comity.crawler.resources import Resources
 from comity.crawler.store import PolicyStore
 from comity.policies import Decision, Page, PolicyError, Reason, Site, Source, Verdict
@@ -41,6 +42,14 @@ def open_store(options: Options) -> PolicyStore:
         stop(str(error))
 
 
+def _budget(options: Options) -> Budget:
+    """Of all crawls that share the store. SettingsError where it cannot be used."""
+    try:
+        return Budget(options.store.with_name("pace.sqlite"))
+    except PolicyError as error:
+        stop(str(error))
+
+
 class Runtime:
     """Options, policies and bookkeeping of one crawl."""
 
@@ -59,7 +68,7 @@ class Runtime:
             found=lambda site: self.actions.found(site, self.policies),
         )
         self._resources = Resources(crawler, timeout=self.options.policy_timeout, patience=self.options.max_delay)
-        self.pace = Pace(crawler, min_delay=self.options.min_delay)
+        self.pace = Pace(crawler, _budget(self.options), min_delay=self.options.min_delay)
         self.scheduler: Scheduler | None = None  # ours, where it is in use
         self.pages = ItemPages()
         self._admitted: WeakKeyDictionary[Request, tuple[str, Site, Decision]] = WeakKeyDictionary()
@@ -77,6 +86,7 @@ class Runtime:
     async def _close(self) -> None:
         await self.actions.close()
         await self.policies.close()
+        self.pace.close()
 
     async def site(self, url: str, led_from: Reach | None = None) -> Site | None:
         """The policies of the URL's origin, fetched where needed; None where it has no origin. Raises ClosingError.
@@ -89,24 +99,14 @@ class Runtime:
         policies = self.policies.known(origin) or await self.policies.get(origin, led_from)
         return policies.site
 
-    def judge(self, site: Site | None, url: str, delay: float | None = None) -> Decision:
-        """The decision by these policies, and by how long a crawl may wait (COMITY_MAX_DELAY).
+    def judge(self, site: Site | None, url: str) -> Decision:
+        """The decision by these policies."""
+        return _without_origin(url) if site is None else site.access(self.agent, url)
 
-        `delay`: `asked_delay` of the site, where the caller has it at hand."""
-        if site is None:
-            return _without_origin(url)
-        decision = site.access(self.agent, url)
-        if decision.verdict is Verdict.DENY:
-            return decision
-        if decision.not_before is not None:
-            wait = (decision.not_before - datetime.now(UTC)).total_seconds()
-        else:
-            wait = asked_delay(site, self.agent) if delay is None else delay
-        if wait <= self.options.max_delay:
-            return decision
+    def too_slow(self, url: str, wait: float) -> Decision:
+        """The refusal of a request that cannot wait in the queue, where its host lets it out in `wait` seconds only."""
         text = f"{wait:.0f} s to wait, at most {self.options.max_delay:g}"
-        reason = Reason(rule="comity.max-delay", source=Source(url=f"{site.origin}/robots.txt", text=text))
-        return Decision(verdict=Verdict.DENY, reasons=(reason, *decision.reasons))
+        return Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.max-delay", source=Source(url=url, text=text)),))
 
     def record(self, request: Request, decision: Decision) -> None:
         """Counts the decision, and logs it where it refuses."""

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections import deque
 from datetime import UTC, datetime
+from pathlib import Path
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,12 +21,14 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from comity.crawler.engine import WAKE, closing, wake
+from comity.crawler.engine import WAKE, closing, in_progress, wake
 from comity.crawler.fetcher import ClosingError, Policies
+from comity.crawler.job import Job
 from comity.crawler.lanes import Lane, Lanes
-from comity.crawler.pace import Host, asked_delay
+from comity.crawler.options import stop
+from comity.crawler.pace import Host, asked_windows
 from comity.crawler.runtime import Runtime
-from comity.policies import Decision, Verdict
+from comity.policies import Decision, PolicyError, Verdict
 from comity.policies.urls import origin_of
 
 if TYPE_CHECKING:
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+FLUSH = 0.05  # seconds between two writes of the queue on disk
+ASIDE = 600.0  # seconds until it is seen again whether a host that was too slow still is
 MIN_WAIT = 0.1  # seconds; what is put off comes back no sooner, or it would spin
 REAP = 0.1  # seconds between two looks for requests that left the downloader unnoticed, while others go out
 
@@ -60,7 +65,16 @@ class Scheduler(BaseScheduler):
         self._pace = self._runtime.pace
         self._pace.freed = self._unpark
         self._dupefilter = _dupefilter(crawler)
+        assert crawler.request_fingerprinter is not None
+        self._fingerprint = crawler.request_fingerprinter.fingerprint
         self._max_delay = self._runtime.options.max_delay
+        self._job = _job(crawler)
+        self._filters_here = self._job is not None and type(self._dupefilter) is RFPDupeFilter
+        self._keys: dict[Request, int] = {}  # of those that were read from the queue on disk, until they are done
+        self._unkept: dict[Request, bytes | None] = {}  # those that cannot stand in it -> fingerprint, the same
+        self._out: set[Request] = set()  # those of both that were handed out
+        self._tick: CallLaterResult | None = None
+        self._log_at = 0.0
         self._retry_times = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
         self._lanes = Lanes()
         self._refused: deque[tuple[Request, Decision]] = deque()  # known to be refused: they wait for nothing
@@ -76,26 +90,86 @@ class Scheduler(BaseScheduler):
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         self._spider = spider
+        if self._job is not None:
+            self._resume(self._job, spider)
         return self._dupefilter.open()
+
+    def _resume(self, job: Job, spider: Spider) -> None:
+        job.open(spider)
+        for key, origin, priority in job.stored():
+            lane = self._lanes.get(origin) or self._new_lane(origin)
+            lane.push(key, priority)
+        if left := len(self._lanes):
+            logger.info("JOBDIR: the crawl goes on with %(left)d requests that wait", {"left": left})
+        self._write()
+
+    def _write(self) -> None:
+        """Writes the changes of the queue, again and again."""
+        assert self._job
+        self._tick = call_later(FLUSH, self._write)
+        try:
+            self._acknowledge(self._job)
+            self._job.flush()
+        except OSError as error:
+            if monotonic() >= self._log_at:
+                self._log_at = monotonic() + 60
+                logger.error("JOBDIR: %(error)s; it is tried again", {"error": error})
+
+    def _acknowledge(self, job: Job) -> None:
+        """Those that have left the engine are done: their callback and their items are through."""
+        if not self._out:
+            return
+        progress = in_progress(self._crawler)
+        for request in [request for request in self._out if request not in progress]:
+            self._out.remove(request)
+            if request in self._held:
+                continue
+            if (key := self._keys.pop(request, None)) is not None:
+                job.done(key)
+            elif (fingerprint := self._unkept.pop(request)) is not None:
+                job.saw(fingerprint)
 
     def close(self, reason: str) -> Deferred[None] | None:
         return deferred_from_coro(self._close(reason))
 
     async def _close(self, reason: str) -> None:
         self._set_timer(None)
+        if self._tick is not None:
+            self._tick.cancel()
         self._count()
         self._wanted.clear()
         for task in self._fetches:
             task.cancel()
         await asyncio.gather(*self._fetches, return_exceptions=True)
-        if left := len(self):
+        self._tell_aside()
+        if left := len(self) - sum(map(len, self._lanes.aside())):
             self._stats.set_value("comity/scheduler/left", left)
+            kept = "; JOBDIR keeps them" if self._job else ""
             logger.warning(
-                "%(left)d requests were still waiting when the crawl ended (%(reason)s)", {"left": left, "reason": reason}
+                "%(left)d requests were still waiting when the crawl ended (%(reason)s)%(kept)s",
+                {"left": left, "reason": reason, "kept": kept},
             )
+        if self._job is not None:
+            try:
+                self._acknowledge(self._job)
+                self._job.close()
+            except OSError as error:
+                logger.error("JOBDIR: %(error)s; what happened last is not in it", {"error": error})
         closed: Any = self._dupefilter.close(reason)
         if closed is not None:
             await maybe_deferred_to_future(closed)
+
+    def _tell_aside(self) -> None:
+        aside = self._lanes.aside()
+        if not aside:
+            return
+        self._stats.set_value("comity/scheduler/set-aside", sum(map(len, aside)))
+        kept = "JOBDIR keeps them" if self._job else "set JOBDIR to keep such requests"
+        for lane in aside:
+            logger.warning(
+                "%(number)d requests to %(origin)s were set aside: %(why)s, at most %(most)g s (COMITY_MAX_DELAY); %(kept)s",
+                {"number": len(lane), "origin": lane.origin, "why": lane.aside, "most": self._max_delay, "kept": kept},
+            )
 
     def __len__(self) -> int:
         return len(self._lanes) + len(self._refused) + len(self._held)
@@ -106,32 +180,43 @@ class Scheduler(BaseScheduler):
     def enqueue_request(self, request: Request) -> bool:
         if request is WAKE:
             return True
-        due = self._held.pop(request, None)
-        if due is None:
-            if not request.dont_filter and self._dupefilter.request_seen(request):
-                self._dupefilter.log(request, self._spider)
-                return False
-            self._stats.inc_value("scheduler/enqueued")
-            self._stats.inc_value("scheduler/enqueued/memory")
         try:
             origin = origin_of(request.url)
         except ValueError:
             origin = ""
-        refusal = self._refusal(origin, request) if due is None else None
+        due = self._held.pop(request, None)
+        if due is not None:
+            lane = self._lanes.get(origin) or self._new_lane(origin)
+            lane.push_back(request)
+            self._wait(lane, monotonic(), due, "it asks to come back later")
+            return True
+        fingerprint = None if request.dont_filter or not self._filters_here else self._fingerprint(request)
+        if self._is_seen(request, fingerprint):
+            self._dupefilter.log(request, self._spider)
+            return False
+        self._stats.inc_value("scheduler/enqueued")
+        refusal = self._refusal(origin, request)
         if refusal is not None:
+            self._stats.inc_value("scheduler/enqueued/memory")
+            if self._job is not None and fingerprint is not None:
+                self._job.saw(fingerprint)
             self._refused.append((request, refusal))
             return True
-        lane = self._lanes.get(origin)
-        if lane is None:
-            lane = self._new_lane(origin)
-        if due is None:
-            lane.push(request)
-        else:
-            lane.push_back(request)
-            lane.not_before = due
-            if lane.turn:
-                self._lanes.date(lane, due)
+        key = self._job.put(origin, request, fingerprint) if self._job is not None else None
+        if self._job is not None and key is None:
+            self._unkept[request] = fingerprint
+            self._stats.inc_value("scheduler/unserializable")
+        self._stats.inc_value(f"scheduler/enqueued/{'memory' if key is None else 'disk'}")
+        lane = self._lanes.get(origin) or self._new_lane(origin)
+        lane.push(request if key is None else key, request.priority)
         return True
+
+    def _is_seen(self, request: Request, fingerprint: bytes | None) -> bool:
+        if request.dont_filter:
+            return False
+        if self._job is not None and fingerprint is not None:
+            return fingerprint in self._job.seen
+        return self._dupefilter.request_seen(request)
 
     def _refusal(self, origin: str, request: Request) -> Decision | None:
         """The refusal, where it is known before the request has had its turn."""
@@ -141,15 +226,14 @@ class Scheduler(BaseScheduler):
         decision = self._runtime.judge(policies.site, request.url)
         return decision if decision.verdict is Verdict.DENY else None
 
-    def hold(self, request: Request, not_before: datetime) -> bool:
-        """The middleware returns the request, that it was handed, instead of letting it through: it goes out again, as it is,
-        at that time, and its whole origin waits.
+    def hold(self, request: Request, wait: float) -> bool:
+        """A middleware returns the request, that it was handed, instead of letting it or its answer through: it goes out again,
+        as it is, in `wait` seconds, and its whole origin waits.
 
         False where the request was not handed out from here: to return it would make the engine spin."""
         if not self._pace.was_handed_out(request):
             return False
         self._pace.release(request)
-        wait = (not_before - datetime.now(UTC)).total_seconds()
         self._held[request] = monotonic() + max(wait, MIN_WAIT)
         self._handed_out -= 1
         self._stats.inc_value("comity/scheduler/held")
@@ -164,6 +248,7 @@ class Scheduler(BaseScheduler):
         if request is None and self._pace.reap():
             request = self._next(now)
         if request is None:
+            self._start_fetches()
             self._set_timer(self._lanes.next_due())
             self._count()
         else:
@@ -174,7 +259,7 @@ class Scheduler(BaseScheduler):
         """A statistic costs as much as the rest of a hand-out, so they are written where there is time."""
         if self._handed_out:
             self._stats.inc_value("scheduler/dequeued", self._handed_out)
-            self._stats.inc_value("scheduler/dequeued/memory", self._handed_out)
+            self._stats.inc_value(f"scheduler/dequeued/{'disk' if self._job else 'memory'}", self._handed_out)
             self._handed_out = 0
 
     def _next(self, now: float) -> Request | None:
@@ -189,7 +274,9 @@ class Scheduler(BaseScheduler):
 
     def _from_lane(self, lane: Lane, now: float) -> Request | None:
         """The first request of a lane that is due; None where it waits on, for whatever will date it again."""
-        request = lane.peek()
+        request = self._first(lane)
+        if request is None:
+            return None
         if lane.host is None:
             return self._hand_out(lane, request, now, self._runtime.judge(None, request.url))
         policies = self._runtime.policies.known(lane.origin) or lane.fetched
@@ -198,23 +285,57 @@ class Scheduler(BaseScheduler):
             return None
         if policies.unreachable and self._asks_again(lane, policies, now):
             return None
-        delay = asked_delay(policies.site, self._runtime.agent)
-        decision = self._runtime.judge(policies.site, request.url, delay)
+        decision = self._runtime.judge(policies.site, request.url)
         if decision.verdict is Verdict.DENY:
             return self._hand_out(lane, request, now, decision)  # the middleware refuses it; it costs the host nothing
         if decision.not_before is not None:
             wait = (decision.not_before - datetime.now(UTC)).total_seconds()
-            self._lanes.date(lane, now + max(wait, MIN_WAIT))
+            self._wait(lane, now, now + max(wait, MIN_WAIT), "it asks to come back later")
             return None
         host = lane.host
-        host.states(lane.origin, delay)
+        host.states(lane.origin, asked_windows(policies.site, self._runtime.agent))
+        if host.delay > self._max_delay:
+            self._lanes.set_aside(lane, f"its host is to be asked each {host.delay:.0f} s")
+            self._lanes.date(lane, now + ASIDE)
+            return None
         if host.full or host.awaited:
             host.parked.append(lane)
             return None
-        if host.free_at > now:
-            self._lanes.date(lane, host.free_at)
+        turn = None if host.free_at > now else self._pace.claim(host)
+        if turn is None:
+            self._wait(lane, now, host.free_at, "its host is to be left alone")
             return None
-        return self._hand_out(lane, request, now, decision, policies, host)
+        return self._hand_out(lane, request, now, decision, policies, host, turn)
+
+    def _first(self, lane: Lane) -> Request | None:
+        """The first request of the lane; None where it had only such as cannot be read."""
+        while lane:
+            request = lane.peek()
+            if isinstance(request, Request):
+                return request
+            assert self._job
+            try:
+                read = self._job.get(request)
+            except LookupError as error:
+                self._stats.inc_value("comity/scheduler/unreadable")
+                logger.error("JOBDIR: %(error)s", {"error": error})
+                lane.pop()
+                continue
+            self._keys[read] = request
+            lane.replace(read)
+            return read
+        self._drop(lane)
+        return None
+
+    def _wait(self, lane: Lane, now: float, due: float, why: str) -> None:
+        """The lane is due again then. Where that is far, nobody waits for it until it is near."""
+        wait = due - now
+        if wait > self._max_delay:
+            self._lanes.set_aside(lane, f"{why} for {wait:.0f} s")
+            due -= self._max_delay
+        else:
+            self._lanes.set_aside(lane, "")
+        self._lanes.date(lane, due)
 
     def _hand_out(
         self,
@@ -224,14 +345,18 @@ class Scheduler(BaseScheduler):
         decision: Decision,
         policies: Policies | None = None,
         host: Host | None = None,
+        turn: int = 0,
     ) -> Request:
         lane.pop()
         lane.fetched = None
+        self._lanes.set_aside(lane, "")
         if lane:
             self._lanes.date(lane, now)
         else:
             self._drop(lane)
-        self._pace.book(request, decision, policies.site if policies else None, host, handed_out=True)
+        if request in self._keys or request in self._unkept:
+            self._out.add(request)
+        self._pace.book(request, decision, policies.site if policies else None, host, handed_out=True, turn=turn)
         return request
 
     def _new_lane(self, origin: str) -> Lane:
@@ -305,12 +430,24 @@ class Scheduler(BaseScheduler):
         wake(self._crawler)
 
 
+def _job(crawler: Crawler) -> Job | None:
+    folder = job_dir(crawler.settings)
+    if not folder:
+        return None
+    try:
+        return Job(Path(folder))
+    except PolicyError as error:
+        stop(str(error))
+
+
 def _dupefilter(crawler: Crawler) -> BaseDupeFilter:
     dupefilter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
     if job_dir(crawler.settings):
-        logger.warning("JOBDIR: comity does not keep the queue on disk yet. A crawl that is started again begins anew.")
-        if dupefilter_class is RFPDupeFilter:  # with a file, it would filter the requests that were lost
+        if dupefilter_class is RFPDupeFilter:  # the fingerprints stand with the queue
             debug = crawler.settings.getbool("DUPEFILTER_DEBUG")
             return RFPDupeFilter(None, debug, fingerprinter=crawler.request_fingerprinter)
+        logger.warning(
+            "DUPEFILTER_CLASS is not Scrapy's own: what it keeps in JOBDIR may know requests that a killed crawl has lost"
+        )
     dupefilter: BaseDupeFilter = build_from_crawler(dupefilter_class, crawler)
     return dupefilter

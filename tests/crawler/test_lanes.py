@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.http import Request
 
 from comity.crawler.lanes import Lane, Lanes
-from comity.crawler.pace import Host, asked_delay
+from comity.crawler.limits import Window
+from comity.crawler.pace import Host, asked_windows
 from comity.policies import Agent, Site
 
 ORIGIN = "https://example.org"
@@ -23,7 +26,7 @@ def lanes(*names: str) -> tuple[Lanes, list[Lane]]:
     queue, made = Lanes(), []
     for name in names:
         lane = Lane(name, None)
-        lane.push(request(name))
+        lane.push(request(name), 0)
         queue.add(lane)
         made.append(lane)
     return queue, made
@@ -34,7 +37,7 @@ def test_higher_priority_first_and_then_who_came_first(priorities: list[int]) ->
     lane = Lane(ORIGIN, None)
     requests = [request(str(number), priority) for number, priority in enumerate(priorities)]
     for each in requests:
-        lane.push(each)
+        lane.push(each, each.priority)
     assert [lane.pop() for _ in requests] == sorted(requests, key=lambda each: -each.priority)
     assert not lane
 
@@ -42,10 +45,10 @@ def test_higher_priority_first_and_then_who_came_first(priorities: list[int]) ->
 def test_what_was_out_goes_first_within_its_priority() -> None:
     lane = Lane(ORIGIN, None)
     first, second, urgent = request("1"), request("2"), request("3", priority=1)
-    lane.push(first)
-    lane.push(second)
+    lane.push(first, 0)
+    lane.push(second, 0)
     assert lane.pop() is first
-    lane.push(urgent)
+    lane.push(urgent, 1)
     lane.push_back(first)
     assert [lane.pop(), lane.pop(), lane.pop()] == [urgent, first, second]
 
@@ -74,12 +77,31 @@ def test_last_date_of_a_lane_counts() -> None:
     assert queue.next(9) is None
 
 
-def test_lane_is_not_due_before_what_it_was_put_off_to() -> None:
-    queue, (a,) = lanes("a")
-    a.not_before = 5
+def test_key_of_the_queue_on_disk_is_replaced_by_its_request() -> None:
+    lane = Lane(ORIGIN, None)
+    lane.push(7, 0)
+    lane.push(8, 1)
+    assert lane.pop() == 8
+    assert lane.peek() == 7
+    lane.replace(first := request("7"))
+    lane.push(9, 0)
+    assert (lane.pop(), lane.pop()) == (first, 9)
+
+
+def test_nobody_waits_for_what_is_set_aside() -> None:
+    queue, (a, b) = lanes("a", "b")
+    queue.set_aside(a, "too slow")
+    queue.set_aside(a, "too slow")
+    assert (bool(queue), len(queue), queue.aside()) == (True, 2, [a])
     queue.date(a, 1)
-    assert queue.next(4.9) is None
-    assert queue.next(5) is a
+    assert queue.next(1) is a  # it may be due again
+    queue.drop(b)
+    assert (bool(queue), len(queue)) == (False, 1)
+    queue.set_aside(a, "")
+    assert (bool(queue), queue.aside()) == (True, [])
+    queue.set_aside(a, "again")
+    queue.drop(a)
+    assert (bool(queue), len(queue), queue.aside()) == (False, 0, [])
 
 
 def test_dropped_lane_is_never_next() -> None:
@@ -106,50 +128,54 @@ def test_lanes_that_are_due_take_turns() -> None:
     assert turns == ["a", "b", "c"] * 3
 
 
-@pytest.mark.requirement("RATE-1")
-def test_longest_delay_of_its_origins_is_the_delay_of_a_host() -> None:
-    host = Host(floor=0.5, ceiling=8, delay=0.5)
-    host.states("http://example.org", 0.1)
-    assert host.delay == 0.5
-    host.states("https://example.org", 2)
-    assert host.delay == 2
-    host.states("https://example.org", 0)
-    assert host.delay == 0.5
+def host(floor: float = 0.0) -> Host:
+    return Host("example.org", (Window(1, floor),) if floor else (), 8)
 
 
 @pytest.mark.requirement("RATE-1")
-@pytest.mark.parametrize(("delay", "full_at"), [(0.0, 8), (0.1, 1)])
-def test_host_with_a_delay_has_one_request_in_flight(delay: float, full_at: int) -> None:
-    host = Host(floor=delay, ceiling=8, delay=delay)
-    host.in_flight = full_at - 1
-    assert not host.full
-    host.in_flight = full_at
-    assert host.full
+def test_a_host_keeps_the_limits_of_all_its_origins_and_of_the_operator() -> None:
+    limited = host(0.5)
+    limited.states("http://example.org", (Window(1, 0.1),))
+    assert limited.delay == 0.5
+    limited.states("https://example.org", (Window(1, 2), Window(10, 60)))
+    assert limited.delay == 6
+    assert limited.windows == (Window(1, 0.5), Window(1, 0.1), Window(1, 2), Window(10, 60))
+    limited.states("https://example.org", ())
+    assert limited.delay == 0.5
+    limited.throttled(3)  # AutoThrottle may slow down
+    assert limited.delay == 3
+    limited.throttled(0.1)
+    assert limited.delay == 0.5
 
 
-def test_delay_counts_from_the_last_answer() -> None:
-    host = Host(floor=2, ceiling=8, delay=2)
-    assert host.free_at <= 0
-    host.last = 10
-    assert host.free_at == 12
+@pytest.mark.requirement("RATE-1")
+@pytest.mark.parametrize(
+    ("windows", "full_at"),
+    [((), 8), ((Window(1, 0.1),), 1), ((Window(5, 1),), 5), ((Window(50, 1),), 8), ((Window(1, 9, time(8), time(9)),), 8)],
+)
+def test_as_many_are_in_flight_as_its_windows_hold(windows: tuple[Window, ...], full_at: int) -> None:
+    limited = host()
+    limited.states(ORIGIN, windows)
+    limited.in_flight = full_at - 1
+    assert not limited.full
+    limited.in_flight = full_at
+    assert limited.full
 
 
 @pytest.mark.requirement("RATE-1", "RFC-11")
 @pytest.mark.parametrize(
-    ("lines", "delay"),
+    ("lines", "windows"),
     [
-        ("Disallow:", 0),
-        ("Crawl-delay: 3", 3),
-        ("Request-rate: 1/4", 4),
-        ("Request-rate: 10/1m", 6),
-        ("Crawl-delay: 3\nRequest-rate: 1/4", 4),
-        ("Crawl-delay: 3\nRequest-rate: 2/4", 3),
+        ("Disallow:", ()),
+        ("Crawl-delay: 3", (Window(1, 3),)),
+        ("Request-rate: 1/4", (Window(1, 4),)),
+        ("Crawl-delay: 3\nRequest-rate: 10/1m", (Window(1, 3), Window(10, 60))),
     ],
 )
-def test_asked_delay_is_the_slowest_of_what_a_site_says(lines: str, delay: float) -> None:
+def test_asked_windows_are_all_that_a_site_says(lines: str, windows: tuple[Window, ...]) -> None:
     site = Site.from_files(ORIGIN, {"/robots.txt": f"User-agent: *\n{lines}\n".encode()})
-    assert asked_delay(site, Agent("testbot")) == delay
+    assert asked_windows(site, Agent("testbot")) == windows
 
 
 def test_site_without_robots_txt_asks_for_no_delay() -> None:
-    assert asked_delay(Site.from_files(ORIGIN, {}), Agent("testbot")) == 0
+    assert asked_windows(Site.from_files(ORIGIN, {}), Agent("testbot")) == ()
