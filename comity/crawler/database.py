@@ -5,14 +5,23 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic, sleep
 
 from comity.policies import PolicyError
 
-BUSY = 10.0  # seconds to wait, when a file is opened, for another process that writes
+BUSY = 10.0  # seconds to wait for another process that writes, or opens or closes the file
 
 
 def open_database(
-    path: Path, *, subject: str, kind: str, application_id: int, versions: Sequence[str], synchronous: str, remedy: str
+    path: Path,
+    *,
+    subject: str,
+    kind: str,
+    remedy: str,
+    application_id: int,
+    versions: Sequence[str],
+    synchronous: str,
+    check_same_thread: bool = True,
 ) -> sqlite3.Connection:
     """The file, made where it is not there, with a write-ahead log and no transaction open.
 
@@ -22,7 +31,7 @@ def open_database(
     def unusable(why: str) -> PolicyError:
         return PolicyError(f"{subject} `{path}` {' '.join(why.split())}; {remedy}")
 
-    def check() -> int:
+    def check(db: sqlite3.Connection) -> int:
         """The version of the schema; 0 where the file is new."""
         (version,) = db.execute("PRAGMA user_version").fetchone()
         (application,) = db.execute("PRAGMA application_id").fetchone()
@@ -33,29 +42,40 @@ def open_database(
             raise unusable("was written by a newer version of comity")
         return int(version)
 
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        db = sqlite3.connect(path, timeout=BUSY, isolation_level=None)
-    except (OSError, sqlite3.Error) as error:
-        raise unusable(f"cannot be opened: {error}") from None
-    try:
-        check()  # before anything is written into what may be somebody else's file
+    def prepare(db: sqlite3.Connection) -> None:
+        db.execute("BEGIN")  # or another process could make the file between the questions
+        check(db)  # before anything is written into what may be somebody else's file
+        db.execute("COMMIT")
         db.execute("PRAGMA journal_mode = WAL")
         db.execute(f"PRAGMA synchronous = {synchronous}")
         db.execute("BEGIN IMMEDIATE")
-        for schema in versions[check() :]:
+        for schema in versions[check(db) :]:
             for statement in schema.split(";"):
                 db.execute(statement)
             db.execute(f"PRAGMA application_id = {application_id}")
             db.execute(f"PRAGMA user_version = {len(versions)}")
         db.execute("COMMIT")
-    except sqlite3.OperationalError as error:  # locked, read-only, disk full
-        db.close()
-        raise unusable(f"cannot be used: {error}") from None
-    except sqlite3.DatabaseError as error:  # not a database, malformed
-        db.close()
-        raise unusable(f"is damaged or is no {kind}: {error}") from None
-    except PolicyError:
-        db.close()
-        raise
-    return db
+
+    give_up = monotonic() + BUSY
+    while True:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            db = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=check_same_thread)
+        except (OSError, sqlite3.Error) as error:
+            raise unusable(f"cannot be opened: {error}") from None
+        try:
+            prepare(db)
+        except sqlite3.OperationalError as error:  # locked, read-only, disk full
+            db.close()
+            # Two that make the log, or one that removes it, do not wait for one another as writers do.
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY and monotonic() < give_up:
+                sleep(0.01)
+                continue
+            raise unusable(f"cannot be used: {error}") from None
+        except sqlite3.DatabaseError as error:  # not a database, malformed
+            db.close()
+            raise unusable(f"is damaged or is no {kind}: {error}") from None
+        except PolicyError:
+            db.close()
+            raise
+        return db

@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from comity.crawler.addresses import Reach
+from comity.crawler.database import open_database
 from comity.crawler.policy_file import STAND_IN, PolicyFile
-from comity.policies import PolicyError
 from comity.policies.values import Fetched
 
 APPLICATION_ID = 0x636F6D69  # "comi", in the header of the file
-BUSY = 10.0  # seconds to wait for another process that writes
 PRUNED = 2  # files at most that each save drops, so that a store shrinks faster than it grows and nobody waits for it
 REFERENCES = 20  # files named by others that are kept for an origin, whatever it names from one day to the next
 
@@ -45,7 +44,6 @@ CREATE TABLE action (
 ) WITHOUT ROWID;
 """,
 )
-VERSION = len(VERSIONS)
 
 
 class Store(Protocol):
@@ -73,49 +71,15 @@ class PolicyStore:
     def __init__(self, path: Path) -> None:
         """PolicyError, with what to do about it, where the file cannot be used. It is never repaired or removed."""
         self.path = path
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
-        except (OSError, sqlite3.Error) as error:
-            raise self._unusable(f"cannot be opened: {error}") from None
-        try:
-            self._open()
-        except sqlite3.OperationalError as error:  # locked, read-only, disk full
-            self._db.close()
-            raise self._unusable(f"cannot be used: {error}") from None
-        except sqlite3.DatabaseError as error:  # not a database, malformed
-            self._db.close()
-            raise self._unusable(f"is damaged or is no policy store: {error}") from None
-        except PolicyError:
-            self._db.close()
-            raise
-
-    def _open(self) -> None:
-        self._check()  # before anything is written into what may be somebody else's file
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing; a power cut may lose the last answers
-        with self._transaction():
-            for schema in VERSIONS[self._check() :]:
-                for statement in schema.split(";"):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                self._db.execute(f"PRAGMA user_version = {VERSION}")
-
-    def _check(self) -> int:
-        """The version of the schema; 0 where the file is new."""
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        (application,) = self._db.execute("PRAGMA application_id").fetchone()
-        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables and application != APPLICATION_ID:
-            raise self._unusable("is no policy store")
-        if version > VERSION:
-            raise self._unusable("was written by a newer version of comity")
-        return int(version)
-
-    def _unusable(self, why: str) -> PolicyError:
-        why = " ".join(why.split())
-        return PolicyError(
-            f"COMITY_STORE `{self.path}` {why}; move the file away, or set COMITY_STORE to a path that can be written"
+        self._db = open_database(
+            path,
+            subject="COMITY_STORE",
+            kind="policy store",
+            remedy="move the file away, or set COMITY_STORE to a path that can be written",
+            application_id=APPLICATION_ID,
+            versions=VERSIONS,
+            synchronous="NORMAL",  # a killed process loses nothing; a power cut may lose the last answers
+            check_same_thread=False,
         )
 
     def _transaction(self) -> _Transaction:
