@@ -96,9 +96,12 @@ class Scheduler(BaseScheduler):
 
     def _resume(self, job: Job, spider: Spider) -> None:
         job.open(spider)
-        for key, origin, priority in job.stored():
-            lane = self._lanes.get(origin) or self._new_lane(origin)
-            lane.push(key, priority)
+        try:
+            for key, origin, priority in job.stored():
+                lane = self._lanes.get(origin) or self._new_lane(origin)
+                lane.push(key, priority)
+        except PolicyError as error:
+            stop(str(error))
         if left := len(self._lanes):
             logger.info("JOBDIR: the crawl goes on with %(left)d requests that wait", {"left": left})
         self._write()
@@ -122,8 +125,6 @@ class Scheduler(BaseScheduler):
         progress = in_progress(self._crawler)
         for request in [request for request in self._out if request not in progress]:
             self._out.remove(request)
-            if request in self._held:
-                continue
             if (key := self._keys.pop(request, None)) is not None:
                 job.done(key)
             elif (fingerprint := self._unkept.pop(request)) is not None:
@@ -234,6 +235,7 @@ class Scheduler(BaseScheduler):
         if not self._pace.was_handed_out(request):
             return False
         self._pace.release(request)
+        self._out.discard(request)
         self._held[request] = monotonic() + max(wait, MIN_WAIT)
         self._handed_out -= 1
         self._stats.inc_value("comity/scheduler/held")
@@ -298,6 +300,7 @@ class Scheduler(BaseScheduler):
             self._lanes.set_aside(lane, f"its host is to be asked each {host.delay:.0f} s")
             self._lanes.date(lane, now + ASIDE)
             return None
+        self._lanes.set_aside(lane, "")
         if host.full or host.awaited:
             host.parked.append(lane)
             return None
