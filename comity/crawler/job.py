@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from random import uniform
 from typing import TYPE_CHECKING
 
 from scrapy.utils.misc import load_object
@@ -27,7 +28,7 @@ logger = logging.getLogger(__name__)
 NAME = "comity.sqlite"
 APPLICATION_ID = 0x636F6D6A  # "comj", in the header of the file
 VERSION = 1
-BUSY = 0.5  # seconds to wait for somebody who only looks into the file
+BUSY = (0.1, 0.9)  # seconds to wait for another process: of two that wait for each other, one has to give up first
 INTEGERS = range(-(2**63), 2**63)  # of SQLite
 
 # `id` is the order of arrival. `seen` is read as a whole at the start and asked in memory: an index would only be paid for.
@@ -55,7 +56,7 @@ class Job:
         self._warned = False
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(self.path, timeout=BUSY, isolation_level=None)
+            self._db = sqlite3.connect(self.path, timeout=uniform(*BUSY), isolation_level=None)  # noqa: S311
         except (OSError, sqlite3.Error) as error:
             raise self._unusable(f"cannot be opened: {error}") from None
         try:
