@@ -35,7 +35,7 @@ class Seen:
     method: str
     path: str  # with the query
     headers: dict[str, str]  # lower-case names
-    at: float  # seconds, monotonic
+    at: float  # seconds, monotonic; when its first line had come
 
 
 Route = bytes | str | Answer | Callable[[BaseHTTPRequestHandler], Answer | None]
@@ -45,9 +45,11 @@ class Loopback:
     """An HTTP server on a loopback address that records what it was asked, in order.
 
     A route is a text (an HTML page, or plain text where the path ends in .txt), an Answer, or a function of the handler that
-    returns an Answer, or None after it has written to `handler.wfile` by itself. Other paths answer 404."""
+    returns an Answer, or None after it has written to `handler.wfile` by itself. Other paths answer 404.
 
-    def __init__(self, routes: dict[str, Route], host: str = "127.0.0.1", port: int = 0) -> None:
+    `far`: seconds until it takes a new connection."""
+
+    def __init__(self, routes: dict[str, Route], host: str = "127.0.0.1", port: int = 0, *, far: float = 0) -> None:
         self.routes = routes
         self.seen: list[Seen] = []
         server = self
@@ -55,8 +57,16 @@ class Loopback:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
+            def setup(self) -> None:
+                time.sleep(far)
+                super().setup()
+
+            def parse_request(self) -> bool:
+                self.came_at = time.monotonic()
+                return super().parse_request()
+
             def do_GET(self) -> None:
-                server.answer(self)
+                server.answer(self, self.came_at)
 
             do_POST = do_HEAD = do_GET  # noqa: N815  # the names that http.server asks for
 
@@ -82,9 +92,9 @@ class Loopback:
     def url(self, path: str = "/") -> str:
         return self.origin + path
 
-    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+    def answer(self, handler: BaseHTTPRequestHandler, came_at: float) -> None:
         headers = {name.lower(): value for name, value in handler.headers.items()}
-        self.seen.append(Seen(handler.command, handler.path, headers, time.monotonic()))
+        self.seen.append(Seen(handler.command, handler.path, headers, came_at))
         route = self.routes.get(handler.path, self.routes.get(handler.path.partition("?")[0], Answer("not found", status=404)))
         answer = route(handler) if callable(route) else route
         if answer is None:
@@ -115,8 +125,8 @@ class Serve:
     def __init__(self) -> None:
         self._servers: list[Loopback] = []
 
-    def __call__(self, routes: dict[str, Route], host: str = "127.0.0.1", port: int = 0) -> Loopback:
-        self._servers.append(Loopback(routes, host, port))
+    def __call__(self, routes: dict[str, Route], host: str = "127.0.0.1", port: int = 0, *, far: float = 0) -> Loopback:
+        self._servers.append(Loopback(routes, host, port, far=far))
         return self._servers[-1]
 
     def close(self) -> None:
@@ -126,7 +136,7 @@ class Serve:
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """`serve(routes, host="127.0.0.1", port=0)` starts a server that is closed after the test."""
+    """`serve(routes, host="127.0.0.1", port=0, far=0)` starts a server that is closed after the test."""
     servers = Serve()
     yield servers
     servers.close()
@@ -155,12 +165,15 @@ class Worker:
             [sys.executable, "-W", "error", str(harness), mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def crawl(self, spider: type[Spider], settings: dict[str, Any], arguments: dict[str, Any]) -> Crawled:
+    def begin(self, spider: type[Spider], settings: dict[str, Any], arguments: dict[str, Any]) -> None:
         assert self._process.stdin
-        assert self._process.stdout
         job = {"file": inspect.getfile(spider), "spider": spider.__qualname__, "settings": settings, "arguments": arguments}
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
+
+    def end(self) -> Crawled:
+        """Of the crawl that was begun."""
+        assert self._process.stdout
         answer = self._process.stdout.readline()
         if not answer:
             raise RuntimeError(f"the worker ended with {self._process.wait()}")
@@ -175,9 +188,16 @@ class Worker:
 
 
 @pytest.fixture(scope="session")
-def _workers() -> Iterator[dict[str, Worker]]:
-    workers: dict[str, Worker] = {}
-    yield workers
+def _workers() -> Iterator[Callable[[str, int], Worker]]:
+    """By mode and number."""
+    workers: dict[tuple[str, int], Worker] = {}
+
+    def get(mode: str, number: int) -> Worker:
+        if (mode, number) not in workers:
+            workers[mode, number] = Worker(mode)
+        return workers[mode, number]
+
+    yield get
     for worker in workers.values():
         worker.close()
 
@@ -189,20 +209,33 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def crawl(mode: str, _workers: dict[str, Worker], tmp_path: Path) -> Callable[..., Crawled]:
-    """`crawl(SpiderClass, settings, **arguments)` runs a spider of the test's own module, in both modes.
+def crawl_together(mode: str, _workers: Callable[[str, int], Worker], tmp_path: Path) -> Callable[..., list[Crawled]]:
+    """`crawl_together(SpiderClass, settings, *arguments)` runs a spider of the test's own module once for each of `arguments`,
+    at the same time, each in a process of its own, in both modes.
 
-    Spiders stand at the top level of the test module. Unless the settings say otherwise, the add-on is on and the store new."""
+    Spiders stand at the top level of the test module. Unless the settings say otherwise, the add-on is on, and the store is new
+    and shared."""
 
-    def run(spider: type[Spider], settings: dict[str, Any] | None = None, **arguments: Any) -> Crawled:
-        if mode not in _workers:
-            _workers[mode] = Worker(mode)
+    def run(spider: type[Spider], settings: dict[str, Any] | None, *arguments: dict[str, Any]) -> list[Crawled]:
         defaults: dict[str, Any] = {
             "ADDONS": {"comity.crawler.addon.Addon": 100},
             "COMITY_STORE": str(tmp_path / "policies.sqlite"),
             "COMITY_AGENT": "testbot",
             "COMITY_MIN_DELAY": 0,
         }
-        return _workers[mode].crawl(spider, defaults | (settings or {}), arguments)
+        workers = [_workers(mode, number) for number in range(len(arguments))]
+        for worker, own in zip(workers, arguments, strict=True):
+            worker.begin(spider, defaults | (settings or {}), own)
+        return [worker.end() for worker in workers]
+
+    return run
+
+
+@pytest.fixture
+def crawl(crawl_together: Callable[..., list[Crawled]]) -> Callable[..., Crawled]:
+    """`crawl(SpiderClass, settings, **arguments)`: one of them."""
+
+    def run(spider: type[Spider], settings: dict[str, Any] | None = None, **arguments: Any) -> Crawled:
+        return crawl_together(spider, settings, arguments)[0]
 
     return run
