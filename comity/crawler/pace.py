@@ -117,6 +117,8 @@ class Pace:
         self._floor = max(min_delay, settings.getfloat("DOWNLOAD_DELAY"))
         self._ceiling = max(1, settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"))
         self._slots = settings.getdict("DOWNLOAD_SLOTS")
+        # Where AutoThrottle begins, with each host.
+        self._throttle = settings.getfloat("AUTOTHROTTLE_START_DELAY") if settings.getbool("AUTOTHROTTLE_ENABLED") else 0.0
         self._hosts: dict[str, Host] = {}
         self._sweep_at = SWEEP
         self._flights: dict[Request, Flight] = {}
@@ -140,7 +142,8 @@ class Pace:
             slot = self._slots.get(name, {})
             floor = max(self._floor, float(slot.get("delay", 0.0)))
             ceiling = max(1, int(slot.get("concurrency", self._ceiling)))
-            host = self._hosts[name] = Host(name, (Window(1, floor),) if floor > 0 else (), ceiling)
+            host = Host(name, (Window(1, floor),) if floor > 0 else (), ceiling, throttle=self._throttle)
+            self._hosts[name] = host
             self._penalty(host, self._budget.penalty(name, time()))
         return host
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from time import time
 from typing import TYPE_CHECKING, Self
-from weakref import WeakKeyDictionary
 
 from scrapy.http import Request, Response
 
@@ -27,16 +26,16 @@ class RateMiddleware:
         self._runtime = Runtime.of(crawler)
         assert crawler.stats is not None
         self._stats = crawler.stats
-        settings = crawler.settings
-        self._most = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
-        self._held: WeakKeyDictionary[Request, int] = WeakKeyDictionary()  # -> how often
+        self._retries = crawler.settings.getbool("RETRY_ENABLED")
+        self._retry_times = crawler.settings.getint("RETRY_TIMES")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        if response.status not in TOO_MANY or self._runtime.policies.owns(request):
+        is_news = response.status in TOO_MANY and "cached" not in response.flags
+        if not is_news or self._runtime.policies.owns(request):
             return response
         headers = ((b"retry-after", value) for value in response.headers.getlist("Retry-After"))
         wait = self._runtime.pace.penalize(request.url, retry_after(headers, time()))
@@ -45,9 +44,15 @@ class RateMiddleware:
             "HTTP status %(status)d from %(url)s: its host is asked again in %(wait).0f s",
             {"status": response.status, "url": request.url, "wait": wait},
         )
-        held = self._held.get(request, 0)
         scheduler = self._runtime.scheduler
-        if request.meta.get("dont_retry") or held >= self._most or scheduler is None or not scheduler.hold(request, wait):
+        if not self._may_retry(request) or scheduler is None or not scheduler.hold(request, wait):
             return response  # for whoever retries, or takes it as it is; what comes after it waits
-        self._held[request] = held + 1
+        request.meta["retry_times"] = request.meta.get("retry_times", 0) + 1
         return request
+
+    def _may_retry(self, request: Request) -> bool:
+        """By the meta keys of RetryMiddleware: it counts on from here, and gives up when we do."""
+        if not self._retries or request.meta.get("dont_retry"):
+            return False
+        most: int = request.meta.get("max_retry_times", self._retry_times)
+        return bool(request.meta.get("retry_times", 0) < most)

@@ -1,0 +1,329 @@
+"""How often hosts are asked, by the times at which their servers were: no window ever holds more than it may.
+
+A server notes when a request came; that is before its answer's headers leave, from which the delay counts. So however loaded the
+machine is, what is asserted holds, or comity is wrong."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from email.utils import formatdate
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Spider
+from scrapy.http import Request, Response
+
+if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
+    from tests.conftest import Crawled, Loopback
+
+Serve = Callable[..., "Loopback"]
+Crawl = Callable[..., "Crawled"]
+CrawlTogether = Callable[..., "list[Crawled]"]
+
+OPEN = "User-agent: *\nDisallow:\n"
+QUICK = "User-agent: *\nCrawl-delay: 0.05\n"
+PAGE = "<p>page</p>"
+TOLERANCE = 0.01  # seconds
+PATIENCE = 10  # seconds; after them a server stops waiting for what should have happened
+ALONE: dict[str, Any] = {
+    "ADDONS": {},
+    "DOWNLOADER_MIDDLEWARES": {
+        "comity.crawler.downloadermw.AccessMiddleware": 100,
+        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+    },
+}
+
+
+def site(*paths: str, robots: Any = OPEN) -> dict[str, Any]:
+    return {"/robots.txt": robots, **dict.fromkeys(paths, PAGE)}
+
+
+def answer(body: str = PAGE, status: int = 200, **headers: str) -> Any:
+    from tests.conftest import Answer
+
+    return Answer(body, status=status, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def starts(*servers: Loopback) -> list[float]:
+    """When pages were asked for."""
+    return sorted(seen.at for server in servers for seen in server.seen if seen.path != "/robots.txt")
+
+
+def gaps(times: Iterable[float]) -> list[float]:
+    return [after - before for before, after in pairwise(times)]
+
+
+def most_within(times: list[float], seconds: float) -> int:
+    """The most that any time of so many seconds holds."""
+    return max(sum(begin <= at < begin + seconds - TOLERANCE for at in times) for begin in times)
+
+
+class Urls(Spider):
+    """Asks for URLs and says what came of each. `then`: URLs to ask after the first page came."""
+
+    name = "urls"
+    urls: list[str]
+    then: tuple[str, ...] = ()
+    meta: dict[str, Any] = {}  # noqa: RUF012
+
+    async def start(self) -> AsyncIterator[Any]:
+        for url in self.urls:
+            yield self.request(url)
+
+    def request(self, url: str) -> Request:
+        return Request(url, callback=self.parse, errback=self.failed, cb_kwargs={"asked": url}, meta=dict(self.meta))
+
+    def parse(self, response: Response, asked: str) -> Any:
+        yield {"url": response.url, "asked": asked, "status": response.status}
+        yield from map(self.request, self.then)
+        self.then = ()
+
+    def failed(self, failure: Any) -> Any:
+        yield {"asked": failure.request.cb_kwargs["asked"], "error": str(failure.value)}
+
+
+class Busy:
+    """Routes of a host that answers `status` to its first `times` pages, and what it said."""
+
+    def __init__(self, status: int = 429, retry_after: str = "1", times: int = 1) -> None:
+        self.status = status
+        self.retry_after = retry_after  # seconds, or "date"
+        self.times = times
+        self.told = threading.Event()
+        self.until: list[float] = []  # monotonic; before it nothing may be asked
+
+    def page(self, handler: Any) -> Any:
+        if len(self.until) == self.times:
+            return answer()
+        wait, stated = float(self.retry_after if self.retry_after != "date" else 0), self.retry_after
+        if self.retry_after == "date":
+            now = time.time()
+            wait, stated = int(now) + 2 - now, formatdate(int(now) + 2, usegmt=True)
+        self.until.append(time.monotonic() + wait)
+        self.told.set()
+        return answer(status=self.status, Retry_After=stated)
+
+    def assert_kept(self, server: Loopback) -> None:
+        """Nothing was asked between an answer and what it said."""
+        times = starts(server)
+        for number, until in enumerate(self.until, 1):
+            assert all(at > until - TOLERANCE for at in times[number:])
+
+
+@pytest.mark.requirement("RATE-1", "RATE-2")
+@pytest.mark.parametrize(
+    ("line", "requests", "seconds", "pages"), [("Crawl-delay: 0.2", 1, 0.2, 25), ("Request-rate: 10/1", 10, 1, 35)]
+)
+def test_no_window_holds_more_than_it_may(
+    serve: Serve, crawl: Crawl, line: str, requests: int, seconds: float, pages: int
+) -> None:
+    paths = [f"/{n}" for n in range(pages)]
+    server = serve(site(*paths, robots=f"User-agent: *\n{line}"))
+    crawled = crawl(Urls, urls=[server.url(path) for path in paths])
+    assert len(starts(server)) == len(crawled.items) == pages
+    assert most_within(starts(server), seconds) == requests
+    assert crawled.finish_reason == "finished"
+
+
+@pytest.mark.requirement("RATE-2")
+@pytest.mark.parametrize(
+    ("line", "requests", "seconds", "pages"), [("Crawl-delay: 0.2", 1, 0.2, 12), ("Request-rate: 10/1", 10, 1, 17)]
+)
+def test_two_crawls_that_share_a_store_share_what_a_host_allows(
+    serve: Serve, crawl_together: CrawlTogether, line: str, requests: int, seconds: float, pages: int
+) -> None:
+    both = threading.Barrier(2)
+
+    def go(handler: Any) -> Any:
+        both.wait(PATIENCE)
+        return answer()
+
+    paths = [[f"/{crawl}/{n}" for n in range(pages)] for crawl in (1, 2)]
+    server = serve(site(*paths[0], *paths[1], robots=f"User-agent: *\n{line}"))
+    gate = serve(site() | {"/go": go}, host="127.0.0.2")
+    arguments = [{"urls": [gate.url("/go")], "then": [server.url(path) for path in own]} for own in paths]
+    crawled = crawl_together(Urls, None, *arguments)
+    assert sorted(server.paths) == sorted([*paths[0], *paths[1], *["/robots.txt"] * server.paths.count("/robots.txt")])
+    assert most_within(starts(server), seconds) == requests
+    first, second = ([seen.at for seen in server.seen if seen.path in own] for own in paths)
+    assert first[0] < second[-1]
+    assert second[0] < first[-1]
+    assert [each.finish_reason for each in crawled] == ["finished"] * 2
+
+
+@pytest.mark.requirement("RATE-1", "RATE-3")
+@pytest.mark.parametrize("retry_after", ["1", "date"])
+@pytest.mark.parametrize("status", [429, 503])
+def test_host_that_asks_to_be_left_alone_is(serve: Serve, crawl: Crawl, status: int, retry_after: str) -> None:
+    """The others go on, and its requests come back as they were."""
+    busy = Busy(status, retry_after)
+
+    def other_page(handler: Any) -> Any:
+        assert busy.told.wait(PATIENCE)
+        return answer()
+
+    paths = [f"/{n}" for n in range(3)]
+    server = serve(site(robots=QUICK) | dict.fromkeys(paths, busy.page))
+    other = serve(site("/b") | {"/a": other_page}, host="127.0.0.2")
+    crawled = crawl(Urls, urls=[*map(server.url, paths), other.url("/a")], then=[other.url("/b")])
+    assert sorted(server.paths) == ["/0", "/0", "/1", "/2", "/robots.txt"]
+    busy.assert_kept(server)
+    assert other.seen[-1].at < starts(server)[1]
+    assert {item["asked"]: item["status"] for item in crawled.items} == dict.fromkeys(
+        [*map(server.url, paths), other.url("/a"), other.url("/b")], 200
+    )
+    assert crawled.stats[f"comity/pace/{status}"] == crawled.stats["comity/scheduler/held"] == 1
+    assert "dupefilter/filtered" not in crawled.stats
+    assert "retry/count" not in crawled.stats
+    assert crawled.finish_reason == "finished"
+
+
+@pytest.mark.requirement("RATE-1")
+def test_answer_that_is_not_to_be_retried_is_passed_on_and_the_host_waits(serve: Serve, crawl: Crawl) -> None:
+    busy = Busy()
+    server = serve(site(robots=QUICK) | {"/0": busy.page, "/1": busy.page})
+    meta = {"dont_retry": True, "handle_httpstatus_list": [429]}
+    crawled = crawl(Urls, urls=[server.url("/0"), server.url("/1")], meta=meta)
+    assert server.paths == ["/robots.txt", "/0", "/1"]
+    busy.assert_kept(server)
+    assert [item["status"] for item in crawled.items] == [429, 200]
+
+
+@pytest.mark.requirement("RATE-1")
+def test_host_that_is_always_busy_is_asked_as_often_as_any_that_fails(serve: Serve, crawl: Crawl) -> None:
+    busy = Busy(times=100)
+    server = serve(site(robots=QUICK) | {"/0": busy.page})
+    crawled = crawl(Urls, {"RETRY_TIMES": 1}, urls=[server.url("/0")])
+    assert server.paths == ["/robots.txt", "/0", "/0"]
+    busy.assert_kept(server)
+    assert crawled.stats["retry/max_reached"] == 1
+    assert [item["error"] for item in crawled.items] == ["Ignoring non-200 response"]
+    assert crawled.finish_reason == "finished"
+
+
+@pytest.mark.requirement("RATE-1")
+@pytest.mark.parametrize("robots", [OPEN, QUICK])
+def test_crawl_that_starts_while_a_host_is_to_be_left_alone_waits(serve: Serve, crawl: Crawl, robots: str) -> None:
+    busy = Busy(retry_after="2")
+    server = serve(site("/1", robots=robots) | {"/0": busy.page})
+    first = crawl(Urls, {"RETRY_ENABLED": False}, urls=[server.url("/0")])
+    assert "error" in first.items[0]
+    second = crawl(Urls, urls=[server.url("/1")])
+    assert server.paths == ["/robots.txt", "/0", "/1"]
+    busy.assert_kept(server)
+    assert [item["status"] for item in second.items] == [200]
+
+
+def test_host_does_not_wait_for_an_answer_out_of_the_http_cache(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+    server = serve(site("/1") | {"/0": Busy().page})
+    settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache"), "RETRY_ENABLED": False}
+    crawl(Urls, settings, urls=[server.url("/0")])
+    crawled = crawl(Urls, settings, urls=[server.url("/0"), server.url("/1")])
+    assert server.paths == ["/robots.txt", "/0", "/1"]
+    assert "comity/pace/429" not in crawled.stats
+    assert crawled.finish_reason == "finished"
+
+
+@pytest.mark.requirement("RATE-2")
+def test_crawl_hears_that_another_was_told_to_wait(serve: Serve, crawl_together: CrawlTogether) -> None:
+    busy = Busy(retry_after="2")
+    paths = [[f"/{crawl}/{n}" for n in range(3)] for crawl in (1, 2)]
+    server = serve(site(robots="User-agent: *\nCrawl-delay: 0.5") | dict.fromkeys([*paths[0], *paths[1]], busy.page))
+    crawled = crawl_together(Urls, None, *({"urls": [server.url(path) for path in own]} for own in paths))
+    assert len(starts(server)) == 7
+    busy.assert_kept(server)
+    assert [item["status"] for each in crawled for item in each.items] == [200] * 6
+
+
+@pytest.mark.requirement("RATE-2")
+def test_slow_connection_does_not_shorten_a_delay(serve: Serve, crawl: Crawl) -> None:
+    """Only the first page's connection is slow; a delay that counted from when it was sent would be 0.3 s shorter."""
+    paths = [f"/{n}" for n in range(4)]
+    robots = answer("User-agent: *\nCrawl-delay: 0.5", Connection="close")
+    server = serve(site(*paths, robots=robots), far=0.3)
+    crawl(Urls, urls=[server.url(path) for path in paths])
+    assert server.paths == ["/robots.txt", *paths]
+    assert min(gaps(starts(server))) >= 0.5 - TOLERANCE
+
+
+@pytest.mark.requirement("RATE-3")
+def test_slow_robots_txt_of_one_host_delays_no_page_of_the_others(serve: Serve, crawl: Crawl) -> None:
+    asked, is_over = threading.Event(), threading.Event()
+
+    def slow(handler: Any) -> Any:
+        asked.set()
+        assert not is_over.wait(2)
+        is_over.set()
+        return answer(OPEN)
+
+    def page(handler: Any) -> Any:
+        assert asked.wait(PATIENCE)
+        return answer(PAGE + str(is_over.is_set()))
+
+    paths = [f"/{n}" for n in range(5)]
+    slow_one = serve(site("/a", robots=slow), host="127.0.0.9")
+    others = [serve(site(robots=QUICK) | dict.fromkeys(paths, page), host=f"127.0.0.{n}") for n in range(1, 6)]
+    urls = [slow_one.url("/a"), *(server.url(path) for path in paths for server in others)]
+    crawl(Urls, {"CONCURRENT_REQUESTS": 4}, urls=urls)
+    assert slow_one.paths == ["/robots.txt", "/a"]
+    assert all(sorted(server.paths) == [*paths, "/robots.txt"] for server in others)
+    assert starts(*others)[-1] < starts(slow_one)[0]
+
+
+@pytest.mark.requirement("RATE-4")
+def test_host_that_is_too_slow_is_set_aside_and_named(serve: Serve, crawl: Crawl) -> None:
+    slow = serve(site("/1", "/2", robots="User-agent: *\nCrawl-delay: 3600"))
+    quick = serve(site("/1", "/2", robots=QUICK), host="127.0.0.2")
+    crawled = crawl(Urls, urls=[server.url(path) for path in ("/1", "/2") for server in (slow, quick)])
+    assert slow.paths == ["/robots.txt"]
+    assert quick.paths == ["/robots.txt", "/1", "/2"]
+    assert [item["status"] for item in crawled.items] == [200, 200]
+    assert crawled.stats["comity/scheduler/set-aside"] == 2
+    (warning,) = [line for line in crawled.log.splitlines() if line.startswith("WARNING") and "set aside" in line]
+    assert f"2 requests to {slow.origin}" in warning
+    assert "comity/scheduler/left" not in crawled.stats
+    assert crawled.finish_reason == "finished"
+
+
+@pytest.mark.requirement("RATE-1")
+@pytest.mark.parametrize(
+    ("robots", "start_delay", "least"),
+    [("User-agent: *\nCrawl-delay: 0.4", 0.01, 0.4), (OPEN, 0.4, 0.4), ("User-agent: *\nCrawl-delay: 0.1", 0.4, 0.4)],
+)
+def test_autothrottle_may_only_slow_down(serve: Serve, crawl: Crawl, robots: str, start_delay: float, least: float) -> None:
+    server = serve(site("/1", "/2", "/3", robots=robots))
+    settings = {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": start_delay}
+    crawl(Urls, settings, urls=[server.url(path) for path in ("/1", "/2", "/3")])
+    between = gaps(starts(server))
+    assert len(between) == 2
+    assert between[0] >= least - TOLERANCE
+    assert between[1] >= (0.4 if "0.4" in robots else 0.1) - TOLERANCE  # AutoThrottle goes down step by step
+
+
+@pytest.mark.requirement("RATE-1", "RATE-3")
+@pytest.mark.parametrize("settings", [{}, ALONE])
+def test_redirect_waits_for_the_host_that_it_leads_to(serve: Serve, crawl: Crawl, settings: dict[str, Any]) -> None:
+    paths = [f"/{n}" for n in range(4)]
+    new = serve(site(*paths, robots="User-agent: *\nCrawl-delay: 0.3"), host="127.0.0.2")
+    old = serve(site() | {path: answer(status=302, Location=new.url(path)) for path in paths})
+    crawled = crawl(Urls, settings, urls=[old.url(path) for path in paths])
+    assert sorted(new.paths) == [*paths, "/robots.txt"]
+    assert min(gaps(starts(new))) >= 0.3 - TOLERANCE
+    assert starts(old)[-1] < starts(new)[-1]
+    assert [item["status"] for item in crawled.items] == [200] * 4
+
+
+@pytest.mark.requirement("RATE-3")
+@pytest.mark.parametrize("settings", [{}, ALONE])
+def test_redirect_does_not_wait_for_the_host_that_it_comes_from(serve: Serve, crawl: Crawl, settings: dict[str, Any]) -> None:
+    new = serve(site("/a"), host="127.0.0.2")
+    robots = "User-agent: *\nCrawl-delay: 120"
+    old = serve(site(robots=robots) | {"/a": answer(status=302, Location=new.url("/a"))})
+    crawled = crawl(Urls, settings, urls=[old.url("/a")])
+    assert new.paths == ["/robots.txt", "/a"]
+    assert starts(new)[0] - starts(old)[0] < 60
+    assert [item["url"] for item in crawled.items] == [new.url("/a")]
