@@ -88,7 +88,7 @@ class Budget:
             self._begin()
             if not self._beaten <= now < self._beaten + self._ttl / 4:
                 self._write_beat(now)
-            due = self._due(host, windows, now)
+            due = self._due(host, windows, keep, now)
             if due <= now:
                 self._db.execute("INSERT INTO start VALUES (?, ?, ?, NULL, ?)", (host, self._owner, turn, keep))
             self._commit()
@@ -181,8 +181,8 @@ class Budget:
 
     def _failed(self, error: sqlite3.Error) -> float:
         """Seconds after which it is worth another try."""
-        if self._db.in_transaction:
-            with suppress(sqlite3.Error):
+        with suppress(sqlite3.Error):
+            if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
         self._beaten = float("-inf")
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
@@ -194,16 +194,13 @@ class Budget:
 
     # What they do
 
-    def _due(self, host: str, windows: Sequence[Window], now: float) -> float:
+    def _due(self, host: str, windows: Sequence[Window], keep: float, now: float) -> float:
         """When one more may start: not after now, or later."""
         stamps = []
         in_flight, old = 0, False
         rows = self._db.execute("SELECT owner, turn, at, keep FROM start WHERE host = ?", (host,)).fetchall()
-        for owner, turn, at, keep in rows:
-            if owner == self._owner and turn in self._flights:  # whatever others think, who may have heard nothing for long
-                in_flight += 1
-                continue
-            counted = self._ended(owner, now) if at is None else now if at > now + SLACK else at
+        for owner, turn, at, kept in rows:
+            counted = self._ended(owner, turn, now) if at is None else now if at > now + SLACK else at
             if counted is None:
                 in_flight += 1
                 continue
@@ -211,11 +208,11 @@ class Budget:
                 row = (counted, host, owner, turn)
                 self._db.execute("UPDATE start SET at = ? WHERE host = ? AND owner = ? AND turn = ?", row)
             stamps.append(counted)
-            old = old or counted + keep <= now
+            old = old or counted + max(kept, keep) <= now
         stamps.sort()
         if old or len(stamps) > MAX_STAMPS:
             needed = stamps[-MAX_STAMPS:][0]
-            self._db.execute("DELETE FROM start WHERE host = ? AND (at + keep <= ? OR at < ?)", (host, now, needed))
+            self._db.execute("DELETE FROM start WHERE host = ? AND (at + max(keep, ?) <= ? OR at < ?)", (host, keep, now, needed))
         due = earliest(windows, stamps, in_flight, now)
         if due is None:
             due = earliest(windows, [*stamps, *[now] * in_flight], 0, now)  # if they were all settled now
@@ -223,10 +220,10 @@ class Budget:
             due = min(max(due, now + ASK_AGAIN[0]), now + self._ttl)  # they may be cancelled, or their owner be dead
         return max(due, self._penalty(host, now)[1])
 
-    def _ended(self, owner: int, now: float) -> float | None:
-        """When the owner settles no more, since when at the latest it does not; None: its start is in flight."""
+    def _ended(self, owner: int, turn: int, now: float) -> float | None:
+        """Where nobody will settle the start any more, the moment that it counts from; None: it is in flight."""
         if owner == self._owner:
-            return now
+            return None if turn in self._flights else now
         (beat,) = self._db.execute("SELECT max(beat) FROM owner WHERE owner = ?", (owner,)).fetchone()
         if beat is None:
             return now
@@ -237,6 +234,9 @@ class Budget:
         return died if died <= now else None
 
     def _write_beat(self, now: float) -> None:
+        if now >= self._beaten + self._ttl / 2:  # others may have thought that this process is dead
+            rows = [(host, self._owner, turn, keep) for turn, (host, keep) in self._flights.items()]
+            self._db.executemany("INSERT OR REPLACE INTO start VALUES (?, ?, ?, NULL, ?)", rows)
         self._db.execute("INSERT OR REPLACE INTO owner VALUES (?, ?)", (self._owner, now))
         self._beaten = now
 

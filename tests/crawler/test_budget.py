@@ -1,0 +1,544 @@
+"""The pace file: turns of one process and of several, by a clock that the tests move; and two real processes."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import logging
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from datetime import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comity.crawler.budget import PENALTY, SWEPT, Budget
+from comity.crawler.limits import DAY, MAX_STAMPS, Window
+from comity.crawler.store import PolicyStore
+from comity.policies import PolicyError
+
+NOW = 1_800_000_000.0
+TTL = 10.0
+HOST = "example.org"
+DELAY = (Window(1, 2),)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "new" / "pace.sqlite"
+
+
+@pytest.fixture
+def budget(path: Path) -> Iterator[Budget]:
+    budget = Budget(path, owner_ttl=TTL)
+    yield budget
+    budget.close(NOW)
+
+
+@pytest.fixture
+def other(path: Path, budget: Budget) -> Iterator[Budget]:
+    """What another process has."""
+    other = Budget(path, owner_ttl=TTL)
+    yield other
+    other.close(NOW)
+
+
+def turn(budget: Budget, now: float, windows: Sequence[Window] = DELAY, host: str = HOST) -> int:
+    claim = budget.claim(host, windows, now)
+    assert claim.turn is not None
+    assert claim.due == now
+    return claim.turn
+
+
+def due(budget: Budget, now: float, windows: Sequence[Window] = DELAY, host: str = HOST) -> float:
+    """When to ask again, where it is not now."""
+    claim = budget.claim(host, windows, now)
+    assert claim.turn is None
+    assert claim.due > now
+    return claim.due
+
+
+def kept(window: Window, moments: Sequence[float]) -> bool:
+    """Whether no period that is as long as the window holds more than it may."""
+    ordered = sorted(moments)
+    ahead = ordered[window.requests :]
+    return all(after - before >= window.seconds - 1e-4 for before, after in zip(ordered, ahead, strict=False))
+
+
+def query(path: Path, sql: str) -> list[tuple[object, ...]]:
+    db = sqlite3.connect(path)
+    rows = db.execute(sql).fetchall()
+    db.close()
+    return rows
+
+
+@pytest.mark.requirement("RATE-2")
+def test_a_delay_counts_from_the_headers_for_every_process(budget: Budget, other: Budget) -> None:
+    first = turn(budget, NOW)
+    assert due(budget, NOW + 1) == due(other, NOW + 1) == NOW + 3
+    assert due(other, NOW + 5) == NOW + 7
+    budget.settle(first, NOW + 6)
+    assert due(budget, NOW + 6) == due(other, NOW + 7) == NOW + 8
+    turn(other, NOW + 8)
+    turn(budget, NOW, host="example.com")
+
+
+@pytest.mark.requirement("RATE-2")
+def test_what_never_went_out_counts_as_nothing(budget: Budget, other: Budget) -> None:
+    first = turn(budget, NOW)
+    budget.cancel(first)
+    second = turn(other, NOW)
+    budget.settle(first, NOW + 1)  # too late, and to no effect
+    other.settle(second, NOW)
+    other.cancel(second)
+    assert due(budget, NOW + 1) == NOW + 2
+
+
+@pytest.mark.requirement("RATE-2")
+def test_a_request_that_is_out_for_long_is_asked_about_now_and_then(budget: Budget, other: Budget) -> None:
+    """It may be cancelled, or its process die. Where only the number in flight is limited, it may be through at any time."""
+    turn(budget, NOW, [Window(1, 3600)])
+    assert due(other, NOW, [Window(1, 3600)]) == NOW + TTL
+    assert NOW < due(other, NOW, [Window(1, 0)]) < NOW + 0.1
+
+
+windows = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 20)).map(lambda pair: Window(*pair)), min_size=1, max_size=3)
+steps = st.tuples(
+    st.integers(0, 1),  # which process
+    st.floats(0, 30).map(lambda seconds: max(0.0, seconds - 20)),  # pause before it asks
+    st.floats(0, 40),  # until the headers come
+    st.floats(0, 1),  # at which part of that the server gets the request
+    st.integers(0, 9).map(lambda number: number == 0),  # it is cancelled instead
+)
+
+
+@pytest.mark.requirement("RATE-2")
+def test_two_processes_together_keep_every_window(budget: Budget, other: Budget) -> None:
+    both = (budget, other)
+    hosts = map(str, itertools.count())
+
+    @given(windows, st.lists(steps, max_size=25))
+    def check(limits: list[Window], requests: list[tuple[int, float, float, float, bool]]) -> None:
+        host, now = next(hosts), NOW
+        arrivals: list[float] = []
+        flights: list[tuple[float, int, int, bool]] = []  # until when, whose turn, whether it is cancelled then
+        for which, pause, takes, part, cancelled in requests:
+            now += pause
+            while True:
+                for flight in sorted(flights):
+                    if flight[0] <= now:
+                        flights.remove(flight)
+                        until, whose, number, unsent = flight
+                        if unsent:
+                            both[whose].cancel(number)
+                        else:
+                            both[whose].settle(number, until)
+                for each in both:
+                    each.beat(now)
+                claim = both[which].claim(host, limits, now)
+                if claim.turn is not None:
+                    break
+                assert now < claim.due <= now + 40 + max(window.seconds for window in limits)
+                now = min([claim.due, *(flight[0] for flight in flights)])
+            if not cancelled:
+                arrivals.append(now + takes * part)
+            flights.append((now + takes, which, claim.turn, cancelled))
+        for until, whose, number, _ in flights:
+            both[whose].settle(number, until)
+        assert all(kept(window, arrivals) for window in limits)
+
+    check()
+
+
+@pytest.mark.requirement("RATE-2")
+def test_the_rate_that_is_allowed_is_reached(budget: Budget, other: Budget) -> None:
+    """By two that take turns, each when it was told, with headers that come at once."""
+    limits = (Window(1, 1), Window(10, 20), Window(MAX_STAMPS, 300))
+    starts: list[float] = []
+    now = NOW
+    for each in itertools.islice(itertools.cycle((budget, other)), 200):
+        claim = each.claim(HOST, limits, now)
+        if claim.turn is None:
+            now = claim.due
+            claim = each.claim(HOST, limits, now)
+        assert claim.turn is not None
+        each.settle(claim.turn, now)
+        starts.append(now)
+        past = [starts[-1 - requests] + seconds for requests, seconds, *_ in limits if requests < len(starts)]
+        assert now == max([NOW, *past])
+
+
+@pytest.mark.requirement("RATE-2")
+def test_old_starts_are_dropped_and_those_that_count_are_not(budget: Budget, path: Path) -> None:
+    """Also by one who keeps to shorter windows, and outside the hours of a long one."""
+    slow, fast = [Window(2, 100)], [Window(1, 1)]
+    for seconds in (0, 1):
+        budget.settle(turn(budget, NOW + seconds, slow), NOW + seconds)
+    for seconds in range(2, 90):
+        budget.settle(turn(budget, NOW + seconds, fast), NOW + seconds)
+    assert len(query(path, "SELECT * FROM start")) <= 4
+    assert due(budget, NOW + 90, slow) == NOW + 101
+    at_night = Window(1, DAY, time(2), time(3))
+    for seconds in range(100, 300):
+        budget.settle(turn(budget, NOW + seconds, [at_night, *fast]), NOW + seconds)
+    assert len(query(path, "SELECT * FROM start")) <= MAX_STAMPS + 1
+
+
+@pytest.mark.requirement("RATE-2")
+def test_a_host_that_becomes_slower(budget: Budget) -> None:
+    """Its last start counts for as long as the new window is."""
+    budget.settle(turn(budget, NOW), NOW)
+    for seconds in (1, 10, 59):
+        assert due(budget, NOW + seconds, [Window(1, 60)]) == NOW + 60
+    turn(budget, NOW + 60, [Window(1, 60)])
+
+
+@pytest.mark.requirement("RATE-2", "SEC-1")
+def test_hosts_that_nobody_asks_again_are_dropped(budget: Budget, path: Path) -> None:
+    hosts = [f"{number}.test" for number in range(2 * SWEPT + 9)]
+    for host in hosts:
+        budget.settle(turn(budget, NOW, host=host), NOW)
+    turn(budget, NOW, host="0.test", windows=[Window(9, 2)])
+    budget.penalize("0.test", 30, NOW)
+    budget.beat(NOW + 1)
+    assert len(query(path, "SELECT * FROM start")) == len(hosts) + 1
+    for _ in range(6):
+        budget.beat(NOW + 2)
+    assert query(path, "SELECT host, at FROM start") == [("0.test", None)]
+    assert len(query(path, "SELECT * FROM penalty")) == 1
+    for _ in range(2):
+        budget.beat(NOW + 90)
+    assert query(path, "SELECT * FROM penalty") == []
+
+
+@pytest.mark.requirement("RATE-2", "SEC-6")
+def test_the_turns_of_a_dead_process_end(path: Path, budget: Budget, other: Budget) -> None:
+    """Its request may have gone out at any moment until it could be known for dead."""
+    turn(other, NOW)
+    other.beat(NOW + 3)
+    assert due(budget, NOW + 12.9) == NOW + 14.9
+    assert due(budget, NOW + 13) == NOW + 15
+    turn(budget, NOW + 15)
+
+
+@pytest.mark.requirement("RATE-2")
+def test_a_process_that_was_thought_dead_goes_on(budget: Budget, other: Budget) -> None:
+    late = turn(other, NOW)
+    assert due(budget, NOW + 20, [Window(1, 60)]) == NOW + 70
+    assert due(other, NOW + 71) == NOW + 73
+    other.settle(late, NOW + 72)
+    assert due(budget, NOW + 72) == due(other, NOW + 72) == NOW + 74
+
+
+@pytest.mark.requirement("RATE-2")
+def test_turns_outlive_what_takes_longer_than_a_sign_of_life(budget: Budget, other: Budget) -> None:
+    turn(other, NOW)
+    for seconds in range(0, 60, 5):
+        other.beat(NOW + seconds)
+        due(budget, NOW + seconds)
+    turn(other, NOW + 60, host="example.com")  # a sign of life too
+    due(budget, NOW + 69)
+
+
+@pytest.mark.requirement("RATE-2", "SEC-6")
+def test_what_is_closed_has_nothing_in_flight(path: Path) -> None:
+    first = Budget(path)
+    first.settle(turn(first, NOW, host="settled.test"), NOW + 1)
+    turn(first, NOW)
+    first.close(NOW + 5)
+    first.close(NOW + 9)
+    second = Budget(path)
+    assert due(second, NOW + 6) == NOW + 7
+    assert due(second, NOW + 2, host="settled.test") == NOW + 3
+    assert query(path, "SELECT * FROM owner WHERE beat < 1800000001") == []
+    second.close(NOW + 6)
+
+
+@pytest.mark.requirement("RATE-2")
+@pytest.mark.parametrize("back", [0.5, 3600, 1e9])
+def test_a_clock_that_is_set_back_stops_nothing(budget: Budget, other: Budget, back: float) -> None:
+    """What lies in the future counts as now, once."""
+    budget.settle(turn(budget, NOW), NOW)
+    turn(other, NOW, host="in-flight.test")
+    until = budget.penalize("penalty.test", 30, NOW)
+    past = NOW - back
+    assert past + 2 <= due(budget, past) <= NOW + 2
+    turn(budget, NOW + 2 if back < 1 else past + 2)
+    assert budget.penalty("penalty.test", past) == (until if back < 1 else past + 30)
+    assert due(budget, past + 1, host="penalty.test") == (until if back < 1 else past + 30)
+    assert budget.penalty("penalty.test", past + 30.5) == 0
+    due(budget, past, host="in-flight.test")
+    assert due(budget, past + TTL + 1, host="in-flight.test") <= past + TTL + 3
+    turn(budget, past + TTL + 3, host="in-flight.test")
+
+
+class TestPenalties:
+    @pytest.mark.requirement("RATE-1")
+    def test_without_a_word_they_double_up_to_a_day(self, budget: Budget, other: Budget) -> None:
+        now, lengths = NOW, []
+        for each in itertools.islice(itertools.cycle((budget, other)), 13):
+            until = each.penalize(HOST, None, now)
+            lengths.append(until - now)
+            assert due(budget, now) == due(other, until - 1) == other.penalty(HOST, now) == until
+            now = until
+        assert lengths == [60, 120, 240, 480, 960, 1920, 3840, 7680, 15360, 30720, 61440, DAY, DAY]
+        assert budget.penalty(HOST, now) == 0
+        turn(budget, now)
+
+    @pytest.mark.requirement("RATE-1")
+    def test_forgiven_after_as_long_as_the_last_one_lasted(self, budget: Budget) -> None:
+        def length(now: float) -> float:
+            return budget.penalize(HOST, None, now) - now
+
+        assert length(NOW) == 60
+        assert length(NOW + 119) == 120  # ends at 239
+        assert length(NOW + 358) == 240  # ends at 598
+        assert length(NOW + 838) == 60  # ends at 898
+        assert length(NOW + 957) == 120
+        assert budget.penalize(HOST, 5, NOW + 2000) == NOW + 2005  # ends at 2005; at least a minute has to be quiet
+        assert length(NOW + 2064) == 60
+
+    @pytest.mark.requirement("RATE-1")
+    @pytest.mark.parametrize(
+        ("retry_after", "seconds"),
+        [(0, 0), (2.5, 2.5), (3600, 3600), (-5, 0), (float("-inf"), 0), (1e300, 365 * DAY), (float("inf"), 365 * DAY)],
+    )
+    def test_what_the_host_says_holds(self, budget: Budget, retry_after: float, seconds: float) -> None:
+        now = NOW
+        for _ in range(3):
+            assert budget.penalize(HOST, retry_after, now) == now + seconds
+            assert budget.penalty(HOST, now) == (now + seconds if seconds else 0)
+            now += seconds
+
+    @pytest.mark.requirement("RATE-1")
+    def test_no_number_is_no_word(self, budget: Budget) -> None:
+        assert budget.penalize(HOST, float("nan"), NOW) == NOW + PENALTY
+
+    @pytest.mark.requirement("RATE-1")
+    def test_several_requests_in_flight_are_one_penalty(self, budget: Budget, other: Budget) -> None:
+        assert budget.penalize(HOST, None, NOW) == NOW + 60
+        assert other.penalize(HOST, None, NOW + 1) == NOW + 60
+        assert budget.penalize(HOST, 10, NOW + 2) == NOW + 60
+        assert other.penalize(HOST, 100, NOW + 3) == NOW + 103
+        assert budget.penalize(HOST, None, NOW + 103) == NOW + 103 + 120
+
+    @pytest.mark.requirement("RATE-1")
+    def test_one_host_each(self, budget: Budget) -> None:
+        budget.penalize(HOST, 10, NOW)
+        assert budget.penalty("example.com", NOW) == 0
+        turn(budget, NOW, host="example.com")
+
+
+@pytest.fixture
+def writer(path: Path, budget: Budget) -> Iterator[sqlite3.Connection]:
+    """Another process that could write for long."""
+    db = sqlite3.connect(path, isolation_level=None)
+    yield db
+    db.close()
+
+
+@pytest.mark.requirement("RATE-2", "RATE-3")
+def test_a_busy_file_means_not_now(
+    budget: Budget, path: Path, writer: sqlite3.Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And what was to be written arrives later."""
+    first, second = turn(budget, NOW), turn(budget, NOW, host="cancelled.test")
+    writer.execute("BEGIN EXCLUSIVE")
+    for host in (HOST, "cancelled.test", "new.test"):
+        assert NOW + 1.005 <= due(budget, NOW + 1, host=host) <= NOW + 1.02
+    budget.settle(first, NOW + 2)
+    budget.cancel(second)
+    budget.beat(NOW + 2)
+    assert budget.penalize("penalty.test", 100, NOW + 2) == NOW + 102
+    assert budget.penalize("penalty2.test", None, NOW + 2) == NOW + 62
+    assert budget.penalty("else.test", NOW + 2) == 0
+    writer.execute("ROLLBACK")
+    assert due(budget, NOW + 3) == NOW + 4
+    turn(budget, NOW + 3, host="cancelled.test")
+    assert budget.penalty("penalty.test", NOW + 3) == NOW + 102
+    assert budget.penalty("penalty2.test", NOW + 3) == NOW + 62
+    assert caplog.records == []
+    assert budget._late == []
+
+
+@pytest.mark.requirement("RATE-2", "SEC-6")
+@pytest.mark.parametrize("trouble", ["full", "damaged"])
+def test_a_file_that_fails_gives_no_turns_and_says_so_once(
+    budget: Budget, path: Path, trouble: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    host = "x" * 100_000 + ".test"  # needs pages of its own
+    if trouble == "full":
+        budget._db.execute("PRAGMA max_page_count = 1")
+    else:
+        budget._db.execute("DROP TABLE penalty")
+    for seconds in range(3):
+        assert due(budget, NOW + seconds, host=host) == NOW + seconds + 1
+        assert budget.penalize(host, 100, NOW + seconds) == NOW + seconds + 100
+        budget.beat(NOW + seconds)
+    if trouble == "full":
+        budget._db.execute("PRAGMA max_page_count = 1000000")
+        assert due(budget, NOW + 3, host=host) == NOW + 102
+        turn(budget, NOW + 102, host=host)
+    else:
+        assert budget.penalty(HOST, NOW + 3) == NOW + 4
+    [record] = caplog.records
+    assert record.levelno == logging.ERROR
+    assert f"pace file `{path}` fails" in record.getMessage()
+
+
+@pytest.mark.requirement("RATE-2", "SEC-1")
+def test_bad_values_are_no_permission(budget: Budget) -> None:
+    for host in ("", "\ud800\N{SNOWMAN}", "a\0b", "x" * 100_000):
+        turn(budget, NOW, host=host)
+        due(budget, NOW + 1, host=host)
+    budget.settle(turn(budget, NOW), float("nan"))
+    assert due(budget, NOW + 1) == NOW + 3
+    budget.settle(10**30, NOW)
+    budget.cancel(-1)
+    turn(budget, NOW, [Window(0, 10)], host="zero.test")
+    due(budget, NOW, [Window(0, 10)], host="zero.test")
+    turn(budget, NOW, [], host="free.test")
+    turn(budget, NOW, [], host="free.test")
+
+
+@pytest.mark.requirement("SEC-6")
+def test_a_file_that_is_closed_gives_no_turns(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    budget = Budget(path)
+    first = turn(budget, NOW)
+    budget.close(NOW)
+    assert due(budget, NOW + 9) == NOW + 10
+    budget.settle(first, NOW + 9)
+    budget.beat(NOW + 9)
+    assert caplog.records == []
+
+
+def store(path: Path) -> None:
+    PolicyStore(path).close()
+
+
+def newer(path: Path) -> None:
+    Budget(path).close()
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+
+
+def damaged(path: Path) -> None:
+    Budget(path).close()
+    octets = path.read_bytes()
+    path.write_bytes(octets[:100] + b"\xff" * (len(octets) - 100))
+
+
+def no_folder(path: Path) -> None:
+    path.parent.rmdir()
+    path.parent.touch()
+
+
+UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no database": (lambda path: path.write_bytes(b"my notes" * 1000), "is damaged or is no pace file"),
+    "the policy store": (store, "is no pace file"),
+    "of a newer version": (newer, "newer version"),
+    "damaged": (damaged, "is damaged"),
+    "a folder": (Path.mkdir, "cannot be opened"),
+    "in no folder": (no_folder, "cannot be opened"),
+}
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("kind", UNUSABLE)
+def test_what_cannot_be_used_is_said_and_left_alone(path: Path, kind: str) -> None:
+    make, why = UNUSABLE[kind]
+    path.parent.mkdir()
+    make(path)
+    before = hashlib.sha256(path.read_bytes()).digest() if path.is_file() else None
+    with pytest.raises(PolicyError) as raised:
+        Budget(path)
+    message = str(raised.value)
+    assert message.startswith(f"pace file `{path}` ")
+    assert why in message
+    assert "move the file away" in message
+    assert "\n" not in message
+    assert before is None or hashlib.sha256(path.read_bytes()).digest() == before
+
+
+# Takes turns for some seconds, and prints when: from just after the turn until just before it is settled.
+CRAWLER = """
+import sys
+import time
+from pathlib import Path
+from comity.crawler.budget import Budget
+from comity.crawler.limits import Window
+
+path, requests, seconds, lasts = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])
+budget = Budget(Path(path), owner_ttl=0.5)
+print("ready", flush=True)
+sys.stdin.readline()
+end = time.time() + lasts
+while (now := time.time()) < end:
+    claim = budget.claim("example.org", [Window(requests, seconds)], now)
+    if claim.turn is None:
+        time.sleep(max(0.0, claim.due - time.time()))
+        continue
+    print(time.time(), flush=True)
+    budget.settle(claim.turn, time.time())
+if lasts > 0:
+    budget.close()
+else:
+    budget.claim("example.org", [Window(requests, seconds)], time.time())
+    print("in flight", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def crawler(path: Path, window: Window, lasts: float) -> subprocess.Popen[str]:
+    arguments = [str(path), str(window.requests), str(window.seconds), str(lasts)]
+    return subprocess.Popen([sys.executable, "-c", CRAWLER, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def told(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline().strip()
+
+
+def say(process: subprocess.Popen[str]) -> None:
+    assert process.stdin
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+@pytest.mark.requirement("RATE-2")
+@pytest.mark.parametrize("window", [Window(1, 0.02), Window(10, 0.2)])
+def test_two_processes_share_a_host(path: Path, window: Window) -> None:
+    """They make the file at the same time, neither is left out, and together they keep the window."""
+    processes = [crawler(path, window, 2) for _ in range(2)]
+    assert [told(process) for process in processes] == ["ready"] * 2
+    for process in processes:
+        say(process)
+    outputs = [process.communicate(timeout=30)[0].split() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    starts = sorted(float(moment) for output in outputs for moment in output)
+    assert kept(window, starts)
+    assert min(map(len, outputs)) > 0
+    assert len(starts) <= 2 / window.seconds * window.requests + window.requests
+
+
+@pytest.mark.requirement("RATE-2", "SEC-6")
+def test_kill_9_costs_no_more_than_a_delay(path: Path) -> None:
+    """Another process goes on when the killed one has shown no sign of life for long enough."""
+    process = crawler(path, Window(1, 3), 0)
+    assert told(process) == "ready"
+    say(process)
+    assert told(process) == "in flight"
+    process.kill()
+    process.communicate()
+    budget = Budget(path, owner_ttl=0.5)
+    [(beat,)] = query(path, "SELECT beat FROM owner")
+    assert isinstance(beat, float)
+    assert due(budget, beat + 0.4, [Window(1, 3)]) == beat + 0.9
+    assert due(budget, beat + 0.6, [Window(1, 3)]) == beat + 3.5
+    turn(budget, beat + 3.5, [Window(1, 3)])
+    budget.close()
