@@ -78,6 +78,7 @@ ROWS = {
     "MEET-2": "links of a page that may not be followed are dropped",
     "MEET-3": "of several permissions all restrictions hold: the shorter limits, the union of what is prohibited",
     "RATE-1": "the slowest of the site's rates, its Retry-After and the operator's floor applies, for each host",
+    "RATE-2": "no window ever holds more than was allowed, at the server, over all processes that share a store",
     "RATE-3": "waiting for one host holds up no other",
     "RATE-4": "a wait longer than COMITY_MAX_DELAY is refused with that reason, never dropped in silence",
     "SEC-1": "no input makes a parser raise, or take more than linear time and bounded memory",

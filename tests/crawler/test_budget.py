@@ -397,6 +397,7 @@ def test_bad_values_are_no_permission(budget: Budget) -> None:
         due(budget, NOW + 1, host=host)
     budget.settle(turn(budget, NOW), float("nan"))
     assert due(budget, NOW + 1) == NOW + 3
+    budget.cancel(turn(budget, NOW + 3))
     budget.settle(10**30, NOW)
     budget.cancel(-1)
     turn(budget, NOW, [Window(0, 10)], host="zero.test")
