@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,14 +22,16 @@ def open_database(
     application_id: int,
     versions: Sequence[str],
     synchronous: str,
+    alone: str = "",
     check_same_thread: bool = True,
 ) -> sqlite3.Connection:
     """The file, made where it is not there, with a write-ahead log and no transaction open.
 
     `versions`: what makes each version of the schema out of the one before, the first out of nothing. PolicyError where it
-    cannot be used: the subject, what is wrong, the remedy. It is never repaired or removed."""
+    cannot be used: the subject, what is wrong, the remedy. It is never repaired or removed. `alone`: this process takes it for
+    itself, and the remedy where another one has it."""
 
-    def unusable(why: str) -> PolicyError:
+    def unusable(why: str, remedy: str = remedy) -> PolicyError:
         return PolicyError(f"{subject} `{path}` {' '.join(why.split())}; {remedy}")
 
     def check(db: sqlite3.Connection) -> int:
@@ -43,6 +46,8 @@ def open_database(
         return int(version)
 
     def prepare(db: sqlite3.Connection) -> None:
+        if alone:
+            db.execute("PRAGMA locking_mode = EXCLUSIVE")
         db.execute("BEGIN")  # or another process could make the file between the questions
         check(db)  # before anything is written into what may be somebody else's file
         db.execute("COMMIT")
@@ -56,11 +61,13 @@ def open_database(
             db.execute(f"PRAGMA user_version = {len(versions)}")
         db.execute("COMMIT")
 
-    give_up = monotonic() + BUSY
+    # Of two that want the file alone both may hold a part of it: the one that waits longer gets it.
+    busy = random.uniform(0.1, 0.9) if alone else BUSY  # noqa: S311
+    give_up = monotonic() + busy
     while True:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            db = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=check_same_thread)
+            db = sqlite3.connect(path, timeout=busy, isolation_level=None, check_same_thread=check_same_thread)
         except (OSError, sqlite3.Error) as error:
             raise unusable(f"cannot be opened: {error}") from None
         try:
@@ -68,9 +75,12 @@ def open_database(
         except sqlite3.OperationalError as error:  # locked, read-only, disk full
             db.close()
             # Two that make the log, or one that removes it, do not wait for one another as writers do.
-            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY and monotonic() < give_up:
-                sleep(0.01)
-                continue
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                if alone:
+                    raise unusable("is in use by another crawl", alone) from None
+                if monotonic() < give_up:
+                    sleep(0.01)
+                    continue
             raise unusable(f"cannot be used: {error}") from None
         except sqlite3.DatabaseError as error:  # not a database, malformed
             db.close()

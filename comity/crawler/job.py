@@ -11,12 +11,12 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from random import uniform
 from typing import TYPE_CHECKING
 
 from scrapy.utils.misc import load_object
 from scrapy.utils.request import request_from_dict
 
+from comity.crawler.database import open_database
 from comity.policies import PolicyError
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ logger = logging.getLogger(__name__)
 
 NAME = "comity.sqlite"
 APPLICATION_ID = 0x636F6D6A  # "comj", in the header of the file
-VERSION = 1
-BUSY = (0.1, 0.9)  # seconds to wait for another process: of two that wait for each other, one has to give up first
+REMEDY = "set JOBDIR to another folder, or move the file away: then the crawl begins anew"
 INTEGERS = range(-(2**63), 2**63)  # of SQLite
 
 # `id` is the order of arrival. `seen` is read as a whole at the start and asked in memory: an index would only be paid for.
@@ -54,59 +53,26 @@ class Job:
         self._new_seen: list[tuple[bytes]] = []
         self._done: list[tuple[int]] = []
         self._warned = False
+        self._db = open_database(
+            self.path,
+            subject="JOBDIR:",
+            kind="queue of comity",
+            remedy=REMEDY,
+            application_id=APPLICATION_ID,
+            versions=(SCHEMA,),
+            synchronous="NORMAL",
+            alone="set JOBDIR to a folder of this crawl's own",
+        )
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(self.path, timeout=uniform(*BUSY), isolation_level=None)  # noqa: S311
-        except (OSError, sqlite3.Error) as error:
-            raise self._unusable(f"cannot be opened: {error}") from None
-        try:
-            self._open()
             self.seen: set[bytes] = {fingerprint for (fingerprint,) in self._db.execute("SELECT fingerprint FROM seen")}
             (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM waiting").fetchone()
-            self._first = self._next = int(last) + 1
         except sqlite3.Error as error:
             self._db.close()
-            raise self._refusal(error) from None
-        except PolicyError:
-            self._db.close()
-            raise
+            raise self._damaged(error) from None
+        self._first = self._next = int(last) + 1
 
-    def _open(self) -> None:
-        self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
-        new = self._check()  # before anything is written into what may be somebody else's file
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = NORMAL")
-        self._db.execute("BEGIN IMMEDIATE")
-        if new:
-            for statement in SCHEMA.split(";"):
-                self._db.execute(statement)
-            self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            self._db.execute(f"PRAGMA user_version = {VERSION}")
-        self._db.execute("COMMIT")
-
-    def _check(self) -> bool:
-        """Whether the file is new."""
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        (application,) = self._db.execute("PRAGMA application_id").fetchone()
-        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables and application != APPLICATION_ID:
-            raise self._unusable("is no queue of comity")
-        if version > VERSION:
-            raise self._unusable("was written by a newer version of comity")
-        return not tables
-
-    def _refusal(self, error: sqlite3.Error) -> PolicyError:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
-            return PolicyError(f"JOBDIR: `{self.path}` is in use by another crawl; set JOBDIR to a folder of this crawl's own")
-        if isinstance(error, sqlite3.OperationalError):  # read-only, disk full
-            return self._unusable(f"cannot be used: {error}")
-        return self._unusable(f"is damaged or is no queue of comity: {error}")
-
-    def _unusable(self, why: str) -> PolicyError:
-        why = " ".join(why.split())
-        return PolicyError(
-            f"JOBDIR: `{self.path}` {why}; set JOBDIR to another folder, or move the file away: then the crawl begins anew"
-        )
+    def _damaged(self, error: sqlite3.Error) -> PolicyError:
+        return PolicyError(f"JOBDIR: `{self.path}` is damaged: {error}; {REMEDY}")
 
     def open(self, spider: Spider) -> None:
         """Callbacks and errbacks are stored as the names of this spider's methods."""
@@ -119,7 +85,7 @@ class Job:
         try:
             yield from self._db.execute(query, (self._first,))
         except sqlite3.Error as error:
-            raise self._refusal(error) from None
+            raise self._damaged(error) from None
 
     def put(self, origin: str, request: Request, fingerprint: bytes | None) -> int | None:
         """The key of the request from now on. `fingerprint`: None for a request that no filter asks for.
