@@ -55,6 +55,12 @@ def in_progress(crawler: Crawler) -> Container[Request]:
     return inprogress
 
 
+def never_opened(crawler: Crawler) -> None:
+    """For a scheduler that cannot be made: Scrapy would try to close what it has not opened, and report that instead."""
+    if crawler.engine is not None:
+        crawler.engine.spider = None
+
+
 @contextmanager
 def lent_place(crawler: Crawler) -> Iterator[None]:
     """While it is open, what waits does not take one of the CONCURRENT_REQUESTS places from the pages.

@@ -21,7 +21,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from comity.crawler.engine import WAKE, closing, in_progress, wake
+from comity.crawler.engine import WAKE, closing, in_progress, never_opened, wake
 from comity.crawler.fetcher import ClosingError, Policies
 from comity.crawler.job import Job
 from comity.crawler.lanes import Lane, Lanes
@@ -68,8 +68,7 @@ class Scheduler(BaseScheduler):
         assert crawler.request_fingerprinter is not None
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         self._max_delay = self._runtime.options.max_delay
-        self._job = _job(crawler)
-        self._filters_here = self._job is not None and type(self._dupefilter) is RFPDupeFilter
+        self._filters_here = bool(job_dir(settings)) and type(self._dupefilter) is RFPDupeFilter
         self._keys: dict[Request, int] = {}  # of those that were read from the queue on disk, until they are done
         self._unkept: dict[Request, bytes | None] = {}  # those that cannot stand in it -> fingerprint, the same
         self._out: set[Request] = set()  # those of both that were handed out
@@ -87,24 +86,31 @@ class Scheduler(BaseScheduler):
         self._timer_due = float("inf")
         self._reap_at = 0.0
         self._handed_out = 0  # not counted yet
+        self._job = self._resumed()
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         self._spider = spider
         if self._job is not None:
-            self._resume(self._job, spider)
+            self._job.open(spider)
+            if left := len(self._lanes):
+                logger.info("JOBDIR: the crawl goes on with %(left)d requests that wait", {"left": left})
+            self._write()
         return self._dupefilter.open()
 
-    def _resume(self, job: Job, spider: Spider) -> None:
-        job.open(spider)
+    def _resumed(self) -> Job | None:
+        """The queue on disk. What waits in it stands in the lanes."""
+        folder = job_dir(self._crawler.settings)
+        if not folder:
+            return None
         try:
+            job = Job(Path(folder))
             for key, origin, priority in job.stored():
                 lane = self._lanes.get(origin) or self._new_lane(origin)
                 lane.push(key, priority)
         except PolicyError as error:
+            never_opened(self._crawler)
             stop(str(error))
-        if left := len(self._lanes):
-            logger.info("JOBDIR: the crawl goes on with %(left)d requests that wait", {"left": left})
-        self._write()
+        return job
 
     def _write(self) -> None:
         """Writes the changes of the queue, again and again."""
@@ -431,16 +437,6 @@ class Scheduler(BaseScheduler):
     def _wake(self) -> None:
         self._timer = None
         wake(self._crawler)
-
-
-def _job(crawler: Crawler) -> Job | None:
-    folder = job_dir(crawler.settings)
-    if not folder:
-        return None
-    try:
-        return Job(Path(folder))
-    except PolicyError as error:
-        stop(str(error))
 
 
 def _dupefilter(crawler: Crawler) -> BaseDupeFilter:
