@@ -125,7 +125,7 @@ def test_each_hop_of_a_redirect_is_judged(serve: Serve, crawl: Crawl) -> None:
 
 def test_retries_keep_the_delay(serve: Serve, crawl: Crawl) -> None:
     def failing(handler: Any) -> Any:
-        return answer(PAGE, status=503 if server.paths.count("/a") < 3 else 200)
+        return answer(PAGE, status=500 if server.paths.count("/a") < 3 else 200)
 
     server = serve(site(robots="User-agent: *\nCrawl-delay: 0.2") | {"/a": failing})
     crawled = crawl(Urls, urls=[server.url("/a")])

@@ -159,7 +159,6 @@ def test_many_requests_of_a_host_that_asks_to_wait_hold_up_no_other(serve: Serve
     ("robots", "settings"),
     [
         ("User-agent: *\nCrawl-delay: 0.2", {}),
-        ("User-agent: *\nRequest-rate: 5/1", {}),
         (OPEN, {"COMITY_MIN_DELAY": 0.2}),
         (OPEN, {"DOWNLOAD_DELAY": 0.2}),
         (OPEN, {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.2}}}),
@@ -195,21 +194,23 @@ def test_refused_urls_cost_no_delay(serve: Serve, crawl: Crawl) -> None:
 
 @pytest.mark.requirement("RATE-4")
 @pytest.mark.parametrize("line", ["Crawl-delay: 3600", "Request-rate: 1/3600", "VISIT"])
-def test_longer_wait_than_the_operator_has_is_refused_with_that_reason(serve: Serve, crawl: Crawl, line: str) -> None:
+def test_what_would_wait_longer_than_the_operator_has_is_set_aside(serve: Serve, crawl: Crawl, line: str) -> None:
     if line == "VISIT":
         later = datetime.now(UTC) + timedelta(hours=3)
         line = f"Visit-time: {later:%H}00-{later + timedelta(hours=2):%H}00"
     server = serve(site("/a", robots=f"User-agent: *\nDisallow: /private\n{line}"))
-    crawled = crawl(Urls, urls=[server.url("/a"), server.url("/private")])
+    crawled = crawl(Urls, urls=[server.url("/private"), server.url("/a")])
     assert server.paths == ["/robots.txt"]
-    errors = {item["asked"]: item["error"] for item in crawled.items}
-    assert "comity.max-delay" in errors[server.url("/a")]
-    assert "robots.disallow" in errors[server.url("/private")]
-    assert crawled.stats["comity/access/deny/comity.max-delay"] == 1
+    (item,) = crawled.items
+    assert item["asked"] == server.url("/private")
+    assert "robots.disallow" in item["error"]
+    assert crawled.stats["comity/scheduler/set-aside"] == 1
+    assert f"1 requests to {server.origin} were set aside" in crawled.log
+    assert crawled.finish_reason == "finished"
 
 
 class HoldsTwice:
-    """Puts each request off twice, as long as the scheduler takes it back: before it is sent, or when 429 came."""
+    """Puts each request off twice, as long as the scheduler takes it back: before it is sent, or when 408 came."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -223,7 +224,7 @@ class HoldsTwice:
         return self._hold(request) if "/early" in request.url else None
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        return (self._hold(request) if response.status == 429 else None) or response
+        return (self._hold(request) if response.status == 408 else None) or response
 
     def _hold(self, request: Request) -> Request | None:
         if request.url.endswith("robots.txt") or self._held.get(request.url, 0) == 2:
@@ -231,7 +232,7 @@ class HoldsTwice:
         self._held[request.url] = self._held.get(request.url, 0) + 1
         scheduler = Runtime.of(self._crawler).scheduler
         assert scheduler is not None
-        assert scheduler.hold(request, datetime.now(UTC) + timedelta(seconds=0.2))
+        assert scheduler.hold(request, 0.2)
         return request
 
 
@@ -241,7 +242,7 @@ class HoldingUrls(Urls):
 
 def test_request_that_is_held_comes_back_as_it_was(serve: Serve, crawl: Crawl) -> None:
     def busy(handler: Any) -> Any:
-        return answer(PAGE, status=429 if server.paths.count("/busy") < 3 else 200)
+        return answer(PAGE, status=408 if server.paths.count("/busy") < 3 else 200)
 
     server = serve(site("/early") | {"/busy": busy})
     crawled = crawl(HoldingUrls, urls=[server.url("/early"), server.url("/busy"), server.url("/early/missing")])
@@ -274,7 +275,7 @@ class HoldsUntilOthersAreDone:
         assert scheduler is not None
         if not request.url.endswith("/held") or stats.get_value("item_scraped_count", 0) >= 50:
             return None
-        assert scheduler.hold(request, datetime(2020, 1, 1, tzinfo=UTC))
+        assert scheduler.hold(request, -5)
         return request
 
 
@@ -334,15 +335,6 @@ def test_crawl_that_is_stopped_does_not_wait_for_a_slow_robots_txt(serve: Serve,
     assert crawled.finish_reason == "enough"
     assert crawled.stats["comity/scheduler/left"] == 1
     assert_quiet(crawled)
-
-
-def test_jobdir_is_said_not_to_keep_the_queue_and_loses_nothing_silently(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
-    server = serve(site("/a"))
-    settings = {"JOBDIR": str(tmp_path / "job")}
-    crawled = crawl(Urls, settings, urls=[server.url("/a")])
-    crawl(Urls, settings, urls=[server.url("/a")])
-    assert "JOBDIR" in crawled.log
-    assert server.paths.count("/a") == 2
 
 
 class Remembered(Urls):
