@@ -1,9 +1,11 @@
 """What the scheduler costs per request that it hands out, without a network: `python benchmarks/handout.py [hosts]`.
 
 "queue" is without the policy decisions. A host with a delay costs two: for the request that goes out, and for the next one,
-which would go out at once if it were refused.
+which would go out at once if it were refused. With JOBDIR, to read the request is part of it, and what it costs to write the
+queue stands beside it.
 
-Every host asks for a delay that lets it be due once, so that the heap holds all of them at any time."""
+Every host asks for a delay that lets it be due once, so that the heap holds all of them at any time. Every request takes a turn
+in the pace file, therefore."""
 
 from __future__ import annotations
 
@@ -28,21 +30,24 @@ from comity.policies import Site
 ROBOTS = b"User-agent: *\n" + b"".join(b"Disallow: /private/%d/\n" % n for n in range(20)) + b"Crawl-delay: 1\n"
 PAGES = 3  # requests per host
 CONCURRENT = 16  # requests in flight
+FLUSHED = 50  # requests between two writes of the queue: what a fast crawl does in 50 ms
 
 
-async def measure(hosts: int, *, decisions: bool) -> None:
+async def measure(hosts: int, *, decisions: bool, jobdir: bool = False) -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = {
             "COMITY_STORE": str(Path(folder) / "policies.sqlite"),
             "COMITY_MIN_DELAY": 0,
             "TWISTED_REACTOR_ENABLED": False,
+            "JOBDIR": folder if jobdir else "",
         }
         crawler = Crawler(Spider, settings)
         crawler._apply_settings()
         spider = crawler.spider = Spider("bench")
         active: set[Request] = set()
         in_flight: deque[Request] = deque()
-        crawler.engine = SimpleNamespace(downloader=SimpleNamespace(active=active))  # type: ignore[assignment]
+        slot = SimpleNamespace(inprogress=active)
+        crawler.engine = SimpleNamespace(downloader=SimpleNamespace(active=active), spider=None, _slot=slot)  # type: ignore[assignment]
         scheduler = Scheduler.from_crawler(crawler)
         runtime = scheduler._runtime
         scheduler.open(spider)
@@ -54,6 +59,7 @@ async def measure(hosts: int, *, decisions: bool) -> None:
         now = 1e6
         for module in (comity.crawler.scheduler, comity.crawler.pace):
             module.monotonic = lambda: now  # type: ignore[attr-defined]
+        comity.crawler.pace.time = lambda: now  # type: ignore[attr-defined]
         if not decisions:
             allowed = runtime.judge(site, origin)
             runtime.judge = lambda *_: allowed  # type: ignore[method-assign]
@@ -68,19 +74,30 @@ async def measure(hosts: int, *, decisions: bool) -> None:
             runtime.pace._left_downloader(request)
             active.remove(request)
 
+        def write() -> float:
+            """Seconds that it took."""
+            started = perf_counter()
+            if (job := scheduler._job) is not None:
+                scheduler._acknowledge(job)
+                job.flush()
+            return perf_counter() - started
+
+        written = write()
         seconds = 0.0
         for _ in range(PAGES):
             now += 1000
             for _ in range(hosts):
                 now += 1e-5
                 started = perf_counter()
-                request = scheduler.next_request()
+                handed_out = scheduler.next_request()
                 seconds += perf_counter() - started
-                assert request is not None
-                in_flight.append(request)
-                active.add(request)
+                assert handed_out is not None
+                in_flight.append(handed_out)
+                active.add(handed_out)
                 if len(in_flight) == CONCURRENT:
                     answer(in_flight.popleft())
+                if len(scheduler._out) >= FLUSHED:
+                    written += write()
             while in_flight:
                 answer(in_flight.popleft())
             assert scheduler.next_request() is None
@@ -90,8 +107,11 @@ async def measure(hosts: int, *, decisions: bool) -> None:
         empty = (perf_counter() - empty) / 10_000
         total = hosts * PAGES
         costs = {"enqueue": (enqueued - began) / total, "hand-out": seconds / total, "empty ask": empty}
+        if jobdir:
+            costs["writing"] = (written + write()) / total
+        what = "JOBDIR" if jobdir else "with decisions" if decisions else "queue"
         print(
-            f"{hosts:>7} hosts, {'with decisions' if decisions else 'queue':>14}:",
+            f"{hosts:>7} hosts, {what:>14}:",
             ", ".join(f"{name} {cost * 1e6:.1f} us" for name, cost in costs.items()),
         )
         await scheduler._close("done")
@@ -102,3 +122,4 @@ if __name__ == "__main__":
     for count in [int(argument) for argument in sys.argv[1:]] or [100, 10_000]:
         for decisions in (False, True):
             asyncio.run(measure(count, decisions=decisions))
+        asyncio.run(measure(count, decisions=True, jobdir=True))
