@@ -202,6 +202,22 @@ def test_download_async_is_judged_and_keeps_the_delay(serve: Serve, crawl: Crawl
     assert all("robots.disallow" in error for error in refused)
 
 
+@pytest.mark.requirement("RATE-4")
+@pytest.mark.parametrize("settings", [{}, ALONE])
+def test_what_cannot_wait_in_the_queue_is_refused_where_its_host_is_too_slow(
+    serve: Serve, crawl: Crawl, settings: dict[str, Any]
+) -> None:
+    slow = serve(site("/a", robots=RULES + "Crawl-delay: 3600"), host="127.0.0.2")
+    server = serve(site("/a"))
+    crawled = crawl(Downloads, settings, urls=[server.url("/a"), slow.url("/a")])
+    assert slow.paths == ["/robots.txt"]
+    errors = [item["error"] for item in crawled.items if "error" in item]
+    assert len(errors) == 2
+    assert all("comity.max-delay" in error and "3600 s to wait, at most 300" in error for error in errors)
+    assert crawled.stats["comity/access/deny/comity.max-delay"] == 2
+    assert "comity/scheduler/set-aside" not in crawled.stats
+
+
 @pytest.mark.requirement("RFC-3", "RATE-1", "RATE-3")
 def test_middleware_alone_with_the_scheduler_of_scrapy(serve: Serve, crawl: Crawl) -> None:
     waiting = serve(site("/1", "/2", "/3", robots=RULES + "Crawl-delay: 0.5"))
