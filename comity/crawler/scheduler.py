@@ -69,7 +69,7 @@ class Scheduler(BaseScheduler):
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         self._max_delay = self._runtime.options.max_delay
         self._filters_here = bool(job_dir(settings)) and type(self._dupefilter) is RFPDupeFilter
-        self._keys: dict[Request, int] = {}  # of those that were read from the queue on disk, until they are done
+        self._keys: dict[Request, int] = {}  # of those that were read from the queue on disk, or need not be, until they are done
         self._unkept: dict[Request, bytes | None] = {}  # those that cannot stand in it -> fingerprint, the same
         self._out: set[Request] = set()  # those of both that were handed out
         self._tick: CallLaterResult | None = None
@@ -202,18 +202,16 @@ class Scheduler(BaseScheduler):
             self._dupefilter.log(request, self._spider)
             return False
         self._stats.inc_value("scheduler/enqueued")
-        refusal = self._refusal(origin, request)
-        if refusal is not None:
-            self._stats.inc_value("scheduler/enqueued/memory")
-            if self._job is not None and fingerprint is not None:
-                self._job.saw(fingerprint)
-            self._refused.append((request, refusal))
-            return True
         key = self._job.put(origin, request, fingerprint) if self._job is not None else None
         if self._job is not None and key is None:
             self._unkept[request] = fingerprint
             self._stats.inc_value("scheduler/unserializable")
         self._stats.inc_value(f"scheduler/enqueued/{'memory' if key is None else 'disk'}")
+        if (refusal := self._refusal(origin, request)) is not None:
+            if key is not None:
+                self._keys[request] = key
+            self._refused.append((request, refusal))
+            return True
         lane = self._lanes.get(origin) or self._new_lane(origin)
         lane.push(request if key is None else key, request.priority)
         return True
@@ -273,6 +271,7 @@ class Scheduler(BaseScheduler):
     def _next(self, now: float) -> Request | None:
         if self._refused:
             refused, refusal = self._refused.popleft()
+            self._goes_out(refused)
             self._pace.book(refused, refusal, None, None, handed_out=True)
             return refused
         while (lane := self._lanes.next(now)) is not None:
@@ -363,10 +362,13 @@ class Scheduler(BaseScheduler):
             self._lanes.date(lane, now)
         else:
             self._drop(lane)
-        if request in self._keys or request in self._unkept:
-            self._out.add(request)
+        self._goes_out(request)
         self._pace.book(request, decision, policies.site if policies else None, host, handed_out=True, turn=turn)
         return request
+
+    def _goes_out(self, request: Request) -> None:
+        if request in self._keys or request in self._unkept:
+            self._out.add(request)
 
     def _new_lane(self, origin: str) -> Lane:
         host = self._pace.host(origin) if origin else None
