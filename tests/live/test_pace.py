@@ -107,9 +107,9 @@ class Busy:
         self.told.set()
         return answer(status=self.status, Retry_After=stated)
 
-    def assert_kept(self, server: Loopback) -> None:
-        """Nothing was asked between an answer and what it said."""
-        times = starts(server)
+    def assert_kept(self, *servers: Loopback) -> None:
+        """Nothing was asked of the host between an answer and what it said."""
+        times = starts(*servers)
         for number, until in enumerate(self.until, 1):
             assert all(at > until - TOLERANCE for at in times[number:])
 
@@ -159,27 +159,67 @@ def test_two_crawls_that_share_a_store_share_what_a_host_allows(
 @pytest.mark.parametrize("retry_after", ["1", "date"])
 @pytest.mark.parametrize("status", [429, 503])
 def test_host_that_asks_to_be_left_alone_is(serve: Serve, crawl: Crawl, status: int, retry_after: str) -> None:
-    """The others go on, and its requests come back as they were."""
+    """All its ports are, the other hosts go on, and its requests come back as they were."""
     busy = Busy(status, retry_after)
 
-    def other_page(handler: Any) -> Any:
+    def later(handler: Any) -> Any:
         assert busy.told.wait(PATIENCE)
-        return answer()
+        return answer(OPEN)
 
     paths = [f"/{n}" for n in range(3)]
     server = serve(site(robots=QUICK) | dict.fromkeys(paths, busy.page))
-    other = serve(site("/b") | {"/a": other_page}, host="127.0.0.2")
-    crawled = crawl(Urls, urls=[*map(server.url, paths), other.url("/a")], then=[other.url("/b")])
+    neighbour = serve(site("/a", robots=later))
+    other = serve(site("/b") | {"/a": later}, host="127.0.0.2")
+    urls = [*map(server.url, paths), neighbour.url("/a"), other.url("/a")]
+    crawled = crawl(Urls, urls=urls, then=[other.url("/b")])
     assert sorted(server.paths) == ["/0", "/0", "/1", "/2", "/robots.txt"]
-    busy.assert_kept(server)
-    assert other.seen[-1].at < starts(server)[1]
-    assert {item["asked"]: item["status"] for item in crawled.items} == dict.fromkeys(
-        [*map(server.url, paths), other.url("/a"), other.url("/b")], 200
-    )
+    assert neighbour.paths == ["/robots.txt", "/a"]
+    busy.assert_kept(server, neighbour)
+    assert other.seen[-1].at < starts(server, neighbour)[1]
+    assert {item["asked"]: item["status"] for item in crawled.items} == dict.fromkeys([*urls, other.url("/b")], 200)
     assert crawled.stats[f"comity/pace/{status}"] == crawled.stats["comity/scheduler/held"] == 1
     assert "dupefilter/filtered" not in crawled.stats
     assert "retry/count" not in crawled.stats
     assert crawled.finish_reason == "finished"
+
+
+@pytest.mark.requirement("RATE-1", "RATE-4")
+@pytest.mark.parametrize(("headers", "wait"), [({}, 60), ({"Retry_After": "soon"}, 60), ({"Retry_After": "3600"}, 3600)])
+def test_longer_rest_than_the_operator_waits_sets_the_host_aside(
+    serve: Serve, crawl: Crawl, headers: dict[str, str], wait: int
+) -> None:
+    """Where it does not say how long, it is left alone for a minute."""
+    server = serve(site("/1", robots=QUICK) | {"/0": answer(status=429, **headers)})
+    other = serve(site("/a"), host="127.0.0.2")
+    settings = {"COMITY_MAX_DELAY": 30}
+    crawled = crawl(Urls, settings, urls=[server.url("/0"), server.url("/1"), other.url("/a")])
+    assert server.paths == ["/robots.txt", "/0"]
+    assert [item["asked"] for item in crawled.items] == [other.url("/a")]
+    assert f"its host is asked again in {wait} s" in crawled.log
+    assert crawled.stats["comity/scheduler/set-aside"] == 2
+    assert crawled.finish_reason == "finished"
+
+
+class Downloads(Urls):
+    """Asks from its callback, past the scheduler."""
+
+    async def parse(self, response: Response, asked: str) -> Any:
+        assert self.crawler.engine
+        for url in self.then:
+            answer = await self.crawler.engine.download_async(Request(url))
+            yield {"asked": url, "status": answer.status}
+
+
+@pytest.mark.requirement("RATE-1")
+def test_request_past_the_scheduler_waits_in_place(serve: Serve, crawl: Crawl) -> None:
+    busy = Busy()
+    server = serve(site(robots=QUICK) | {"/0": busy.page, "/1": busy.page})
+    other = serve(site("/a"), host="127.0.0.2")
+    crawled = crawl(Downloads, urls=[other.url("/a")], then=[server.url("/0"), server.url("/1")])
+    assert server.paths == ["/robots.txt", "/0", "/0", "/1"]
+    busy.assert_kept(server)
+    assert [item["status"] for item in crawled.items] == [200, 200]
+    assert crawled.stats["retry/count"] == 1
 
 
 @pytest.mark.requirement("RATE-1")
@@ -302,6 +342,25 @@ def test_autothrottle_may_only_slow_down(serve: Serve, crawl: Crawl, robots: str
     assert len(between) == 2
     assert between[0] >= least - TOLERANCE
     assert between[1] >= (0.4 if "0.4" in robots else 0.1) - TOLERANCE  # AutoThrottle goes down step by step
+
+
+class Forgetful(Urls):
+    """Its downloader drops idle slots at once, as Scrapy's does after a minute."""
+
+    def parse(self, response: Response, asked: str) -> Any:
+        assert self.crawler.engine
+        self.crawler.engine.downloader._slot_gc(age=0)
+        return super().parse(response, asked)
+
+
+@pytest.mark.requirement("RATE-1")
+@pytest.mark.parametrize("settings", [{}, {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01}, ALONE])
+def test_delay_survives_that_scrapy_forgets_a_slot(serve: Serve, crawl: Crawl, settings: dict[str, Any]) -> None:
+    paths = [f"/{n}" for n in range(3)]
+    server = serve(site(*paths, robots="User-agent: *\nCrawl-delay: 0.3"))
+    crawl(Forgetful, settings, urls=[server.url(path) for path in paths])
+    assert sorted(server.paths) == [*paths, "/robots.txt"]
+    assert min(gaps(starts(server))) >= 0.3 - TOLERANCE
 
 
 @pytest.mark.requirement("RATE-1", "RATE-3")
