@@ -44,6 +44,7 @@ class AccessMiddleware:
         if flight is not None and flight.judged(request):
             decision, site = flight.decision, flight.site
         else:
+            self._pace.release(request)  # or it would wait for itself, where another middleware made a new request of it
             try:
                 with lent_place(self._crawler):
                     decision, site = await self._in_turn(request)

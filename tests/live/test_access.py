@@ -135,6 +135,27 @@ def test_retries_keep_the_delay(serve: Serve, crawl: Crawl) -> None:
     assert outcome(crawled) == {server.url("/a"): 200}
 
 
+class Posts:
+    """Makes a POST of every page, before comity sees it."""
+
+    def process_request(self, request: Request) -> None:
+        if not request.url.endswith("/robots.txt"):
+            request.method = "POST"
+
+
+class PostedUrls(Urls):
+    custom_settings = {"DOWNLOADER_MIDDLEWARES": {Posts: 50}, "CLOSESPIDER_TIMEOUT": 8}  # noqa: RUF012
+
+
+def test_request_that_was_changed_on_the_way_does_not_wait_for_itself(serve: Serve, crawl: Crawl) -> None:
+    server = serve(site("/a", "/b", robots="User-agent: *\nCrawl-delay: 0.2"))
+    crawled = crawl(PostedUrls, urls=[server.url("/a"), server.url("/b")])
+    pages = [seen for seen in server.seen if seen.path != "/robots.txt"]
+    assert [seen.method for seen in pages] == ["POST", "POST"]
+    assert pages[1].at - pages[0].at >= 0.19
+    assert crawled.finish_reason == "finished"
+
+
 @pytest.mark.requirement("RATE-1")
 def test_media_are_judged_on_each_hop_and_keep_the_delay(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
     other = serve(site("/file", robots="User-agent: *\nDisallow: /file"), host="127.0.0.2")
