@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from time import monotonic
+from time import monotonic, time
 from typing import TYPE_CHECKING, Self
 
 from scrapy.exceptions import IgnoreRequest
@@ -79,8 +79,8 @@ class AccessMiddleware:
                 return decision, site
             host = self._pace.host(request.url)
             host.states(site.origin, asked_windows(site, self._runtime.agent))
-            if host.delay > self._max_delay:
-                return self._runtime.too_slow(request.url, host.delay), site
+            if (delay := host.delay(time())) > self._max_delay:
+                return self._runtime.too_slow(request.url, delay), site
             began = monotonic()
             too_long = await self._pace.turn(request, decision, site, host, at_most=self._max_delay)
             if too_long is not None:

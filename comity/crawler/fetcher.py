@@ -34,11 +34,20 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MAX_REFERENCES = 5  # files named by the files of an origin that are fetched; those after them count as not had
+CONNECTIONS = 128  # at once, half of them for policy files: slow ones of many hosts hold up no other
 MAX_SITES = 10_000  # origins that are kept in memory; the store has them all
 MAX_SITE_BYTES = 32 * 1024 * 1024  # octets of their policy files; compiled they take up to three times as much
 CLOSING_CHECK = (
     0.1  # seconds between two looks whether the crawl is ending: Scrapy says so only after waiting for what is in flight
 )
+
+
+def most_at_once(crawler: Crawler) -> int:
+    """Connections that policy files may have, with those of the pages; 0: any number.
+
+    Without a reactor, the download handlers have no more than CONCURRENT_REQUESTS in all."""
+    most = crawler.settings.getint("CONCURRENT_REQUESTS")
+    return max(most, CONNECTIONS) if most and crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True) else most
 
 
 class ClosingError(Exception):
@@ -85,8 +94,8 @@ class PolicyFetcher:
         self._watch: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="comity-store")
         self._closed = False
-        places = crawler.settings.getint("CONCURRENT_REQUESTS")
-        self._places: AbstractAsyncContextManager[Any] = asyncio.Semaphore(max(1, places // 2)) if places > 0 else nullcontext()
+        places = most_at_once(crawler) // 2
+        self._places: AbstractAsyncContextManager[Any] = asyncio.Semaphore(max(1, places)) if places > 0 else nullcontext()
 
     def known(self, origin: str) -> Policies | None:
         """The policies where they are in memory and fresh."""

@@ -81,10 +81,9 @@ class Host:
     def full(self) -> bool:
         return self.in_flight >= self.most
 
-    @property
-    def delay(self) -> float:
-        """Seconds between two requests in the long run."""
-        return delay_of(self.windows)
+    def delay(self, now: float) -> float:
+        """Seconds between two requests in the long run, at this time of the day (seconds since the epoch)."""
+        return delay_of(window for window in self.windows if window.holds(now))
 
 
 @dataclass(slots=True, eq=False)

@@ -34,18 +34,20 @@ class RateMiddleware:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        is_news = response.status in TOO_MANY and "cached" not in response.flags
-        if not is_news or self._runtime.policies.owns(request):
+        if response.status not in TOO_MANY or "cached" in response.flags:
             return response
-        headers = ((b"retry-after", value) for value in response.headers.getlist("Retry-After"))
-        wait = self._runtime.pace.penalize(request.url, retry_after(headers, time()))
+        asked = retry_after(((b"retry-after", value) for value in response.headers.getlist("Retry-After")), time())
+        is_policy = self._runtime.policies.owns(request)
+        if is_policy and asked is None:
+            return response  # how long its site waits for it, is its fetcher's business
+        wait = self._runtime.pace.penalize(request.url, asked)
         self._stats.inc_value(f"comity/pace/{response.status}")
         logger.info(
             "HTTP status %(status)d from %(url)s: its host is asked again in %(wait).0f s",
             {"status": response.status, "url": request.url, "wait": wait},
         )
         scheduler = self._runtime.scheduler
-        if not self._may_retry(request) or scheduler is None or not scheduler.hold(request, wait):
+        if is_policy or not self._may_retry(request) or scheduler is None or not scheduler.hold(request, wait):
             return response  # for whoever retries, or takes it as it is; what comes after it waits
         request.meta["retry_times"] = request.meta.get("retry_times", 0) + 1
         return request

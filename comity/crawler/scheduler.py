@@ -22,7 +22,7 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from comity.crawler.engine import WAKE, closing, in_progress, never_opened, wake
-from comity.crawler.fetcher import ClosingError, Policies
+from comity.crawler.fetcher import ClosingError, Policies, most_at_once
 from comity.crawler.job import Job
 from comity.crawler.lanes import Lane, Lanes
 from comity.crawler.options import stop
@@ -81,7 +81,7 @@ class Scheduler(BaseScheduler):
         self._failures: dict[str, int] = {}  # origin -> how often in a row its policies could not be had
         self._wanted: deque[Lane] = deque()
         self._fetches: set[asyncio.Task[None]] = set()
-        self._most_fetches = max(1, settings.getint("CONCURRENT_REQUESTS"))
+        self._most_fetches = max(1, most_at_once(crawler))
         self._timer: CallLaterResult | None = None
         self._timer_due = float("inf")
         self._reap_at = 0.0
@@ -301,8 +301,9 @@ class Scheduler(BaseScheduler):
             return None
         host = lane.host
         host.states(lane.origin, asked_windows(policies.site, self._runtime.agent))
-        if host.delay > self._max_delay:
-            self._lanes.set_aside(lane, f"its host is to be asked each {host.delay:.0f} s")
+        delay = host.delay(time())
+        if delay > self._max_delay:
+            self._lanes.set_aside(lane, f"its host is to be asked each {delay:.0f} s")
             self._lanes.date(lane, now + ASIDE)
             return None
         self._lanes.set_aside(lane, "")
@@ -395,10 +396,10 @@ class Scheduler(BaseScheduler):
     def _asks_again(self, lane: Lane, policies: Policies, now: float) -> bool:
         """Whether the lane waits for a host whose robots.txt cannot be had, instead of giving its requests up."""
         wait = policies.fresh_until - time()
-        if self._failures.get(lane.origin, 0) > self._retry_times or wait > self._max_delay:
+        if self._failures.get(lane.origin, 0) > self._retry_times:
             return False
         lane.fetched = None
-        self._lanes.date(lane, now + max(wait, MIN_WAIT))
+        self._wait(lane, now, now + max(wait, MIN_WAIT), f"its policies ({policies.why}) are not to be asked for")
         return True
 
     def _want_policies(self, lane: Lane) -> None:

@@ -136,16 +136,19 @@ def host(floor: float = 0.0) -> Host:
 def test_a_host_keeps_the_limits_of_all_its_origins_and_of_the_operator() -> None:
     limited = host(0.5)
     limited.states("http://example.org", (Window(1, 0.1),))
-    assert limited.delay == 0.5
+    assert limited.delay(0) == 0.5
     limited.states("https://example.org", (Window(1, 2), Window(10, 60)))
-    assert limited.delay == 6
+    assert limited.delay(0) == 6
     assert limited.windows == (Window(1, 0.5), Window(1, 0.1), Window(1, 2), Window(10, 60))
     limited.states("https://example.org", ())
-    assert limited.delay == 0.5
+    assert limited.delay(0) == 0.5
+    limited.states("https://example.org", (Window(1, 600, time(9), time(17)),))
+    assert [limited.delay(hour * 3600) for hour in (8, 9, 16, 17)] == [0.5, 600, 600, 0.5]
+    limited.states("https://example.org", ())
     limited.throttled(3)  # AutoThrottle may slow down
-    assert limited.delay == 3
+    assert limited.delay(0) == 3
     limited.throttled(0.1)
-    assert limited.delay == 0.5
+    assert limited.delay(0) == 0.5
 
 
 @pytest.mark.requirement("RATE-1")

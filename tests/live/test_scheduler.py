@@ -305,17 +305,25 @@ def test_503_that_recovers_is_retried_for_the_host(serve: Serve, crawl: Crawl) -
 
 @pytest.mark.requirement("RFC-7")
 @pytest.mark.parametrize(
-    ("settings", "retry_after", "times"),
-    [({"RETRY_TIMES": 1}, "1", 2), ({"RETRY_ENABLED": False}, "1", 1), ({"COMITY_MAX_DELAY": 2}, "60", 1)],
+    ("settings", "times"), [({"RETRY_TIMES": 1}, 2), ({"RETRY_ENABLED": False}, 1), ({"COMITY_MAX_DELAY": 2}, 3)]
 )
-def test_unreachable_robots_txt_refuses_everything(
-    serve: Serve, crawl: Crawl, settings: dict[str, Any], retry_after: str, times: int
-) -> None:
-    server = serve(site("/a", "/b", "/c", robots=answer(status=503, Retry_After=retry_after)))
+def test_unreachable_robots_txt_refuses_everything(serve: Serve, crawl: Crawl, settings: dict[str, Any], times: int) -> None:
+    server = serve(site("/a", "/b", "/c", robots=answer(status=503, Retry_After="1")))
     crawled = crawl(Urls, settings, urls=[server.url(path) for path in ("/a", "/b", "/c")])
     assert server.paths == ["/robots.txt"] * times
     assert len(crawled.items) == 3
     assert all("robots.unreachable" in item["error"] for item in crawled.items)
+    assert crawled.finish_reason == "finished"
+
+
+@pytest.mark.requirement("RFC-7", "RATE-4")
+def test_site_whose_robots_txt_is_not_to_be_asked_for_is_set_aside(serve: Serve, crawl: Crawl) -> None:
+    server = serve(site("/a", "/b", robots=answer(status=429, Retry_After="60")))
+    crawled = crawl(Urls, {"COMITY_MAX_DELAY": 2}, urls=[server.url("/a"), server.url("/b")])
+    assert server.paths == ["/robots.txt"]
+    assert crawled.items == []
+    assert crawled.stats["comity/scheduler/set-aside"] == 2
+    assert f"2 requests to {server.origin} were set aside: its policies (HTTP status 429) are not to be asked for" in crawled.log
     assert crawled.finish_reason == "finished"
 
 
