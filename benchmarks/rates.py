@@ -145,7 +145,7 @@ def crawl(job: dict[str, Any]) -> None:
         "COMITY_MIN_DELAY": 0,
         "COMITY_STORE": job["store"],
         "TWISTED_REACTOR_ENABLED": job["reactor"],
-        "LOG_LEVEL": "WARNING",
+        "LOG_LEVEL": "ERROR",
     }
     process = AsyncCrawlerProcess(settings)
     process.crawl(Pages, urls=job["urls"])
