@@ -189,4 +189,4 @@ def main(counts: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    main([int(argument) for argument in sys.argv[1:]] or [100, 10_000])
+    main([int(argument) for argument in sys.argv[1:]] or [1_000, 10_000])

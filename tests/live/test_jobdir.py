@@ -235,6 +235,18 @@ def test_kill_9_breaks_no_rate(serve: Serve, project: Project) -> None:
     assert {item["url"] for item in project.items} == {server.url(path) for path in numbered(20)}
 
 
+@pytest.mark.requirement("SEC-6", "RATE-2")
+def test_delay_longer_than_a_restart_is_kept_over_it(serve: Serve, project: Project) -> None:
+    """Of a request that was through before the crawl was killed, not only of one that was in flight."""
+    server = serve(tree(2, "User-agent: *\nCrawl-delay: 3\n"))
+    running = project.begin(Follow, urls=server.url("/0"))
+    running.until(lambda: project.items)
+    running.kill()
+    project.crawl(Follow, urls=server.url("/0"))
+    assert set(asked(server)) == {"/0", "/1"}
+    assert min(gaps(server)) >= 2.99
+
+
 @pytest.mark.requirement("SEC-6")
 def test_ctrl_c_loses_nothing_and_repeats_nothing(serve: Serve, project: Project) -> None:
     server = serve(tree(120))
