@@ -28,8 +28,12 @@ class PageMiddleware:
         return cls(crawler)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        page = await self._page(response)
-        may_follow = page is None or page.follow.verdict is not Verdict.DENY
+        try:
+            page = await self._runtime.page(response)
+        except ClosingError:  # nobody knows any more what may be done
+            page, may_follow = None, False
+        else:
+            may_follow = page is None or page.follow.verdict is not Verdict.DENY
         is_taken = False
         async for output in result:
             if isinstance(output, Request):
@@ -48,11 +52,5 @@ class PageMiddleware:
     async def _taken(self, response: Response, page: Page) -> Page | None:
         try:
             return await self._runtime.taken(response, page)
-        except ClosingError:
-            return None
-
-    async def _page(self, response: Response) -> Page | None:
-        try:
-            return await self._runtime.page(response)
         except ClosingError:
             return None
