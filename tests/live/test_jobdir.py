@@ -148,6 +148,10 @@ class Project:
                 running.kill()
 
 
+# What does not hang on the mode of Scrapy runs in one of them: each of these tests starts several programs.
+ONE_MODE = pytest.mark.parametrize("mode", ["reactor"], indirect=True)
+
+
 @pytest.fixture
 def project(mode: str, tmp_path: Path) -> Iterator[Project]:
     project = Project(tmp_path, reactor=mode == "reactor")
@@ -223,6 +227,7 @@ def test_kill_9_loses_no_page(serve: Serve, project: Project) -> None:
 
 
 @pytest.mark.requirement("SEC-6", "RATE-2")
+@ONE_MODE
 def test_kill_9_breaks_no_rate(serve: Serve, project: Project) -> None:
     server = serve(tree(20, "User-agent: *\nCrawl-delay: 0.2\n"))
     running = project.begin(Follow, urls=server.url("/0"))
@@ -236,6 +241,7 @@ def test_kill_9_breaks_no_rate(serve: Serve, project: Project) -> None:
 
 
 @pytest.mark.requirement("SEC-6", "RATE-2")
+@ONE_MODE
 def test_delay_longer_than_a_restart_is_kept_over_it(serve: Serve, project: Project) -> None:
     """Of a request that was through before the crawl was killed, not only of one that was in flight."""
     server = serve(tree(2, "User-agent: *\nCrawl-delay: 3\n"))
@@ -262,6 +268,7 @@ def test_ctrl_c_loses_nothing_and_repeats_nothing(serve: Serve, project: Project
 
 
 @pytest.mark.requirement("SEC-6")
+@ONE_MODE
 def test_page_that_is_held_back_survives_kill_9(serve: Serve, project: Project) -> None:
     """It was out once: its host answered 429. The other host's pages show that the queue was written meanwhile."""
     busy = serve({"/robots.txt": OPEN, "/busy": serve.Answer(status=429, headers={"Retry-After": "60"})})
@@ -326,6 +333,7 @@ def manifold(robots: str) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("SEC-6")
+@ONE_MODE
 def test_all_that_a_request_says_survives(serve: Serve, project: Project) -> None:
     server = serve(manifold(SLOW))
     running = project.begin(Manifold, origin=server.origin)
@@ -350,6 +358,7 @@ def test_all_that_a_request_says_survives(serve: Serve, project: Project) -> Non
 
 
 @pytest.mark.requirement("SEC-6")
+@ONE_MODE
 def test_request_whose_callback_is_gone_is_said_and_kept(serve: Serve, project: Project) -> None:
     """The crawl goes on without it, and one that knows the callback again takes it up."""
     server, other = serve(manifold(SLOW)), serve(manifold(OPEN), host="127.0.0.2")
@@ -382,6 +391,7 @@ class Inner(Spider):
 
 
 @pytest.mark.requirement("SEC-6")
+@ONE_MODE
 def test_what_cannot_be_stored_waits_in_memory(serve: Serve, project: Project) -> None:
     """And is asked for in the next crawl, when that is led there, as if it had never been seen."""
     server = serve(tree(5, SLOW))
@@ -438,6 +448,7 @@ def test_what_is_done_is_done(serve: Serve, project: Project, ends: str) -> None
 
 
 @pytest.mark.requirement("SEC-6")
+@ONE_MODE
 def test_redirect_that_waits_survives(serve: Serve, project: Project) -> None:
     server = serve({"/robots.txt": SLOW, "/old": serve.Answer(status=302, headers={"Location": "/new"}), "/new": "page"})
     running = project.begin(Follow, urls=server.url("/old"))
@@ -467,6 +478,7 @@ class Errbacks(Follow):
 
 
 @pytest.mark.requirement("SEC-6")
+@ONE_MODE
 def test_each_refusal_is_heard_once(serve: Serve, project: Project) -> None:
     """Also of requests that are known to be refused before they have had their turn."""
     server = serve({"/robots.txt": "User-agent: *\nDisallow: /private\n", "/": links(*(f"/private/{n}" for n in range(200)))})
@@ -480,6 +492,7 @@ def test_each_refusal_is_heard_once(serve: Serve, project: Project) -> None:
 
 
 @pytest.mark.requirement("RATE-4", "SEC-6")
+@ONE_MODE
 def test_host_that_is_too_slow_waits_for_a_more_patient_crawl(serve: Serve, project: Project) -> None:
     slow = serve(tree(3, "User-agent: *\nCrawl-delay: 0.5\n"))
     fast = serve(tree(3), host="127.0.0.2")
@@ -499,6 +512,7 @@ def test_host_that_is_too_slow_waits_for_a_more_patient_crawl(serve: Serve, proj
 
 
 @pytest.mark.requirement("SEC-6")
+@ONE_MODE
 def test_two_crawls_with_one_jobdir(serve: Serve, project: Project) -> None:
     """The second says so, in one line, and ends; the first notices nothing."""
     second_ended = threading.Event()
@@ -520,6 +534,7 @@ def test_two_crawls_with_one_jobdir(serve: Serve, project: Project) -> None:
 
 
 @pytest.mark.requirement("SEC-6")
+@ONE_MODE
 def test_damaged_job_is_said_in_one_line(serve: Serve, project: Project) -> None:
     server = serve(tree(60))
     running = project.begin(Follow, urls=server.url("/0"))
@@ -535,6 +550,7 @@ def test_damaged_job_is_said_in_one_line(serve: Serve, project: Project) -> None
 
 
 @pytest.mark.requirement("SEC-6")
+@ONE_MODE
 def test_without_jobdir_no_queue_is_written(serve: Serve, project: Project) -> None:
     server = serve(tree(10))
     before = {path.name for path in project.folder.iterdir()}
