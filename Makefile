@@ -13,7 +13,7 @@ crawl: .venv/ready  ## URL=https://example.com: crawl the site into items.jsonl;
 	@if [ -n "$$URL" ]; then $(BIN)/scrapy crawl site -a "url=$$URL" -O items.jsonl; else $(BIN)/scrapy demo --crawl; fi
 
 test: lint  ## every check and every test
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 lint: .venv/ready-to-test  ## style, types, import rules
 	$(BIN)/ruff check
@@ -32,7 +32,7 @@ bench: .venv/ready-to-test  ## run the benchmarks and print their tables
 	$(BIN)/python benchmarks
 
 test-oldest: .venv-oldest/ready-to-test  ## the tests with the oldest Scrapy that is supported
-	.venv-oldest/bin/pytest
+	.venv-oldest/bin/pytest -n 2 --dist loadfile
 
 clean:  ## remove what was set up
 	rm -rf .venv .venv-oldest

@@ -64,10 +64,6 @@ class Lanes:
         self._turns = count(1)
         self._aside = 0
 
-    def __len__(self) -> int:
-        """Requests, not lanes."""
-        return sum(map(len, self._lanes.values()))
-
     def __bool__(self) -> bool:
         """Whether there are requests that are waited for."""
         return len(self._lanes) > self._aside  # an empty lane is dropped

@@ -51,6 +51,7 @@ class Host:
     most: int = 1  # requests in flight that they let out
     in_flight: int = 0
     free_at: float = float("-inf")  # not before; monotonic
+    last: float = float("-inf")  # when the last start was settled
     lanes: int = 0  # that wait or may wait for it
     awaited: int = 0  # requests that wait in the middleware: they come before what waits in lanes
     line: asyncio.Lock = field(default_factory=asyncio.Lock)  # in which they wait
@@ -75,7 +76,13 @@ class Host:
         if self.throttle > 0:
             asked.append(Window(1, self.throttle))
         self.windows = tuple(dict.fromkeys((*self.floor, *asked)))
+        self.rests()  # what went out before the limit was known counts too
         self.most = min([self.ceiling, *(window.requests for window in self.windows if window.start is None)])
+
+    def rests(self) -> None:
+        """What the last start alone tells; the rest is asked of the budget."""
+        singles = (window.seconds for window in self.windows if window.requests == 1 and window.start is None)
+        self.free_at = max(self.free_at, self.last + max(singles, default=0.0))
 
     @property
     def full(self) -> bool:
@@ -263,12 +270,11 @@ class Pace:
     def _settle(self, flight: Flight, host: Host) -> None:
         """The request counts from now on."""
         flight.answered = True
+        host.last = monotonic()
+        host.rests()
         if flight.turn:
             self._turns -= 1
             self._budget.settle(flight.turn, time())
-            # What this one alone tells; the rest is asked of the budget.
-            wait = max((window.seconds for window in host.windows if window.requests == 1 and window.start is None), default=0.0)
-            host.free_at = max(host.free_at, monotonic() + wait)
 
     def reap(self) -> bool:
         """Releases what left the downloader without reaching the network (refused or answered by another middleware).

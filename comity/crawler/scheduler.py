@@ -76,6 +76,7 @@ class Scheduler(BaseScheduler):
         self._log_at = 0.0
         self._retry_times = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
         self._lanes = Lanes()
+        self._waiting = 0  # requests in them
         self._refused: deque[tuple[Request, Decision]] = deque()  # known to be refused: they wait for nothing
         self._held: dict[Request, float] = {}  # on its way back through the engine -> when it may go out
         self._failures: dict[str, int] = {}  # origin -> how often in a row its policies could not be had
@@ -92,7 +93,7 @@ class Scheduler(BaseScheduler):
         self._spider = spider
         if self._job is not None:
             self._job.open(spider)
-            if left := len(self._lanes):
+            if left := self._waiting:
                 logger.info("JOBDIR: the crawl goes on with %(left)d requests that wait", {"left": left})
             self._write()
         return self._dupefilter.open()
@@ -107,6 +108,7 @@ class Scheduler(BaseScheduler):
             for key, origin, priority in job.stored():
                 lane = self._lanes.get(origin) or self._new_lane(origin)
                 lane.push(key, priority)
+                self._waiting += 1
         except PolicyError as error:
             never_opened(self._crawler)
             stop(str(error))
@@ -179,7 +181,7 @@ class Scheduler(BaseScheduler):
             )
 
     def __len__(self) -> int:
-        return len(self._lanes) + len(self._refused) + len(self._held)
+        return self._waiting + len(self._refused) + len(self._held)
 
     def has_pending_requests(self) -> bool:
         return bool(self._lanes or self._refused or self._held)
@@ -195,6 +197,7 @@ class Scheduler(BaseScheduler):
         if due is not None:
             lane = self._lanes.get(origin) or self._new_lane(origin)
             lane.push_back(request)
+            self._waiting += 1
             self._wait(lane, monotonic(), due, "it asks to come back later")
             return True
         fingerprint = None if request.dont_filter or not self._filters_here else self._fingerprint(request)
@@ -214,6 +217,7 @@ class Scheduler(BaseScheduler):
             return True
         lane = self._lanes.get(origin) or self._new_lane(origin)
         lane.push(request if key is None else key, request.priority)
+        self._waiting += 1
         return True
 
     def _is_seen(self, request: Request, fingerprint: bytes | None) -> bool:
@@ -329,6 +333,7 @@ class Scheduler(BaseScheduler):
                 self._stats.inc_value("comity/scheduler/unreadable")
                 logger.error("JOBDIR: %(error)s", {"error": error})
                 lane.pop()
+                self._waiting -= 1
                 continue
             self._keys[read] = request
             lane.replace(read)
@@ -357,6 +362,7 @@ class Scheduler(BaseScheduler):
         turn: int = 0,
     ) -> Request:
         lane.pop()
+        self._waiting -= 1
         lane.fetched = None
         self._lanes.set_aside(lane, "")
         if lane:
