@@ -91,6 +91,7 @@ class PolicyFetcher:
         self._paths = tuple(paths)
         self._sites = _Sites()
         self._flights: dict[tuple[str, Reach | None], asyncio.Task[Policies]] = {}  # by origin and who leads there
+        self._saves: set[asyncio.Task[None]] = set()
         self._watch: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="comity-store")
         self._closed = False
@@ -153,6 +154,7 @@ class PolicyFetcher:
         for flight in self._flights.values():
             flight.cancel()
         await asyncio.gather(*self._flights.values(), return_exceptions=True)
+        await asyncio.gather(*self._saves)
         await asyncio.get_running_loop().run_in_executor(self._thread, self._store.close)
         self._thread.shutdown(wait=False)
 
@@ -212,9 +214,16 @@ class PolicyFetcher:
                 for renewal in renewals:
                     renewal.cancel()
             kept = {path: file for path, file in renewed.items() if led_from is None or file.failure is None}
-            await self._ask_store(None, f"the policies of {origin} are kept in memory only", self._store.save, origin, kept)
+            self._save(origin, kept)
             files |= renewed
         return files
+
+    def _save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
+        """Nobody waits for it."""
+        consequence = f"the policies of {origin} are kept in memory only"
+        save = asyncio.create_task(self._ask_store(None, consequence, self._store.save, origin, files))
+        self._saves.add(save)
+        save.add_done_callback(self._saves.discard)
 
     async def _ask_store(self, otherwise: T, consequence: str, call: Callable[..., T], *arguments: object) -> T:
         """`otherwise`, with a warning that says what follows, where the store fails."""

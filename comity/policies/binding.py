@@ -15,6 +15,7 @@ from comity.policies.rates import Rates
 from comity.policies.urls import resolved
 from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Reason, UseDecision, Verdict
 
+_SILENT = Rules(Agent("nobody"), ())  # shared by the sites without ACAP, which most are
 MAX_DECIDED = 1024  # decisions that are kept of one file, one for each line that decided
 
 
@@ -93,7 +94,8 @@ class Binding:
             self._constant.append(Decision(verdict=verdict, reasons=(file.outcome_reason(rule),)))
         if self._unknown:
             self._constant.append(Decision(verdict=Verdict.DENY, reasons=tuple(self._unknown)))
-        self._acap = Rules(agent, [one.acap for one in read if one.acap])
+        speaking = [one.acap for one in read if one.acap]
+        self._acap = Rules(agent, speaking) if speaking else _SILENT
         self._bind_groups(read)
 
     def _bind_groups(self, read: list[RobotsFile]) -> None:
@@ -172,7 +174,7 @@ class Binding:
 def _referred(agent: Agent, file: RobotsFile) -> Iterator[_Referred]:
     """Each file once for the records that name the agent, and once for those for any crawler."""
     seen = set()
-    for record in Rules(agent, [file.acap] if file.acap else []).records:
+    for record in Rules(agent, [file.acap]).records if file.acap else ():
         crawlers = ("*",) if "*" in record.crawlers else (agent.token,)
         for reference in record.references:
             url = file.referred(reference)
