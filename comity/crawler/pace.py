@@ -90,7 +90,7 @@ class Host:
 
     def delay(self, now: float) -> float:
         """Seconds between two requests in the long run, at this time of the day (seconds since the epoch)."""
-        return delay_of(window for window in self.windows if window.holds(now))
+        return delay_of(window for window in self.windows if window.holds(now)) if self.windows else 0.0
 
 
 @dataclass(slots=True, eq=False)

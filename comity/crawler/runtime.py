@@ -159,7 +159,7 @@ class Runtime:
             self.agent,
             response.url,
             status=response.status,
-            headers=[(name, value) for name, values in response.headers.items() for value in values],
+            headers=((name, value) for name, values in response.headers.items() for value in values),
             body=response.body,
             first_seen=first_seen,
             resources=resources,

@@ -143,10 +143,13 @@ class Binding:
         deciding = self.access(target, None).reasons if self._acap.records else ()
         return tuple(sorted(dict.fromkeys(reasons), key=lambda reason: reason not in deciding))
 
-    def page_uses(self, target: str, taken: Taken) -> PageUses | None:
-        """What may be done with the page; None where the site does not speak ACAP to the agent."""
-        if not self._acap.records:
-            return None
+    @property
+    def speaks_acap(self) -> bool:
+        """Whether the site says anything in ACAP to the agent."""
+        return bool(self._acap.records)
+
+    def page_uses(self, target: str, taken: Taken) -> PageUses:
+        """What may be done with the page."""
         refused = UseDecision(verdict=Verdict.DENY, stated=True, reasons=tuple(self._unknown)) if self._unknown else None
         return PageUses(self._agent, self._acap.matching(target), self._because, taken, refused=refused)
 

@@ -91,9 +91,11 @@ class Site:
         for it, see `Page.wanted`. `access`: the decision that the page was asked for by."""
         if access is None:
             access = self.access(agent, url, now=now)
-        content = Content(headers, body)
-        taken = Taken(url, content, now=now or datetime.now(UTC), first_seen=first_seen or {}, resources=resources or {})
-        acap = self._binding(agent).page_uses(target_of(url), taken)
+        acap, binding = None, self._binding(agent)
+        if binding.speaks_acap:
+            content, now = Content(headers, body), now or datetime.now(UTC)
+            taken = Taken(url, content, now=now, first_seen=first_seen or {}, resources=resources or {})
+            acap = binding.page_uses(target_of(url), taken)
         return Page(agent, url, access=access, acap=acap, policies=self.policies, findings=self.findings, body=body)
 
     @cached_property
