@@ -58,7 +58,7 @@ class Loopback:
             protocol_version = "HTTP/1.1"
 
             def setup(self) -> None:
-                time.sleep(far)
+                time.sleep(far)  # the way there takes so long; nobody in the crawl could be told instead
                 super().setup()
 
             def parse_request(self) -> bool:

@@ -18,14 +18,13 @@ if TYPE_CHECKING:
 class Lane:
     """The waiting requests of one origin: higher priority first, in order of arrival within one priority."""
 
-    __slots__ = ("_arrivals", "_heap", "_returns", "aside", "fetched", "host", "origin", "turn", "wants_policies")
+    __slots__ = ("_arrivals", "_heap", "_returns", "aside", "fetched", "host", "origin", "turn")
 
     def __init__(self, origin: str, host: Host | None) -> None:
         self.origin = origin  # "": for URLs that have none
         self.host = host  # whose pace the lane keeps; None where there is no origin
         self.turn = 0  # the entry in the heap of Lanes that counts; 0: none, the lane waits for something else
         self.aside = ""  # why nobody waits for it; "": it is waited for
-        self.wants_policies = False  # a fetch is under way or in line
         self.fetched: Policies | None = None  # just fetched: good for one request, however short they are fresh
         self._heap: list[tuple[int, int, Request | int]] = []
         self._arrivals = 0

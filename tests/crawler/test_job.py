@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 import itertools
 import resource
 import shutil
@@ -521,58 +520,6 @@ def test_of_two_crawls_that_start_together_one_has_the_job(folder: Path, is_new:
         ended(process)
     assert said.count("open\n") == 1
     assert sum("in use by another crawl" in line for line in said) == 1
-
-
-def foreign(path: Path) -> None:
-    db = sqlite3.connect(path)
-    db.execute("CREATE TABLE theirs (x)")
-    db.execute("INSERT INTO theirs VALUES ('precious')")
-    db.commit()
-    db.close()
-
-
-def newer(path: Path) -> None:
-    Job(path.parent).close()
-    change(path.parent, "PRAGMA user_version = 99")
-
-
-def damaged(path: Path) -> None:
-    Job(path.parent).close()
-    octets = path.read_bytes()
-    path.write_bytes(octets[:100] + b"\xff" * (len(octets) - 100))
-
-
-UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no database": (lambda path: path.write_bytes(b"my notes" * 1000), "is damaged or is no queue of comity"),
-    "another application's": (foreign, "is no queue of comity"),
-    "of a newer version": (newer, "newer version"),
-    "damaged": (damaged, "is damaged"),
-    "a folder": (Path.mkdir, "cannot be"),
-}
-
-
-@pytest.mark.requirement("SEC-6")
-@pytest.mark.parametrize("kind", UNUSABLE)
-def test_what_cannot_be_used_is_said_and_left_alone(tmp_path: Path, kind: str) -> None:
-    make, why = UNUSABLE[kind]
-    path = tmp_path / NAME
-    make(path)
-    before = None if path.is_dir() else hashlib.sha256(path.read_bytes()).digest()
-    with pytest.raises(PolicyError) as raised:
-        Job(tmp_path)
-    message = str(raised.value)
-    assert message.startswith(f"JOBDIR: `{path}` ")
-    assert why in message
-    assert "set JOBDIR to another folder" in message
-    assert "\n" not in message
-    assert before is None or hashlib.sha256(path.read_bytes()).digest() == before
-
-
-@pytest.mark.requirement("SEC-6")
-def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(PolicyError, match=r"JOBDIR: .* cannot be opened: .*set JOBDIR to another folder"):
-        Job(tmp_path / "file" / "job")
 
 
 @pytest.mark.requirement("SEC-6")

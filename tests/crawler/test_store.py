@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -262,60 +262,6 @@ def bodies(path: Path) -> int:
     (count,) = db.execute("SELECT count(*) FROM body").fetchone()
     db.close()
     return int(count)
-
-
-def foreign(path: Path) -> None:
-    db = sqlite3.connect(path)
-    db.execute("CREATE TABLE theirs (x)")
-    db.execute("INSERT INTO theirs VALUES ('precious')")
-    db.commit()
-    db.close()
-
-
-def newer(path: Path) -> None:
-    PolicyStore(path).close()
-    db = sqlite3.connect(path)
-    db.execute("PRAGMA user_version = 99")
-    db.close()
-
-
-def damaged(path: Path) -> None:
-    PolicyStore(path).close()
-    octets = path.read_bytes()
-    path.write_bytes(octets[:100] + b"\xff" * (len(octets) - 100))
-
-
-UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no database": (lambda path: path.write_bytes(b"my notes" * 1000), "is damaged or is no policy store"),
-    "another application's": (foreign, "is no policy store"),
-    "of a newer version": (newer, "newer version"),
-    "damaged": (damaged, "is damaged"),
-    "a folder": (Path.mkdir, "cannot be"),
-}
-
-
-@pytest.mark.requirement("SEC-6")
-@pytest.mark.parametrize("kind", UNUSABLE)
-def test_what_cannot_be_used_is_said_and_left_alone(tmp_path: Path, kind: str) -> None:
-    make, why = UNUSABLE[kind]
-    path = tmp_path / "policies.sqlite"
-    make(path)
-    before = None if path.is_dir() else hashlib.sha256(path.read_bytes()).digest()
-    with pytest.raises(PolicyError) as raised:
-        PolicyStore(path)
-    message = str(raised.value)
-    assert message.startswith(f"COMITY_STORE `{path}` ")
-    assert why in message
-    assert "move the file away" in message
-    assert "\n" not in message
-    assert before is None or hashlib.sha256(path.read_bytes()).digest() == before
-
-
-@pytest.mark.requirement("SEC-6")
-def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(PolicyError, match=r"COMITY_STORE .* cannot be opened: .*set COMITY_STORE to a path"):
-        PolicyStore(tmp_path / "file" / "policies.sqlite")
 
 
 @pytest.mark.requirement("SEC-6")

@@ -66,7 +66,7 @@ class Running:
         while not condition():
             assert self._process.poll() is None, self.log
             assert time.monotonic() < give_up, self.log
-            time.sleep(0.002)
+            time.sleep(0.002)  # between two looks at another process
 
     def until_asked(self, server: Loopback, times: int) -> None:
         """For so many pages."""
@@ -179,7 +179,7 @@ def tree(pages: int, robots: str = OPEN) -> dict[str, Any]:
         body = links(*(f"/{child}" for child in (2 * number + 1, 2 * number + 2, number, 0) if child < pages))
 
         def answer(handler: Any) -> Any:
-            time.sleep(ANSWER)
+            time.sleep(ANSWER)  # the server is that slow, so that there is something in flight to kill
             return body
 
         return answer

@@ -84,7 +84,7 @@ def dribble(head: bytes, drop: bytes) -> Route:
                 handler.wfile.write(drop)
             except OSError:
                 return
-            time.sleep(0.05)
+            time.sleep(0.05)  # a server that drips
 
     return route
 
