@@ -1,4 +1,4 @@
-"""Asks servers for one file, mostly a policy file: redirects are followed, one deadline holds over all hops (docs/fetching.md)."""
+"""Asks servers for one file: redirects are followed, and one deadline holds over all hops (docs/fetching.md)."""
 
 from __future__ import annotations
 
