@@ -18,7 +18,7 @@ from time import time
 from typing import NamedTuple
 
 from comity.crawler.database import open_database
-from comity.crawler.limits import DAY, MAX_STAMPS, Window, earliest
+from comity.policies.limits import DAY, MAX_STAMPS, Window, earliest
 from comity.policies.rates import MAX_SECONDS
 
 logger = logging.getLogger(__name__)

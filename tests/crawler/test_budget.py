@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.crawler.budget import PENALTY, SWEPT, Budget
-from comity.crawler.limits import DAY, MAX_STAMPS, Window
+from comity.policies.limits import DAY, MAX_STAMPS, Window
 
 NOW = 1_800_000_000.0
 TTL = 10.0
@@ -420,7 +420,7 @@ import sys
 import time
 from pathlib import Path
 from comity.crawler.budget import Budget
-from comity.crawler.limits import Window
+from comity.policies.limits import Window
 
 path, requests, seconds, lasts = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])
 budget = Budget(Path(path), owner_ttl=0.5)

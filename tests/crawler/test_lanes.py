@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scrapy.http import Request
 
 from comity.crawler.lanes import Lane, Lanes
-from comity.crawler.limits import Window
+from comity.policies.limits import Window
 from comity.crawler.pace import Host, asked_windows
 from comity.policies import Agent, Site
 

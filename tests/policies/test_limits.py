@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.crawler.limits import DAY, MAX_STAMPS, Window, delay_of, earliest, windows_of
 from comity.policies import Agent, Site
+from comity.policies.limits import DAY, MAX_STAMPS, Window, delay_of, earliest, windows_of
 
 MIDNIGHT = 1_800_057_600.0
 MINUTE = 60
