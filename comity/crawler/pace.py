@@ -20,8 +20,8 @@ from scrapy.utils.asyncio import CallLaterResult, call_later
 from comity.crawler.budget import Budget
 from comity.crawler.engine import closing, in_downloader
 from comity.crawler.fetcher import ClosingError
-from comity.policies.limits import Window, delay_of, windows_of
 from comity.policies import Agent, Decision, Site
+from comity.policies.limits import Window, delay_of, windows_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scrapy.http import Request
 
 from comity.crawler.lanes import Lane, Lanes
-from comity.policies.limits import Window
 from comity.crawler.pace import Host, asked_windows
 from comity.policies import Agent, Site
+from comity.policies.limits import Window
 
 ORIGIN = "https://example.org"
 

@@ -1,0 +1,73 @@
+"""The directives of automation-preferences.txt as values: what a group of the file, or an annotation in a page, states.
+
+A directive may stand more than once. Each time it does is kept, and all hold together: of lists what is in all of them, of
+other values the most restrictive. What cannot be read has the most restrictive value of its directive (AUTX-14)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Generic, NamedTuple, TypeVar
+
+from comity.policies.limits import Window
+
+T = TypeVar("T")
+
+CORE = "draft-liao-aipref-autoctl-core-01"
+EXTENSION = "draft-liao-aipref-autoctl-ext"
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT")  # core, formal-syntax
+API_AUTOMATION = ("none", "with-key-only", "open")  # extension section-3.3
+ALLOW_XHR = ("none", "read-only", "open")  # extension section-3.3
+# Extension section-3.4, and what of comity.policies.requests.CREDENTIALS each asks for.
+SESSION_VALIDATION = {"cookie-based": "cookie", "token-based": "token", "oauth": "bearer", "none": ""}
+
+
+class Stated(NamedTuple, Generic[T]):
+    """One directive, once."""
+
+    value: T
+    line: int = 0  # 1-based
+    at: int = 0  # where the line starts in the text
+
+
+class UrlPattern(NamedTuple):
+    """A url-pattern (core, formal-syntax): `*` for any characters, `$` at the end for the end, else a prefix."""
+
+    host: str  # of an absolute URL, lower case, A-labels, with a port where one is written; "": any host that the file speaks for
+    path: str  # normal form of comity.policies.patterns
+
+
+class Directives(NamedTuple):
+    """What a group or an annotation states; () for a directive that it leaves out."""
+
+    allowed_methods: tuple[Stated[frozenset[str]], ...] = ()  # upper case
+    allowed_purposes: tuple[Stated[frozenset[str]], ...] = ()  # lower case
+    allowed_automations: tuple[Stated[frozenset[str]], ...] = ()  # lower case
+    api_automation: tuple[Stated[str], ...] = ()  # of API_AUTOMATION
+    allow_xhr: tuple[Stated[str], ...] = ()  # of ALLOW_XHR
+    disallow_fetch_from: tuple[Stated[tuple[UrlPattern, ...]], ...] = ()
+    require_human_initiated_session: tuple[Stated[bool], ...] = ()
+    session_validation: tuple[Stated[str], ...] = ()  # of SESSION_VALIDATION; "": unreadable, no session satisfies it
+    session_ttl: tuple[Stated[timedelta | None], ...] = ()  # None: unreadable, no session is permitted
+    request_limit: tuple[Stated[Window | None], ...] = ()  # None: unreadable, as slow as the operator's settings allow
+    concurrent_limit: tuple[Stated[int], ...] = ()
+
+
+class Group(NamedTuple):
+    """One group of the file (core, scope-and-applicability)."""
+
+    line: int  # of its first line, 1-based
+    at: int  # where that starts in the text
+    scopes: tuple[UrlPattern, ...]  # (): none is written; `/`, which any group with a matching scope outranks
+    hosts: tuple[str, ...] | None  # host patterns, lower case, A-labels; None: absent, the whole host
+    agents: frozenset[str] | None  # product tokens, lower case, or "*"; None: absent, all; empty: nobody
+    directives: Directives
+
+
+class Limits(NamedTuple):
+    """How often, and how many at a time, the requests of one group may be made (extension section-3.1)."""
+
+    key: str  # the same in every process that reads the same group
+    windows: tuple[Window, ...]  # all hold
+    concurrent: int | None  # requests in flight; None: no limit
+    unreadable: bool = False  # a request-limit cannot be read: as slow as the operator's settings allow

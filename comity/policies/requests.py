@@ -1,0 +1,65 @@
+"""What a request is, as far as policies ask: more than its URL.
+
+A crawler infers the facts from the request that it is about to send, a server from the one that came (docs/automation.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+DOCUMENT, API, XHR = "document", "api", "xhr"  # kinds of request
+KINDS = (DOCUMENT, API, XHR)
+CREDENTIALS = ("cookie", "token", "bearer")  # what a session can carry
+
+PURPOSE_HEADER = "Automation-Purpose"  # draft-liao-aipref-autoctl-core-01 names none
+KEY_HEADER = "X-API-Key"  # beside Authorization
+
+_XHR_DESTINATION = "empty"  # of Sec-Fetch-Dest, Fetch Metadata section-2.1: fetch() and XMLHttpRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A session with a site, as far as policies ask for it: what kinds of credentials it carries, never the credentials."""
+
+    human_initiated: bool = False  # begun by a person, says the operator
+    carries: frozenset[str] = frozenset()  # of CREDENTIALS
+    started_at: datetime | None = None  # aware; None: nobody knows
+
+
+class Facts(NamedTuple):
+    """One request. What nobody says of it is what a plain GET of a page is."""
+
+    method: str = "GET"
+    kinds: tuple[str, ...] = (DOCUMENT,)  # of KINDS; all that it is
+    automations: tuple[str, ...] = ()  # mechanisms by which it is made, e.g. "cdp" and "headless"; (): a plain HTTP client
+    purposes: tuple[str, ...] | None = None  # None: those of the agent
+    has_key: bool = False  # an Authorization field, or the field for keys
+    referer: str | None = None  # absolute URL of the page from which it is made
+    session: Session | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it does no more than any crawler that knows of robots.txt alone."""
+        return self.method in ("GET", "HEAD") and self.kinds == (DOCUMENT,) and not self.automations
+
+
+PLAIN = Facts()
+
+
+def kinds_of(fields: Mapping[str, str]) -> tuple[str, ...]:
+    """What kind of request has these header fields. `fields`: by lower-case name.
+
+    JSON that is sent or asked for is an API's; `X-Requested-With` and `Sec-Fetch-Dest: empty` are those of a script."""
+    kinds = []
+    if _is_json(fields.get("content-type", "")) or _is_json(fields.get("accept", "").partition(",")[0]):
+        kinds.append(API)
+    if "x-requested-with" in fields or fields.get("sec-fetch-dest", "").strip().lower() == _XHR_DESTINATION:
+        kinds.append(XHR)
+    return tuple(kinds) or (DOCUMENT,)
+
+
+def _is_json(media_type: str) -> bool:
+    name = media_type.partition(";")[0].strip().lower()
+    return name == "application/json" or (name.startswith("application/") and name.endswith("+json"))
