@@ -34,6 +34,60 @@ RULES: dict[str, Rule] = {
         ),
         ("acap.ignore-conventional", "ACAP 1.0 section-2.9.1", "the file says that its conventional records are to be ignored"),
         ("acap.reference-unreachable", "ACAP 1.0 section-2.3.2", "a referenced file cannot be had: nobody knows what it refuses"),
+        (
+            "automation.allow",
+            "draft-liao-aipref-autoctl-core-01 http-method-restrictions",
+            "the group that speaks permits the request",
+        ),
+        (
+            "automation.method",
+            "draft-liao-aipref-autoctl-core-01 http-method-restrictions",
+            "the group that speaks does not list the method, or lists none",
+        ),
+        (
+            "automation.purpose",
+            "draft-liao-aipref-autoctl-core-01 purpose-declaration",
+            "a purpose of the request is not listed, or none is declared",
+        ),
+        (
+            "automation.mechanism",
+            "draft-liao-aipref-autoctl-ext section-3.2",
+            "the request is made with a tool that is not listed",
+        ),
+        ("automation.api", "draft-liao-aipref-autoctl-ext section-3.3", "API automation is not permitted"),
+        (
+            "automation.key",
+            "draft-liao-aipref-autoctl-ext section-3.3",
+            "API automation is permitted with a key only, and the request has none",
+        ),
+        ("automation.xhr", "draft-liao-aipref-autoctl-ext section-3.3", "requests of scripts are not permitted, or GET only"),
+        (
+            "automation.fetch-from",
+            "draft-liao-aipref-autoctl-ext section-3.3",
+            "requests of scripts are not permitted from that page",
+        ),
+        (
+            "automation.session",
+            "draft-liao-aipref-autoctl-ext section-3.4",
+            "only requests of a session that a person began are permitted",
+        ),
+        (
+            "automation.session-validation",
+            "draft-liao-aipref-autoctl-ext section-3.4",
+            "the session does not carry what it is validated by",
+        ),
+        ("automation.session-ttl", "draft-liao-aipref-autoctl-ext section-3.4", "the session is too old, or nobody can know"),
+        ("automation.none", "draft-liao-aipref-autoctl-ext section-3.1", "the number of requests that are permitted is zero"),
+        (
+            "automation.unreachable",
+            "comity, docs/automation.md",
+            "automation-preferences.txt cannot be had: only plain GET and HEAD are left to robots.txt",
+        ),
+        (
+            "automation.unread",
+            "comity, docs/automation.md",
+            "automation-preferences.txt has more than is read: besides what is read, only plain GET and HEAD are permitted",
+        ),
         # Uses
         ("acap.expired", "ACAP 1.0 section-2.5.3.1", "the time limit of the permission is over"),
         ("acap.no-arrangement", "ACAP 1.0 section-2.5.3.2", "the permission asks for what has not been arranged with the site"),
@@ -82,11 +136,70 @@ RULES: dict[str, Rule] = {
         ("acap.unknown-field", "ACAP 1.0 section-3", "ACAP 1.0 has no such field"),
         ("acap.unknown-set", "ACAP 1.0 section-2.4.4", "a resource set is not defined"),
         ("acap.unknown-usage", "ACAP 1.0 section-2.5", "ACAP 1.0 has no such usage: a permission of it grants nothing"),
+        (
+            "automation.agent",
+            "draft-liao-aipref-autoctl-core-01 scope-and-applicability",
+            "the value of a user-agent line is more than product tokens, or none",
+        ),
+        (
+            "automation.annotation",
+            "draft-liao-aipref-autoctl-ext section-3.5",
+            "a directive has no effect in an annotation of a page",
+        ),
+        (
+            "automation.colon",
+            "draft-liao-aipref-autoctl-core-01 file-location-and-format",
+            "a directive without its colon: it has its most restrictive value",
+        ),
+        (
+            "automation.continued",
+            "draft-liao-aipref-autoctl-core-01 formal-syntax",
+            "a block that names no scope, host or user-agent continues the group before it",
+        ),
+        ("automation.host", "draft-liao-aipref-autoctl-core-01 scope-and-applicability", "a host that is none, or more than one"),
+        (
+            "automation.json-ld",
+            "draft-liao-aipref-autoctl-ext section-7",
+            "JSON-LD that is broken, too long or too deep: it states nothing",
+        ),
+        ("automation.limit", "draft-liao-aipref-autoctl-core-01 security-considerations", "there is more than is read"),
+        (
+            "automation.markup",
+            "draft-liao-aipref-autoctl-core-01 file-location-and-format",
+            "a line of markup is no comment, and no directive either",
+        ),
+        (
+            "automation.media-type",
+            "draft-liao-aipref-autoctl-core-01 file-location-and-format",
+            "the file is served with another media type than text/plain",
+        ),
+        (
+            "automation.repeated",
+            "draft-liao-aipref-autoctl-core-01 formal-syntax",
+            "a directive stands more than once in its group: all hold together",
+        ),
+        (
+            "automation.scope",
+            "draft-liao-aipref-autoctl-core-01 scope-and-applicability",
+            "a group without a scope, or a scope that is no URL pattern",
+        ),
+        (
+            "automation.value",
+            "draft-liao-aipref-autoctl-core-01 formal-syntax",
+            "a value cannot be read: the most restrictive one of its directive applies",
+        ),
         # Ours
         ("comity.default", "comity, docs/uses.md", "no source speaks of this use: the operator's default decides"),
         ("comity.no-page", "comity, docs/uses.md", "the item came from no page: no source can speak for it"),
         ("comity.scheme", "comity, docs/rules.md", "only http and https have policies that can be asked"),
         ("comity.no-site", "comity, docs/rules.md", "data:, file: and s3: name data of the operator's own: no site to ask"),
+        (
+            "comity.session",
+            "comity, docs/automation.md",
+            "the request goes out without the session that is declared for its host",
+        ),
+        ("comity.rate", "comity, docs/guard.md", "the client asks more often than the site's files permit"),
+        ("comity.concurrent", "comity, docs/guard.md", "the client has more requests in flight than the site's files permit"),
         ("comity.max-delay", "comity, docs/settings.md", "the wait that the site asks for is longer than COMITY_MAX_DELAY"),
     )
 }
