@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from scrapy import Spider
 
+from comity.policies.site import WELL_KNOWN
+
 
 @dataclass
 class Answer:
@@ -36,6 +38,7 @@ class Seen:
     path: str  # with the query
     headers: dict[str, str]  # lower-case names
     at: float  # seconds, monotonic; when its first line had come
+    body: bytes = b""
 
 
 Route = bytes | str | Answer | Callable[[BaseHTTPRequestHandler], Answer | None]
@@ -68,7 +71,7 @@ class Loopback:
             def do_GET(self) -> None:
                 server.answer(self, self.came_at)
 
-            do_POST = do_HEAD = do_GET  # noqa: N815  # the names that http.server asks for
+            do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_GET  # noqa: N815  # the names that http.server asks for
 
             def log_message(self, *args: object) -> None:
                 pass
@@ -86,15 +89,16 @@ class Loopback:
 
     @property
     def paths(self) -> list[str]:
-        """The paths that were asked for, in order."""
-        return [seen.path for seen in self.seen]
+        """The paths that were asked for, in order; without policy files that the server does not have."""
+        return [seen.path for seen in self.seen if seen.path in self.routes or seen.path not in WELL_KNOWN[1:]]
 
     def url(self, path: str = "/") -> str:
         return self.origin + path
 
     def answer(self, handler: BaseHTTPRequestHandler, came_at: float) -> None:
         headers = {name.lower(): value for name, value in handler.headers.items()}
-        self.seen.append(Seen(handler.command, handler.path, headers, came_at))
+        body = handler.rfile.read(int(headers.get("content-length", "0")))
+        self.seen.append(Seen(handler.command, handler.path, headers, came_at, body))
         route = self.routes.get(handler.path, self.routes.get(handler.path.partition("?")[0], Answer("not found", status=404)))
         answer = route(handler) if callable(route) else route
         if answer is None:
@@ -103,13 +107,13 @@ class Loopback:
         if isinstance(answer, bytes | str):
             is_text = handler.path.endswith(".txt")
             answer = Answer(answer, content_type=Answer.content_type if is_text else "text/html; charset=utf-8")
-        body = answer.body.encode() if isinstance(answer.body, str) else answer.body
+        sent = answer.body.encode() if isinstance(answer.body, str) else answer.body
         handler.send_response(answer.status)
-        for name, value in {"Content-Type": answer.content_type, "Content-Length": str(len(body)), **answer.headers}.items():
+        for name, value in {"Content-Type": answer.content_type, "Content-Length": str(len(sent)), **answer.headers}.items():
             handler.send_header(name, value)
         handler.end_headers()
         if handler.command != "HEAD":
-            handler.wfile.write(body)
+            handler.wfile.write(sent)
 
     def close(self) -> None:
         self._server.shutdown()

@@ -23,6 +23,7 @@ from comity.crawler.policy_file import PolicyFile
 from comity.crawler.store import Store
 from comity.policies import Agent, Site
 from comity.policies.availability import Availability, availability
+from comity.policies.files import AUTOMATION_PATH, accepted
 from comity.policies.site import WELL_KNOWN
 from comity.policies.text import printable
 from comity.policies.values import Fetched
@@ -37,6 +38,10 @@ MAX_REFERENCES = 5  # files named by the files of an origin that are fetched; th
 CONNECTIONS = 128  # at once, half of them for policy files: slow ones of many hosts hold up no other
 MAX_SITES = 10_000  # origins that are kept in memory; the store has them all
 MAX_SITE_BYTES = 32 * 1024 * 1024  # octets of their policy files; compiled they take up to three times as much
+# Where one of these cannot be had, GET and HEAD requests for pages are still made, and it is not asked for again soon: as long as
+# it is asked for, the origin waits.
+DISPENSABLE = (AUTOMATION_PATH,)
+BACK_OFF = 300.0  # seconds
 CLOSING_CHECK = (
     0.1  # seconds between two looks whether the crawl is ending: Scrapy says so only after waiting for what is in flight
 )
@@ -243,10 +248,12 @@ class PolicyFetcher:
         if closing(self._crawler):
             raise asyncio.CancelledError
         now = self._clock()
+        fetched = accepted(url, fetched)
         if availability(fetched) is Availability.UNREACHABLE:
-            failed = (file or PolicyFile(due=0)).failed(fetched, now)
+            is_vital = path not in DISPENSABLE
+            failed = (file or PolicyFile(due=0)).failed(fetched, now, 0.0 if is_vital else BACK_OFF)
             self._count("unreachable")
-            self._log(url, failed, now)
+            self._log(url, failed, now, is_vital=is_vital)
             return failed
         if fetched.status == 304:
             assert file
@@ -259,13 +266,10 @@ class PolicyFetcher:
         if self._crawler.stats:
             self._crawler.stats.inc_value(f"comity/policies/{what}")
 
-    def _log(self, url: str, file: PolicyFile, now: float) -> None:
-        current = file.current(now)
-        meanwhile = (
-            "nothing of the site is fetched"
-            if availability(current) is Availability.UNREACHABLE
-            else "its last good copy is obeyed"
-        )
+    def _log(self, url: str, file: PolicyFile, now: float, *, is_vital: bool) -> None:
+        meanwhile = "its last good copy is obeyed"
+        if availability(file.current(now)) is Availability.UNREACHABLE:
+            meanwhile = "nothing of the site is fetched" if is_vital else "no requests but plain ones for pages are made"
         assert file.failure
         logger.info(
             "Cannot have %(url)s: %(why)s; asked again at %(due)s, until then %(meanwhile)s",

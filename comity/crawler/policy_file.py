@@ -53,9 +53,12 @@ class PolicyFile:
             return 0.0
         return self.copy.fetched_at.timestamp() + STAND_IN
 
-    def failed(self, failure: Fetched, now: float) -> PolicyFile:
-        """After it could not be had: asked for again when the server wants it, or after twice the wait of last time."""
+    def failed(self, failure: Fetched, now: float, at_least: float = 0.0) -> PolicyFile:
+        """After it could not be had: asked for again when the server wants it, or after twice the wait of last time.
+
+        `at_least`: seconds to wait."""
         wait = retry_after(failure.headers, now) or min(FIRST_BACK_OFF * 2 ** min(self.failures, 20), DAY)
+        wait = max(wait, at_least)
         since = self.failing_since or datetime.fromtimestamp(now, UTC)
         return replace(self, due=now + wait, failure=failure, failing_since=since, failures=self.failures + 1)
 

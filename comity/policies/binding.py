@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from comity.policies.automated import Annotated, Automated
 from comity.policies.availability import Availability
 from comity.policies.combine import strictest
-from comity.policies.files import RobotsFile
+from comity.policies.files import AutomationFile, RobotsFile
 from comity.policies.formats import robots
 from comity.policies.formats.acap import Field, PageUses, Reference, Rules, Taken
+from comity.policies.formats.automation.directives import Limits
 from comity.policies.rates import Rates
+from comity.policies.requests import Facts
 from comity.policies.urls import resolved
 from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Reason, UseDecision, Verdict
 
@@ -69,9 +72,15 @@ class _Referred(NamedTuple):
 class Binding:
     """The answers of one site to one agent."""
 
-    def __init__(self, agent: Agent, file: RobotsFile, fetched: Mapping[str, Fetched]) -> None:
+    def __init__(
+        self, agent: Agent, file: RobotsFile, automation: AutomationFile, fetched: Mapping[str, Fetched], origin: str
+    ) -> None:
         """`file`: the robots.txt. `fetched`: absolute URL -> what came back, of the files that it refers to."""
         self._agent = agent
+        self._origin = origin
+        self._automation = automation
+        automated = Automated(agent, automation, origin)
+        self.automated = None if automated.is_silent else automated  # what automation-preferences.txt says to the agent
         self._file = file
         referred = list(_referred(agent, file))
         self.references = tuple(dict.fromkeys(one.url for one in referred if one.url))
@@ -124,8 +133,16 @@ class Binding:
             rates = rates.strictest(groups.rules.rates) if rates else groups.rules.rates
         return rates
 
-    def access(self, target: str, now: datetime | None) -> Decision:
-        """May it be requested? `target`: path and query."""
+    def access(self, target: str, facts: Facts, now: datetime | None) -> Decision:
+        """May the request be made? `target`: path and query."""
+        crawl = self._crawl(target, now)
+        if self.automated is None or (target == "/robots.txt" and facts.is_plain):
+            return crawl
+        stated = self.automated.access(target, facts, now)
+        return strictest([crawl, stated]) if stated else crawl
+
+    def _crawl(self, target: str, now: datetime | None) -> Decision:
+        """May it be fetched, by robots.txt and ACAP?"""
         if target == "/robots.txt":
             return Decision(verdict=Verdict.ALLOW, reasons=(self._file.reason("robots.self"),))
         if self._single:
@@ -136,12 +153,20 @@ class Binding:
         decisions += (groups.access(target, now) for groups in self._groups)
         return strictest(decisions)
 
-    def considered(self, target: str) -> tuple[Reason, ...]:
+    def considered(self, target: str, facts: Facts) -> tuple[Reason, ...]:
         """Every rule that matches, the deciding ones first."""
         reasons = [reason for groups in self._groups for reason in groups.matching(target)]
         reasons += map(self._field_reason, self._acap.matching(target).fields("crawl"))
-        deciding = self.access(target, None).reasons if self._acap.records else ()
+        reasons += self.automated.considered(target, facts, None) if self.automated else ()
+        deciding = self.access(target, facts, None).reasons if self._acap.records or self.automated else ()
         return tuple(sorted(dict.fromkeys(reasons), key=lambda reason: reason not in deciding))
+
+    def annotated(self, target: str, facts: Facts, now: datetime | None, page: Annotated) -> Decision:
+        """`access`, by what the page that came back says of itself: for it that comes before the file."""
+        automated = self.automated or Automated(self._agent, self._automation, self._origin)
+        stated = automated.access(target, facts, now, page)
+        crawl = self._crawl(target, now)
+        return strictest([crawl, stated]) if stated else crawl
 
     @property
     def speaks_acap(self) -> bool:
@@ -152,6 +177,10 @@ class Binding:
         """What may be done with the page."""
         refused = UseDecision(verdict=Verdict.DENY, stated=True, reasons=tuple(self._unknown)) if self._unknown else None
         return PageUses(self._agent, self._acap.matching(target), self._because, taken, refused=refused)
+
+    def limits(self, target: str) -> Limits | None:
+        """How often requests to the target may be made, apart from `rates`."""
+        return self.automated.limits(target) if self.automated and self.automated.has_limits else None
 
     def requests(self, origin: str) -> tuple[ActionRequest, ...]:
         """What the agent is asked to do, once for each resource (ACAP 1.0 section-2.6)."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 
 from comity.policies.availability import Availability, availability, is_html
 from comity.policies.formats import acap, robots
+from comity.policies.formats.automation.grammar import Automation, parse, rejection
 from comity.policies.lines import Lines, text_of
 from comity.policies.text import printable
 from comity.policies.urls import resolved
 from comity.policies.values import Fetched, Finding, Reason, Source
+
+AUTOMATION_PATH = "/automation-preferences.txt"
 
 
 class File:
@@ -75,6 +79,13 @@ class RobotsFile(File):
         except ValueError:
             return ""
 
+    def names(self, token: str) -> bool:
+        """Whether a record names the product token."""
+        records = self.acap.records if self.acap else ()
+        return (self.robots is not None and self.robots.names(token)) or any(
+            token.lower() == crawler.lower() for record in records for crawler in record.crawlers
+        )
+
     @property
     def findings(self) -> tuple[Finding, ...]:
         conventional = self.robots.findings if self.robots else ()
@@ -85,3 +96,27 @@ class RobotsFile(File):
             messages = {"": "this is no http or https URL: everything is refused", self.url: "the file refers to itself"}
             if message := messages.get(self.referred(reference)):
                 yield Finding(rule="acap.reference", message=message, url=self.url, line=reference.line)
+
+
+class AutomationFile(File):
+    """An automation-preferences.txt. One whose content is rejected counts as one that cannot be had (AUTO-4)."""
+
+    def __init__(self, url: str, fetched: Fetched) -> None:
+        if why := accepted(url, fetched).error:
+            fetched = replace(fetched, error=why)
+        super().__init__(url, fetched)
+        self.automation: Automation | None = None
+        if self.is_present:
+            text, cut = text_of(fetched.body, cut=fetched.oversized)
+            self.automation = parse(text, url=url, cut=cut)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self.automation.findings if self.automation else ()
+
+
+def accepted(url: str, fetched: Fetched) -> Fetched:
+    """What came back for a policy file, with an error where the content is such that its format rejects the file."""
+    if url.endswith(AUTOMATION_PATH) and availability(fetched) is Availability.PRESENT and (why := rejection(fetched)):
+        return replace(fetched, error=why)
+    return fetched

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
+from comity.policies.combine import most_restrictive
 from comity.policies.formats.acap import PageUses
 from comity.policies.qualifiers import read, written
 from comity.policies.values import Agent, Decision, Finding, Reason, Source, UseDecision, Verdict
@@ -14,12 +15,35 @@ BASIC_USES = ("crawl", "follow", "index", "preserve", "present")  # ACAP 1.0 sec
 _FOLLOW_DEFAULT = {"follow": Verdict.ALLOW}  # no statement against following is none; MEET-2 drops links on refusal only
 
 
+class UseSource(Protocol):
+    """What one source says of the uses of a page."""
+
+    @property
+    def stated(self) -> Iterable[str]:
+        """The uses that it names."""
+
+    def decide(self, use: str) -> UseDecision | None:
+        """None: it does not speak of this use."""
+
+
+class Refusal:
+    """A source that refuses every use."""
+
+    stated = ()
+
+    def __init__(self, reasons: tuple[Reason, ...]) -> None:
+        self._refused = UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons)
+
+    def decide(self, use: str) -> UseDecision | None:  # it is the same for all
+        return self._refused
+
+
 class Uses(Mapping[str, UseDecision]):
     """Use -> decision. Any term can be asked; iteration lists the basic, the declared and the stated ones."""
 
-    def __init__(self, agent: Agent, crawl: Decision, acap: PageUses | None) -> None:
+    def __init__(self, agent: Agent, crawl: Decision, sources: Sequence[UseSource]) -> None:
         self._agent = agent
-        self._acap = acap
+        self._sources = sources
         # DEFER speaks of the request, which was made: what came back may be kept by the crawl that fetched it.
         verdict = Verdict.DENY if crawl.verdict is Verdict.DENY else Verdict.ALLOW
         self._decided = {"crawl": UseDecision(verdict=verdict, stated=True, reasons=crawl.reasons)}
@@ -27,12 +51,13 @@ class Uses(Mapping[str, UseDecision]):
     def __getitem__(self, use: str) -> UseDecision:
         decision = self._decided.get(use)
         if decision is None:
-            decision = self._acap.decide(use) if self._acap else None
-            decision = self._decided[use] = _unstated(self._agent, use) if decision is None else decision
+            stated = [one for source in self._sources if (one := source.decide(use)) is not None]
+            decision = self._decided[use] = most_restrictive(stated) if stated else _unstated(self._agent, use)
         return decision
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*BASIC_USES, *self._agent.uses, *(self._acap.stated if self._acap else ()))))
+        stated = (use for source in self._sources for use in source.stated)
+        return iter(dict.fromkeys((*BASIC_USES, *self._agent.uses, *stated)))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -56,13 +81,15 @@ class Page:
         *,
         access: Decision,
         acap: PageUses | None,
+        refused: tuple[Reason, ...],
         policies: Mapping[str, Any],
         findings: Iterable[Finding],
         body: bytes,
     ) -> None:
+        """`refused`: why the page as a whole may not be used."""
         self.agent = agent
         self.url = url
-        self.uses = Uses(agent, access, acap)
+        self.uses = Uses(agent, access, [*([acap] if acap else ()), *([Refusal(refused)] if refused else ())])
         self.elements: tuple[object, ...] = ()  # element rules: no format that has them is read yet
         self.findings = tuple(findings)
         self._acap = acap

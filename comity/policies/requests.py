@@ -4,7 +4,7 @@ A crawler infers the facts from the request that it is about to send, a server f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -14,7 +14,6 @@ KINDS = (DOCUMENT, API, XHR)
 CREDENTIALS = ("cookie", "token", "bearer")  # what a session can carry
 
 PURPOSE_HEADER = "Automation-Purpose"  # draft-liao-aipref-autoctl-core-01 names none
-KEY_HEADER = "X-API-Key"  # beside Authorization
 
 _XHR_DESTINATION = "empty"  # of Sec-Fetch-Dest, Fetch Metadata section-2.1: fetch() and XMLHttpRequest
 
@@ -46,6 +45,34 @@ class Facts(NamedTuple):
 
 
 PLAIN = Facts()
+
+
+def facts_of(
+    *,
+    method: str,
+    kind: str | Iterable[str] | None,
+    automations: Iterable[str],
+    purposes: Iterable[str] | None,
+    fields: Mapping[str, str],
+    key_header: str,
+    referer: str | None,
+    session: Session | None,
+) -> Facts:
+    """`kind`: one or several of KINDS, ValueError for others; None: as the header fields say. `fields`: by lower-case name."""
+    kinds = kinds_of(fields) if kind is None else (kind,) if isinstance(kind, str) else tuple(kind)
+    for one in kinds:
+        if one not in KINDS:
+            raise ValueError(f"`{one}` is no kind of request: write {', '.join(KINDS)}")
+    carries = session.carries if session else ()
+    return Facts(
+        method=method.upper(),
+        kinds=kinds,
+        automations=tuple(automations),
+        purposes=None if purposes is None else tuple(purposes),
+        has_key="authorization" in fields or key_header.lower() in fields or "token" in carries or "bearer" in carries,
+        referer=fields.get("referer") if referer is None else referer,
+        session=session,
+    )
 
 
 def kinds_of(fields: Mapping[str, str]) -> tuple[str, ...]:

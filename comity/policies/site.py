@@ -10,21 +10,27 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Self
 from urllib.parse import urljoin
 
+from comity.policies.automated import JSON_LD, Annotated
 from comity.policies.binding import Binding
 from comity.policies.content import Content
-from comity.policies.files import RobotsFile
+from comity.policies.files import AUTOMATION_PATH, AutomationFile, RobotsFile
 from comity.policies.formats.acap import Taken
+from comity.policies.formats.automation import annotation
+from comity.policies.formats.automation.directives import Limits
 from comity.policies.page import Page
 from comity.policies.rates import Rates
+from comity.policies.requests import PLAIN, Facts, Session, facts_of
 from comity.policies.urls import origin_of, target_of
 from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Finding, Reason
 
-WELL_KNOWN: tuple[str, ...] = ("/robots.txt",)  # what is fetched of every origin; a format adds its path here
+WELL_KNOWN = ("/robots.txt", AUTOMATION_PATH)  # what is fetched of every origin; a format adds its path here
+MAX_AGENTS = 1000  # whose rules are kept compiled
 
 
 class Site:
@@ -34,6 +40,8 @@ class Site:
         self.origin = origin
         self.files = dict(files)  # absolute URL that was asked for -> what came back
         self._robots = RobotsFile(f"{origin}/robots.txt", self.files[f"{origin}/robots.txt"])
+        absent = Fetched(status=404)
+        self._automation = AutomationFile(origin + AUTOMATION_PATH, self.files.get(origin + AUTOMATION_PATH, absent))
         self._bindings: dict[Agent, Binding] = {}
         self._agent: Agent | None = None  # who asked last
         self._bound: Binding  # what binds it
@@ -56,21 +64,44 @@ class Site:
         url: str,
         *,
         method: str = "GET",
-        kind: str = "document",
+        kind: str | Iterable[str] | None = None,
         automations: Iterable[str] = (),
+        purposes: Iterable[str] | None = None,
         headers: Mapping[str, str] | None = None,
         referer: str | None = None,
-        session: object = None,
+        session: Session | None = None,
         now: datetime | None = None,
     ) -> Decision:
-        """May this request be made? `now`: aware, None for the clock.
+        """May this request be made?
 
-        RFC 9309 asks for the agent and the URL alone; the other facts of a request are there for formats that ask for them."""
-        return self._binding(agent).access(target_of(url), now)
+        `kind`: "document", "api", "xhr", or several of them, ValueError for others; None: as the header fields say.
+        `automations`: mechanisms by which it is made, e.g. "cdp", "headless". `purposes`: None for those of the agent. `now`:
+        aware, None for the clock."""
+        if not self.asks_facts(agent):
+            return self.judge(agent, url, PLAIN, now)
+        facts = facts_of(
+            method=method,
+            kind=kind,
+            automations=automations,
+            purposes=purposes,
+            fields={name.lower(): value for name, value in (headers or {}).items()},
+            key_header=agent.key_header,
+            referer=referer,
+            session=session,
+        )
+        return self.judge(agent, url, facts, now)
 
-    def considered(self, agent: Agent, url: str) -> tuple[Reason, ...]:
+    def judge(self, agent: Agent, url: str, facts: Facts, now: datetime | None = None) -> Decision:
+        """May a request of this kind be made?"""
+        return self._binding(agent).access(target_of(url), facts, now)
+
+    def asks_facts(self, agent: Agent) -> bool:
+        """Whether anything but its URL matters of a request."""
+        return self._binding(agent).automated is not None
+
+    def considered(self, agent: Agent, url: str, facts: Facts = PLAIN) -> tuple[Reason, ...]:
         """Every rule that matches the URL, the deciding one first and the losing ones after it."""
-        return self._binding(agent).considered(target_of(url))
+        return self._binding(agent).considered(target_of(url), facts)
 
     def page(
         self,
@@ -84,19 +115,35 @@ class Site:
         first_seen: Mapping[str, datetime] | None = None,
         resources: Mapping[str, Fetched] | None = None,
         access: Decision | None = None,
+        facts: Facts = PLAIN,
     ) -> Page:
         """What may be done with the content that came back for this URL.
 
         `first_seen`: use -> when the page was first taken for it, see `Page.dated`. `resources`: absolute URL -> what came back
-        for it, see `Page.wanted`. `access`: the decision that the page was asked for by."""
-        if access is None:
-            access = self.access(agent, url, now=now)
-        acap, binding = None, self._binding(agent)
+        for it, see `Page.wanted`. `access`: the decision that the page was asked for by. `facts`: of the request for it."""
+        binding, content = self._binding(agent), Content(headers, body)
+        found, findings = annotation.annotations(content)
+        refused: tuple[Reason, ...] = ()
+        if found:
+            access = binding.annotated(target_of(url), facts, now, Annotated(url, found))
+            refused = tuple(reason for reason in access.reasons if reason.source.part == JSON_LD)
+        elif access is None:
+            access = self.judge(agent, url, facts, now)
+        acap = None
         if binding.speaks_acap:
-            content, now = Content(headers, body), now or datetime.now(UTC)
+            now = now or datetime.now(UTC)
             taken = Taken(url, content, now=now, first_seen=first_seen or {}, resources=resources or {})
             acap = binding.page_uses(target_of(url), taken)
-        return Page(agent, url, access=access, acap=acap, policies=self.policies, findings=self.findings, body=body)
+        return Page(
+            agent,
+            url,
+            access=access,
+            acap=acap,
+            refused=refused,
+            policies=self.policies,
+            findings=(*self.findings, *(replace(finding, url=url) for finding in findings)),
+            body=body,
+        )
 
     @cached_property
     def policies(self) -> dict[str, dict[str, Any]]:
@@ -119,7 +166,8 @@ class Site:
             for url, file in self.files.items()
             if url.removeprefix(self.origin) not in WELL_KNOWN
         )
-        return self._robots.findings + tuple(finding for file in referred for finding in file.findings)
+        by_file = (self._robots.findings, *(file.findings for file in referred), self._automation.findings)
+        return tuple(finding for findings in by_file for finding in findings)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -142,9 +190,20 @@ class Site:
         """How often the site asks the agent to visit it; None where it has no rules."""
         return self._binding(agent).rates
 
+    def limits(self, agent: Agent, url: str) -> Limits | None:
+        """How often, and how many at a time, requests like this may be made, besides `rates`; None: nothing is stated."""
+        return self._binding(agent).limits(target_of(url))
+
+    def names(self, token: str) -> bool:
+        """Whether a policy file names the product token."""
+        automation = self._automation.automation
+        return self._robots.names(token) or (automation is not None and automation.names(token))
+
     def _binding(self, agent: Agent) -> Binding:
         if agent is not self._agent:
             if agent not in self._bindings:
-                self._bindings[agent] = Binding(agent, self._robots, self.files)
+                if len(self._bindings) >= MAX_AGENTS:
+                    self._bindings.clear()
+                self._bindings[agent] = Binding(agent, self._robots, self._automation, self.files, self.origin)
             self._agent, self._bound = agent, self._bindings[agent]
         return self._bound

@@ -150,6 +150,9 @@ class Agent:
     arrangements: tuple[Arrangement, ...] = field(default=(), kw_only=True)
     # What holds for a use of which no source speaks. A use that is not listed is not permitted.
     defaults: Mapping[str, Verdict] = field(default_factory=dict, kw_only=True, hash=False)
+    key_header: str = field(default="X-API-Key", kw_only=True)  # the field that carries a key, beside Authorization
+    # Whether a site is refused altogether where its automation-preferences.txt cannot be had.
+    automation_required: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         if not PRODUCT_TOKEN.fullmatch(self.token):

@@ -22,6 +22,7 @@ from comity.crawler.options import ASYNCIO_REACTOR, Options
 from comity.crawler.runtime import Runtime
 from comity.policies import Agent, Fetched, PolicyError, Reason, Site, Verdict
 from comity.policies.qualifiers import written
+from comity.policies.requests import DOCUMENT, KINDS, PLAIN, Facts
 from comity.policies.site import WELL_KNOWN
 from comity.policies.text import printable
 from comity.policies.urls import origin_of, target_of
@@ -50,9 +51,13 @@ class Command(ScrapyCommand):
         parser.add_argument("--purpose", action="append", metavar="P", help="purpose of the crawl; may be repeated")
         parser.add_argument("--use", action="append", metavar="U", help="what will be done with the content; may be repeated")
         parser.add_argument("--method", default="GET", help="HTTP method of the request (default: %(default)s)")
+        parser.add_argument("--kind", action="append", choices=KINDS, help="kind of request (default: document); may be repeated")
         parser.add_argument(
-            "--offline", metavar="DIR", help="read DIR/robots.txt and what it refers to instead of asking the site"
+            "--automation", action="append", metavar="T", help="tool that makes the request, e.g. headless; may be repeated"
         )
+        parser.add_argument("--key", action="store_true", help="the request carries a key")
+        parser.add_argument("--referer", metavar="URL", help="page from which the request is made")
+        parser.add_argument("--offline", metavar="DIR", help="read the policy files in DIR instead of asking the site")
         parser.add_argument("--json", action="store_true", help="print JSON")
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
@@ -82,12 +87,19 @@ class Command(ScrapyCommand):
         if site is None:
             self.exitcode = UNREACHABLE
             return
-        explanation = explain(site, self._agent, url, method=opts.method.upper())
+        facts = Facts(
+            method=opts.method.upper(),
+            kinds=tuple(opts.kind or (DOCUMENT,)),
+            automations=tuple(opts.automation or ()),
+            has_key=opts.key,
+            referer=opts.referer,
+        )
+        explanation = explain(site, self._agent, url, facts)
         if opts.json:
             print(json.dumps(explanation, indent=2))  # noqa: T201
         else:
             show(explanation, Console())
-        decision = site.access(self._agent, url, method=opts.method.upper())
+        decision = site.judge(self._agent, url, facts)
         self.exitcode = UNREACHABLE if decision.reasons[0].rule.endswith("unreachable") else EXIT[decision.verdict]
 
     def _fetch(self, url: str) -> Site | None:
@@ -155,18 +167,18 @@ def _offline(folder: Path, path: str) -> Fetched | None:
         raise UsageError(f"{file} cannot be read: {error.strerror}", print_help=False) from None
 
 
-def explain(site: Site, agent: Agent, url: str, *, method: str = "GET") -> dict[str, Any]:
-    """Everything that is known of the URL, as JSON holds it."""
-    decision = site.access(agent, url, method=method)
+def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN) -> dict[str, Any]:
+    """Everything that is known of a request for the URL, as JSON holds it."""
+    decision = site.judge(agent, url, facts)
     page = site.page(agent, url)
-    rules = site.rates(agent)
+    rules, limits = site.rates(agent), site.limits(agent, url)
     return {
         "url": url,
         "agent": agent.token,
         "verdict": decision.verdict.value,
         "not_before": decision.not_before.isoformat() if decision.not_before else None,
         "reasons": _reasons(decision.reasons),
-        "overruled": _reasons(reason for reason in site.considered(agent, url) if reason not in decision.reasons),
+        "overruled": _reasons(reason for reason in site.considered(agent, url, facts) if reason not in decision.reasons),
         "uses": {
             use: {"verdict": answer.verdict.value, "stated": answer.stated, "reasons": _reasons(answer.reasons)} | written(answer)
             for use, answer in page.uses.items()
@@ -175,6 +187,8 @@ def explain(site: Site, agent: Agent, url: str, *, method: str = "GET") -> dict[
             "crawl_delay": rules.crawl_delay if rules else None,
             "request_rates": [_rate(rate) for rate in rules.request_rates] if rules else [],
             "visit_time": rules.visit_time.text if rules and rules.visit_time else None,
+            "request_limits": [_rate(window) for window in limits.windows] if limits else [],
+            "concurrent_limit": limits.concurrent if limits else None,
         },
         "requests": [
             {"action": request.action, "url": request.url, "arranged": request.arranged, "reasons": _reasons([request.reason])}
@@ -215,13 +229,14 @@ COLORS = {"allow": "green", "deny": "red", "defer": "yellow"}
 
 def show(explanation: dict[str, Any], console: Console) -> None:
     """The explanation for people. Nothing in it is taken for markup."""
-    verdict, reason = explanation["verdict"], explanation["reasons"][0]
+    verdict = explanation["verdict"]
     until = f" until {explanation['not_before']}" if explanation["not_before"] else ""
     headline = Text.assemble((verdict.upper(), f"bold {COLORS[verdict]}"), f"{until}  {_shown(explanation['url'])}")
     console.print(headline.append(f"  for {explanation['agent']}"))
-    console.print(Text(f"{reason['rule']} ({reason['spec']})"))
-    if reason["text"]:
-        console.print(Text(f"{_place(reason)}: {reason['text']}"))
+    for reason in explanation["reasons"]:
+        console.print(Text(f"{reason['rule']} ({reason['spec']})"))
+        if reason["text"]:
+            console.print(Text(f"{_place(reason)}: {reason['text']}"))
     console.print()
     if explanation["overruled"]:
         table = _table("Rules that match too, and lose", "rule", "where", "line")
@@ -244,8 +259,14 @@ def show(explanation: dict[str, Any], console: Console) -> None:
             table.add_row(request["action"], Text(_shown(request["url"])), "yes" if request["arranged"] else "no", Text(where))
         console.print(table)
     asked = explanation["rates"]
-    rates = [("Crawl-delay", asked["crawl_delay"]), *(("Request-rate", rate) for rate in asked["request_rates"])]
-    rates = [(name, value) for name, value in (*rates, ("Visit-time", asked["visit_time"])) if value is not None]
+    rates = [
+        ("Crawl-delay", asked["crawl_delay"]),
+        *(("Request-rate", rate) for rate in asked["request_rates"]),
+        ("Visit-time", asked["visit_time"]),
+        *(("request-limit", rate) for rate in asked["request_limits"]),
+        ("concurrent-limit", asked["concurrent_limit"]),
+    ]
+    rates = [(name, value) for name, value in rates if value is not None]
     if rates:
         table = _table("How often", "asked", "value")
         for name, value in rates:
@@ -256,9 +277,10 @@ def show(explanation: dict[str, Any], console: Console) -> None:
         table.add_row(Text(url), str(file["status"] or "none"), (file["sha256"] or "")[:16])
     console.print(table)
     if explanation["findings"]:
-        table = _table("Findings", "line", "rule", "what")
+        table = _table("Findings", "where", "rule", "what")
         for finding in explanation["findings"]:
-            table.add_row(str(finding["line"] or ""), finding["rule"], Text(finding["message"]))
+            where = _place(finding).removeprefix(origin_of(explanation["url"]))
+            table.add_row(Text(where), finding["rule"], Text(finding["message"]))
         console.print(table)
 
 

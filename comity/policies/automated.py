@@ -1,0 +1,107 @@
+"""What automation-preferences.txt, and the annotations of a page, say to one agent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from comity.policies.availability import Availability
+from comity.policies.files import AutomationFile
+from comity.policies.formats.automation.annotation import Annotation, merged
+from comity.policies.formats.automation.directives import Group, Limits
+from comity.policies.formats.automation.resolution import Refusal, Rules, limits, refusals
+from comity.policies.requests import Facts
+from comity.policies.values import Agent, Decision, Reason, Source, Verdict
+
+JSON_LD = "JSON-LD"  # part of a page, in the source of a reason
+MAX_DECIDED = 1024  # decisions that are kept, one for each group and kind of request
+
+
+class Automated:
+    """The answers of one automation-preferences.txt to one agent."""
+
+    def __init__(self, agent: Agent, file: AutomationFile, origin: str) -> None:
+        self._agent = agent
+        self._file = file
+        self._origin = origin
+        read = file.automation
+        self._rules = Rules(read, agent.token, origin.partition("://")[2]) if read else None
+        self._is_unread = read is not None and not read.complete
+        self.has_limits = self._rules is not None and self._rules.has_limits
+        self._decided: dict[tuple[int, Facts], Decision] = {}
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it makes no statement about any request."""
+        is_unreachable = self._file.availability is Availability.UNREACHABLE
+        return not (is_unreachable or self._is_unread or (self._rules is not None and self._rules.is_stating))
+
+    def access(self, target: str, facts: Facts, now: datetime | None, page: Annotated | None = None) -> Decision | None:
+        """May the request be made? None: nobody says. `page`: what came back for it."""
+        if self._unknown(facts):
+            rule = "automation.unread" if self._is_unread else "automation.unreachable"
+            reason = self._file.reason(rule) if self._is_unread else self._file.outcome_reason(rule)
+            return Decision(verdict=Verdict.DENY, reasons=(reason,))
+        group = self._rules.group(target) if self._rules else None
+        if page is None and facts.session is None and group is not None:
+            return self._kept(group, facts)
+        return self._decide(group, facts, now, page)
+
+    def _unknown(self, facts: Facts) -> bool:
+        """Whether nobody knows what is said of such a request (AUTO-20)."""
+        if self._file.availability is Availability.UNREACHABLE:
+            return self._agent.automation_required or not facts.is_plain
+        return self._is_unread and not facts.is_plain
+
+    def considered(self, target: str, facts: Facts, now: datetime | None) -> list[Reason]:
+        """What each group says that covers the URL, the one that speaks first."""
+        groups = self._rules.matching(target) if self._rules else []
+        decisions = (self._decide(group, facts, now, None) for group in groups)
+        return [reason for decision in decisions if decision for reason in decision.reasons]
+
+    def limits(self, target: str) -> Limits | None:
+        """How often requests like that to the target may be made."""
+        group = self._rules.group(target) if self._rules and self.has_limits else None
+        return limits(group, self._origin) if group else None
+
+    def _kept(self, group: Group, facts: Facts) -> Decision:
+        decision = self._decided.get((group.at, facts))
+        if decision is None:
+            if len(self._decided) >= MAX_DECIDED:
+                self._decided.clear()
+            decision = self._decide(group, facts, None, None)
+            assert decision
+            self._decided[group.at, facts] = decision
+        return decision
+
+    def _decide(self, group: Group | None, facts: Facts, now: datetime | None, page: Annotated | None) -> Decision | None:
+        purposes = self._agent.purposes if facts.purposes is None else facts.purposes
+        found = refusals(group, facts, purposes, now or datetime.now(UTC), page.directives if page else None)
+        if found:
+            reasons = tuple(self._because(refusal, group, page) for refusal in found)
+            return Decision(verdict=Verdict.DENY, reasons=reasons)
+        if group is None:
+            return None
+        lines = [self._file.line_reason("automation.allow", one.line, one.at) for one in group.directives.allowed_methods]
+        return Decision(verdict=Verdict.ALLOW, reasons=tuple(lines))
+
+    def _because(self, refusal: Refusal, group: Group | None, page: Annotated | None) -> Reason:
+        if refusal.from_annotation:
+            assert page
+            assert refusal.stated
+            return page.reason(refusal.rule, refusal.stated.line)
+        stated = refusal.stated or group
+        assert stated
+        return self._file.line_reason(refusal.rule, stated.line, stated.at)
+
+
+class Annotated:
+    """What one page says of itself (extension section-3.5)."""
+
+    def __init__(self, url: str, annotations: Sequence[Annotation]) -> None:
+        self._url = url
+        self._texts = {annotation.line: annotation.text for annotation in reversed(annotations)}
+        self.directives = merged(annotations)
+
+    def reason(self, rule: str, line: int) -> Reason:
+        return Reason(rule=rule, source=Source(url=self._url, part=JSON_LD, line=line, text=self._texts[line]))
