@@ -18,6 +18,7 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_instal
 
 import comity
 from comity.crawler.downloadermw import AccessMiddleware
+from comity.crawler.fieldsmw import FieldsMiddleware
 from comity.crawler.options import ASYNCIO_REACTOR, DEFAULT_AGENT, DEFAULTS, Options, stop
 from comity.crawler.pipeline import PermissionsPipeline
 from comity.crawler.ratemw import RateMiddleware
@@ -29,7 +30,7 @@ from comity.crawler.transfer import PolicyTransfer
 logger = logging.getLogger(__name__)
 
 COMPONENTS: dict[str, dict[type[object], int]] = {
-    "DOWNLOADER_MIDDLEWARES": {AccessMiddleware: 100, RateMiddleware: 560, PolicyTransfer: 950},
+    "DOWNLOADER_MIDDLEWARES": {AccessMiddleware: 100, RateMiddleware: 560, FieldsMiddleware: 940, PolicyTransfer: 950},
     "SPIDER_MIDDLEWARES": {PageMiddleware: 10},
     "ITEM_PIPELINES": {PermissionsPipeline: 0},
 }
@@ -123,6 +124,7 @@ def _switched_off(settings: BaseSettings) -> Iterator[str]:
 _LOST: dict[type[object], str] = {
     AccessMiddleware: "nothing is refused",
     RateMiddleware: "hosts that answer 429 or 503 are asked again at once",
+    FieldsMiddleware: "requests declare no purpose, and COMITY_SESSIONS are not used",
     PolicyTransfer: "redirects of policy files to other hosts are not followed, and their sites are refused",
     PageMiddleware: "items do not know their page, and nobody may use them",
     PermissionsPipeline: "items carry no permissions",

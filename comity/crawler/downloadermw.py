@@ -43,6 +43,9 @@ class AccessMiddleware:
         flight = self._pace.flight(request)
         if flight is not None and flight.judged(request):
             decision, site = flight.decision, flight.site
+            if decision.verdict is Verdict.ALLOW and site is not None and site.asks_facts(self._runtime.agent):
+                again = self._runtime.judge(site, request)  # a middleware before this one may have changed what it is
+                decision = again if again.verdict is not Verdict.DEFER else decision
         else:
             self._pace.release(request)  # or it would wait for itself, where another middleware made a new request of it
             try:
@@ -66,7 +69,7 @@ class AccessMiddleware:
         led_from = self._runtime.policies.led_from(request)
         while True:
             site = await self._runtime.site(request.url, led_from)
-            decision = self._runtime.judge(site, request.url)
+            decision = self._runtime.judge(site, request)
             if decision.not_before is not None:
                 wait = (decision.not_before - datetime.now(UTC)).total_seconds()
                 if self._runtime.scheduler is not None and self._runtime.scheduler.hold(request, wait):
@@ -89,7 +92,7 @@ class AccessMiddleware:
                 return decision, site
             # The wait was long: what the site says by now counts.
             site = await self._runtime.site(request.url, led_from)
-            decision = self._runtime.judge(site, request.url)
+            decision = self._runtime.judge(site, request)
             if decision.verdict is Verdict.ALLOW:
                 return decision, site
             self._pace.release(request)

@@ -16,7 +16,9 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
+from comity.crawler.sessions import DeclaredSession, declared_session
 from comity.policies import Agent, Arrangement, PolicyError, Verdict
+from comity.policies.requests import PURPOSE_HEADER
 from comity.policies.text import printable
 from comity.policies.urls import origin_of
 from comity.policies.values import FEATURES
@@ -31,6 +33,10 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_USES": (),
     "COMITY_DEFAULTS": {},
     "COMITY_ARRANGEMENTS": {},
+    "COMITY_SESSIONS": {},
+    "COMITY_PURPOSE_HEADER": PURPOSE_HEADER,
+    "COMITY_KEY_HEADER": "X-API-Key",
+    "COMITY_AUTOMATION_REQUIRED": False,
     "COMITY_DROP_UNUSABLE": True,
     "COMITY_STORE": "",
     "COMITY_POLICY_TIMEOUT": 15,
@@ -42,6 +48,7 @@ DEFAULTS: dict[str, Any] = {
 # ACAP 1.0 section 2.5 and the vocabularies after it spell their terms so; `:` and `,` separate in the settings.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 PURPOSE = re.compile(r"[A-Za-z0-9][!-~]*")  # ACAP 1.0 section-2.3.3: a name or a URI
+FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 section-5.6.2
 
 HOST = re.compile(r"([^\s/\\?#@*:\[\]]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?")
 
@@ -71,6 +78,8 @@ class Options:
     """The settings of one crawl."""
 
     agent: Agent
+    sessions: tuple[DeclaredSession, ...]
+    purpose_header: str  # "": purposes are not declared to servers
     drop_unusable: bool  # drop an item when none of the declared uses is left
     store: Path
     policy_timeout: float  # seconds for one policy file over all its hops
@@ -90,6 +99,8 @@ class Options:
         """PolicyError, with the setting's name and what to write instead, where a value makes no sense."""
         return cls(
             agent=_agent(settings),
+            sessions=_sessions(settings),
+            purpose_header=_field_name(settings, "COMITY_PURPOSE_HEADER", optional=True),
             drop_unusable=_flag(settings, "COMITY_DROP_UNUSABLE"),
             store=_store(settings),
             policy_timeout=_seconds(settings, "COMITY_POLICY_TIMEOUT", zero=False),
@@ -108,8 +119,19 @@ def _agent(settings: BaseSettings) -> Agent:
     uses = tuple(dict.fromkeys(use.lower() for use in _names(settings, "COMITY_USES")))
     user_agent = str(settings.get("USER_AGENT") or token)
     arrangements, defaults = _arrangements(settings), _defaults(settings)
+    key_header = _field_name(settings, "COMITY_KEY_HEADER")
+    automation_required = _flag(settings, "COMITY_AUTOMATION_REQUIRED")
     try:
-        return Agent(token, user_agent=user_agent, purposes=purposes, uses=uses, arrangements=arrangements, defaults=defaults)
+        return Agent(
+            token,
+            user_agent=user_agent,
+            purposes=purposes,
+            uses=uses,
+            arrangements=arrangements,
+            defaults=defaults,
+            key_header=key_header,
+            automation_required=automation_required,
+        )
     except PolicyError:
         raise _wrong("COMITY_AGENT", token, "is not a product token: use letters, digits, `_` and `-` only") from None
 
@@ -137,6 +159,13 @@ def _flag(settings: BaseSettings, name: str) -> bool:
     if str(value).lower() in ("0", "false"):
         return False
     raise _wrong(name, value, "is neither true nor false: write True or False")
+
+
+def _field_name(settings: BaseSettings, name: str, *, optional: bool = False) -> str:
+    value = str(_get(settings, name))
+    if not (FIELD_NAME.fullmatch(value) or (optional and not value)):
+        raise _wrong(name, value, "is no name of a header field: use letters, digits and `-`")
+    return value
 
 
 _NAME_WORDS = "is not a name: use letters, digits, `-`, `.` and `_`, and commas between names"
@@ -194,6 +223,31 @@ def _arrangements(settings: BaseSettings) -> tuple[Arrangement, ...]:
                 raise _wrong("COMITY_ARRANGEMENTS", name, f"cannot be arranged: write {', '.join(FEATURES)}")
             features.add(feature)
     return tuple(Arrangement(host, frozenset(features)) for host, features in arranged.items())
+
+
+def _sessions(settings: BaseSettings) -> tuple[DeclaredSession, ...]:
+    """`{"example.com": {"token": "env:TOKEN"}}`, or the same as JSON. No message shows what may hold a credential."""
+    value = _get(settings, "COMITY_SESSIONS")
+    try:
+        stated = json.loads(value) if isinstance(value, str) and value.strip() else value or {}
+        pairs = list(stated.items())
+    except (AttributeError, TypeError, ValueError, RecursionError):
+        raise PolicyError(
+            'COMITY_SESSIONS is not a mapping of hosts: write {"example.com": {"token": "env:VARIABLE"}}, or the same as JSON'
+        ) from None
+    sessions: dict[str, DeclaredSession] = {}
+    for written, session in pairs:
+        try:
+            host = _host(str(written))
+        except ValueError:
+            raise PolicyError('COMITY_SESSIONS names what is not a host: write "example.com" or "example.com:8080"') from None
+        if host in sessions:
+            raise _wrong("COMITY_SESSIONS", host, "stands more than once: write one session for a host")
+        try:
+            sessions[host] = declared_session(host, session)
+        except PolicyError as error:
+            raise PolicyError(f"COMITY_SESSIONS `{host}`: {error}") from None
+    return tuple(sessions.values())
 
 
 def _host(written: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
@@ -20,9 +21,12 @@ from comity.crawler.fetcher import PolicyFetcher
 from comity.crawler.items import ItemPages
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace import Pace
+from comity.crawler.request_facts import KEY, RequestFacts, declaration
 from comity.crawler.resources import Resources
+from comity.crawler.sessions import DeclaredSession, Sessions
 from comity.crawler.store import PolicyStore
 from comity.policies import Decision, Page, PolicyError, Reason, Site, Source, Verdict
+from comity.policies.requests import PLAIN, Facts
 from comity.policies.urls import origin_of
 from comity.policies.values import Fetched
 
@@ -50,6 +54,16 @@ def _budget(options: Options) -> Budget:
         stop(str(error))
 
 
+class Outgoing(NamedTuple):
+    """By which policies a request goes out, and with what."""
+
+    url: str
+    site: Site
+    decision: Decision
+    facts: Facts
+    session: DeclaredSession | None
+
+
 class Runtime:
     """Options, policies and bookkeeping of one crawl."""
 
@@ -71,7 +85,11 @@ class Runtime:
         self.pace = Pace(crawler, _budget(self.options), min_delay=self.options.min_delay)
         self.scheduler: Scheduler | None = None  # ours, where it is in use
         self.pages = ItemPages()
-        self._admitted: WeakKeyDictionary[Request, tuple[str, Site, Decision]] = WeakKeyDictionary()
+        self.sessions = Sessions(self.options.sessions, store)
+        self._facts = RequestFacts(crawler.settings, self.agent)
+        self._chosen: WeakKeyDictionary[Request, DeclaredSession] = WeakKeyDictionary()
+        self._left: set[tuple[str, str]] = set()  # host of a session that was not used, and the rule why: what was logged
+        self._outgoing: WeakKeyDictionary[Request, Outgoing] = WeakKeyDictionary()
         self._crawler = crawler
         crawler.signals.connect(self._close, signals.spider_closed)
 
@@ -99,9 +117,33 @@ class Runtime:
         policies = self.policies.known(origin) or await self.policies.get(origin, led_from)
         return policies.site
 
-    def judge(self, site: Site | None, url: str) -> Decision:
+    def judge(self, site: Site | None, request: Request) -> Decision:
         """The decision by these policies."""
-        return _without_origin(url) if site is None else site.access(self.agent, url)
+        if site is None:
+            return _without_origin(request.url)
+        if not self.sessions and KEY not in request.meta and not site.asks_facts(self.agent):
+            return site.judge(self.agent, request.url, PLAIN)
+        try:
+            return self._judged_by_facts(site, request)
+        except PolicyError as error:  # of the spider
+            source = Source(url=request.url, part="request.meta", text=str(error))
+            return Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.declaration", source=source),))
+
+    def _judged_by_facts(self, site: Site, request: Request) -> Decision:
+        """With the session of the host; where that is refused, without it. PolicyError where a declaration makes no sense."""
+        self._chosen.pop(request, None)
+        session = self.sessions.of(request.url) if self.sessions and declaration(request).session else None
+        if session is None:
+            return site.judge(self.agent, request.url, self._facts.of(request))
+        decision = site.judge(self.agent, request.url, self._facts.of(request, session.facts))
+        if decision.verdict is Verdict.DENY:
+            without = site.judge(self.agent, request.url, self._facts.of(request))
+            if without.verdict is Verdict.DENY:
+                return decision
+            left = Reason(rule=_LEFT, source=Source(url="COMITY_SESSIONS", part="setting", text=session.host))
+            return replace(without, reasons=(*without.reasons, left, decision.reasons[0]))
+        self._chosen[request] = session
+        return decision
 
     def too_slow(self, url: str, wait: float) -> Decision:
         """The refusal of a request that cannot wait in the queue, where its host lets it out in `wait` seconds only."""
@@ -116,41 +158,66 @@ class Runtime:
         stats.inc_value(f"comity/access/{decision.verdict.value}")
         stats.inc_value(f"comity/access/{decision.verdict.value}/{rule}")
         if decision.verdict is Verdict.DENY:
-            logger.info("Refused %(request)s: %(decision)s", {"request": request, "decision": decision})
+            level = logging.ERROR if rule == "comity.declaration" else logging.INFO
+            logger.log(level, "Refused %(request)s: %(decision)s", {"request": request, "decision": decision})
+        elif len(decision.reasons) > 2 and decision.reasons[-2].rule == _LEFT:
+            self._record_left(*decision.reasons[-2:])
+
+    def _record_left(self, left: Reason, why: Reason) -> None:
+        """A request goes without the session of its host."""
+        assert self._crawler.stats
+        self._crawler.stats.inc_value(f"comity/session/left/{why.rule}")
+        host = left.source.text
+        if (host, why.rule) not in self._left:
+            self._left.add((host, why.rule))
+            logger.info(
+                "Requests to %(host)s go without its session: %(why)s (further ones are not reported)", {"host": host, "why": why}
+            )
 
     def admit(self, request: Request, site: Site, decision: Decision) -> None:
         """Remembers by which policies the request goes out: they govern what comes back, whatever changes meanwhile."""
-        self._admitted[request] = (request.url, site, decision)
+        session = self._chosen.pop(request, None)
+        if session is not None:
+            request.meta["dont_cache"] = True  # what only the session can see stays out of HttpCacheMiddleware
+        facts = self._facts.of(request, session.facts if session else None)
+        self._outgoing[request] = Outgoing(request.url, site, decision, facts, session)
+
+    def outgoing(self, request: Request) -> Outgoing | None:
+        """None for what was not admitted as it is, such as policy files."""
+        outgoing = self._outgoing.get(request)
+        return outgoing if outgoing is not None and outgoing.url == request.url else None
 
     async def page(self, response: Response) -> Page | None:
         """What may be done with the response; None where its URL can have no policies. Raises ClosingError."""
-        site, decision = await self._governing(response)
-        return None if site is None else self._judged(response, site, decision)
+        site, decision, facts = await self._governing(response)
+        return None if site is None else self._judged(response, site, decision, facts)
 
     async def taken(self, response: Response, page: Page) -> Page:
         """The page, once something is made of it: when is remembered, and what goes with it is fetched. Raises ClosingError."""
         dated, wanted = page.dated, page.wanted
         if not dated and not wanted:
             return page
-        site, decision = await self._governing(response)
+        site, decision, facts = await self._governing(response)
         assert site
         first_seen = await self.policies.first_taken(page.url, dated, datetime.now(UTC))
         reach = (await self.policies.get(site.origin)).reach if wanted else Reach.PUBLIC
         resources = await self._resources.get(wanted, page.url, reach)
-        return self._judged(response, site, decision, first_seen=first_seen, resources=resources)
+        return self._judged(response, site, decision, facts, first_seen=first_seen, resources=resources)
 
-    async def _governing(self, response: Response) -> tuple[Site | None, Decision | None]:
-        """The policies by which the response is judged, and the decision by which it was asked for."""
-        url, site, decision = self._admitted.get(response.request, _NOT_ADMITTED) if response.request else _NOT_ADMITTED
-        if url != response.url:  # something else answered than what was asked
-            return await self.site(response.url), None
-        return site, decision
+    async def _governing(self, response: Response) -> tuple[Site | None, Decision | None, Facts]:
+        """The policies by which the response is judged, the decision by which it was asked for, and as what."""
+        outgoing = self._outgoing.get(response.request) if response.request else None
+        facts = outgoing.facts if outgoing else PLAIN
+        if outgoing is None or outgoing.url != response.url:  # something else answered than what was asked
+            return await self.site(response.url), None, facts
+        return outgoing.site, outgoing.decision, facts
 
     def _judged(
         self,
         response: Response,
         site: Site,
         decision: Decision | None,
+        facts: Facts,
         *,
         first_seen: Mapping[str, datetime] | None = None,
         resources: Mapping[str, Fetched] | None = None,
@@ -164,10 +231,11 @@ class Runtime:
             first_seen=first_seen,
             resources=resources,
             access=decision,
+            facts=facts,
         )
 
 
-_NOT_ADMITTED = ("", None, None)
+_LEFT = "comity.session"
 
 
 # Names of data that the operator has, not of sites: there is nobody to ask.

@@ -232,7 +232,7 @@ class Scheduler(BaseScheduler):
         policies = self._runtime.policies.known(origin) if origin else None
         if policies is None or policies.unreachable:  # that may be over when its turn comes
             return None
-        decision = self._runtime.judge(policies.site, request.url)
+        decision = self._runtime.judge(policies.site, request)
         return decision if decision.verdict is Verdict.DENY else None
 
     def hold(self, request: Request, wait: float) -> bool:
@@ -289,14 +289,14 @@ class Scheduler(BaseScheduler):
         if request is None:
             return None
         if lane.host is None:
-            return self._hand_out(lane, request, now, self._runtime.judge(None, request.url))
+            return self._hand_out(lane, request, now, self._runtime.judge(None, request))
         policies = self._runtime.policies.known(lane.origin) or lane.fetched
         if policies is None:
             self._want_policies(lane)
             return None
         if policies.unreachable and self._asks_again(lane, policies, now):
             return None
-        decision = self._runtime.judge(policies.site, request.url)
+        decision = self._runtime.judge(policies.site, request)
         if decision.verdict is Verdict.DENY:
             return self._hand_out(lane, request, now, decision)  # the middleware refuses it; it costs the host nothing
         if decision.not_before is not None:

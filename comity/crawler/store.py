@@ -21,6 +21,7 @@ from comity.policies.values import Fetched
 
 APPLICATION_ID = 0x636F6D69  # "comi", in the header of the file
 PRUNED = 2  # files at most that each save drops, so that a store shrinks faster than it grows and nobody waits for it
+DIGEST_ROUNDS = 100_000  # of PBKDF2: whoever has the file shall not find out short secrets by trying
 REFERENCES = 20  # files named by others that are kept for an origin, whatever it names from one day to the next
 
 # What makes each version out of the one before, the first out of nothing.
@@ -43,6 +44,11 @@ CREATE TABLE action (
     PRIMARY KEY (url, action, sha256)
 ) WITHOUT ROWID;
 """,
+    """
+CREATE TABLE salt (salt BLOB NOT NULL);
+INSERT INTO salt VALUES (randomblob(32));
+CREATE TABLE session (host TEXT NOT NULL, digest BLOB NOT NULL, first REAL NOT NULL, PRIMARY KEY (host, digest)) WITHOUT ROWID;
+""",
 )
 
 
@@ -61,6 +67,9 @@ class Store(Protocol):
     def requests_action(self, url: str, action: str, sha256: str, at: datetime) -> bool:
         """Records that a site asks for the action on the URL. `sha256`: of the file that asks. False where the same file has
         asked for it before."""
+
+    def session_began(self, host: str, secret: bytes, at: datetime) -> datetime:
+        """When the host was first seen with this secret: at this time, where it never was before. The secret is not kept."""
 
     def close(self) -> None: ...
 
@@ -186,6 +195,17 @@ class PolicyStore:
         except sqlite3.Error as error:
             raise OSError(f"{self.path} cannot be read: {error}") from None
         return [(url, datetime.fromtimestamp(requested, UTC)) for url, requested in rows]
+
+    def session_began(self, host: str, secret: bytes, at: datetime) -> datetime:
+        try:
+            (salt,) = self._db.execute("SELECT salt FROM salt").fetchone()
+            digest = hashlib.pbkdf2_hmac("sha256", secret, salt, DIGEST_ROUNDS)
+            with self._transaction():
+                self._db.execute("INSERT OR IGNORE INTO session VALUES (?, ?, ?)", (host, digest, at.timestamp()))
+                found = self._db.execute("SELECT first FROM session WHERE host = ? AND digest = ?", (host, digest))
+                return datetime.fromtimestamp(found.fetchone()[0], UTC)
+        except (sqlite3.Error, TypeError) as error:
+            raise OSError(f"{self.path} cannot be written: {error}") from None
 
     def close(self) -> None:
         self._db.close()

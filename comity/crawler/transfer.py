@@ -35,6 +35,7 @@ META = {
     "download_maxsize": 0,
     "download_warnsize": 0,
     "download_fail_on_dataloss": True,
+    "comity": {"session": False},  # a site could lead to what only the operator may see
 }
 HEADERS = {"Accept": "text/plain,*/*;q=0.8", "Accept-Encoding": "identity"}
 

@@ -194,6 +194,11 @@ RULES: dict[str, Rule] = {
         ("comity.scheme", "comity, docs/rules.md", "only http and https have policies that can be asked"),
         ("comity.no-site", "comity, docs/rules.md", "data:, file: and s3: name data of the operator's own: no site to ask"),
         (
+            "comity.declaration",
+            "comity, docs/automation.md",
+            "what the spider declares of the request cannot be understood",
+        ),
+        (
             "comity.session",
             "comity, docs/automation.md",
             "the request goes out without the session that is declared for its host",
