@@ -21,6 +21,8 @@ ALLOW_XHR = ("none", "read-only", "open")  # extension section-3.3
 # Extension section-3.4, and what of comity.policies.requests.CREDENTIALS each asks for.
 SESSION_VALIDATION = {"cookie-based": "cookie", "token-based": "token", "oauth": "bearer", "none": ""}
 
+NOWHERE = "?"  # instead of a host that cannot be read: no host is so named
+
 
 class Stated(NamedTuple, Generic[T]):
     """One directive, once."""
@@ -33,7 +35,7 @@ class Stated(NamedTuple, Generic[T]):
 class UrlPattern(NamedTuple):
     """A url-pattern (core, formal-syntax): `*` for any characters, `$` at the end for the end, else a prefix."""
 
-    host: str  # of an absolute URL, lower case, A-labels, with a port where one is written; "": any host that the file speaks for
+    host: str  # of an absolute URL, as `host_pattern` makes it, or NOWHERE; "": any host that the file speaks for
     path: str  # normal form of comity.policies.patterns
 
 
@@ -59,9 +61,10 @@ class Group(NamedTuple):
     line: int  # of its first line, 1-based
     at: int  # where that starts in the text
     scopes: tuple[UrlPattern, ...]  # (): none is written; `/`, which any group with a matching scope outranks
-    hosts: tuple[str, ...] | None  # host patterns, lower case, A-labels; None: absent, the whole host
+    hosts: tuple[str, ...] | None  # as `host_pattern` makes them; None: absent, the whole host; (): none that can be read
     agents: frozenset[str] | None  # product tokens, lower case, or "*"; None: absent, all; empty: nobody
     directives: Directives
+    key: str = ""  # of a group with limits: digest of its scopes, hosts and agents, the same in every process
 
 
 class Limits(NamedTuple):

@@ -1,0 +1,497 @@
+"""The text of automation-preferences.txt (draft-liao-aipref-autoctl-core-01 formal-syntax, extension section-4).
+
+    rejection(fetched)      why the content is none that is read
+    parse(text)             what the text says, group by group
+    DIRECTIVES              how the value of each directive is read; the JSON-LD of a page is read by the same table
+
+Every reading of an open point stands in docs/automation.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from hashlib import blake2b
+from sys import maxsize
+from typing import Any, NamedTuple
+
+from comity.policies.formats.automation.directives import (
+    ALLOW_XHR,
+    API_AUTOMATION,
+    METHODS,
+    NOWHERE,
+    SESSION_VALIDATION,
+    Directives,
+    Group,
+    Stated,
+    UrlPattern,
+)
+from comity.policies.limits import DAY, Window
+from comity.policies.lines import EOL, MAX_LINE, Findings, Lines, text_of
+from comity.policies.patterns import normal_pattern
+from comity.policies.text import printable
+from comity.policies.values import PRODUCT_TOKEN, Fetched, Finding
+
+MAX_GROUPS = 1000  # of a file
+MAX_SCOPES = 20_000  # of a file
+MAX_HOSTS = 5000  # of a file, with those of absolute URLs
+MAX_VALUES = 200  # items of a list
+MAX_REPEATED = 16  # times that a directive may stand in a group
+MAX_NUMBER = 10**9  # a greater one counts as this
+
+_WHOM = (b"scope", b"host", b"user-agent")  # to what and to whom a group applies; several of one count as one list
+
+
+class Automation(NamedTuple):
+    """What one file says."""
+
+    groups: tuple[Group, ...]
+    complete: bool  # False: there is more than is read
+    findings: tuple[Finding, ...]
+
+    def names(self, token: str) -> bool:
+        """Whether a group names the product token."""
+        return any(token.lower() in (group.agents or ()) for group in self.groups)
+
+
+# core, file-location-and-format
+
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # HTAB is white space in the formal syntax
+_END = re.compile(EOL)
+_CHARSET = re.compile(rb"(?:.*;)?[ \t]*charset=\"?utf-8\"?[ \t]*(?:;.*)?", re.IGNORECASE | re.DOTALL)
+
+
+def rejection(fetched: Fetched) -> str:
+    """Why the content is none that is read, "" where it is: another type than text, or raw control bytes.
+
+    A server that gives no type is believed to mean text."""
+    media_type = fetched.header(b"Content-Type").partition(b";")[0].strip()
+    if media_type and not media_type.lower().startswith(b"text/"):
+        return f"the media type is {printable(media_type)}, not text/plain"
+    text, _ = text_of(fetched.body, cut=fetched.oversized)
+    control = _CONTROL.search(text)
+    if control:
+        line = 1 + len(_END.findall(text, 0, control.start()))
+        return f"line {line} has the control byte {control[0][0]:#04x}"
+    return ""
+
+
+def media_type_findings(fetched: Fetched, url: str = "") -> tuple[Finding, ...]:
+    """What the site should know of the type with which it serves a file that is read."""
+    content_type = fetched.header(b"Content-Type")
+    media_type, _, parameters = content_type.partition(b";")
+    if not content_type or (media_type.strip().lower() == b"text/plain" and _CHARSET.fullmatch(parameters)):
+        return ()
+    message = f"the media type is {printable(content_type)}, not text/plain; charset=utf-8"
+    return (Finding(rule="automation.media-type", message=message, url=url),)
+
+
+# core, formal-syntax
+#   url-pattern     = 1*( VCHAR / UTF8-char-noctl )
+#   host-pattern    = 1*( ALPHA / DIGIT / "-" / "." / UTF8-char-noctl )
+
+_ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*+://([^/?]*+)")
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._*-]+?)\.?(?::([0-9]{1,5}))?")
+_DEFAULT_PORTS = ("", "80", "443")
+# LENIENT: several patterns on a line, as values may be separated by commas. A `*` begins no second one: it would reach too far.
+_BETWEEN_PATTERNS = re.compile(rb"(?<![ \t,])[ \t,]++(?=/|[A-Za-z][A-Za-z0-9+.-]{0,20}+://)")
+
+
+def host_pattern(value: str) -> str:
+    """A host, with wildcards and a port where these are written, in lower case and A-labels; "" for what is none.
+
+    A URL is read for its host. A default port is as none."""
+    host = re.split(r"[/?]", value.rpartition("://")[2], maxsplit=1)[0].lower()
+    if len(host) > 300:  # no name has more than 253
+        return ""
+    if not host.isascii():
+        wildcard, name = ("*.", host[2:]) if host.startswith("*.") else ("", host)
+        name, colon, port = name.partition(":")
+        try:
+            host = wildcard + name.encode("idna").decode("ascii") + colon + port
+        except UnicodeError:
+            return ""
+        if "*" in name:
+            return ""
+    match = _HOST.fullmatch(host)
+    if match is None or not match[1].strip("."):
+        return ""
+    return match[1] if (match[2] or "") in _DEFAULT_PORTS else f"{match[1]}:{int(match[2])}"
+
+
+def url_pattern(value: bytes) -> UrlPattern:
+    """A pattern of URLs. What begins with neither `/`, `*` nor a scheme is read as with a leading `/`."""
+    absolute = _ABSOLUTE.match(value)
+    if absolute is None:
+        return UrlPattern("", normal_pattern(value if value.startswith((b"/", b"*")) else b"/" + value))
+    rest = value[absolute.end() :]
+    host = host_pattern(absolute[1].decode("utf-8", "replace")) or NOWHERE
+    return UrlPattern(host, normal_pattern(rest if rest.startswith(b"/") else b"/" + rest))
+
+
+def url_patterns(value: bytes) -> list[bytes]:
+    """The patterns that stand in one value, which is a single one mostly. A comma may be part of a pattern."""
+    return [part.rstrip(b" \t,") for part in _BETWEEN_PATTERNS.split(value) if part.strip(b" \t,")]
+
+
+# extension, section-3 and section-4
+#   rate-spec   = count "/" time-unit
+#   count       = 1*DIGIT
+#   time-unit   = "second" / "minute" / "hour" / "day"
+#   duration    = 1*DIGIT time-unit-char
+
+_COUNT = re.compile(r"[0-9]+")
+_RATE = re.compile(r"([0-9]+)/(second|minute|hour|day)")
+_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": DAY}  # seconds
+_DURATION = re.compile(r"([0-9]+)([smhd])")
+_DURATIONS = {"s": (1, 86400), "m": (60, 1440), "h": (3600, 168), "d": (DAY, 365)}  # seconds, greatest value
+_SPACE = re.compile(rb"[ \t]")
+_TOKEN = re.compile(rb"[!-~]+")  # purpose-token, automation-token
+_EVERY_PAGE = (UrlPattern("*", "/"),)
+
+Read = tuple[Any, bytes | None]  # a value, and the first part of it that cannot be read; None: all can
+
+
+def items(value: bytes) -> list[bytes]:
+    """The items of a comma-separated list; [] for the empty list (extension section-3)."""
+    return [item for part in value.split(b",") if (item := part.strip(b" \t"))]
+
+
+def duration(text: str) -> timedelta | None:
+    """A duration, e.g. "30m"; None for what is none, or out of the range of its unit (extension section-3.4)."""
+    match = _DURATION.fullmatch(text.lower())
+    if match is None:
+        return None
+    seconds, most = _DURATIONS[match[2]]
+    number = _number(match[1])
+    return timedelta(seconds=number * seconds) if 1 <= number <= most else None
+
+
+def _number(digits: str) -> int:
+    digits = digits.lstrip("0")
+    return MAX_NUMBER if len(digits) > 9 else int(digits or "0")
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace").lower()
+
+
+def _tokens(value: bytes) -> Read:
+    found = items(value)
+    odd = next((item for item in found if not _TOKEN.fullmatch(item)), None)
+    return frozenset(_text(item) for item in found if _TOKEN.fullmatch(item)), odd
+
+
+def _methods(value: bytes) -> Read:
+    found = {item: _text(item).upper() for item in items(value)}
+    return frozenset(found.values()).intersection(METHODS), next((item for item in found if found[item] not in METHODS), None)
+
+
+def _pages(value: bytes) -> Read:
+    found = [item for part in url_patterns(value) for item in items(part)]
+    patterns = tuple(map(url_pattern, found))
+    odd = next(
+        (item for item, pattern in zip(found, patterns, strict=True) if pattern.host == NOWHERE or _SPACE.search(item)), None
+    )
+    return (patterns, None) if odd is None else (_EVERY_PAGE, odd)
+
+
+def _one_of(values: Iterable[str], strictest: str) -> Callable[[bytes], Read]:
+    allowed = {value.encode(): value for value in values}
+    return lambda value: (allowed[value.lower()], None) if value.lower() in allowed else (strictest, value)
+
+
+def _boolean(value: bytes) -> Read:
+    return value.lower() != b"false", None if value.lower() in (b"true", b"false") else value
+
+
+def _session_ttl(value: bytes) -> Read:
+    read = duration(_text(value))
+    return read, None if read else value
+
+
+def _request_limit(value: bytes) -> Read:
+    match = _RATE.fullmatch(_text(value))
+    return (Window(_number(match[1]), _UNITS[match[2]]), None) if match else (None, value)
+
+
+def _concurrent_limit(value: bytes) -> Read:
+    return (_number(_text(value)), None) if _COUNT.fullmatch(_text(value)) else (1, value)
+
+
+class Directive(NamedTuple):
+    """How one directive is read."""
+
+    name: str
+    read: Callable[[bytes], Read]  # of the value without white space around it
+    strictest: Any  # the most restrictive value
+    otherwise: str  # what is said of a part that cannot be read
+
+    @property
+    def field(self) -> str:
+        """Of Directives."""
+        return self.name.replace("-", "_")
+
+
+DIRECTIVES = {
+    directive.name.encode(): directive
+    for directive in (
+        Directive("allowed-methods", _methods, frozenset(), "is no method: it permits none"),
+        Directive("allowed-purposes", _tokens, frozenset(), "is no purpose: it permits none"),
+        Directive("allowed-automations", _tokens, frozenset(), "is no mechanism: it permits none"),
+        Directive("api-automation", _one_of(API_AUTOMATION, "none"), "none", f"is none of {', '.join(API_AUTOMATION)}"),
+        Directive("allow-xhr", _one_of(ALLOW_XHR, "none"), "none", f"is none of {', '.join(ALLOW_XHR)}"),
+        Directive("disallow-fetch-from", _pages, _EVERY_PAGE, "is no URL pattern: every page is meant"),
+        Directive("require-human-initiated-session", _boolean, True, "is neither true nor false: it counts as true"),
+        Directive("session-validation", _one_of(SESSION_VALIDATION, ""), "", f"is none of {', '.join(SESSION_VALIDATION)}"),
+        Directive("session-ttl", _session_ttl, None, "is no duration within 86400s, 1440m, 168h or 365d: no session will do"),
+        Directive(
+            "request-limit", _request_limit, None, "is no number for a second, minute, hour or day: the pace is the slowest"
+        ),
+        Directive("concurrent-limit", _concurrent_limit, 1, "is no number: it counts as 1"),
+    )
+}
+
+_NAMES = b"|".join((*_WHOM, *DIRECTIVES))
+_NAME = rb"[ \t]*+(?i:%s)(?![^ \t:#\r\n])" % _NAMES
+# LENIENT: no colon. Prose that begins with such a word is no directive, where the word is one of _WHOM.
+_RECORD = re.compile(rb"[ \t]*+((?i:%s))(?:[ \t]*+(:)|(?![^ \t#\r\n]))[ \t]*+([^#\r\n]*+)" % _NAMES)
+_WORDS = re.compile(rb"[^ \t,]++(?:[ \t]*+,[ \t]*+[^ \t,]++)*+[ \t]*+")
+_MARKUP = re.compile(rb"(?:\A|(?<=[\r\n]))[ \t]*+<!--")
+_BLANK = rb"[ \t]*+%s" % EOL
+# Lines that need no look of ours: between groups, and within one, which a blank line ends.
+_OTHERS = re.compile(rb"(?:(?!%s)[^\r\n]*+%s)++" % (_NAME, EOL))
+_OTHERS_IN_GROUP = re.compile(rb"(?:(?!%s)(?!%s)[^\r\n]*+%s)++" % (_NAME, _BLANK, EOL))
+
+
+@dataclass(slots=True)
+class _Open:
+    """A block, and the group that it becomes."""
+
+    line: int
+    at: int
+    scopes: list[UrlPattern] = field(default_factory=list)
+    hosts: list[str] | None = None
+    agents: set[str] | None = None
+    stated: dict[str, list[Stated[Any]]] = field(default_factory=dict)
+
+    @property
+    def is_continuing(self) -> bool:
+        return not self.scopes and self.hosts is None and self.agents is None
+
+    def closed(self) -> Group:
+        stated = Directives(**{name: tuple(values) for name, values in self.stated.items()})
+        key = ""
+        if stated.request_limit or stated.concurrent_limit:
+            whom = (sorted(set(self.scopes)), sorted(set(self.hosts or ())), sorted(self.agents or ()))
+            key = blake2b(repr([list(map(tuple, whom[0])), *whom[1:]]).encode(), digest_size=8).hexdigest()
+        return Group(
+            line=self.line,
+            at=self.at,
+            scopes=tuple(self.scopes),
+            hosts=None if self.hosts is None else tuple(self.hosts),
+            agents=None if self.agents is None else frozenset(self.agents),
+            directives=stated,
+            key=key,
+        )
+
+
+def parse(text: bytes, *, url: str = "", cut: bool = False) -> Automation:
+    """What the text of a file says, which `text_of` made. `cut`: there is more. Never raises; linear in the octets."""
+    return _Reader(text, url).read(cut)
+
+
+class _LimitError(Exception):
+    """There is more than is read."""
+
+
+class _Reader:
+    """The state of reading one file."""
+
+    def __init__(self, text: bytes, url: str) -> None:
+        self._lines = Lines(text)
+        self._findings = Findings(url)
+        self._groups: list[_Open] = []
+        self._block: _Open | None = None  # the one that is open
+        self._scopes_left = MAX_SCOPES
+        self._hosts_left = MAX_HOSTS
+        self._line = b""  # the one that is read
+        self._known: dict[tuple[bytes, bytes], Read] = {}  # name and value -> what has been read; most groups say the same
+
+    def read(self, cut: bool) -> Automation:
+        complete = not cut
+        if cut:
+            self._findings.report(
+                "automation.limit", f"only the whole lines in the first {len(self._lines.text)} octets are read"
+            )
+        self._markup()
+        try:
+            while self._read():
+                pass
+            self._end_block()
+        except _LimitError as full:
+            complete = False
+            self._findings.report("automation.limit", f"{full}: nothing is read from here on", line=self._lines.number)
+            with suppress(_LimitError):
+                self._end_block()  # what is read of it counts
+        for group in self._groups:
+            if not group.scopes:
+                message = "the group has no scope: it applies where no other one does"
+                self._findings.report("automation.scope", message, line=group.line)
+        self._findings.sort(key=lambda finding: finding.line or maxsize)
+        return Automation(tuple(group.closed() for group in self._groups), complete, tuple(self._findings))
+
+    def _markup(self) -> None:
+        text = self._lines.text
+        first = _MARKUP.search(text)
+        if first:
+            message = f"lines of markup, {len(_MARKUP.findall(text))} in all, are ignored: a comment begins with #"
+            self._findings.report("automation.markup", message, line=1 + len(_END.findall(text, 0, first.start())))
+
+    def _read(self) -> bool:
+        """Read one line, and whatever before it says nothing. False at the end of the text."""
+        self._lines.skip(_OTHERS_IN_GROUP if self._block else _OTHERS)
+        self._line = line = self._lines.read()
+        match = _RECORD.match(line)
+        if match is None:
+            if not line.strip(b" \t\r\n"):
+                self._end_block()
+            return bool(line)
+        name, colon, value = match.groups()
+        name = name.lower()
+        if not colon and name in _WHOM and not _WORDS.fullmatch(value):
+            return True
+        if match.end() > MAX_LINE:
+            raise _LimitError(f"the line has more than {MAX_LINE} octets")
+        if b"<!--" in value:
+            value = value.partition(b"<!--")[0]
+            self._report("automation.markup", "markup after a value is ignored: a comment begins with #")
+        self._record(name, bool(colon), value.rstrip(b" \t"))
+        return True
+
+    def _report(self, rule: str, message: str, quoted: bytes = b"") -> None:
+        """About the text that is quoted, which stands in the line."""
+        column = self._line.find(quoted) + 1 if quoted else 0
+        self._findings.report(rule, message, *([quoted] if "{}" in message else ()), line=self._lines.number, column=column)
+
+    def _record(self, name: bytes, has_colon: bool, value: bytes) -> None:
+        if self._block is None:
+            self._block = _Open(self._lines.number, self._lines.at)
+        if not has_colon:
+            ends = "it counts all the same" if name in _WHOM else "it has its most restrictive value"
+            self._report("automation.colon", f"`{{}}` is written without its colon: {ends}", name)
+        if name == b"scope":
+            self._scope(self._block, value)
+        elif name == b"host":
+            self._host(self._block, value)
+        elif name == b"user-agent":
+            self._agents(self._block, value)
+        else:
+            read = self._directive(name, value) if has_colon else DIRECTIVES[name].strictest
+            self._state(self._block, name, Stated(read, self._lines.number, self._lines.at))
+
+    def _scope(self, block: _Open, value: bytes) -> None:
+        patterns = url_patterns(value)
+        if len(patterns) != 1:
+            message = (
+                "these are several scopes: each stands on a line of its own"
+                if patterns
+                else "the scope is empty: it counts as not written"
+            )
+            self._report("automation.scope", message)
+        self._count_hosts(sum(_ABSOLUTE.match(pattern) is not None for pattern in patterns))
+        for written in patterns:
+            if self._scopes_left == 0:
+                raise _LimitError(f"there are more than {MAX_SCOPES} scopes")
+            self._scopes_left -= 1
+            pattern = url_pattern(written)
+            block.scopes.append(pattern)
+            if pattern.host == NOWHERE:
+                self._report("automation.scope", "`{}` names no host: it matches nothing", written)
+            elif not pattern.host and not written.startswith((b"/", b"*")):
+                self._report("automation.scope", "`{}` is read as with a leading /", written)
+            if _SPACE.search(written):
+                self._report("automation.scope", "`{}` has white space, which is read as part of the URL", written)
+
+    def _host(self, block: _Open, value: bytes) -> None:
+        found = self._items(value)
+        if len(found) != 1:
+            message = "these are several hosts: any of them is meant" if found else "the host is empty: it counts as not written"
+            self._report("automation.host", message)
+        self._count_hosts(len(found))
+        for written in found:
+            host = host_pattern(written.decode("utf-8", "replace"))
+            block.hosts = block.hosts or []
+            if host:
+                block.hosts.append(host)
+            else:
+                self._report("automation.host", "`{}` is no host: it matches nothing", written)
+            if b"/" in written and host:
+                self._report("automation.host", f"`{{}}` is read as {host}", written)
+
+    def _agents(self, block: _Open, value: bytes) -> None:
+        found = self._items(value)
+        if not found:
+            self._report("automation.agent", "the user-agent is empty: it names nobody")
+        block.agents = block.agents or set()
+        for written in found:
+            text = written.decode("utf-8", "replace")
+            match = PRODUCT_TOKEN.match(text)
+            token = match[0].lower() if match else "*" if text.split()[0] == "*" else ""
+            if token:
+                block.agents.add(token)
+            if not token:
+                self._report("automation.agent", "`{}` names nobody", written)
+            elif len(token) < len(text):
+                self._report("automation.agent", f"`{{}}` is read as {token}", written)
+
+    def _items(self, value: bytes) -> list[bytes]:
+        if value.count(b",") >= MAX_VALUES:
+            raise _LimitError(f"the list has more than {MAX_VALUES} values")
+        return items(value)
+
+    def _count_hosts(self, number: int) -> None:
+        self._hosts_left -= number
+        if self._hosts_left < 0:
+            raise _LimitError(f"there are more than {MAX_HOSTS} hosts")
+
+    def _directive(self, name: bytes, value: bytes) -> Any:
+        if (name, value) not in self._known:
+            if value.count(b",") >= MAX_VALUES:
+                raise _LimitError(f"the list has more than {MAX_VALUES} values")
+            self._count_hosts(value.count(b"://"))
+            self._known[name, value] = DIRECTIVES[name].read(value)
+        read, odd = self._known[name, value]
+        if odd is not None:
+            otherwise = DIRECTIVES[name].otherwise
+            self._report("automation.value", f"`{{}}` {otherwise}" if odd else f"an empty value {otherwise}", odd)
+        return read
+
+    def _state(self, block: _Open, name: bytes, stated: Stated[Any]) -> None:
+        values = block.stated.setdefault(DIRECTIVES[name].field, [])
+        if len(values) == 1:
+            message = f"{name.decode()} stands more than once in its group: all hold together"
+            self._findings.report("automation.repeated", message, line=stated.line)
+        if len(values) == MAX_REPEATED:
+            message = f"{name.decode()} stands more than {MAX_REPEATED} times in its group: it has its most restrictive value"
+            self._findings.report("automation.limit", message, line=stated.line)
+            values.append(stated._replace(value=DIRECTIVES[name].strictest))
+        elif len(values) < MAX_REPEATED:
+            values.append(stated)
+
+    def _end_block(self) -> None:
+        block, self._block = self._block, None
+        if block is None or (block.is_continuing and not block.stated):
+            return
+        if block.is_continuing and self._groups:
+            message = "the block names no scope, host or user-agent: it continues the group before it"
+            self._findings.report("automation.continued", message, line=block.line)
+            for name, directive in DIRECTIVES.items():
+                for stated in block.stated.get(directive.field, ()):
+                    self._state(self._groups[-1], name, stated)
+        elif len(self._groups) == MAX_GROUPS:
+            raise _LimitError(f"there are more than {MAX_GROUPS} groups")
+        else:
+            self._groups.append(block)

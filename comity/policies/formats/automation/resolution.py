@@ -1,0 +1,245 @@
+"""Which group of an automation-preferences.txt speaks for a request, and what it refuses.
+
+Rules(automation, token, host)       the groups that bind one agent on one host
+Rules.group(target)                  the one that speaks (core, scope-and-applicability)
+refusals(group, facts, purposes)     what it refuses
+limits(group, origin)                how often it may be asked"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from comity.policies.formats.automation.directives import SESSION_VALIDATION, Directives, Group, Limits, Stated, UrlPattern
+from comity.policies.formats.automation.grammar import Automation, host_pattern
+from comity.policies.patterns import PatternIndex, matches, normal_target
+from comity.policies.requests import API, XHR, Facts, Session
+from comity.policies.urls import origin_of, target_of
+
+_SPECIAL = re.compile(r"\*|\$$")
+
+
+def _covers(pattern: str, target: str) -> bool:
+    """Whether one pattern in normal form matches."""
+    special = _SPECIAL.search(pattern)
+    start = special.start() if special else len(pattern)
+    return target.startswith(pattern[:start]) and (special is None or matches(pattern[start:], target, start))
+
+
+def host_matches(pattern: str, host: str) -> bool:
+    """Both as `host_pattern` makes them. A port counts where the pattern has one."""
+    if pattern == host:
+        return True
+    name, _, port = pattern.partition(":") if not pattern.startswith("[") else pattern.partition("]:")
+    own, _, own_port = host.partition(":") if not host.startswith("[") else host.partition("]:")
+    if port and port != own_port:
+        return False
+    return _covers(f"{name}$", own) if "*" in name else name.removesuffix("]") == own.removesuffix("]")
+
+
+class _Scopes:
+    """Scopes of equal rank by their host, and the groups that they belong to."""
+
+    def __init__(self, scopes: list[tuple[str, bool, int]]) -> None:
+        """`scopes`: pattern, whether the group names the agent, number of the group; of equals the first decides."""
+        self._index = PatternIndex((pattern, by_name) for pattern, by_name, _ in scopes)
+        self._groups = array("H", (group for _, _, group in scopes))
+
+    def best(self, target: str) -> int:
+        """-1: none matches."""
+        scope = self._index.best(target)
+        return self._groups[scope] if scope >= 0 else -1
+
+    def all(self, target: str) -> list[int]:
+        return [self._groups[scope] for scope in self._index.all(target)]
+
+
+class Rules:
+    """The groups that bind one agent on one host, ready to be asked for a target."""
+
+    def __init__(self, automation: Automation, token: str, host: str) -> None:
+        """`host`: of the site's origin, with its port unless it is the default one."""
+        self._groups = automation.groups
+        token, host = token.lower(), host_pattern(host)
+        by_host: dict[bool, list[tuple[str, bool, int]]] = {True: [], False: []}  # whether the host is named exactly
+        rest: list[tuple[bool, bool, int]] = []  # groups without a scope
+        self.has_limits = False  # whether one of them states limits
+        for number, group in reversed(list(enumerate(self._groups))):  # the later one wins
+            exactness = _exactness(group.hosts, host)
+            if exactness is None or not (group.agents is None or "*" in group.agents or token in group.agents):
+                continue
+            by_name = group.agents is not None and token in group.agents
+            if group.directives.request_limit or group.directives.concurrent_limit:
+                self.has_limits = True
+            if not group.scopes:
+                rest.append((exactness, by_name, number))
+            for scope in group.scopes:
+                own = _exactness((scope.host,), host) if scope.host else False
+                if own is not None:
+                    by_host[exactness or own].append((scope.path, by_name, number))
+        self._scopes = [_Scopes(by_host[exactness]) for exactness in (True, False) if by_host[exactness]]
+        self._rest = [number for *_, number in sorted(rest, reverse=True)]
+        self.is_stating = bool(self._scopes or self._rest)  # whether anything may bind the agent
+
+    def group(self, target: str) -> Group | None:
+        """The group that speaks for path and query; None: none matches."""
+        target = normal_target(target)
+        for scopes in self._scopes:
+            number = scopes.best(target)
+            if number >= 0:
+                return self._groups[number]
+        return self._groups[self._rest[0]] if self._rest else None
+
+    def matching(self, target: str) -> list[Group]:
+        """All groups that match, the one that speaks first."""
+        target = normal_target(target)
+        numbers = [number for scopes in self._scopes for number in scopes.all(target)] + self._rest
+        return [self._groups[number] for number in dict.fromkeys(numbers)]
+
+
+def _exactness(patterns: Iterable[str] | None, host: str) -> bool | None:
+    """Whether one of the patterns is the host, and not a wildcard or none at all; None: none matches it."""
+    if patterns is None:
+        return False
+    found = [pattern for pattern in patterns if host_matches(pattern, host)]
+    return any("*" not in pattern for pattern in found) if found else None
+
+
+class Refusal(NamedTuple):
+    """Why a group, or an annotation, does not permit a request."""
+
+    rule: str
+    stated: Stated[Any] | None  # None: the group leaves the directive out
+    from_annotation: bool = False
+
+
+def refusals(
+    group: Group | None,
+    facts: Facts,
+    purposes: tuple[str, ...],
+    now: datetime,
+    annotation: Directives | None = None,
+    *,
+    host: str = "",
+) -> list[Refusal]:
+    """What is refused; []: the request is permitted. Each rule stands there once, with the first line that refuses by it.
+
+    `group`: None where none matches. `purposes`: those of the agent, which a request without its own is made for.
+    `annotation`: of the page; it replaces the purposes and mechanisms that the group lists, has no say in methods and limits,
+    and can only refuse more in all else. `host`: of the site, to tell its own pages from those of others; "": all are its own."""
+    asked = _Asked(group, annotation or Directives())
+    purposes = purposes if facts.purposes is None else facts.purposes
+    parts = (
+        asked.method(facts.method.upper()),
+        asked.purposes({purpose.lower() for purpose in purposes}),
+        asked.automations({automation.lower() for automation in facts.automations}) if facts.automations else (),
+        asked.api(has_key=facts.has_key) if API in facts.kinds else (),
+        asked.xhr(facts.method.upper(), facts.referer, host) if XHR in facts.kinds else (),
+        asked.session(facts.session, now),
+        asked.limits(),
+    )
+    found: dict[str, Refusal] = {}
+    for part in parts:
+        for refusal in part:
+            found.setdefault(refusal.rule, refusal)
+    return list(found.values())
+
+
+class _Asked:
+    """What a group and an annotation refuse, directive by directive."""
+
+    def __init__(self, group: Group | None, annotation: Directives) -> None:
+        self._is_silent = group is None  # nothing is refused for want of a directive
+        self._own = group.directives if group else Directives()
+        self._added = annotation
+
+    def _refused(self, rule: str, name: str, is_refusing: Callable[[Any], bool], *, replaces: bool = False) -> Iterator[Refusal]:
+        """`replaces`: what the annotation states stands instead of what the group does."""
+        added = getattr(self._added, name)
+        if not (replaces and added):
+            yield from (Refusal(rule, stated) for stated in getattr(self._own, name) if is_refusing(stated.value))
+        yield from (Refusal(rule, stated, from_annotation=True) for stated in added if is_refusing(stated.value))
+
+    def _absent(self, rule: str, *stated: object) -> Iterator[Refusal]:
+        if not (self._is_silent or any(stated)):
+            yield Refusal(rule, None)
+
+    def method(self, method: str) -> Iterator[Refusal]:
+        """Core, http-method-restrictions: without the directive all are disallowed."""
+        yield from (Refusal("automation.method", stated) for stated in self._own.allowed_methods if method not in stated.value)
+        yield from self._absent("automation.method", self._own.allowed_methods)
+
+    def purposes(self, purposes: set[str]) -> Iterator[Refusal]:
+        """Core, purpose-declaration. All must be listed; who declares none is not one of those that are."""
+        return self._refused(
+            "automation.purpose", "allowed_purposes", lambda allowed: not purposes or not purposes <= allowed, replaces=True
+        )
+
+    def automations(self, automations: set[str]) -> Iterator[Refusal]:
+        """Extension section-3.2. All must be listed; without the directive none is."""
+        rule = "automation.mechanism"
+        yield from self._refused(rule, "allowed_automations", lambda allowed: not automations <= allowed, replaces=True)
+        yield from self._absent(rule, self._own.allowed_automations, self._added.allowed_automations)
+
+    def api(self, *, has_key: bool) -> Iterator[Refusal]:
+        """Extension section-3.3: without the directive "none"."""
+        yield from self._refused("automation.api", "api_automation", lambda value: value == "none")
+        yield from self._absent("automation.api", self._own.api_automation)
+        yield from self._refused("automation.key", "api_automation", lambda value: value == "with-key-only" and not has_key)
+
+    def xhr(self, method: str, referer: str | None, host: str) -> Iterator[Refusal]:
+        """Extension section-3.3: without the directive `allow-xhr` is "none"."""
+        permitting = ("open", "read-only") if method == "GET" else ("open",)
+        yield from self._refused("automation.xhr", "allow_xhr", lambda value: value not in permitting)
+        yield from self._absent("automation.xhr", self._own.allow_xhr)
+        yield from self._refused("automation.fetch-from", "disallow_fetch_from", lambda pages: _is_among(referer, pages, host))
+
+    def session(self, session: Session | None, now: datetime) -> Iterator[Refusal]:
+        """Extension section-3.4. Validation and TTL speak of the session that a request has; they demand none."""
+        is_human = session is not None and session.human_initiated
+        yield from self._refused("automation.session", "require_human_initiated_session", lambda value: value and not is_human)
+        if session:
+            age = now - session.started_at if session.started_at else None
+            yield from self._refused(
+                "automation.session-validation",
+                "session_validation",
+                lambda value: value != "none" and SESSION_VALIDATION.get(value) not in session.carries,
+            )
+            yield from self._refused("automation.session-ttl", "session_ttl", lambda ttl: ttl is None or age is None or age > ttl)
+
+    def limits(self) -> Iterator[Refusal]:
+        """Extension section-3.1: a limit of nothing."""
+        own = self._own
+        yield from (
+            Refusal("automation.none", stated) for stated in own.request_limit if stated.value and not stated.value.requests
+        )
+        yield from (Refusal("automation.none", stated) for stated in own.concurrent_limit if not stated.value)
+
+
+def _is_among(page: str | None, patterns: tuple[UrlPattern, ...], host: str) -> bool:
+    """Whether a page is one of those that the patterns mean, or nobody knows. `host`: which patterns without one mean."""
+    if not patterns:
+        return False
+    try:
+        origin = origin_of(page or "")
+    except ValueError:
+        return True
+    page_host, target = host_pattern(origin), normal_target(target_of(page or ""))
+    host = host_pattern(host) or page_host
+    return any(host_matches(pattern.host or host, page_host) and _covers(pattern.path, target) for pattern in patterns)
+
+
+def limits(group: Group, origin: str) -> Limits | None:
+    """How often the requests of a group may be made; None where it does not say. `origin`: of the site."""
+    rates, concurrent = group.directives.request_limit, group.directives.concurrent_limit
+    if not rates and not concurrent:
+        return None
+    return Limits(
+        key=f"{origin} {group.key}",
+        windows=tuple(stated.value for stated in rates if stated.value),
+        concurrent=min((stated.value for stated in concurrent), default=None),
+        unreadable=any(stated.value is None for stated in rates),
+    )
