@@ -38,6 +38,7 @@ MAX_GROUPS = 1000  # of a file
 MAX_SCOPES = 20_000  # of a file
 MAX_HOSTS = 5000  # of a file, with those of absolute URLs
 MAX_VALUES = 200  # items of a list
+MAX_ITEMS = 20_000  # of all lists of a file; equal ones count once
 MAX_REPEATED = 16  # times that a directive may stand in a group
 MAX_NUMBER = 10**9  # a greater one counts as this
 
@@ -190,7 +191,7 @@ def _methods(value: bytes) -> Read:
 
 
 def _pages(value: bytes) -> Read:
-    found = [item for part in url_patterns(value) for item in items(part)]
+    found = items(value)
     patterns = tuple(map(url_pattern, found))
     odd = next(
         (item for item, pattern in zip(found, patterns, strict=True) if pattern.host == NOWHERE or _SPACE.search(item)), None
@@ -317,6 +318,7 @@ class _Reader:
         self._block: _Open | None = None  # the one that is open
         self._scopes_left = MAX_SCOPES
         self._hosts_left = MAX_HOSTS
+        self._items_left = MAX_ITEMS
         self._line = b""  # the one that is read
         self._known: dict[tuple[bytes, bytes], Read] = {}  # name and value -> what has been read; most groups say the same
 
@@ -448,9 +450,14 @@ class _Reader:
                 self._report("automation.agent", f"`{{}}` is read as {token}", written)
 
     def _items(self, value: bytes) -> list[bytes]:
-        if value.count(b",") >= MAX_VALUES:
-            raise _LimitError(f"the list has more than {MAX_VALUES} values")
+        self._count_items(value)
         return items(value)
+
+    def _count_items(self, value: bytes) -> None:
+        number = value.count(b",") + 1
+        self._items_left -= number
+        if number > MAX_VALUES or self._items_left < 0:
+            raise _LimitError(f"the list has more than {MAX_VALUES} values, or all lists more than {MAX_ITEMS}")
 
     def _count_hosts(self, number: int) -> None:
         self._hosts_left -= number
@@ -459,8 +466,7 @@ class _Reader:
 
     def _directive(self, name: bytes, value: bytes) -> Any:
         if (name, value) not in self._known:
-            if value.count(b",") >= MAX_VALUES:
-                raise _LimitError(f"the list has more than {MAX_VALUES} values")
+            self._count_items(value)
             self._count_hosts(value.count(b"://"))
             self._known[name, value] = DIRECTIVES[name].read(value)
         read, odd = self._known[name, value]

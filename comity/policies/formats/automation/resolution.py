@@ -63,7 +63,7 @@ class Rules:
     def __init__(self, automation: Automation, token: str, host: str) -> None:
         """`host`: of the site's origin, with its port unless it is the default one."""
         self._groups = automation.groups
-        token, host = token.lower(), host_pattern(host)
+        token, host = token.lower(), host_pattern(host) or host.lower()
         by_host: dict[bool, list[tuple[str, bool, int]]] = {True: [], False: []}  # whether the host is named exactly
         rest: list[tuple[bool, bool, int]] = []  # groups without a scope
         self.has_limits = False  # whether one of them states limits
