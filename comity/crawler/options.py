@@ -229,7 +229,7 @@ def _sessions(settings: BaseSettings) -> tuple[DeclaredSession, ...]:
     """`{"example.com": {"token": "env:TOKEN"}}`, or the same as JSON. No message shows what may hold a credential."""
     value = _get(settings, "COMITY_SESSIONS")
     try:
-        stated = json.loads(value) if isinstance(value, str) and value.strip() else value or {}
+        stated = json.loads(value.strip() or "{}") if isinstance(value, str) else value
         pairs = list(stated.items())
     except (AttributeError, TypeError, ValueError, RecursionError):
         raise PolicyError(

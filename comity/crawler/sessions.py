@@ -114,7 +114,7 @@ def _cookies(stated: object) -> tuple[tuple[str, str], ...]:
         pairs = [(str(name), _secret("cookies", value)) for name, value in stated.items()]
     else:
         crumbs = (crumb.partition("=") for crumb in _secret("cookies", stated).split(";") if crumb.strip())
-        pairs = [(name.strip(), value.strip()) for name, _, value in crumbs]
+        pairs = [(name.strip() if equals else "", value.strip()) for name, equals, value in crumbs]
     for name, value in pairs:
         if not COOKIE_NAME.fullmatch(name):
             raise PolicyError("`cookies` has a name that is none: write name=value, with `;` between them")
@@ -168,7 +168,8 @@ class Sessions:
         parts = urlsplit(url)
         host = parts.hostname or ""
         port = parts.port or DEFAULT_PORTS.get(parts.scheme)
-        session = self._sessions.get(f"{host}:{port}") or self._sessions.get(host)
+        name = f"[{host}]" if ":" in host else host
+        session = self._sessions.get(f"{name}:{port}") or self._sessions.get(host)
         if session is None or session.may_go_to(parts.scheme, host):
             return session
         if session.host not in self._held_back:

@@ -23,6 +23,8 @@ def test_without_any_setting() -> None:
     found = options()
     assert (found.agent.token, found.agent.uses, found.agent.purposes, found.agent.defaults) == ("comitybot", (), (), {})
     assert (found.policy_timeout, found.min_delay, found.max_delay, found.drop_unusable) == (15, 1, 300, True)
+    assert (found.sessions, found.purpose_header, found.agent.key_header) == ((), "Automation-Purpose", "X-API-Key")
+    assert found.agent.automation_required is False
     assert found.store.name == "policies.sqlite"
 
 
@@ -58,6 +60,11 @@ def test_flag(value: Any, drop: bool) -> None:
     assert options(COMITY_DROP_UNUSABLE=value).drop_unusable is drop
 
 
+def test_header_fields() -> None:
+    found = options(COMITY_PURPOSE_HEADER="", COMITY_KEY_HEADER="X-Key", COMITY_AUTOMATION_REQUIRED="1")
+    assert (found.purpose_header, found.agent.key_header, found.agent.automation_required) == ("", "X-Key", True)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
@@ -81,6 +88,11 @@ def test_flag(value: Any, drop: bool) -> None:
         ("COMITY_MIN_DELAY", "1s", "not a number of seconds"),
         ("COMITY_MAX_DELAY", "inf", "not a number of seconds"),
         ("COMITY_MAX_DELAY", 10**400, "not a number of seconds"),
+        ("COMITY_SESSIONS", '{"example.com": {"token": "literal"}}', "neither env:VARIABLE nor file:PATH"),
+        ("COMITY_PURPOSE_HEADER", "Automation Purpose", "`Automation Purpose` is no name of a header field"),
+        ("COMITY_PURPOSE_HEADER", "Purpose: x\r\nCookie", "is no name of a header field"),
+        ("COMITY_KEY_HEADER", "", "use letters, digits and `-`"),
+        ("COMITY_AUTOMATION_REQUIRED", "always", "write True or False"),
         ("COMITY_STORE", "redis://localhost", "the path of a file"),
         ("COMITY_STORE", "a\0b", "the path of a file"),
     ],

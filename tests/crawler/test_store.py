@@ -188,6 +188,40 @@ def test_a_request_for_an_action_is_new_once_for_each_copy_of_the_file(path: Pat
     store.close()
 
 
+@pytest.mark.requirement("AUTX-10")
+def test_when_a_session_began_is_remembered(path: Path) -> None:
+    """For each host and secret, between crawls and between processes, longer than files."""
+    store, other = PolicyStore(path), PolicyStore(path)
+    assert store.session_began("a.test", b"secret", utc(NOW)) == utc(NOW)
+    assert other.session_began("a.test", b"secret", utc(NOW + 1)) == utc(NOW)
+    assert other.session_began("a.test", b"other", utc(NOW + 2)) == utc(NOW + 2)
+    assert store.session_began("a.test:8080", b"secret", utc(NOW + 3)) == utc(NOW + 3)
+    store.close()
+    other.close()
+    with time_machine.travel(NOW + 400 * DAY):
+        store = PolicyStore(path)
+        store.save("https://b.test", {ROBOTS: had()})
+        assert store.session_began("a.test", b"secret", utc(NOW + 400 * DAY)) == utc(NOW)
+        store.close()
+
+
+@pytest.mark.requirement("AUTX-10")
+def test_secrets_are_not_in_the_store(path: Path) -> None:
+    """Nor anything by which two stores could be compared."""
+    stores = [path, path.with_name("other.sqlite")]
+    digests = []
+    for each in stores:
+        store = PolicyStore(each)
+        store.session_began("a.test", b"s3cr3t-value", utc(NOW))
+        store.close()
+        db = sqlite3.connect(each)
+        digests.append(db.execute("SELECT digest FROM session").fetchone()[0])
+        db.close()
+        assert b"s3cr3t-value" not in b"".join(file.read_bytes() for file in each.parent.iterdir())
+    assert digests[0] != digests[1]
+    assert hashlib.sha256(b"s3cr3t-value").digest() not in digests
+
+
 # What version 1 of the store made.
 VERSION_1 = """
 CREATE TABLE file (
@@ -229,8 +263,9 @@ def test_a_store_of_version_1_is_upgraded_in_place(path: Path) -> None:
         assert had().reach is Reach.PUBLIC
         store.save("https://b.test", {ROBOTS: had(b"other")})
         assert store.first_taken(PAGE, ["index"], utc(NOW)) == {"index": utc(NOW)}
+        assert store.session_began("a.test", b"secret", utc(NOW)) == utc(NOW)
         store.close()
-    assert version_of(path) == len(VERSIONS) == 2
+    assert version_of(path) == len(VERSIONS) == 3
 
 
 @pytest.mark.requirement("SEC-6")
@@ -296,6 +331,8 @@ def test_a_store_that_is_gone_is_an_error(path: Path) -> None:
         store.first_taken(PAGE, ["index"], utc(NOW))
     with pytest.raises(OSError, match="cannot be written"):
         store.requests_action(PAGE, "re-crawl", "aa", utc(NOW))
+    with pytest.raises(OSError, match="cannot be written"):
+        store.session_began("a.test", b"secret", utc(NOW))
 
 
 WRITER = """
