@@ -1,0 +1,24 @@
+"""The guard: a site's own policy files, enforced and served by the site (docs/guard.md).
+
+    guard = Guard("https://example.com", Path("policies"))
+    app = ASGIMiddleware(app, guard)     # or WSGIMiddleware
+
+It knows neither Scrapy nor any server: bytes and header fields in, answers out."""
+
+from comity.guard.answers import Answer
+from comity.guard.asgi import ASGIMiddleware
+from comity.guard.guard import Guard, Pass
+from comity.guard.incoming import Incoming, credentials, is_automated, mechanisms
+from comity.guard.wsgi import WSGIMiddleware
+
+__all__ = [
+    "ASGIMiddleware",
+    "Answer",
+    "Guard",
+    "Incoming",
+    "Pass",
+    "WSGIMiddleware",
+    "credentials",
+    "is_automated",
+    "mechanisms",
+]

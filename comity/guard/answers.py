@@ -1,0 +1,96 @@
+"""What the guard answers by itself: a refusal as a problem (RFC 9457), or a policy file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from comity.policies.rules import RULES
+from comity.policies.values import Reason
+
+# draft-liao-aipref-autoctl-ext section-6: 401 for missing or invalid authentication
+UNAUTHORIZED = ("automation.key", "automation.session", "automation.session-validation", "automation.session-ttl")
+TOO_MANY = ("comity.rate", "comity.concurrent", "robots.visit-time")  # 429, with Retry-After
+
+_ENTITY_TAG = re.compile(r'"[^"]*"')  # RFC 9110 section-8.8.3, without its W/: comparison is weak (section-13.1.2)
+
+
+class Answer(NamedTuple):
+    """A whole response."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes  # b"" for HEAD
+
+    @property
+    def status_line(self) -> str:
+        return f"{self.status} {HTTPStatus(self.status).phrase}"
+
+
+def status_of(reasons: tuple[Reason, ...]) -> tuple[int, Reason]:
+    """With which status a request is refused, and the reason that asks for it.
+
+    401 says that credentials would help: so only where there is no other reason."""
+    for reason in reasons:
+        if reason.rule not in UNAUTHORIZED:
+            return 429 if reason.rule in TOO_MANY else 403, reason
+    return 401, reasons[0]
+
+
+class Problems:
+    """How refusals are written."""
+
+    def __init__(self, *, types: str, challenge: str) -> None:
+        """`types`: what the type of a problem begins with, before the rule id. `challenge`: the WWW-Authenticate of a 401."""
+        self._types = types
+        self._challenge = challenge
+
+    def answer(self, method: str, reasons: tuple[Reason, ...], *, detail: str = "", retry_after: int = 0) -> Answer:
+        """`retry_after`: seconds, of a 429."""
+        status, reason = status_of(reasons)
+        source = reason.source
+        problem: dict[str, Any] = {
+            "type": self._types + reason.rule,
+            "title": RULES[reason.rule].summary,
+            "status": status,
+            "detail": detail or str(reason),
+            "rule": reason.rule,
+            "spec": reason.spec,
+            "source": {"url": source.url, "line": source.line, "text": source.text},
+        }
+        if len(reasons) > 1:
+            problem["rules"] = [one.rule for one in reasons]
+        body = json.dumps(problem, ensure_ascii=False).encode("utf-8", "replace")
+        headers = [
+            ("Content-Type", "application/problem+json"),
+            ("Content-Length", str(len(body))),
+            ("Cache-Control", "no-store"),
+        ]
+        if status == 401:
+            headers.append(("WWW-Authenticate", self._challenge))
+        if status == 429:
+            headers.append(("Retry-After", str(max(1, retry_after))))
+        return Answer(status, tuple(headers), b"" if method == "HEAD" else body)
+
+
+class ServedFile:
+    """A policy file as everybody gets it."""
+
+    def __init__(self, body: bytes, media_type: str, max_age: int) -> None:
+        """`max_age`: seconds for which a copy of it may be used."""
+        self._body = body
+        self._entity_tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+        self._kept = (("ETag", self._entity_tag), ("Cache-Control", f"max-age={max_age}"))
+        self._headers = (("Content-Type", media_type), ("Content-Length", str(len(body))), *self._kept)
+
+    def answer(self, method: str, fields: Mapping[str, str]) -> Answer:
+        if method not in ("GET", "HEAD"):
+            return Answer(405, (("Allow", "GET, HEAD"), ("Content-Length", "0")), b"")
+        held = fields.get("if-none-match", "")
+        if held.strip() == "*" or self._entity_tag in _ENTITY_TAG.findall(held):
+            return Answer(304, self._kept, b"")
+        return Answer(200, self._headers, self._body if method == "GET" else b"")

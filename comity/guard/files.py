@@ -1,0 +1,108 @@
+"""The site's own policy files, read once when the guard starts. What is wrong with them is said then, not by each request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urljoin, urlsplit
+
+from comity.policies.files import AUTOMATION_PATH, RobotsFile, accepted
+from comity.policies.patterns import normal_target
+from comity.policies.urls import origin_of, target_of
+from comity.policies.values import Fetched, PolicyError
+
+ROBOTS_PATH = "/robots.txt"
+JUDGED = (ROBOTS_PATH, AUTOMATION_PATH)
+SERVED = (*JUDGED, "/ai.txt", "/.well-known/tdmrep.json")  # what is looked for in a folder
+
+Files = Mapping[str, bytes | Path] | Path
+
+
+class OwnFiles:
+    """`bodies`: absolute URL -> the octets, of all that are given. PolicyError where one is missing or would be rejected."""
+
+    def __init__(self, origin: str, files: Files) -> None:
+        """`files`: a folder, or path or absolute URL -> the octets or the file that has them."""
+        try:
+            self.origin = origin_of(origin)
+        except ValueError as error:
+            raise PolicyError(f"{error}: write e.g. https://example.com") from None
+        if isinstance(files, Path):
+            self._folder: Path | None = files
+            self.bodies = self._found(files)
+        else:
+            self._folder = None
+            self.bodies = {self._url(path): self._octets(path, given) for path, given in files.items()}
+        self._check()
+        self._read_references()
+
+    @property
+    def fetched(self) -> dict[str, Fetched]:
+        """What is judged by, as a crawler would get it: robots.txt, what it refers to, and automation-preferences.txt."""
+        served_only = {self.origin + path for path in SERVED if path not in JUDGED}
+        return {url: _served(url, body) for url, body in self.bodies.items() if url not in served_only}
+
+    @property
+    def served(self) -> Iterator[tuple[str, bytes, str]]:
+        """Path in normal form, octets and media type of each file of this origin."""
+        for url, body in self.bodies.items():
+            if origin_of(url) == self.origin:
+                yield normal_target(target_of(url)), body, media_type(url)
+
+    def _url(self, path: str) -> str:
+        url = urljoin(f"{self.origin}/", path)
+        try:
+            return origin_of(url) + target_of(url)
+        except ValueError:
+            raise PolicyError(f"`{path}` is neither a path nor a URL: write e.g. /robots.txt") from None
+
+    def _octets(self, path: str, given: bytes | Path) -> bytes:
+        return given if isinstance(given, bytes) else _read(given, f"create it, or leave {path} out")
+
+    def _found(self, folder: Path) -> dict[str, bytes]:
+        found = {self.origin + path: _read(file, "make it readable") for path in SERVED if (file := folder / path[1:]).exists()}
+        if not found:
+            raise PolicyError(f"{folder} has no policy file: create one of {', '.join(path[1:] for path in SERVED)} in it")
+        return found
+
+    def _check(self) -> None:
+        for url, fetched in self.fetched.items():
+            file = RobotsFile(url, accepted(url, fetched))
+            if not file.is_present:
+                raise PolicyError(f"{url}: {file.outcome}: every crawler would reject it, so correct the file")
+
+    def _read_references(self) -> None:
+        """The files that robots.txt refers to (ACAP 1.0 section-2.3.2): what they refuse has to be known."""
+        url = self.origin + ROBOTS_PATH
+        robots = RobotsFile(url, _served(url, self.bodies[url])) if url in self.bodies else None
+        for record in robots.acap.records if robots and robots.acap else ():
+            for reference in record.references:
+                referred = robots.referred(reference) if robots else ""
+                if not referred:
+                    raise PolicyError(f"{url}:{reference.line} refers to nothing that can be asked: write a path or a URL")
+                if referred not in self.bodies:
+                    self.bodies[referred] = self._referred(referred, f"{url}:{reference.line} refers to it")
+        self._check()
+
+    def _referred(self, url: str, why: str) -> bytes:
+        if self._folder is None:
+            raise PolicyError(f"{url} is missing: {why}, so add it to `files`")
+        parts = urlsplit(url)
+        host = "" if origin_of(url) == self.origin else parts.netloc
+        return _read(self._folder / host / parts.path.lstrip("/"), f"{why}, so create it")
+
+
+def media_type(url: str) -> str:
+    """With which a file is served."""
+    return "application/json" if urlsplit(url).path.endswith(".json") else "text/plain; charset=utf-8"
+
+
+def _served(url: str, body: bytes) -> Fetched:
+    return Fetched(status=200, headers=((b"Content-Type", media_type(url).encode()),), body=body)
+
+
+def _read(file: Path, remedy: str) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise PolicyError(f"{file} cannot be read ({error.strerror}): {remedy}") from None
