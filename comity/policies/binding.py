@@ -139,7 +139,7 @@ class Binding:
         if self.automated is None or (target == "/robots.txt" and facts.is_plain):
             return crawl
         stated = self.automated.access(target, facts, now)
-        return strictest([crawl, stated]) if stated else crawl
+        return crawl if stated is None else strictest([crawl, stated])
 
     def _crawl(self, target: str, now: datetime | None) -> Decision:
         """May it be fetched, by robots.txt and ACAP?"""
@@ -166,7 +166,7 @@ class Binding:
         automated = self.automated or Automated(self._agent, self._automation, self._origin)
         stated = automated.access(target, facts, now, page)
         crawl = self._crawl(target, now)
-        return strictest([crawl, stated]) if stated else crawl
+        return crawl if stated is None else strictest([crawl, stated])
 
     @property
     def speaks_acap(self) -> bool:
