@@ -134,7 +134,7 @@ class Clients:
     def _refused(self, client: _Client, limits: Sequence[Limit], now: float) -> TooMany | None:
         """The longest wait."""
         found = [
-            TooMany("comity.concurrent", limit, f"at most {limit.concurrent} requests in flight", SLOT_WAIT)
+            TooMany("comity.concurrent", limit, f"requests in flight: at most {limit.concurrent}", SLOT_WAIT)
             for limit in limits
             if limit.concurrent is not None and client.in_flight[limit.key] >= max(1, limit.concurrent)
         ]
@@ -144,7 +144,7 @@ class Clients:
                 oldest = stamps.oldest(window.requests, now) if stamps else None
                 early = min(self._tolerance * window.seconds, MAX_TOLERANCE)
                 if oldest is not None and window.holds(now) and oldest + window.seconds - early > now:
-                    stated = f"at most {window.requests} requests in {window.seconds:g} s"
+                    stated = f"requests in {window.seconds:g} s: at most {window.requests}"
                     found.append(TooMany("comity.rate", limit, stated, max(1, ceil(oldest + window.seconds - now))))
         return max(found, key=lambda refused: refused.seconds, default=None)
 
