@@ -95,7 +95,7 @@ def media_type_findings(fetched: Fetched, url: str = "") -> tuple[Finding, ...]:
 
 _ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*+://([^/?]*+)")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._*-]+?)\.?(?::([0-9]{1,5}))?")
-_DEFAULT_PORTS = ("", "80", "443")
+_DEFAULT_PORTS = (0, 80, 443)  # 0: none is written
 # LENIENT: several patterns on a line, as values may be separated by commas. A `*` begins no second one: it would reach too far.
 _BETWEEN_PATTERNS = re.compile(rb"(?<![ \t,])[ \t,]++(?=/|[A-Za-z][A-Za-z0-9+.-]{0,20}+://)")
 
@@ -119,7 +119,8 @@ def host_pattern(value: str) -> str:
     match = _HOST.fullmatch(host)
     if match is None or not match[1].strip("."):
         return ""
-    return match[1] if (match[2] or "") in _DEFAULT_PORTS else f"{match[1]}:{int(match[2])}"
+    port = int(match[2] or "0")
+    return match[1] if port in _DEFAULT_PORTS else f"{match[1]}:{port}"
 
 
 def url_pattern(value: bytes) -> UrlPattern:
