@@ -1,34 +1,54 @@
-"""A site on loopback to crawl and to look at: robots.txt, pages allowed and refused, redirects.
+"""A site on loopback to crawl and to look at: policy files, pages allowed and refused, redirects, a form, an API.
 
-A format adds its files to PAGES."""
+It runs behind the guard, which refuses what its policy files refuse. A format adds its files to PAGES.
+
+    running()             serves it by WSGI, with the standard library
+    Demonstration.asgi    the same site for an ASGI server (examples/demo_asgi.py)"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from datetime import UTC, datetime
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from socketserver import ThreadingMixIn
 from threading import Thread
+from typing import TYPE_CHECKING, Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
+from comity.guard import ASGIMiddleware, Guard, Incoming, WSGIMiddleware, credentials
+from comity.policies.requests import Session
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
+    from comity.guard.asgi import Receive, Scope, Send
+
+JSON = "application/json"
 HTML = "text/html; charset=utf-8"
 TEXT = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the site sends for one path. In the body, ORIGIN stands for scheme, host and port of the site."""
+    """What the site sends for one path. In a text, ORIGIN stands for scheme, host and port of the site, HOST for the last two."""
 
     body: str | bytes = ""
     media_type: str = HTML
     status: int = 200
     location: str = ""
+    posted: str = ""  # what it answers to a POST; "": it takes none
 
 
-def _page(title: str, main: str) -> Answer:
+def _page(title: str, main: str, *, head: str = "", posted: str = "") -> Answer:
     links = '<a href="/">Home</a> <a href="/news/">News</a> <a href="/about">About</a>'
     return Answer(
-        body=f"<!doctype html><html lang=en><head><title>{title}</title></head><body><header><nav>{links}</nav></header>"
-        f"<main><h1>{title}</h1>{main}</main><footer>A demonstration site of comity.</footer></body></html>"
+        body=f"<!doctype html><html lang=en><head><title>{title}</title>{head}</head><body><header><nav>{links}</nav></header>"
+        f"<main><h1>{title}</h1>{main}</main><footer>A demonstration site of comity.</footer></body></html>",
+        posted=posted,
     )
 
 
@@ -84,13 +104,60 @@ ACAP-disallow-other: /
 ACAP-allow-present: /private/press.html prohibited-modification=translation
 """,
     ),
+    "/automation-preferences.txt": Answer(
+        media_type=TEXT,
+        body="""# What may be automated, and how
+scope: /
+allowed-methods: GET, HEAD
+request-limit: 50/second
+
+scope: /
+user-agent: badbot
+allowed-methods:   # none
+
+scope: /news/
+host: HOST
+allowed-methods: GET, HEAD
+allow-xhr: read-only
+disallow-fetch-from: /account/*, /private/*
+
+scope: /api/
+allowed-methods: GET
+api-automation: with-key-only   # any key will do, in X-API-Key or Authorization
+
+scope: /forms/
+allowed-methods: GET, HEAD, POST
+request-limit: 120/minute
+
+scope: /archive/
+allowed-methods: GET, HEAD
+request-limit: 2/second
+concurrent-limit: 2
+
+scope: /research/
+allowed-methods: GET, HEAD
+allowed-purposes: research, archiving
+
+scope: /viewer/
+allowed-methods: GET, HEAD
+allowed-automations: cdp, headless
+
+scope: /account/
+allowed-methods: GET, HEAD
+require-human-initiated-session: true
+session-validation: cookie-based   # visitor=1800000000, the second in which the session began
+session-ttl: 1h
+""",
+    ),
     "/": _page(
         "The Loopback Gazette",
         "<p>Everything that this site publishes, it publishes on this machine.</p>"
         '<ul><li><a href="/news/">News</a><li><a href="/private/diary.html">The editor\'s diary</a>'
         '<li><a href="/private/press.html">For the press</a><li><a href="/report.pdf">The annual report</a>'
         '<li><a href="/search?q=comity">Search</a><li><a href="/old">Moved</a><li><a href="/shortcut">A shortcut</a>'
-        '<li><a href="/gone">Gone</a></ul><img src="/logo.png" alt="">',
+        '<li><a href="/gone">Gone</a><li><a href="/archive/">The archive</a><li><a href="/forms/contact">Write to us</a>'
+        '<li><a href="/research/notes.html">Notes for research</a><li><a href="/viewer/">For browsers</a>'
+        '<li><a href="/account/">Your account</a></ul><img src="/logo.png" alt="">',
     ),
     "/news/": _page(
         "News", '<ul><li><a href="/news/1.html">Packet arrives</a><li><a href="/news/2.html">Port closes early</a></ul>'
@@ -103,6 +170,30 @@ ACAP-allow-present: /private/press.html prohibited-modification=translation
     "/private/press.html": _page("For the press", "<p>Allowed, in the middle of what is not.</p>"),
     "/report.pdf": Answer(body=b"%PDF-1.4 REFUSED", media_type="application/pdf"),
     "/search": _page("Search", "<p>REFUSED: nothing found.</p>"),
+    "/archive/": _page(
+        "The archive",
+        '<p>Ask slowly.</p><a href="/archive/1.html">One</a> <a href="/archive/2.html">Two</a> '
+        '<a href="/archive/letters.html">Letters</a>',
+    ),
+    "/archive/1.html": _page("Volume one", "<p>It is not yet full.</p>"),
+    "/archive/2.html": _page("Volume two", "<p>It is not yet begun.</p>"),
+    "/archive/letters.html": _page(
+        "Letters",
+        "<p>The letters say by themselves that they may be automated for no purpose.</p>",
+        head='<script type="application/ld+json">{"@context": "https://schema.org", "@type": "AutomationPolicyAnnotation", '
+        '"allowedPurposes": []}</script>',
+    ),
+    "/forms/contact": _page(
+        "Write to us",
+        '<form method="post" action="/forms/contact"><input name="message"><button>Send</button></form>',
+        posted="<!doctype html><title>Thank you</title><p>It will be read.",
+    ),
+    "/research/notes.html": _page("Notes", "<p>REFUSED: for research and archiving only.</p>"),
+    "/viewer/": _page("For browsers", "<p>Headless ones are welcome too.</p>"),
+    "/account/": _page("Your account", "<p>REFUSED: for people only.</p>"),
+    "/account/settings": _page("Settings", "<p>REFUSED: for people only.</p>", posted="<p>REFUSED: stored."),
+    "/api/articles": Answer(body='["Packet arrives", "Port closes early"]', media_type=JSON),
+    "/news/latest": Answer(body='{"title": "Port closes early"}', media_type=JSON),
     "/old": _redirect("/about"),
     "/shortcut": _redirect("/private/diary.html"),
     "/logo.png": Answer(body=_PIXEL, media_type="image/png"),
@@ -112,35 +203,81 @@ ACAP-allow-present: /private/press.html prohibited-modification=translation
         "<url><loc>ORIGIN/news/archive.html</loc></url><url><loc>ORIGIN/private/diary.html</loc></url></urlset>",
     ),
 }
+MAX_BODY = 64 * 1024  # octets of a form that are read
 NOT_FOUND = Answer(status=404, body="<!doctype html><title>Not found</title><p>There is nothing here.")
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class Demonstration:
+    """The site at one origin, behind its guard, for servers of both kinds."""
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        policies = {path: self._body(answer) for path, answer in PAGES.items() if answer.media_type == TEXT}
+        self.guard = Guard(origin, policies, session=_session)
+        self.wsgi = WSGIMiddleware(self._wsgi, self.guard)
+        self.asgi = ASGIMiddleware(self._asgi, self.guard)
+
+    def _body(self, answer: Answer) -> bytes:
+        body = answer.body
+        if isinstance(body, bytes):
+            return body
+        return body.replace("ORIGIN", self._origin).replace("HOST", self._origin.partition("://")[2]).encode()
+
+    def _answer(self, method: str, path: str) -> tuple[int, list[tuple[str, str]], bytes]:
+        """Status, header fields and body."""
+        answer = self._counts() if path == "/guard" else PAGES.get(path, NOT_FOUND)
+        if method == "POST" and answer.posted:
+            answer = Answer(body=answer.posted)
+        elif method not in ("GET", "HEAD"):
+            answer = Answer(status=405)
+        body = self._body(answer)
+        headers = [("Content-Type", answer.media_type), ("Content-Length", str(len(body)))]
+        if answer.location:
+            headers.append(("Location", answer.location))
+        return answer.status, headers, b"" if method == "HEAD" else body
+
+    def _counts(self) -> Answer:
+        """What the guard did, by the rule that decided."""
+        return Answer(body=json.dumps({"passed": self.guard.passed, "refused": self.guard.refused}), media_type=JSON)
+
+    def _wsgi(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        length = environ.get("CONTENT_LENGTH", "")
+        if length.isdigit():
+            environ["wsgi.input"].read(min(int(length), MAX_BODY))
+        status, headers, body = self._answer(environ["REQUEST_METHOD"], environ["PATH_INFO"])
+        start_response(f"{status} {HTTPStatus(status).phrase}", headers)
+        return [body]
+
+    async def _asgi(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        status, headers, body = self._answer(scope["method"], scope["path"])
+        fields = [(name.lower().encode(), value.encode()) for name, value in headers]
+        await send({"type": "http.response.start", "status": status, "headers": fields})
+        await send({"type": "http.response.body", "body": body})
+
+
+def _session(incoming: Incoming) -> Session | None:
+    """A person's, with when it began in its cookie. A real site would look it up."""
+    try:
+        began = int(SimpleCookie(incoming.field("cookie"))["visitor"].value)
+        started_at = datetime.fromtimestamp(began, UTC)
+    except (CookieError, KeyError, ValueError, OverflowError, OSError):
+        return None
+    return Session(human_initiated=True, carries=credentials(incoming.fields), started_at=started_at)
+
+
+class _Handler(WSGIRequestHandler):
     timeout = 60
 
-    def do_GET(self) -> None:
-        answer = PAGES.get(self.path) or PAGES.get(self.path.partition("?")[0]) or NOT_FOUND
-        assert isinstance(self.server, Server)
-        body = answer.body
-        if isinstance(body, str):
-            body = body.replace("ORIGIN", self.server.url.rstrip("/")).encode()
-        self.send_response(answer.status)
-        self.send_header("Content-Type", answer.media_type)
-        self.send_header("Content-Length", str(len(body)))
-        if answer.location:
-            self.send_header("Location", answer.location)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    do_HEAD = do_GET  # noqa: N815  # the name that http.server asks for
+    def get_environ(self) -> dict[str, Any]:
+        return super().get_environ() | {"RAW_URI": self.path}
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name that http.server gives it
         pass
 
 
-class Server(ThreadingHTTPServer):
+class Server(ThreadingMixIn, WSGIServer):
     """The demonstration site. OSError where the address cannot be had."""
 
     daemon_threads = True
@@ -149,6 +286,9 @@ class Server(ThreadingHTTPServer):
         """`port`: 0 for any that is free."""
         super().__init__((host, port), _Handler)
         self.server_name = host  # not what a name server calls it
+        demonstration = Demonstration(self.url.rstrip("/"))
+        self.guard = demonstration.guard
+        self.set_app(demonstration.wsgi)
 
     @property
     def url(self) -> str:

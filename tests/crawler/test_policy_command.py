@@ -204,15 +204,22 @@ def test_demo_crawl_ends_with_items_and_a_summary(tmp_path: Path) -> None:
     assert {item["final_url"].split("/", 3)[3] for item in items} == {
         "",
         "about",
+        "archive/",
+        "archive/1.html",
+        "archive/2.html",
+        "archive/letters.html",
+        "forms/contact",
         "news/",
         "news/1.html",
         "news/2.html",
         "news/archive.html",
         "private/press.html",
+        "viewer/",
     }
     assert not [item for item in items if "REFUSED" in item["text"]]
     assert "robots.disallow" in done.stderr
     assert "Crawl finished" in done.stderr
+    assert "automated requests pass and refused 0\n" in done.stdout
 
 
 def test_demo_serves_until_interrupted(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from comity.crawler import demo
+from comity.guard import Guard
 
 
 class Command(ScrapyCommand):
@@ -39,6 +40,7 @@ class Command(ScrapyCommand):
                     self.exitcode = _crawl(server.url, opts.output)
                 else:
                     _serve(server)
+                print(_told(server.guard))  # noqa: T201
         except (OSError, OverflowError) as error:
             raise UsageError(f"cannot listen on {opts.host}, port {opts.port}: {error}", print_help=False) from None
 
@@ -58,3 +60,10 @@ def _serve(server: demo.Server) -> None:
         Event().wait()
     except KeyboardInterrupt:
         print()  # noqa: T201
+
+
+def _told(guard: Guard) -> str:
+    """What the guard did."""
+    passed, refused = guard.passed.total(), guard.refused.total()
+    rules = ", ".join(f"{rule} {times}" for rule, times in guard.refused.most_common())
+    return f"The guard of the site let {passed} automated requests pass and refused {refused}{f': {rules}' if rules else ''}"
