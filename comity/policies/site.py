@@ -122,7 +122,7 @@ class Site:
         `first_seen`: use -> when the page was first taken for it, see `Page.dated`. `resources`: absolute URL -> what came back
         for it, see `Page.wanted`. `access`: the decision that the page was asked for by. `facts`: of the request for it."""
         binding, content = self._binding(agent), Content(headers, body)
-        found, findings = annotation.annotations(content)
+        found, findings = annotation.annotations_in(content, agent.token)
         refused: tuple[Reason, ...] = ()
         if found:
             access = binding.annotated(target_of(url), facts, now, Annotated(url, found))
