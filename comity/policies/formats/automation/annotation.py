@@ -121,8 +121,7 @@ def _nodes(script: str) -> Iterator[_Object]:
             script,
             object_pairs_hook=lambda pairs: _Object(pairs, *next(spans)),
             parse_int=float,  # int() refuses long ones
-            parse_constant=_no_number,
-            strict=False,  # LENIENT: line ends in strings
+            strict=False,  # LENIENT: line ends in strings; and NaN, which the parser knows
         )
     ]
     while values:
@@ -151,10 +150,6 @@ def _spans(script: str) -> list[tuple[int, int]]:
             if match[0] == "}":
                 spans.append((start, match.end()))
     return spans
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _is_type(named: Any) -> bool:
