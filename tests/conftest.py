@@ -45,7 +45,7 @@ Route = bytes | str | Answer | Callable[[BaseHTTPRequestHandler], Answer | None]
 
 
 class Loopback:
-    """An HTTP server on a loopback address that records what it was asked, in order.
+    """An HTTP server on a loopback address that records what it was asked, in order, but for policy files that it does not have.
 
     A route is a text (an HTML page, or plain text where the path ends in .txt), an Answer, or a function of the handler that
     returns an Answer, or None after it has written to `handler.wfile` by itself. Other paths answer 404.
@@ -89,8 +89,8 @@ class Loopback:
 
     @property
     def paths(self) -> list[str]:
-        """The paths that were asked for, in order; without policy files that the server does not have."""
-        return [seen.path for seen in self.seen if seen.path in self.routes or seen.path not in WELL_KNOWN[1:]]
+        """The paths that were asked for, in order."""
+        return [seen.path for seen in self.seen]
 
     def url(self, path: str = "/") -> str:
         return self.origin + path
@@ -98,7 +98,8 @@ class Loopback:
     def answer(self, handler: BaseHTTPRequestHandler, came_at: float) -> None:
         headers = {name.lower(): value for name, value in handler.headers.items()}
         body = handler.rfile.read(int(headers.get("content-length", "0")))
-        self.seen.append(Seen(handler.command, handler.path, headers, came_at, body))
+        if handler.path in self.routes or not handler.path.endswith(WELL_KNOWN[1:]):
+            self.seen.append(Seen(handler.command, handler.path, headers, came_at, body))
         route = self.routes.get(handler.path, self.routes.get(handler.path.partition("?")[0], Answer("not found", status=404)))
         answer = route(handler) if callable(route) else route
         if answer is None:

@@ -150,6 +150,7 @@ def test_usages_have_their_qualifiers_lines_and_files(offline: Path, tmp_path: P
     assert (request["action"], request["url"], request["arranged"]) == ("take-down", "https://example.com/gone", True)
     assert set(told["policies"]) == {
         "https://example.com/robots.txt",
+        "https://example.com/automation-preferences.txt",
         "https://example.com/more.txt",
         "https://example.org/else.txt",
     }
