@@ -57,7 +57,7 @@ class Automated:
         """What each group says that covers the URL, the one that speaks first."""
         groups = self._rules.matching(target) if self._rules else []
         decisions = (self._decide(group, facts, now, None) for group in groups)
-        return [reason for decision in decisions if decision for reason in decision.reasons]
+        return [reason for decision in decisions if decision is not None for reason in decision.reasons]
 
     def limits(self, target: str) -> Limits | None:
         """How often requests like that to the target may be made."""
@@ -70,7 +70,7 @@ class Automated:
             if len(self._decided) >= MAX_DECIDED:
                 self._decided.clear()
             decision = self._decide(group, facts, None, None)
-            assert decision
+            assert decision is not None
             self._decided[group.at, facts] = decision
         return decision
 
@@ -89,7 +89,7 @@ class Automated:
         if refusal.from_annotation:
             assert page
             assert refusal.stated
-            return page.reason(refusal.rule, refusal.stated.line)
+            return page.reason(refusal.rule, refusal.stated.at)
         stated = refusal.stated or group
         assert stated
         return self._file.line_reason(refusal.rule, stated.line, stated.at)
@@ -100,8 +100,10 @@ class Annotated:
 
     def __init__(self, url: str, annotations: Sequence[Annotation]) -> None:
         self._url = url
-        self._texts = {annotation.line: annotation.text for annotation in reversed(annotations)}
+        self._annotations = annotations
         self.directives = merged(annotations)
 
-    def reason(self, rule: str, line: int) -> Reason:
-        return Reason(rule=rule, source=Source(url=self._url, part=JSON_LD, line=line, text=self._texts[line]))
+    def reason(self, rule: str, at: int) -> Reason:
+        """`at`: which of them states it."""
+        said = self._annotations[at]
+        return Reason(rule=rule, source=Source(url=self._url, part=JSON_LD, line=said.line, text=said.text))
