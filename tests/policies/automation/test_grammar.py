@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from comity.policies.formats.automation import grammar
 from comity.policies.formats.automation.directives import NOWHERE, Group, UrlPattern
-from comity.policies.formats.automation.grammar import Automation, duration, media_type_findings, parse, rejection, url_pattern
+from comity.policies.formats.automation.grammar import Automation, media_type_findings, parse, rejection
+from comity.policies.formats.automation.value_syntax import DIRECTIVES, duration, url_pattern
 from comity.policies.limits import Window
 from comity.policies.lines import MAX_BYTES, MAX_FINDINGS, MAX_LINE, text_of
 from comity.policies.rules import RULES
@@ -186,6 +187,7 @@ LINES = [
         "1; scope /a; scope /b; scope /c; scope /d; scope e.com/f",
         "scope 1",
     ),
+    Case("scope-list-of-one", "AUTO-8", "scope: /a ,", "1; scope /a", "scope 1"),
     Case("scope-with-comma", "AUTO-8", "scope: /a,b*,*", "1; scope /a,b*,*"),
     Case("scope-empty", "AUTO-5", "scope:\nallowed-methods: GET", "1; allowed-methods GET", "scope 1; scope 1"),
     Case("scope-empty-beside-another", "AUTO-5", "scope: # none\nscope: /a", "1; scope /a", "scope 1"),
@@ -207,13 +209,14 @@ LINES = [
     ),
     Case("host-default-port", "AUTO-9", "scope: /\nhost: e.com:0443\nhost: f.com:80", "1; scope /; host e.com,f.com"),
     Case("host-url", "AUTO-9", "scope: /\nhost: https://e.com/x", "1; scope /; host e.com", "host 2"),
+    Case("host-long", "AUTO-9", f"scope: /\nhost: {'a.' * 126}a", f"1; scope /; host {'a.' * 126}a"),
     Case("host-list", "AUTO-9", "scope: /\nhost: a.com, b.com,", "1; scope /; host a.com,b.com", "host 2"),
     Case("host-none", "AUTO-9", "scope: /\nhost: a@b, c d", "1; scope /; host -", "host 2; host 2; host 2"),
     Case("host-dots", "AUTO-9", "scope: /\nhost: ..", "1; scope /; host -", "host 2"),
     Case(
         "host-odd-idna",
         "AUTO-9",
-        f"scope: /\nhost: é*.com\nhost: \u3002é\nhost: {'é' * 300}",
+        f"scope: /\nhost: é*.com\nhost: \u3002é\nhost: {'é' * 301}",
         "1; scope /; host -",
         "host 2; host 3; host 4",
     ),
@@ -299,9 +302,10 @@ VALUES = values(
     ("AUTX-10 AUTX-14", "session-ttl:", "None", "!"),
     ("AUTX-2", "request-limit: 5/second", "5/1s", ""),
     ("AUTX-2", "request-limit: 60/Minute", "60/60s", ""),
-    ("AUTX-2", "request-limit: 007/hour", "7/3600s", ""),
+    ("AUTX-2", f"request-limit: {'0' * 20}7/hour", "7/3600s", ""),
     ("AUTX-2", "request-limit: 0/day", "0/86400s", ""),
     ("AUTX-2 AUTO-18", f"request-limit: {'9' * 6000}/day", "1000000000/86400s", ""),
+    ("AUTX-2 AUTO-18", "request-limit: 10000000000/day", "1000000000/86400s", ""),
     ("AUTX-2 AUTX-14", "request-limit: 60/minutes", "None", "!"),
     ("AUTX-2 AUTX-14", "request-limit: 60", "None", "!"),
     ("AUTX-2 AUTX-14", "request-limit: -1/day", "None", "!"),
@@ -368,9 +372,9 @@ def test_duration(literal: str, seconds: int | None) -> None:
 
 @pytest.mark.requirement("AUTX-14")
 def test_each_directive_has_its_place_among_the_values() -> None:
-    lines = [name.decode() for name in grammar.DIRECTIVES]
+    lines = [name.decode() for name in DIRECTIVES]
     [group] = read("scope: /\n" + "\n".join(lines)).groups
-    strictest = [directive.strictest for directive in grammar.DIRECTIVES.values()]
+    strictest = [directive.strictest for directive in DIRECTIVES.values()]
     assert [stated.value for [stated] in group.directives] == strictest
     assert list(group.directives._fields) == [name.replace("-", "_") for name in lines]
 
@@ -460,6 +464,7 @@ TEXT = b"text/plain; charset=utf-8"
             ("AUTO-1", TEXT, b"scope: /\r\n\tallowed-methods: GET\r", ""),
             ("AUTO-1", b"", b"scope: /", ""),
             ("AUTO-1", b"Text/X-Robots", b"scope: /", ""),
+            ("AUTO-1", b"text", b"scope: /", "the media type is text, not text/plain"),
             ("AUTO-1", b"application/json", b"{}", "the media type is application/json, not text/plain"),
             (
                 "AUTO-1",
@@ -542,7 +547,7 @@ LIMITS = [
     Most(
         "items",
         "".join(f"user-agent: {listed(200, 200 * line)}\n" for line in range(100)),
-        "".join(f"user-agent: {listed(200, 200 * line)}\n" for line in range(101)),
+        "".join(f"user-agent: {listed(200, 200 * line)}\n" for line in range(100)) + "user-agent: a\n",
         101,
     ),
     Most("line", f"scope: /{'a' * (MAX_LINE - 8)}", f"scope: /\nscope: /{'a' * (MAX_LINE - 7)}", 2),

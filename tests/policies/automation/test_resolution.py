@@ -67,6 +67,7 @@ SPEAKS = [
     Speaks("url-and-host", "AUTO-8 AUTO-9", "scope: https://example.com/\nhost: example.org", "/", 0),
     # AUTO-9: host
     Speaks("host", "AUTO-9", "scope: /\nhost: EXAMPLE.com", "/", 1),
+    Speaks("host-dot", "AUTO-9", "scope: /\nhost: example.com", "/", 1, host="example.com."),
     Speaks("host-other", "AUTO-9", "scope: /\nhost: www.example.com", "/", 0),
     Speaks("host-any-port", "AUTO-9", "scope: /\nhost: example.com", "/", 1, host="example.com:8080"),
     Speaks("host-port", "AUTO-9", "scope: /\nhost: example.com:8080", "/", 1, host="example.com:8080"),
@@ -132,7 +133,7 @@ def test_all_groups_that_match_the_one_that_speaks_first() -> None:
         "scope: /\nscope: /a\n\nscope: /b\n\nuser-agent: *\n\nscope: /\nhost: example.com\n\nscope: /a\nhost: e.org\n\nscope: /a"
     )
     found = rules(text)
-    assert [group.line for group in found.matching("/a")] == [8, 14, 1, 6]
+    assert [group.line for group in found.matching("/%61")] == [8, 14, 1, 6]
     assert [group.line for group in found.matching("/")] == [8, 1, 6]
 
 
@@ -213,6 +214,7 @@ CASES = [
     Case("AUTO-7 AUTX-1", ("allowed-methods:",), PLAIN, "method 2"),
     Case("AUTO-5", ("allowed-methods: GET, HEAD", "allowed-methods: HEAD, POST"), Facts(method="HEAD"), ""),
     Case("AUTO-5", ("allowed-methods: GET, HEAD", "allowed-methods: HEAD, POST"), PLAIN, "method 3"),
+    Case("AUTO-5", ("allowed-methods: HEAD", "allowed-methods: POST"), PLAIN, "method 2"),
     # Purposes
     Case("AUTO-13", (GET,), PLAIN, ""),
     Case("AUTO-13", (GET, "allowed-purposes: Archive, search"), PLAIN, "", ("archive",)),

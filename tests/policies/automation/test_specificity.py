@@ -32,7 +32,7 @@ def covers(pattern: str, text: str, *, to_the_end: bool = False) -> bool:
 
 
 def rank(group: Written, place: int, target: str) -> tuple[bool, bool, int, bool, int] | None:
-    """How specific a group is, the greater the more; None where it does not match. One without a scope is less than all others."""
+    """How specific a group is, the greater the more; None where it does not match. One without a scope is the least."""
     written, named, addressed = group
     own = [host for host in named if covers(host, HOST, to_the_end=True)]
     tokens = [agent.lower() for agent in addressed]

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from comity.policies.content import Content
 from comity.policies.formats.automation.directives import Directives, Stated
-from comity.policies.formats.automation.grammar import DIRECTIVES, MAX_REPEATED, MAX_VALUES
+from comity.policies.formats.automation.grammar import MAX_REPEATED, MAX_VALUES
+from comity.policies.formats.automation.value_syntax import DIRECTIVES
 from comity.policies.lines import Findings
 from comity.policies.text import MAX_SHOWN, printable
 from comity.policies.values import PRODUCT_TOKEN, Finding

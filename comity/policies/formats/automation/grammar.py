@@ -2,35 +2,30 @@
 
     rejection(fetched)      why the content is none that is read
     parse(text)             what the text says, group by group
-    DIRECTIVES              how the value of each directive is read; the JSON-LD of a page is read by the same table
 
 Every reading of an open point stands in docs/automation.md."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
 from hashlib import blake2b
 from sys import maxsize
 from typing import Any, NamedTuple
 
-from comity.policies.formats.automation.directives import (
-    ALLOW_XHR,
-    API_AUTOMATION,
-    METHODS,
-    NOWHERE,
-    SESSION_VALIDATION,
-    Directives,
-    Group,
-    Stated,
-    UrlPattern,
+from comity.policies.formats.automation.directives import NOWHERE, Directives, Group, Stated, UrlPattern
+from comity.policies.formats.automation.value_syntax import (
+    ABSOLUTE,
+    DIRECTIVES,
+    SPACE,
+    Read,
+    host_pattern,
+    items,
+    url_pattern,
+    url_patterns,
 )
-from comity.policies.limits import DAY, Window
 from comity.policies.lines import EOL, MAX_LINE, Findings, Lines, text_of
-from comity.policies.patterns import normal_pattern
 from comity.policies.text import printable
 from comity.policies.values import PRODUCT_TOKEN, Fetched, Finding
 
@@ -40,7 +35,6 @@ MAX_HOSTS = 5000  # of a file, with those of absolute URLs
 MAX_VALUES = 200  # items of a list
 MAX_ITEMS = 20_000  # of all lists of a file; equal ones count once
 MAX_REPEATED = 16  # times that a directive may stand in a group
-MAX_NUMBER = 10**9  # a greater one counts as this
 
 _WHOM = (b"scope", b"host", b"user-agent")  # to what and to whom a group applies; several of one count as one list
 
@@ -90,171 +84,6 @@ def media_type_findings(fetched: Fetched, url: str = "") -> tuple[Finding, ...]:
 
 
 # core, formal-syntax
-#   url-pattern     = 1*( VCHAR / UTF8-char-noctl )
-#   host-pattern    = 1*( ALPHA / DIGIT / "-" / "." / UTF8-char-noctl )
-
-_ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*+://([^/?]*+)")
-_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._*-]+?)\.?(?::([0-9]{1,5}))?")
-_DEFAULT_PORTS = (0, 80, 443)  # 0: none is written
-# LENIENT: several patterns on a line, as values may be separated by commas. A `*` begins no second one: it would reach too far.
-_BETWEEN_PATTERNS = re.compile(rb"(?<![ \t,])[ \t,]++(?=/|[A-Za-z][A-Za-z0-9+.-]{0,20}+://)")
-
-
-def host_pattern(value: str) -> str:
-    """A host, with wildcards and a port where these are written, in lower case and A-labels; "" for what is none.
-
-    A URL is read for its host. A default port is as none."""
-    host = re.split(r"[/?]", value.rpartition("://")[2], maxsplit=1)[0].lower()
-    if len(host) > 300:  # no name has more than 253
-        return ""
-    if not host.isascii():
-        wildcard, name = ("*.", host[2:]) if host.startswith("*.") else ("", host)
-        name, colon, port = name.partition(":")
-        try:
-            host = wildcard + name.encode("idna").decode("ascii") + colon + port
-        except UnicodeError:
-            return ""
-        if "*" in name:
-            return ""
-    match = _HOST.fullmatch(host)
-    if match is None or not match[1].strip("."):
-        return ""
-    port = int(match[2] or "0")
-    return match[1] if port in _DEFAULT_PORTS else f"{match[1]}:{port}"
-
-
-def url_pattern(value: bytes) -> UrlPattern:
-    """A pattern of URLs. What begins with neither `/`, `*` nor a scheme is read as with a leading `/`."""
-    absolute = _ABSOLUTE.match(value)
-    if absolute is None:
-        return UrlPattern("", normal_pattern(value if value.startswith((b"/", b"*")) else b"/" + value))
-    rest = value[absolute.end() :]
-    host = host_pattern(absolute[1].decode("utf-8", "replace")) or NOWHERE
-    return UrlPattern(host, normal_pattern(rest if rest.startswith(b"/") else b"/" + rest))
-
-
-def url_patterns(value: bytes) -> list[bytes]:
-    """The patterns that stand in one value, which is a single one mostly. A comma may be part of a pattern."""
-    return [part.rstrip(b" \t,") for part in _BETWEEN_PATTERNS.split(value) if part.strip(b" \t,")]
-
-
-# extension, section-3 and section-4
-#   rate-spec   = count "/" time-unit
-#   count       = 1*DIGIT
-#   time-unit   = "second" / "minute" / "hour" / "day"
-#   duration    = 1*DIGIT time-unit-char
-
-_COUNT = re.compile(r"[0-9]+")
-_RATE = re.compile(r"([0-9]+)/(second|minute|hour|day)")
-_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": DAY}  # seconds
-_DURATION = re.compile(r"([0-9]+)([smhd])")
-_DURATIONS = {"s": (1, 86400), "m": (60, 1440), "h": (3600, 168), "d": (DAY, 365)}  # seconds, greatest value
-_SPACE = re.compile(rb"[ \t]")
-_TOKEN = re.compile(rb"[!-~]+")  # purpose-token, automation-token
-_EVERY_PAGE = (UrlPattern("*", "/"),)
-
-Read = tuple[Any, bytes | None]  # a value, and the first part of it that cannot be read; None: all can
-
-
-def items(value: bytes) -> list[bytes]:
-    """The items of a comma-separated list; [] for the empty list (extension section-3)."""
-    return [item for part in value.split(b",") if (item := part.strip(b" \t"))]
-
-
-def duration(text: str) -> timedelta | None:
-    """A duration, e.g. "30m"; None for what is none, or out of the range of its unit (extension section-3.4)."""
-    match = _DURATION.fullmatch(text.lower())
-    if match is None:
-        return None
-    seconds, most = _DURATIONS[match[2]]
-    number = _number(match[1])
-    return timedelta(seconds=number * seconds) if 1 <= number <= most else None
-
-
-def _number(digits: str) -> int:
-    digits = digits.lstrip("0")
-    return MAX_NUMBER if len(digits) > 9 else int(digits or "0")
-
-
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "replace").lower()
-
-
-def _tokens(value: bytes) -> Read:
-    found = items(value)
-    odd = next((item for item in found if not _TOKEN.fullmatch(item)), None)
-    return frozenset(_text(item) for item in found if _TOKEN.fullmatch(item)), odd
-
-
-def _methods(value: bytes) -> Read:
-    found = {item: _text(item).upper() for item in items(value)}
-    return frozenset(found.values()).intersection(METHODS), next((item for item in found if found[item] not in METHODS), None)
-
-
-def _pages(value: bytes) -> Read:
-    found = items(value)
-    patterns = tuple(map(url_pattern, found))
-    odd = next(
-        (item for item, pattern in zip(found, patterns, strict=True) if pattern.host == NOWHERE or _SPACE.search(item)), None
-    )
-    return (patterns, None) if odd is None else (_EVERY_PAGE, odd)
-
-
-def _one_of(values: Iterable[str], strictest: str) -> Callable[[bytes], Read]:
-    allowed = {value.encode(): value for value in values}
-    return lambda value: (allowed[value.lower()], None) if value.lower() in allowed else (strictest, value)
-
-
-def _boolean(value: bytes) -> Read:
-    return value.lower() != b"false", None if value.lower() in (b"true", b"false") else value
-
-
-def _session_ttl(value: bytes) -> Read:
-    read = duration(_text(value))
-    return read, None if read else value
-
-
-def _request_limit(value: bytes) -> Read:
-    match = _RATE.fullmatch(_text(value))
-    return (Window(_number(match[1]), _UNITS[match[2]]), None) if match else (None, value)
-
-
-def _concurrent_limit(value: bytes) -> Read:
-    return (_number(_text(value)), None) if _COUNT.fullmatch(_text(value)) else (1, value)
-
-
-class Directive(NamedTuple):
-    """How one directive is read."""
-
-    name: str
-    read: Callable[[bytes], Read]  # of the value without white space around it
-    strictest: Any  # the most restrictive value
-    otherwise: str  # what is said of a part that cannot be read
-
-    @property
-    def field(self) -> str:
-        """Of Directives."""
-        return self.name.replace("-", "_")
-
-
-DIRECTIVES = {
-    directive.name.encode(): directive
-    for directive in (
-        Directive("allowed-methods", _methods, frozenset(), "is no method: it permits none"),
-        Directive("allowed-purposes", _tokens, frozenset(), "is no purpose: it permits none"),
-        Directive("allowed-automations", _tokens, frozenset(), "is no mechanism: it permits none"),
-        Directive("api-automation", _one_of(API_AUTOMATION, "none"), "none", f"is none of {', '.join(API_AUTOMATION)}"),
-        Directive("allow-xhr", _one_of(ALLOW_XHR, "none"), "none", f"is none of {', '.join(ALLOW_XHR)}"),
-        Directive("disallow-fetch-from", _pages, _EVERY_PAGE, "is no URL pattern: every page is meant"),
-        Directive("require-human-initiated-session", _boolean, True, "is neither true nor false: it counts as true"),
-        Directive("session-validation", _one_of(SESSION_VALIDATION, ""), "", f"is none of {', '.join(SESSION_VALIDATION)}"),
-        Directive("session-ttl", _session_ttl, None, "is no duration within 86400s, 1440m, 168h or 365d: no session will do"),
-        Directive(
-            "request-limit", _request_limit, None, "is no number for a second, minute, hour or day: the pace is the slowest"
-        ),
-        Directive("concurrent-limit", _concurrent_limit, 1, "is no number: it counts as 1"),
-    )
-}
 
 _NAMES = b"|".join((*_WHOM, *DIRECTIVES))
 _NAME = rb"[ \t]*+(?i:%s)(?![^ \t:#\r\n])" % _NAMES
@@ -397,14 +226,14 @@ class _Reader:
 
     def _scope(self, block: _Open, value: bytes) -> None:
         patterns = url_patterns(value)
-        if len(patterns) != 1:
+        if patterns != [value]:
             message = (
-                "these are several scopes: each stands on a line of its own"
+                "this is a list of scopes: each stands on a line of its own"
                 if patterns
                 else "the scope is empty: it counts as not written"
             )
             self._report("automation.scope", message)
-        self._count_hosts(sum(_ABSOLUTE.match(pattern) is not None for pattern in patterns))
+        self._count_hosts(sum(ABSOLUTE.match(pattern) is not None for pattern in patterns))
         for written in patterns:
             if self._scopes_left == 0:
                 raise _LimitError(f"there are more than {MAX_SCOPES} scopes")
@@ -415,7 +244,7 @@ class _Reader:
                 self._report("automation.scope", "`{}` names no host: it matches nothing", written)
             elif not pattern.host and not written.startswith((b"/", b"*")):
                 self._report("automation.scope", "`{}` is read as with a leading /", written)
-            if _SPACE.search(written):
+            if SPACE.search(written):
                 self._report("automation.scope", "`{}` has white space, which is read as part of the URL", written)
 
     def _host(self, block: _Open, value: bytes) -> None:

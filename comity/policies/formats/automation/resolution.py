@@ -14,7 +14,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from comity.policies.formats.automation.directives import SESSION_VALIDATION, Directives, Group, Limits, Stated, UrlPattern
-from comity.policies.formats.automation.grammar import Automation, host_pattern
+from comity.policies.formats.automation.grammar import Automation
+from comity.policies.formats.automation.value_syntax import host_pattern
 from comity.policies.patterns import PatternIndex, matches, normal_target
 from comity.policies.requests import API, XHR, Facts, Session
 from comity.policies.urls import origin_of, target_of
