@@ -106,14 +106,14 @@ class _Open:
     scopes: list[UrlPattern] = field(default_factory=list)
     hosts: list[str] | None = None
     agents: set[str] | None = None
-    stated: dict[str, list[Stated[Any]]] = field(default_factory=dict)
+    stated: dict[bytes, list[Stated[Any]]] = field(default_factory=dict)  # by the name of the directive
 
     @property
     def is_continuing(self) -> bool:
         return not self.scopes and self.hosts is None and self.agents is None
 
     def closed(self) -> Group:
-        stated = Directives(**{name: tuple(values) for name, values in self.stated.items()})
+        stated = Directives(**{DIRECTIVES[name].field: tuple(values) for name, values in self.stated.items()})
         key = ""
         if stated.request_limit or stated.concurrent_limit:
             whom = (sorted(set(self.scopes)), sorted(set(self.hosts or ())), sorted(self.agents or ()))
@@ -306,7 +306,7 @@ class _Reader:
         return read
 
     def _state(self, block: _Open, name: bytes, stated: Stated[Any]) -> None:
-        values = block.stated.setdefault(DIRECTIVES[name].field, [])
+        values = block.stated.setdefault(name, [])
         if len(values) == 1:
             message = f"{name.decode()} stands more than once in its group: all hold together"
             self._findings.report("automation.repeated", message, line=stated.line)
@@ -324,8 +324,8 @@ class _Reader:
         if block.is_continuing and self._groups:
             message = "the block names no scope, host or user-agent: it continues the group before it"
             self._findings.report("automation.continued", message, line=block.line)
-            for name, directive in DIRECTIVES.items():
-                for stated in block.stated.get(directive.field, ()):
+            for name, values in block.stated.items():
+                for stated in values:
                     self._state(self._groups[-1], name, stated)
         elif len(self._groups) == MAX_GROUPS:
             raise _LimitError(f"there are more than {MAX_GROUPS} groups")
