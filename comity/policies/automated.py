@@ -24,8 +24,9 @@ class Automated:
         self._agent = agent
         self._file = file
         self._origin = origin
+        self._host = origin.partition("://")[2]
         read = file.automation
-        self._rules = Rules(read, agent.token, origin.partition("://")[2]) if read else None
+        self._rules = Rules(read, agent.token, self._host) if read else None
         self._is_unread = read is not None and not read.complete
         self.has_limits = self._rules is not None and self._rules.has_limits
         self._decided: dict[tuple[int, Facts], Decision] = {}
@@ -75,8 +76,8 @@ class Automated:
         return decision
 
     def _decide(self, group: Group | None, facts: Facts, now: datetime | None, page: Annotated | None) -> Decision | None:
-        purposes = self._agent.purposes if facts.purposes is None else facts.purposes
-        found = refusals(group, facts, purposes, now or datetime.now(UTC), page.directives if page else None)
+        annotation = page.directives if page else None
+        found = refusals(group, facts, self._agent.purposes, now or datetime.now(UTC), annotation, host=self._host)
         if found:
             reasons = tuple(self._because(refusal, group, page) for refusal in found)
             return Decision(verdict=Verdict.DENY, reasons=reasons)

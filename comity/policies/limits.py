@@ -41,8 +41,9 @@ class Window(NamedTuple):
     def part(self) -> Window:
         """A window for 1 to MAX_STAMPS requests that keeps to this one: where it is for more, an even part of it.
 
-        m parts of a period hold at most m times what each of them may, wherever the period begins."""
-        if 1 <= self.requests <= MAX_STAMPS:
+        m parts of a period hold at most m times what each of them may, wherever the period begins. A period of 0 seconds holds
+        what is in flight."""
+        if self.requests >= 1 and (self.requests <= MAX_STAMPS or not self.seconds):
             return self
         parts = max(1, -(-self.requests // MAX_STAMPS))
         return self._replace(requests=max(1, self.requests // parts), seconds=self.seconds / parts)

@@ -262,3 +262,52 @@ def test_spiders_say_what_is_wrong_in_one_line(
     assert done.returncode == 1
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+AUTOMATION = b"""scope: /
+allowed-methods: GET, HEAD
+request-limit: 60/minute
+
+scope: /service/
+allowed-methods: GET, POST
+allowed-automations: headless
+api-automation: with-key-only
+concurrent-limit: 2
+request-limit: soon
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "rules", "line"),
+    [
+        (["/page"], 0, ["automation.allow"], 2),
+        (["/page", "--method", "post"], 1, ["automation.method"], 2),
+        (["/service/x", "--method", "POST"], 0, ["automation.allow"], 6),
+        (["/service/x", "--kind", "api"], 1, ["automation.key"], 8),
+        (["/service/x", "--kind", "api", "--key"], 0, ["automation.allow"], 6),
+        (["/service/x", "--automation", "headless"], 0, ["automation.allow"], 6),
+        (["/service/x", "--automation", "headless", "--automation", "cdp"], 1, ["automation.mechanism"], 7),
+        (["/a", "--method", "POST"], 1, ["robots.disallow", "automation.method"], 2),
+    ],
+)
+@pytest.mark.requirement("MEET-1", "AUTO-14", "WHY-1")
+def test_every_file_that_speaks_is_named(
+    offline: Path, tmp_path: Path, options: list[str], code: int, rules: list[str], line: int
+) -> None:
+    (offline / "automation-preferences.txt").write_bytes(AUTOMATION)
+    command = ["policy", f"https://example.com{options[0]}", "--offline", str(offline), *options[1:]]
+    done = scrapy(*command, "--json", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (code, "")
+    told = json.loads(done.stdout)
+    assert {reason["rule"] for reason in told["reasons"]} == set(rules)
+    assert told["reasons"][-1]["line"] == line
+
+
+def test_limits_of_the_scope_are_shown(offline: Path, tmp_path: Path) -> None:
+    (offline / "automation-preferences.txt").write_bytes(AUTOMATION)
+    told = scrapy("policy", "https://example.com/", "--offline", str(offline), folder=tmp_path)
+    assert "60 requests in 60 s" in told.stdout
+    assert "automation-preferences.txt:10" in told.stdout  # the finding has its file
+    scoped = scrapy("policy", "https://example.com/service/", "--offline", str(offline), "--json", folder=tmp_path)
+    rates = json.loads(scoped.stdout)["rates"]
+    assert (rates["request_limits"], rates["concurrent_limit"]) == ([], 2)
