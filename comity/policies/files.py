@@ -9,7 +9,7 @@ from functools import cached_property
 
 from comity.policies.availability import Availability, availability, is_html
 from comity.policies.formats import acap, robots
-from comity.policies.formats.automation.grammar import Automation, parse, rejection
+from comity.policies.formats.automation.grammar import Automation, media_type_findings, parse, rejection
 from comity.policies.lines import Lines, text_of
 from comity.policies.text import printable
 from comity.policies.urls import resolved
@@ -112,7 +112,7 @@ class AutomationFile(File):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return self.automation.findings if self.automation else ()
+        return (*media_type_findings(self.fetched, self.url), *self.automation.findings) if self.automation else ()
 
 
 def accepted(url: str, fetched: Fetched) -> Fetched:
