@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -20,15 +19,35 @@ import pytest
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 
 # Listens first, so that nobody has to wait until it does.
-SERVE = """
+UVICORN = """
 import os, socket, sys, uvicorn
 listening = socket.create_server(("127.0.0.1", 0))
-origin = f"http://127.0.0.1:{listening.getsockname()[1]}"
-os.environ["ORIGIN"] = origin
-config = uvicorn.Config(sys.argv[1], app_dir=sys.argv[2], log_level="warning")
+os.environ["ORIGIN"] = f"http://127.0.0.1:{listening.getsockname()[1]}"
+sys.path.insert(0, sys.argv[2])
+config = uvicorn.Config(sys.argv[1], log_level="critical")
 config.load()
-print(origin, flush=True)
+print(os.environ["ORIGIN"], flush=True)
 uvicorn.Server(config).run(sockets=[listening])
+"""
+WSGIREF = """
+import importlib, os, sys
+from socketserver import ThreadingMixIn
+from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, WSGIServer
+
+class Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+class Handler(WSGIRequestHandler):
+    log_message = lambda *_: None
+
+ServerHandler.log_exception = lambda *_: None
+server = Server(("127.0.0.1", 0), Handler)
+os.environ["ORIGIN"] = f"http://127.0.0.1:{server.server_port}"
+sys.path.insert(0, sys.argv[2])
+module, _, name = sys.argv[1].partition(":")
+server.set_app(getattr(importlib.import_module(module), name))
+print(os.environ["ORIGIN"], flush=True)
+server.serve_forever()
 """
 
 
@@ -84,9 +103,10 @@ def person(origin: str) -> Client:
 
 
 @contextmanager
-def under_uvicorn(app: str, folder: Path) -> Iterator[str]:
-    command = [sys.executable, "-c", SERVE, app, str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONWARNINGS": "error"}) as process:
+def serving(server: str, app: str, folder: Path) -> Iterator[str]:
+    """The origin of an app, "module:name", under UVICORN or WSGIREF in a process of its own."""
+    command = [sys.executable, "-W", "error", "-c", server, app, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         try:
             yield process.stdout.readline().strip()
@@ -95,15 +115,15 @@ def under_uvicorn(app: str, folder: Path) -> Iterator[str]:
             process.wait(20)
 
 
-class Running:
-    """What the tests reach through a fixture: they are loaded by file and cannot import this one."""
+class Servers:
+    """What test modules reach through a fixture: they are loaded by file and cannot import this one."""
 
     Client = Client
-    Got = Got
+    UVICORN, WSGIREF = UVICORN, WSGIREF
     person = staticmethod(person)
-    under_uvicorn = staticmethod(under_uvicorn)
+    serving = staticmethod(serving)
 
 
 @pytest.fixture(scope="session")
-def servers() -> type[Running]:
-    return Running
+def servers() -> Servers:
+    return Servers()

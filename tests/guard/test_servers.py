@@ -1,0 +1,175 @@
+"""The guard within real servers, asked over real connections: uvicorn (ASGI), and the one of the standard library (WSGI)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, MutableMapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from comity.guard import ASGIMiddleware, Guard
+
+if TYPE_CHECKING:
+    from tests.guard.conftest import Client, Servers
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parent.parent / "examples"
+
+
+@pytest.fixture(params=["asgi", "wsgi"])
+def origin(request: pytest.FixtureRequest, servers: Servers) -> Iterator[str]:
+    server = servers.UVICORN if request.param == "asgi" else servers.WSGIREF
+    with servers.serving(server, f"holding:{request.param}", HERE) as origin:
+        yield origin
+
+
+@pytest.fixture
+def robot(origin: str, servers: Servers) -> Client:
+    return servers.Client(origin)
+
+
+@pytest.mark.requirement("GUARD-1", "AUTO-17", "AUTX-13")
+def test_what_a_client_gets(origin: str, robot: Client, servers: Servers) -> None:
+    passed = robot.ask("/pages/%C3%A9?q=1")
+    assert (passed.status, json.loads(passed.body)["method"]) == (200, "GET")
+
+    refused = robot.ask("/private/x")
+    assert (refused.status, refused.problem["rule"]) == (403, "robots.disallow")
+    assert refused.problem["source"] == {"url": f"{origin}/robots.txt", "line": 2, "text": "Disallow: /private/"}
+
+    posted = robot.ask("/pages/", "POST", "x" * 1000, Content_Type="text/plain")
+    assert (posted.status, posted.problem["rule"]) == (403, "automation.method")
+
+    head = robot.ask("/private/x", "HEAD")
+    assert (head.status, head.body) == (403, b"")
+
+    without_key = robot.ask("/keyed/", Accept="application/json")
+    assert (without_key.status, without_key.problem["rule"]) == (401, "automation.key")
+    assert without_key.headers["www-authenticate"] == 'Bearer realm="automation"'
+    assert robot.ask("/keyed/", Accept="application/json", X_API_Key="k").status == 200
+
+    hourly = [robot.ask("/hourly/", method) for method in ("GET", "POST", "GET", "GET", "POST")]
+    assert [got.status for got in hourly] == [200, 200, 200, 429, 429]
+    assert hourly[3].problem["rule"] == "comity.rate"
+    assert 3500 < int(hourly[3].headers["retry-after"]) <= 3600
+    neighbour = servers.Client(origin, "127.0.0.2")
+    assert neighbour.ask("/hourly/").status == 200
+
+    assert servers.person(origin).ask("/private/x", "POST", "x").status == 200
+
+
+@pytest.mark.requirement("GUARD-1")
+def test_policy_files_are_cacheable(robot: Client) -> None:
+    for path in ("/robots.txt", "/automation-preferences.txt"):
+        first = robot.ask(path)
+        assert (first.status, first.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+        assert first.headers["cache-control"] == "max-age=3600"
+        again = robot.ask(path, If_None_Match=first.headers["etag"])
+        assert (again.status, again.body, again.headers["etag"]) == (304, b"", first.headers["etag"])
+        head = robot.ask(path, "HEAD")
+        assert (head.status, head.body, int(head.headers["content-length"])) == (200, b"", len(first.body))
+        deleted = robot.ask(path, "DELETE")
+        assert (deleted.status, deleted.headers["allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.requirement("GUARD-1", "AUTX-13", "AUTX-3")
+def test_requests_in_flight_are_counted_until_they_are_answered(origin: str, robot: Client, servers: Servers) -> None:
+    person, neighbour = servers.person(origin), servers.Client(origin, "127.0.0.2")
+    waiting = [robot.begin("/hold/1"), robot.begin("/hold/2")]
+    person.ask("/held?2")
+    refused = robot.ask("/hold/3")
+    assert (refused.status, refused.problem["rule"], refused.headers["retry-after"]) == (429, "comity.concurrent", "1")
+    assert robot.ask("/elsewhere").status == 200
+    waiting.append(neighbour.begin("/hold/4"))
+    person.ask("/held?3")
+    person.ask("/release")
+    for connection in waiting:
+        assert connection.getresponse().read() == b"done"
+        connection.close()
+    assert [robot.ask("/hold/5").status for _ in range(5)] == [200] * 5
+
+
+@pytest.mark.requirement("GUARD-1")
+def test_requests_that_fail_are_over(robot: Client) -> None:
+    for _ in range(3):
+        assert robot.ask("/boom/").status == 500
+
+
+@pytest.mark.requirement("GUARD-1")
+def test_one_after_the_other_is_never_two_at_a_time(robot: Client) -> None:
+    assert {(got.status, got.body) for got in (robot.ask("/stream/") for _ in range(50))} == {(200, b"onetwothree")}
+
+
+@pytest.mark.requirement("GUARD-1")
+def test_requests_whose_client_has_gone_are_over(servers: Servers) -> None:
+    with servers.serving(servers.UVICORN, "holding:asgi", HERE) as origin:
+        robot, person = servers.Client(origin), servers.person(origin)
+        waiting = [robot.begin("/hold/1"), robot.begin("/hold/2")]
+        person.ask("/held?2")
+        for connection in waiting:
+            connection.close()
+        person.ask("/held?0")
+        waiting = [robot.begin("/hold/1"), robot.begin("/hold/2")]
+        person.ask("/held?2")
+        for connection in waiting:
+            connection.close()
+
+
+RAW = [
+    b"GET /%s HTTP/1.1\r\nHost: x\r\n",
+    b"GET //private/x HTTP/1.1\r\nHost: x\r\n",
+    b"GET /a/%%2e%%2e/private/x HTTP/1.1\r\nHost: x\r\n",
+    b"GET http://elsewhere.example/private/x HTTP/1.1\r\nHost: elsewhere.example\r\n",
+    b"GET /private/x HTTP/1.0\r\n",
+    b"OPTIONS * HTTP/1.1\r\nHost: x\r\n",
+    b"GET /private/x\0 HTTP/1.1\r\nHost: x\r\n",
+    b"GET /private/\xc3\xa9\xff HTTP/1.1\r\nHost: x\r\n",
+    b"GET /private/%%ff%%00%%zz HTTP/1.1\r\nHost: x\r\n",
+    b"FROB /private/x HTTP/1.1\r\nHost: x\r\n",
+    b"GET /private/x HTTP/1.1\r\nHost: x\r\nUser-Agent: a\r\nUser-Agent: b\r\nCookie: a\r\nCookie: b\r\n",
+    b"GET /private/x HTTP/1.1\r\nHost: x\r\nUser-Agent: " + b"a;(" * 10_000 + b"\r\n",
+    b"GET /private/x HTTP/1.1\r\nHost: x\r\nAutomation-Purpose: " + b"," * 30_000 + b"\r\n",
+]
+
+
+@pytest.mark.requirement("GUARD-1", "SEC-1")
+def test_odd_requests_get_through_nowhere_and_break_nothing(robot: Client) -> None:
+    for request in RAW:
+        answer = robot.raw(request.replace(b"%s", b"private/x").replace(b"%%", b"%") + b"Connection: close\r\n\r\n")
+        status = int(answer.split(b" ", 2)[1])
+        assert status in (400, 403, 404, 405, 414, 431, 501), (request, answer)
+    assert robot.ask("/pages/").status == 200
+
+
+@pytest.mark.requirement("GUARD-1")
+def test_web_sockets_are_judged_by_the_request_that_opens_them() -> None:
+    opened: list[str] = []
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        opened.append(scope["path"])
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "websocket.connect"}
+
+    app = ASGIMiddleware(site, Guard("https://example.com", {"/robots.txt": b"User-agent: *\nDisallow: /private/\n"}))
+    for path in ("/private/socket", "/socket"):
+        asyncio.run(app({"type": "websocket", "path": path, "headers": [(b"User-Agent", b"testbot")]}, receive, send))
+    assert (opened, sent) == (["/socket"], [{"type": "websocket.close"}])
+
+
+@pytest.mark.requirement("GUARD-1")
+@pytest.mark.parametrize(("server", "app"), [("UVICORN", "asgi_app:app"), ("WSGIREF", "wsgi_app:app")])
+def test_the_examples_work(server: str, app: str, servers: Servers) -> None:
+    with servers.serving(getattr(servers, server), app, EXAMPLES) as origin:
+        robot = servers.Client(origin)
+        assert b"request-limit" in robot.ask("/automation-preferences.txt").body
+        assert robot.ask("/page").body == b"This is /page.\n"
+        assert robot.ask("/private/").problem["rule"] == "robots.disallow"
+        assert robot.ask("/page").problem["rule"] == "comity.rate"  # Crawl-delay
