@@ -22,10 +22,10 @@ class Place(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """A permission or a refusal."""
+    """A permission, a refusal, or a limit."""
 
     term: str  # "vocabulary:label", as vocabulary.toml has them, e.g. "usage:ai"
-    verdict: Verdict  # ALLOW or DENY
+    verdict: Verdict | None  # ALLOW or DENY; None: it permits nothing, and restricts what others permit
     rule: str  # a key of RULES
     place: Place
-    qualifiers: Qualifiers = NOTHING  # what restricts a permission
+    qualifiers: Qualifiers = NOTHING  # what restricts a permission, this one or that of others
