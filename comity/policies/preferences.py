@@ -1,0 +1,71 @@
+"""What the statements of one vocabulary say of the uses of a page, by the table of vocabulary.toml."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from comity.policies.qualifiers import Qualifiers
+from comity.policies.statements import Statement
+from comity.policies.values import Reason, UseDecision, Verdict
+from comity.policies.vocabulary import Vocabulary
+
+Because = Callable[[Statement], Reason]
+
+
+class Preferences:
+    """A source of decisions: all that is said in one vocabulary about one page, wherever it stands (USE-7, PREF-4)."""
+
+    def __init__(self, vocabulary: Vocabulary, name: str, statements: Iterable[Statement], because: Because) -> None:
+        """`name`: of the vocabulary that the statements are in."""
+        self._vocabulary = vocabulary
+        self._name = name
+        self._because = because
+        self._said: dict[str, list[Statement]] = {}  # by word
+        for statement in statements:
+            self._said.setdefault(statement.term.partition(":")[2], []).append(statement)
+
+    @property
+    def stated(self) -> tuple[str, ...]:
+        """The words that are uses too."""
+        return tuple(word for word, said in self._said.items() if word in self._vocabulary.uses and _verdict(said))
+
+    def decide(self, use: str) -> UseDecision | None:
+        """None: nothing that is said has to do with the use, or permits it.
+
+        Of the words that the use is within, the nearest of which something is said speaks; else those that it touches, which can
+        only refuse."""
+        related = self._vocabulary.related(self._name, use)
+        speaking = [said for levels in related.levels for said in self._nearest(levels)]
+        if speaking:
+            return self._decision(_deciding(speaking))
+        refusing = [one for word in sorted(related.touching) for one in self._said.get(word, ()) if one.verdict is Verdict.DENY]
+        return self._decision(refusing) if refusing else None
+
+    def limits(self, use: str) -> list[tuple[Qualifiers, Reason]]:
+        """What restricts the use, should anybody permit it."""
+        related = self._vocabulary.related(self._name, use)
+        words = {*related.touching, *(word for levels in related.levels for level in levels for word in level)}
+        said = (one for word, each in self._said.items() if word in words for one in each)
+        return [(one.qualifiers, self._because(one)) for one in said if one.verdict is None]
+
+    def _nearest(self, levels: Sequence[Sequence[str]]) -> list[Statement]:
+        for level in levels:
+            said = [one for word in level for one in self._said.get(word, ()) if one.verdict is not None]
+            if said:
+                return said
+        return []
+
+    def _decision(self, said: Sequence[Statement]) -> UseDecision:
+        assert said[0].verdict
+        reasons = tuple(dict.fromkeys(map(self._because, said)))
+        decision = UseDecision(verdict=said[0].verdict, stated=True, reasons=reasons)
+        return decision.conjoined(*(one.qualifiers for one in said)) if decision.verdict is Verdict.ALLOW else decision
+
+
+def _verdict(said: Iterable[Statement]) -> bool:
+    return any(one.verdict is not None for one in said)
+
+
+def _deciding(said: list[Statement]) -> list[Statement]:
+    """Those that refuse, if any does."""
+    return [one for one in said if one.verdict is Verdict.DENY] or said
