@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self
 from comity.policies.values import PolicyError
 
 KINDS = ("within", "touches")
+ABOUT = ("title", "specification", "revision", "section")
 ANY = "*"  # a use that the table does not name
 
 
@@ -22,11 +23,11 @@ class Words(NamedTuple):
     """One vocabulary."""
 
     name: str
+    narrows: Mapping[str, tuple[str, ...]]  # word -> the more general ones
     title: str
     specification: str
     revision: str
     section: str
-    narrows: Mapping[str, tuple[str, ...]]  # word -> the more general ones
 
 
 class Relation(NamedTuple):
@@ -157,8 +158,7 @@ def _words(table: Mapping[str, Any]) -> Iterator[tuple[str, Words]]:
         for word, properties in _mapping(stated.get("terms", {}), f"vocabulary.{name}.terms").items():
             general = _mapping(properties, f"vocabulary.{name}.terms.{word}").get("narrows", [])
             narrows[word] = _texts(general, f"vocabulary.{name}.terms.{word}.narrows")
-        told = (str(stated.get(key, "")) for key in ("title", "specification", "revision", "section"))
-        yield name, Words(name, *told, narrows)
+        yield name, Words(name, narrows, **{key: str(stated.get(key, "")) for key in ABOUT})
 
 
 def _relations(table: Mapping[str, Any]) -> Iterator[Relation]:
@@ -178,8 +178,8 @@ def _relations(table: Mapping[str, Any]) -> Iterator[Relation]:
 def _merged(shipped: Words | None, own: Words) -> Words:
     if shipped is None:
         return own
-    told = (getattr(own, key) or getattr(shipped, key) for key in ("title", "specification", "revision", "section"))
-    return Words(own.name, *told, {**shipped.narrows, **own.narrows})
+    about = {key: getattr(own, key) or getattr(shipped, key) for key in ABOUT}
+    return Words(own.name, {**shipped.narrows, **own.narrows}, **about)
 
 
 def _mapping(value: Any, place: str) -> Mapping[str, Any]:
