@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import Any
 
 from parsel import Selector
 from w3lib.encoding import html_body_declared_encoding, html_to_unicode, http_content_type_encoding
@@ -15,6 +16,9 @@ _MARKUP = ("", "text/html", "application/xhtml+xml")  # media types; "": the ser
 # Codecs that Python has and browsers have not: they raise, make half surrogate pairs, or take minutes (punycode).
 _CODECS = "base64|bz2|hex|idna|punycode|quopri|raw-unicode-escape|rot-13|undefined|unicode-escape|utf-7|uu|zlib"
 _NO_CHARSETS = frozenset(_CODECS.split("|"))
+
+_MAX_SOURCELINE = 65_535  # where old versions of libxml2 stop counting
+_HIDDEN = frozenset(("head", "script", "style", "template", "noscript"))  # elements
 
 
 class Content:
@@ -42,6 +46,25 @@ class Content:
     def _selector(self) -> Selector:
         return Selector(self.text if self.is_markup else "")
 
+    @cached_property
+    def _octets(self) -> bytes:
+        return self.body.replace(b"\0", b"").lower()  # of UTF-16 and UTF-32 the NULs are left out
+
+    def mentions(self, *words: bytes) -> bool:
+        """Whether this is markup that has one of the words, lower-case ASCII: without them it need not be parsed."""
+        return self.is_markup and any(word in self._octets for word in words)
+
+    def metas(self) -> Iterator[tuple[str, str]]:
+        """Name, lower case, and content of each `meta` that has both."""
+        for meta in self._selector.xpath("//meta[@name and @content]"):
+            yield meta.root.get("name").strip().lower(), meta.root.get("content")
+
+    def links(self, relation: str) -> Iterator[tuple[str, str]]:
+        """Media type, lower case and without parameters, and address of each `link` with that relation."""
+        for link in self._selector.xpath("//link[@rel and @href]"):
+            if relation in link.root.get("rel").lower().split():
+                yield (link.root.get("type") or "").partition(";")[0].strip().lower(), link.root.get("href").strip()
+
     def scripts(self, media_type: str) -> Iterator[tuple[str, int]]:
         """The text of each `script` element of a type, its line ends as LF, and the line where it starts.
 
@@ -58,18 +81,56 @@ class Content:
                 at = place + 1
                 yield text, line
 
+    def metas(self) -> Iterator[tuple[str, str, int]]:
+        """The name, in lower case, and the content of each `meta` that has both, and the line where it starts.
+
+        Lines are 1-based; 0: nobody knows."""
+        before = self.text[: len(self.text) - len(self.text.lstrip())]  # the parser does not see it
+        has_cr = self.text.count("\r") != self.text.count("\r\n")  # nor that these end lines
+        for meta in self._selector.root.iter("meta"):
+            name, content = meta.get("name"), meta.get("content")
+            if name is not None and content is not None:
+                line = meta.sourceline
+                known = line and line < _MAX_SOURCELINE and not has_cr
+                yield name.strip().lower(), content, line + before.count("\n") if known else 0
+
+    def parted(self, attribute: str) -> tuple[str, tuple[str, ...]]:
+        """The text of the page outside of elements that have the attribute, and that of each such element.
+
+        Elements within one another are one. What browsers don't show as text is in neither; white space is one space."""
+        marked: dict[Any, Any] = {}  # element -> the outermost element with the attribute that it stands in
+        hidden = set()
+        root = self._selector.root
+        for element in root.iter():
+            parent = element.getparent()
+            if parent in hidden or element.tag in _HIDDEN or not isinstance(element.tag, str):
+                hidden.add(element)
+            elif parent in marked:
+                marked[element] = marked[parent]
+            elif attribute in element.attrib:
+                marked[element] = element
+        outside: list[str] = []
+        within: dict[Any, list[str]] = {element: [] for element in marked.values()}
+        for text in root.xpath("//text()"):
+            holder = text.getparent().getparent() if text.is_tail else text.getparent()
+            if holder not in hidden:
+                (within[marked[holder]] if holder in marked else outside).append(text)
+        return _spaced(outside), tuple(map(_spaced, within.values()))
+
     def extracted(self, extract: Extract) -> str | None:
         """The element's markup, or the content of the `meta`; None where the page has none such."""
         if not extract.name.isprintable():
             return None
         if extract.kind == "meta":
-            metas = self._selector.xpath("//meta[@name and @content]")
-            named = (meta.root for meta in metas if meta.root.get("name").strip().lower() == extract.name.lower())
-            return next((meta.get("content") for meta in named), None)
+            return next((content for name, content in self.metas() if name == extract.name.lower()), None)
         if extract.kind == "id":
             return self._selector.xpath("//*[@id=$name]", name=extract.name).get()
         has_class = "//*[contains(concat(' ', normalize-space(@class), ' '), concat(' ', $name, ' '))]"
         return self._selector.xpath(has_class, name=extract.name).get()
+
+
+def _spaced(texts: Iterable[str]) -> str:
+    return " ".join(" ".join(texts).split())
 
 
 def _with_lf(text: str) -> str:
