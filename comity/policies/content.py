@@ -47,17 +47,30 @@ class Content:
         return Selector(self.text if self.is_markup else "")
 
     @cached_property
-    def _octets(self) -> bytes:
+    def octets(self) -> bytes:
+        """In lower case, to search for ASCII: what is not found there need not be parsed for."""
         return self.body.replace(b"\0", b"").lower()  # of UTF-16 and UTF-32 the NULs are left out
 
     def mentions(self, *words: bytes) -> bool:
         """Whether this is markup that has one of the words, lower-case ASCII: without them it need not be parsed."""
-        return self.is_markup and any(word in self._octets for word in words)
+        return self.is_markup and any(word in self.octets for word in words)
 
     def metas(self) -> Iterator[tuple[str, str]]:
         """Name, lower case, and content of each `meta` that has both."""
-        for meta in self._selector.xpath("//meta[@name and @content]"):
-            yield meta.root.get("name").strip().lower(), meta.root.get("content")
+        return ((name, content) for name, content, _ in self.metas_by_line())
+
+    def metas_by_line(self) -> Iterator[tuple[str, str, int]]:
+        """The same, and the line where each stands.
+
+        Lines are 1-based; 0: nobody knows."""
+        before = self.text[: len(self.text) - len(self.text.lstrip())]  # the parser does not see it
+        has_cr = self.text.count("\r") != self.text.count("\r\n")  # nor that these end lines
+        for meta in self._selector.root.iter("meta"):
+            name, content = meta.get("name"), meta.get("content")
+            if name is not None and content is not None:
+                line = meta.sourceline
+                known = line and line < _MAX_SOURCELINE and not has_cr
+                yield name.strip().lower(), content, line + before.count("\n") if known else 0
 
     def links(self, relation: str) -> Iterator[tuple[str, str]]:
         """Media type, lower case and without parameters, and address of each `link` with that relation."""
@@ -80,19 +93,6 @@ class Content:
                     line += page.count("\n", at, place)
                 at = place + 1
                 yield text, line
-
-    def metas(self) -> Iterator[tuple[str, str, int]]:
-        """The name, in lower case, and the content of each `meta` that has both, and the line where it starts.
-
-        Lines are 1-based; 0: nobody knows."""
-        before = self.text[: len(self.text) - len(self.text.lstrip())]  # the parser does not see it
-        has_cr = self.text.count("\r") != self.text.count("\r\n")  # nor that these end lines
-        for meta in self._selector.root.iter("meta"):
-            name, content = meta.get("name"), meta.get("content")
-            if name is not None and content is not None:
-                line = meta.sourceline
-                known = line and line < _MAX_SOURCELINE and not has_cr
-                yield name.strip().lower(), content, line + before.count("\n") if known else 0
 
     def parted(self, attribute: str) -> tuple[str, tuple[str, ...]]:
         """The text of the page outside of elements that have the attribute, and that of each such element.
