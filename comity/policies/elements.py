@@ -4,6 +4,7 @@ read(body)      the root element"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 from xml.sax import SAXException
@@ -39,6 +40,15 @@ class Element:
     def text(self) -> str:
         """Its own, without that of its children."""
         return "".join(self.pieces).strip()
+
+    def named(self, name: str) -> Iterator[Element]:
+        """The elements of that name in it, in the order of their start tags."""
+        pending = [*reversed(self.children)]
+        while pending:
+            element = pending.pop()
+            if element.name == name:
+                yield element
+            pending += reversed(element.children)
 
 
 class _Attributes(Protocol):

@@ -1,0 +1,546 @@
+"""The TDM Reservation Protocol (W3C TDMRep): the file, the response fields, the markup, and the metadata of EPUB and PDF."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+import zlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comity.policies.content import Content
+from comity.policies.formats import tdmrep, tdmrep_metadata
+from comity.policies.formats.tdmrep import Reservation, TdmRep
+from comity.policies.lines import MAX_BYTES, MAX_FINDINGS
+from comity.policies.statements import Place
+from comity.policies.values import Finding, Verdict
+
+URL = "https://example.com/.well-known/tdmrep.json"
+PAGE = "https://example.com/a/page.html"
+POLICY = "https://example.com/policies/policy.json"
+
+
+def read(rules: object, *, cut: bool = False) -> TdmRep:
+    return tdmrep.read(rules.encode() if isinstance(rules, str) else json.dumps(rules).encode(), URL, cut=cut)
+
+
+def rule(location: object, reserved: object, policy: str = "") -> dict[str, object]:
+    return {"location": location, "tdm-reservation": reserved} | ({"tdm-policy": policy} if policy else {})
+
+
+def said(reservation: Reservation | None) -> str:
+    if reservation is None:
+        return "-"
+    return {True: "1", False: "0", None: "?"}[reservation.reserved] + (f" {reservation.policy}" if reservation.policy else "")
+
+
+def found(findings: tuple[Finding, ...]) -> str:
+    return "; ".join(f"{finding.rule.removeprefix('tdmrep.')} {finding.line}" for finding in findings)
+
+
+# sec-tdm-file
+
+DIRECTORIES = [rule("/directory-a/", 1), rule("/directory-b/html/", 1, POLICY), rule("/directory-b/images/*.jpg", 0)]
+CASES: list[tuple[str, list[Any], str, str]] = [
+    ("all", [rule("/", 1)], "/a/page.html", "1"),
+    ("example-first", DIRECTORIES, "/directory-a/1.pdf", "1"),
+    ("example-second", DIRECTORIES, "/directory-b/html/1.html", f"1 {POLICY}"),
+    ("example-third", DIRECTORIES, "/directory-b/images/1.jpg", "0"),
+    ("example-none", DIRECTORIES, "/about", "-"),
+    # "The most specific match is the first in sequence."
+    ("first-before-longer", [rule("/", 1), rule("/open/", 0)], "/open/1", "1"),
+    ("first-is-longer", [rule("/open/", 0), rule("/", 1)], "/open/1", "0"),
+    ("first-misses", [rule("/open/", 0), rule("/", 1)], "/other", "1"),
+    # after sample regenstudio-ordered: two wildcards before the whole site
+    ("ordered-wildcard", [rule("/paper-*", 1, POLICY), rule("/", 0, POLICY)], "/paper-7", f"1 {POLICY}"),
+    ("ordered-rest", [rule("/paper-*", 1, POLICY), rule("/", 0, POLICY)], "/blog", f"0 {POLICY}"),
+    # after sample xlr8harder.github.io
+    ("star", [rule("/*", 0)], "/any?thing", "0"),
+    ("case-sensitive", [rule("/Private/", 1)], "/private/", "-"),
+    ("end", [rule("/this/path/exactly$", 1)], "/this/path/exactly", "1"),
+    ("end-missed", [rule("/this/path/exactly$", 1)], "/this/path/exactly/not", "-"),
+    ("within", [rule("/this/*/then", 1)], "/this/and/that/then/on", "1"),
+    ("query", [rule("/*?print=1", 1)], "/a?print=1", "1"),
+    ("escaped-dollar", [rule("/path/foo-%24", 1)], "/path/foo-$", "1"),
+    ("escaped-dollar-is-no-end", [rule("/path/foo-%24", 1)], "/path/foo-", "-"),
+    ("escaped-star", [rule("/a%2Ab", 1)], "/a*b", "1"),
+    ("escaped-star-is-literal", [rule("/a%2Ab", 1)], "/a-b", "-"),
+    ("unreserved-decoded", [rule("/%7Euser/%61", 1)], "/~user/a", "1"),
+    ("unreserved-decoded-there", [rule("/~user/a", 1)], "/%7euser/%61", "1"),
+    ("reserved-not-decoded", [rule("/a%2Fb", 1)], "/a/b", "-"),
+    ("beyond-ascii", [rule("/é/", 1)], "/%c3%A9/1", "1"),
+    # "Other values are considered protocol errors": not set. Then a later rule can reserve, and cannot give up.
+    ("value-2", [rule("/", 2)], "/", "-"),
+    ("value-minus", [rule("/", -1)], "/", "-"),
+    ("value-true", [rule("/", True)], "/", "-"),
+    ("value-false", [rule("/", False)], "/", "-"),
+    ("value-word", [rule("/", "yes")], "/", "-"),
+    ("value-null", [rule("/", None)], "/", "-"),
+    ("value-list", [rule("/", [1])], "/", "-"),
+    ("value-missing", [{"location": "/"}], "/", "-"),
+    ("value-as-text", [rule("/", "1")], "/", "1"),
+    ("value-as-text-0", [rule("/", " 0 ")], "/", "0"),
+    ("value-as-float", [rule("/", 1.0)], "/", "1"),
+    ("unset-then-reserved", [rule("/a", "x"), rule("/", 1)], "/a", "1"),
+    ("unset-then-given-up", [rule("/a", "x"), rule("/", 0)], "/a", "-"),
+    ("unset-elsewhere", [rule("/a", "x"), rule("/", 0)], "/b", "0"),
+    # What is not written as the specification has it reserves and gives nothing up.
+    ("no-location", [{"tdm-reservation": 1}], "/a", "1"),
+    ("no-location-0", [{"tdm-reservation": 0}], "/a", "-"),
+    ("empty-location", [rule("", 1)], "/a", "1"),
+    ("location-no-text", [rule(7, 1)], "/a", "1"),
+    ("relative-location", [rule("papers/", 1)], "/papers/1", "1"),
+    ("relative-location-0", [rule("papers/", 0)], "/papers/1", "-"),
+    ("absolute-location", [rule("https://example.com/papers/", 0)], "/papers/1", "0"),
+    ("absolute-location-elsewhere", [rule("https://example.org/papers/", 0)], "/papers/1", "-"),
+    ("absolute-location-elsewhere-1", [rule("https://example.org/papers/", 1)], "/papers/1", "1"),
+    # The policy
+    ("policy-relative", [rule("/", 1, "/policies/policy.json")], "/", f"1 {POLICY}"),
+    ("policy-fragment", [rule("/", 1, POLICY + "#uid")], "/", f"1 {POLICY}#uid"),
+    ("policy-none", [rule("/", 1, "mailto:rights@example.com")], "/", "1"),
+    ("policy-long", [rule("/", 1, POLICY + "x" * 2000)], "/", "1"),
+]
+
+
+@pytest.mark.requirement("TDM-1")
+@pytest.mark.parametrize(("rules", "target", "want"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_first_rule_that_matches(rules: list[Any], target: str, want: str) -> None:
+    assert said(read(rules).reservation(target)) == want
+
+
+@pytest.mark.requirement("TDM-1", "TDM-2")
+def test_reason_shows_line_and_policy() -> None:
+    rules = ['{"location": "/a/",\n "tdm-reservation": 0}', '{\n "location": "/",\n "tdm-reservation": 1,\n "tdm-policy": "%s"}']
+    text = "[\n" + ",\n".join(rules) + "]"
+    (statement,) = tdmrep.statements([read(text % POLICY).reservation("/b")])
+    written = f'{{ "location": "/", "tdm-reservation": 1, "tdm-policy": "{POLICY}"}}'
+    assert statement == ("tdmrep:reservation", Verdict.DENY, "tdmrep.reserved", Place("body", 4, written, URL), statement[4])
+
+
+# TDM-3
+
+MALFORMED: list[tuple[str, str, str, str]] = [
+    # after sample MALFORMED-object-not-array: an object that would give the right up
+    ("object-0", '{"tdm-reservation": 0, "policy": "https://example.com/terms.txt"}', "-", "syntax 1"),
+    ("object-1", '\n{"tdm-reservation": 1, "tdm-policy": "/terms"}', "1 https://example.com/terms", "syntax 2"),
+    ("object-1-elsewhere", '{"location": "/x/", "tdm-reservation": 1}', "1", "syntax 1"),
+    # after sample MALFORMED-invented-schema: nothing of the protocol in it
+    ("invented", '{"@context": "http://www.w3.org/ns/tdmrep#", "type": "Reservation", "policy": "x"}', "-", "syntax 1"),
+    # after sample w3c-context: the context of policies served as the file
+    ("context", '{"@context": {"tdm": "http://www.w3.org/ns/tdmrep#", "mine": "tdm:mine"}}', "-", "syntax 1"),
+    ("empty", "", "-", "syntax 1"),
+    ("prose", "All rights reserved", "-", "syntax 1"),
+    ("number", "1", "-", "syntax 1"),
+    ("deep", "[" * 100_000, "-", "syntax 1"),
+    ("deep-object", '{"a":' * 100_000, "-", "syntax 1"),
+    ("long-number", '[{"location": "/", "tdm-reservation": 1%s}]' % ("0" * 5000), "-", "syntax 1"),
+    ("no-rule", '[7, "x", null, {}, {"a": 1}, {"location": "/", "tdm-reservation": 1}]', "1", "; ".join(["syntax 1"] * 5)),
+    ("trailing-comma", '[{"location": "/", "tdm-reservation": 1},]', "1", ""),
+    ("unclosed", '[{"location": "/", "tdm-reservation": 1}', "1", "syntax 1"),
+    ("error-after", '[{"location": "/", "tdm-reservation": 1},\n{"location": "/a" oops}]', "1", "syntax 2"),
+    ("error-before", '[{"location": "/a" oops},\n{"location": "/", "tdm-reservation": 1}]', "-", "syntax 1"),
+    ("text-after", '[{"location": "/", "tdm-reservation": 1}]\nmore', "1", "syntax 1"),
+    ("twice", '[{"location": "/", "tdm-reservation": 1, "tdm-reservation": 0}]', "1", ""),
+    ("bom", '\ufeff[{"location": "/", "tdm-reservation": 1}]', "1", ""),
+    ("not-a-number", '[{"location": "/", "tdm-reservation": NaN}]', "-", "value 1"),
+    ("surrogate", '[{"location": "/\\ud800", "tdm-reservation": "\\udc00", "tdm-policy": "\\ud800"}]', "-", "value 1; value 1"),
+]
+
+
+@pytest.mark.requirement("TDM-3", "SEC-1")
+@pytest.mark.parametrize(("text", "want", "findings"), [case[1:] for case in MALFORMED], ids=[case[0] for case in MALFORMED])
+def test_malformed_file(text: str, want: str, findings: str) -> None:
+    file = read(text)
+    assert said(file.reservation("/page")) == want
+    assert found(file.findings) == findings
+
+
+@pytest.mark.requirement("TDM-3")
+def test_utf_16_file_is_read() -> None:
+    assert said(tdmrep.read('[{"location": "/", "tdm-reservation": 1}]'.encode("utf-16")).reservation("/")) == "1"
+
+
+@pytest.mark.requirement("TDM-3", "SEC-1")
+def test_what_lies_past_a_limit_gives_nothing_up() -> None:
+    many = read([rule(f"/{number}/", 0) for number in range(tdmrep.MAX_RULES + 1)])
+    assert [said(many.reservation(path)) for path in ("/0/", f"/{tdmrep.MAX_RULES}/", "/other")] == ["0", "1", "1"]
+    assert [finding.rule for finding in many.findings] == ["tdmrep.limit"]
+    long = read('[{"location": "/a", "tdm-reservation": 0},\n' + " " * MAX_BYTES + '{"location": "/", "tdm-reservation": 1}]')
+    assert [said(long.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
+    cut = read('[{"location": "/a", "tdm-reservation": 0},\n{"location": "/", "tdm-re', cut=True)
+    assert [said(cut.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
+
+
+@pytest.mark.requirement("SEC-1")
+def test_findings_are_bounded() -> None:
+    file = read([rule("{}", "{0}") for _ in range(1000)])
+    assert len(file.findings) == MAX_FINDINGS + 1
+    assert "`{0}`" in file.findings[0].message
+
+
+EVERYWHERE: list[tuple[list[Any], bool]] = [
+    ([rule("/", 1)], True),
+    ([rule("/*", 1)], True),
+    ([rule("/a", 1), rule("/b", "x"), rule("/", 1)], True),
+    ([rule("/a", 0), rule("/", 1)], False),
+    ([rule("/", 1), rule("/a", 0)], True),
+    ([rule("/", 0)], False),
+    ([rule("/a", 1)], False),
+    ([rule("/", "x")], False),
+    ([], False),
+]
+
+
+@pytest.mark.requirement("TDM-1")
+@pytest.mark.parametrize(("rules", "want"), EVERYWHERE)
+def test_everywhere(rules: list[Any], want: bool) -> None:
+    assert read(rules).everywhere() is want
+
+
+# sec-tdm-header, sec-tdm-html-meta
+
+
+def fields(*lines: tuple[str, str]) -> Reservation | None:
+    return tdmrep.fields([(name.encode(), value.encode("latin-1")) for name, value in lines], PAGE)
+
+
+FIELDS: list[tuple[list[tuple[str, str]], str]] = [
+    ([], "-"),
+    ([("Content-Type", "text/html")], "-"),
+    ([("tdm-reservation", "1")], "1"),
+    ([("TDM-Reservation", " 0 ")], "0"),
+    ([("tdm-reservation", "1"), ("tdm-policy", POLICY)], f"1 {POLICY}"),
+    ([("tdm-policy", "/policies/policy.json")], f"? {POLICY}"),
+    ([("tdm-reservation", "0"), ("tdm-reservation", "1")], "1"),
+    ([("tdm-reservation", "0, 1")], "1"),
+    ([("tdm-reservation", "0, 0")], "0"),
+    ([("tdm-reservation", "0, x")], "?"),
+    ([("tdm-reservation", "1, x")], "1"),
+    ([("tdm-reservation", "true")], "?"),
+    ([("tdm-reservation", "")], "?"),
+    ([("tdm-reservation", "01")], "?"),
+    ([("tdm-reservation", "\xff1")], "?"),
+    ([("tdm-policy", "\xff")], "? https://example.com/a/%EF%BF%BD"),
+    ([("tdm-reserved", "1")], "-"),
+]
+
+
+@pytest.mark.requirement("TDM-1")
+@pytest.mark.parametrize(("lines", "want"), FIELDS)
+def test_response_fields(lines: list[tuple[str, str]], want: str) -> None:
+    assert said(fields(*lines)) == want
+
+
+def markup(text: str, media_type: bytes = b"text/html", encoding: str = "utf-8") -> Reservation | None:
+    return tdmrep.markup(Content([(b"Content-Type", media_type)], text.encode(encoding)), PAGE)
+
+
+MARKUP = [
+    ('<meta name="tdm-reservation" content="1">', "1"),
+    (f'<META NAME=TDM-Reservation CONTENT=" 1 "><meta name="tdm-policy" content="{POLICY}">', f"1 {POLICY}"),
+    ('<meta name="tdm-reservation" content="0"><meta name="tdm-reservation" content="1">', "1"),
+    ('<meta name="tdm-reservation" content="yes">', "?"),
+    ('<meta name="tdm-policy" content="../policies/policy.json">', f"? {POLICY}"),
+    ("<p>tdm-reservation: 1</p>", "-"),
+    ('<meta property="tdm-reservation" content="1">', "-"),
+    ('<!-- <meta name="tdm-reservation" content="0"> -->', "-"),
+]
+
+
+@pytest.mark.requirement("TDM-1")
+@pytest.mark.parametrize(("text", "want"), MARKUP)
+def test_markup(text: str, want: str) -> None:
+    assert said(markup(f"<!doctype html><head>{text}</head>")) == want
+
+
+@pytest.mark.requirement("TDM-1")
+def test_markup_in_utf_16_and_no_markup() -> None:
+    text = '<meta name="tdm-reservation" content="1">'
+    assert said(markup(text, encoding="utf-16")) == "1"
+    assert markup(text, b"text/plain") is None
+
+
+@pytest.mark.requirement("TDM-1")
+def test_a_page_without_the_words_is_not_parsed() -> None:
+    content = Content([(b"Content-Type", b"text/html")], b"<p>" * 10_000)
+    assert tdmrep.markup(content, PAGE) is None
+    assert "_selector" not in vars(content)
+
+
+@pytest.mark.requirement("TDM-1")
+def test_what_came_before_is_told_of_values_that_are_odd() -> None:
+    one = fields(("tdm-reservation", "maybe\x1b"), ("tdm-policy", "http://"))
+    assert one is not None
+    assert found(one.findings) == "value 0; value 0"
+    assert [finding.url for finding in one.findings] == [PAGE, PAGE]
+    assert "\x1b" not in str(one)
+
+
+# sec-processing-priority
+
+R = Reservation(True, "https://example.com/1", Place(text="r"))
+N = Reservation(False, "https://example.com/0", Place(text="n"))
+NO_POLICY = Reservation(True, "", Place(text="bare"))
+UNSET = Reservation(None, "", Place(text="odd"))
+POLICY_ALONE = Reservation(None, "https://example.com/new", Place(text="policy"))
+
+PRECEDENCE: list[tuple[list[Reservation | None], str]] = [
+    ([], "-"),
+    ([None, None], "-"),
+    ([R], "1 https://example.com/1"),
+    ([R, N], "0"),
+    ([N, R], "1 https://example.com/1"),
+    ([R, None, None], "1 https://example.com/1"),
+    ([R, UNSET], "1 https://example.com/1"),
+    ([N, UNSET], "0"),
+    ([R, NO_POLICY], "1 https://example.com/1"),
+    ([N, NO_POLICY], "1 https://example.com/0"),
+    ([R, POLICY_ALONE], "1 https://example.com/new"),
+    ([N, POLICY_ALONE], "0"),
+    ([POLICY_ALONE], "-"),
+    ([UNSET], "-"),
+    ([R, N, NO_POLICY], "1 https://example.com/0"),
+]
+
+
+@pytest.mark.requirement("TDM-1", "TDM-2", "TDM-4")
+@pytest.mark.parametrize(("reservations", "want"), PRECEDENCE)
+def test_later_sources_supersede_and_absence_resets_nothing(reservations: list[Reservation | None], want: str) -> None:
+    holds = tdmrep.effective(reservations)
+    assert said(holds) == want
+    verdicts = [(one.verdict, one.rule) for one in tdmrep.statements(reservations)]
+    reserved, given_up = (Verdict.DENY, "tdmrep.reserved"), (Verdict.ALLOW, "tdmrep.not-reserved")
+    assert verdicts == ([] if holds is None else [reserved] if holds.reserved else [given_up])
+
+
+@pytest.mark.requirement("TDM-2", "TDM-4")
+def test_the_policy_stands_in_the_reason_and_only_where_the_right_is_reserved() -> None:
+    assert tdmrep.statements([R, NO_POLICY])[0].place.text == "bare; tdm-policy: https://example.com/1"
+    assert tdmrep.statements([R, N])[0].place.text == "n"
+
+
+@pytest.mark.requirement("TDM-1")
+@given(st.lists(st.sampled_from([R, N, NO_POLICY, UNSET, POLICY_ALONE, None]), max_size=5))
+def test_the_last_that_is_set_decides(reservations: list[Reservation | None]) -> None:
+    values = [one.reserved for one in reservations if one is not None and one.reserved is not None]
+    holds = tdmrep.effective(reservations)
+    assert (None if holds is None else holds.reserved) == (values[-1] if values else None)
+
+
+# sec-epub2, sec-epub3
+
+CONTAINER = '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>%s</rootfiles></container>'
+OPF = '<package xmlns="http://www.idpf.org/2007/opf" prefix="%s"><metadata>%s</metadata></package>'
+
+
+def epub(
+    metadata: str,
+    *,
+    prefix: str = "",
+    container: str = "",
+    method: int = zipfile.ZIP_DEFLATED,
+    extra: dict[str, bytes] | None = None,
+) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", method) as archive:
+        archive.writestr("mimetype", "application/epub+zip", zipfile.ZIP_STORED)
+        archive.writestr("META-INF/container.xml", container or CONTAINER % '<rootfile full-path="OEBPS/package.opf"/>')
+        archive.writestr("OEBPS/package.opf", OPF % (prefix, metadata))
+        for name, octets in (extra or {}).items():
+            archive.writestr(name, octets)
+    return packed.getvalue()
+
+
+def document(body: bytes, media_type: str = "application/octet-stream") -> Reservation | None:
+    return tdmrep.document(Content([(b"Content-Type", media_type.encode())], body), PAGE)
+
+
+EPUB = [
+    ("", "", "-"),
+    ('<meta name="tdm:reservation" content="1"/>', "", "1"),
+    (f'<meta name="tdm:reservation" content="1"/><meta name="tdm:policy" content="{POLICY}"/>', "", f"1 {POLICY}"),
+    (
+        f'<meta property="tdm:reservation"> 1 </meta><meta property="tdm:policy">{POLICY}</meta>',
+        "tdm: http://www.w3.org/ns/tdmrep#",
+        f"1 {POLICY}",
+    ),
+    ('<meta property="t:reservation">1</meta>', "dc: http://purl.org/dc/ t: http://www.w3.org/ns/tdmrep#", "1"),
+    ('<meta property="t:reservation">1</meta>', "t: http://www.w3.org/ns/other#", "-"),
+    ('<meta property="tdm:reservation">0</meta>', "", "0"),
+    ('<meta property="tdm:reservation">maybe</meta>', "", "?"),
+    ('<meta property="dcterms:modified">1</meta>', "", "-"),
+]
+
+
+@pytest.mark.requirement("TDM-4")
+@pytest.mark.parametrize(("metadata", "prefix", "want"), EPUB)
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_epub(metadata: str, prefix: str, want: str, method: int) -> None:
+    assert said(document(epub(metadata, prefix=prefix, method=method), "application/epub+zip")) == want
+
+
+@pytest.mark.requirement("TDM-4")
+def test_epub_is_known_by_its_content_and_supersedes() -> None:
+    told = document(epub('<meta name="tdm:reservation" content="0"/>'))
+    assert said(tdmrep.effective([R, None, told])) == "0"
+    assert document(b"PK\x03\x04 some other archive", "application/zip") is None
+
+
+@pytest.mark.requirement("TDM-4")
+def test_epub_with_several_package_documents() -> None:
+    roots = '<rootfile full-path="a.opf"/><rootfile full-path="b.opf"/>'
+    extra = {
+        name: (OPF % ("", f'<meta name="tdm:reservation" content="{value}"/>')).encode()
+        for name, value in (("a.opf", 0), ("b.opf", 1))
+    }
+    assert said(document(epub("", container=CONTAINER % roots, extra=extra))) == "1"
+
+
+BOMB = '<meta name="tdm:reservation" content="1"/>' + " " * (20 * 1024 * 1024)
+UNREADABLE_EPUB = [
+    ("bomb", epub(BOMB), "limit 0"),
+    ("bzip2", epub("", method=zipfile.ZIP_BZIP2), "syntax 0"),
+    ("lzma", epub("", method=zipfile.ZIP_LZMA), "syntax 0"),
+    ("no-container", epub("").replace(b"META-INF/container.xml", b"META-INF/container.xm_"), "syntax 0"),
+    ("entities", epub("", container='<!DOCTYPE x [<!ENTITY a "aaaa">]><container>&a;</container>'), "syntax 0"),
+    ("package-missing", epub("", container=CONTAINER % '<rootfile full-path="no.opf"/>'), "syntax 0"),
+    ("truncated", epub("")[:-40], "syntax 0"),
+    ("large-index", epub("", extra={f"{number:05}" + "x" * 1000: b"" for number in range(4500)}), "limit 0"),
+]
+
+
+@pytest.mark.requirement("TDM-4", "SEC-1")
+@pytest.mark.parametrize(("body", "findings"), [case[1:] for case in UNREADABLE_EPUB], ids=[case[0] for case in UNREADABLE_EPUB])
+def test_epub_that_cannot_be_read_changes_nothing(body: bytes, findings: str) -> None:
+    told = document(body, "application/epub+zip")
+    assert said(told) == "?"
+    assert told is not None
+    assert found(told.findings) == findings
+    assert said(tdmrep.effective([R, told])) == "1 https://example.com/1"
+
+
+# sec-pdf
+
+RDF = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">%s</rdf:RDF>'
+DESCRIPTION = '<rdf:Description rdf:about="" xmlns:tdm="http://www.w3.org/ns/tdmrep/">%s</rdf:Description>'
+
+
+def pdf(xmp: str, *, compress: bool = False) -> bytes:
+    octets = xmp.encode()
+    packed = zlib.compress(octets) if compress else octets
+    filtered = b"/Filter /FlateDecode " if compress else b""
+    stream = b"<< /Type /Metadata /Subtype /XML %s/Length %d >>\nstream\r\n%s\nendstream" % (filtered, len(packed), packed)
+    return b"%%PDF-1.7\n%s1 0 obj\n%s\nendobj\n%%%%EOF" % (b"\xe2\xe3\xcf\xd3\n" * 100, stream)
+
+
+XMP = [
+    ("", "-"),
+    ("<tdm:reservation>1</tdm:reservation>", "1"),
+    (f"<tdm:reservation> 1 </tdm:reservation>\n<tdm:policy>{POLICY}?a&amp;b</tdm:policy>", f"1 {POLICY}?a&b"),
+    ('<tdm:reservation rdf:datatype="x">0</tdm:reservation>', "0"),
+    ("<tdm:reservation>x</tdm:reservation>", "?"),
+    ("<!-- <tdm:reservation>1</tdm:reservation> -->", "-"),
+    ("<!-- <!-- --><tdm:reservation>1</tdm:reservation>", "1"),
+    ("<other:reservation>1</other:reservation>", "-"),
+]
+
+
+@pytest.mark.requirement("TDM-4")
+@pytest.mark.parametrize(("properties", "want"), XMP)
+@pytest.mark.parametrize("compress", [False, True])
+def test_pdf(properties: str, want: str, compress: bool) -> None:
+    assert said(document(pdf(RDF % (DESCRIPTION % properties), compress=compress), "application/pdf")) == want
+
+
+@pytest.mark.requirement("TDM-4")
+def test_pdf_with_other_spellings_of_the_same() -> None:
+    attributes = '<rdf:Description t:reservation = "1" t:policy="/p" xmlns:t="http://www.w3.org/ns/tdmrep/"/>'
+    assert said(document(pdf(RDF % attributes))) == "1 https://example.com/p"
+    # As the example of the specification has it, which is no XML
+    unquoted = RDF.replace('"', "") % (DESCRIPTION % "<tdm:reservation>1</tdm:reservation>")
+    assert said(document(pdf(unquoted))) == "1"
+    twice = "".join(
+        pdf(RDF % (DESCRIPTION % f"<tdm:reservation>{value}</tdm:reservation>")).decode("latin-1") for value in (1, 0)
+    )
+    assert said(document(twice.encode("latin-1"))) == "1"
+    assert document(b"<rdf:RDF/> but no PDF") is None
+
+
+@pytest.mark.requirement("TDM-4", "SEC-1")
+def test_pdf_that_is_hostile() -> None:
+    bomb = pdf("<x>" + " " * 50_000_000, compress=True)
+    assert document(bomb) is None
+    broken = b"%PDF-1.7 /Type /Metadata /Filter /FlateDecode >> stream\nnothing"
+    told = document(broken)
+    assert told is not None
+    assert found(told.findings) == "syntax 0"
+    many = document(
+        b"%PDF-1.7 " + b"/Type /Metadata " * 100_000 + (b"xmlns:a='http://www.w3.org/ns/tdmrep/'" + b"<" * 100) * 1000
+    )
+    assert said(many) == "?"
+    many = document(b"%PDF-1.7 " + (b"http://www.w3.org/ns/tdmrep/</rdf:RDF") * 1000)
+    assert many is not None
+    assert found(many.findings) == "limit 0"
+
+
+# Whatever comes
+
+
+@pytest.mark.requirement("TDM-3", "SEC-1")
+@given(st.binary(max_size=200), st.booleans(), st.text(max_size=20))
+def test_never_raises(body: bytes, cut: bool, target: str) -> None:
+    for octets in (body, b"[" + body, b'[{"location": "/", "tdm-reservation": 1}, ' + body):
+        file = tdmrep.read(octets, URL, cut=cut)
+        file.reservation("/" + target)
+        file.everywhere()
+    tdmrep.statements([tdmrep.fields([(b"tdm-reservation", body), (b"tdm-policy", body)], PAGE)])
+    tdmrep.markup(Content([], b'<meta name="tdm-policy" content="' + body), PAGE)
+    document(b"%PDF-1.7 xmlns:t=http://www.w3.org/ns/tdmrep/ <t:policy>" + body)
+    document(b"PK" + body, "application/epub+zip")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10) | st.sampled_from(["/", "*", "1", POLICY]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["location", "tdm-reservation", "tdm-policy"]), inner)
+    ),
+    max_leaves=12,
+)
+
+
+@pytest.mark.requirement("TDM-3", "SEC-1")
+@given(JSON)
+def test_any_json_is_read(value: object) -> None:
+    file = read(value)
+    for path in ("/", "/a*b?c$"):
+        tdmrep.statements([file.reservation(path)])
+
+
+@pytest.mark.requirement("TDM-1")
+@given(st.lists(st.tuples(st.sampled_from(["/", "/a", "/a*", "*b", "/b$"]), st.sampled_from([0, 1, 2])), max_size=6))
+def test_a_reservation_more_gives_nothing_up(rules: list[tuple[str, int]]) -> None:
+    written = [rule(location, reserved) for location, reserved in rules]
+    for path in ("/", "/a", "/ab", "/b"):
+        before, after = (read([*written, *more]).reservation(path) for more in ([], [rule(path, 1)]))
+        assert not (before and before.reserved) or (after and after.reserved)
+        assert after is not None
+
+
+@pytest.mark.requirement("TDM-4", "SEC-1")
+@given(st.data())
+def test_a_damaged_epub_never_raises(data: st.DataObject) -> None:
+    body = bytearray(epub('<meta name="tdm:reservation" content="1"/>'))
+    for _ in range(data.draw(st.integers(1, 4))):
+        body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+    document(bytes(body), "application/epub+zip")
+    sized = bytes(body[: data.draw(st.integers(0, len(body)))]) + struct.pack("<I", data.draw(st.integers(0, 2**32 - 1)))
+    document(sized, "application/epub+zip")
+
+
+def test_limits_are_those_that_are_documented() -> None:
+    assert (tdmrep.MAX_RULES, tdmrep_metadata.MAX_PACKAGE, tdmrep_metadata.MAX_PACKETS) == (5000, 4 * 1024 * 1024, 20)
