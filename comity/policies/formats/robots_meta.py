@@ -55,6 +55,7 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _GREENWICH = re.compile(r"(?<=\d)\s*+(?:GMT|UTC?)$", re.IGNORECASE)  # LENIENT: what ISO 8601 writes as Z
+_UTC = ("GMT", "UT", "UTC", "Z", "+0000", "-0000")
 _EARLIEST = timezone(timedelta(hours=14))  # where every day begins first
 
 
@@ -267,8 +268,10 @@ def _directives(text: str) -> Iterator[_Directive]:
 
 def _is_all_directives(text: str) -> bool:
     """Whether it is written for agents, and says something."""
-    names = [directive.name for member in _MEMBER.findall(text) for directive in _directives(member)]
-    return all(names) and any(_PLAIN.get(name, True) for name in names)
+    directives = [directive for member in _MEMBER.findall(text) for directive in _directives(member)]
+    if not all(directive.name and (directive.name in _VALUED or not directive.value) for directive in directives):
+        return False
+    return any(_PLAIN.get(directive.name, True) for directive in directives)
 
 
 def _name(word: str) -> str:
@@ -310,9 +313,10 @@ def date(text: str) -> datetime | None:
         parsed = parsedate_tz(f"{day} {month} {year} {time or '0:00'} {(zone or '').replace(':', '')}")
         if parsed is None:
             return None
-        offset = parsed[9]
+        offset = parsed[9] or 0  # of zones that it does not know too
+        known = offset or (zone or "").upper().replace(":", "") in _UTC
         try:
-            found = datetime(*parsed[:6], tzinfo=None if offset is None else timezone(timedelta(seconds=offset)))
+            found = datetime(*parsed[:6], tzinfo=timezone(timedelta(seconds=offset)) if known else None)
         except ValueError:
             return None
     try:
