@@ -79,6 +79,7 @@ SCOPES = [
     ([b"otherbot: max-snippet:0"], set()),
     ([b"otherbot: mybot: noai"], {"noai"}),
     ([b"otherbot: noindex, mybot: soon, noai"], {"noai"}),
+    ([b"otherbot: noindex, thirdbot: mybot: noai"], {"noai"}),
     # Names are compared whole.
     ([b"mybot-news: noindex"], set()),
     ([b"bot: noindex"], set()),
@@ -131,7 +132,7 @@ def test_directives(value: bytes, want: Said) -> None:
 
 @pytest.mark.requirement("META-2")
 def test_indexifembedded_alone_says_nothing() -> None:
-    statements, (finding,) = header(b"indexifembedded, nofollow")
+    statements, (finding,) = header(b"indexifembedded, nofollow, indexifembedded")
     assert said(statements) == {"nofollow": DENY}
     assert finding.rule == "robots-meta.value"
 
@@ -161,6 +162,14 @@ def test_limits(value: bytes, term: str, qualifiers: Qualifiers) -> None:
     assert statement.rule == "robots-meta.limit"
     assert statement.verdict is None
     assert statement.qualifiers == qualifiers
+
+
+@pytest.mark.requirement("META-2", "WHY-1")
+@pytest.mark.parametrize(
+    "value", [b"max-snippet:5, max-snippet=5, max-snippet:9", b"max-snippet:9, max-snippet:5, max-snippet=5"]
+)
+def test_the_smallest_limit_is_quoted_as_it_stands_first(value: bytes) -> None:
+    assert [statement.place.text for statement in header(value)[0]] == ["max-snippet:5"]
 
 
 DATES = [
