@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scrapy.http import Request
 
 from comity.crawler.lanes import Lane, Lanes
-from comity.crawler.pace import Host, asked_windows
+from comity.crawler.pace import Unit, asked_windows
 from comity.policies import Agent, Site
 from comity.policies.limits import Window
 
@@ -127,8 +127,8 @@ def test_lanes_that_are_due_take_turns() -> None:
     assert turns == ["a", "b", "c"] * 3
 
 
-def host(floor: float = 0.0) -> Host:
-    return Host("example.org", (Window(1, floor),) if floor else (), 8)
+def host(floor: float = 0.0) -> Unit:
+    return Unit("example.org", (Window(1, floor),) if floor else (), 8)
 
 
 @pytest.mark.requirement("RATE-1")
