@@ -254,6 +254,12 @@ def test_too_many_requests_wait(guard: Guard, clock: Clock) -> None:
 
 
 @pytest.mark.requirement("GUARD-1")
+@pytest.mark.parametrize("target", ["/limited/../", "/x/..%2Flimited/"])
+def test_the_limits_of_every_spelling_hold(guard: Guard, target: str) -> None:
+    assert [told(ask(guard, target)) for _ in range(3)] == [PASSES, PASSES, (429, "comity.rate")]
+
+
+@pytest.mark.requirement("GUARD-1")
 def test_the_crawl_delay_of_a_group_holds_for_it(guard: Guard, clock: Clock) -> None:
     slow = {"user_agent": "slowbot"}
     assert [told(ask(guard, path, **slow)) for path in ("/a", "/b")] == [PASSES, (429, "comity.rate")]
