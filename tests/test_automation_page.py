@@ -125,7 +125,7 @@ def blocks(title: str) -> list[str]:
 
 def test_what_can_be_declared() -> None:
     (block,) = blocks("What a request is")
-    stated = ast.literal_eval(re.sub(r"#.*", "", block).partition("meta=")[2].strip().removesuffix(")"))
+    stated = ast.literal_eval(re.sub(r"#.*", "", block).partition("meta=")[2].rstrip(" ,\n)"))
     found = declaration(Request(ORIGIN, meta=stated))
     assert None not in found
     assert len(found) == len(stated["comity"])
