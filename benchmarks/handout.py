@@ -54,14 +54,14 @@ async def measure(hosts: int, *, decisions: bool, jobdir: bool = False) -> None:
         for n in range(hosts):
             origin = f"http://host{n}.example"
             site = Site.from_files(origin, {"/robots.txt": ROBOTS})
-            runtime.judge(site, origin)  # compiles the rules, once per site
+            runtime.judge(site, Request(origin))  # compiles the rules, once per site
             runtime.policies._sites.put(origin, Policies(site=site, fresh_until=time() + 3600, unreachable=False))
         now = 1e6
         for module in (comity.crawler.scheduler, comity.crawler.pace):
             module.monotonic = lambda: now  # type: ignore[attr-defined]
         comity.crawler.pace.time = lambda: now  # type: ignore[attr-defined]
         if not decisions:
-            allowed = runtime.judge(site, origin)
+            allowed = runtime.judge(site, Request(origin))
             runtime.judge = lambda *_: allowed  # type: ignore[method-assign]
         requests = [Request(f"http://host{n}.example/page/{page}") for page in range(PAGES) for n in range(hosts)]
         began = perf_counter()

@@ -4,7 +4,9 @@ For each rate a host of its own, a loopback address of one server process, is cr
 processes that share a store. A row says how many pages were asked for, how many any window held at most (10 ms tolerance) of how
 many allowed, and the rate that was reached: the least time that the rates leave for so many pages, divided by the time from the
 first to the last. Where the server answers 429, one page in ten is, and the window is the time for which Retry-After wants none:
-`held` is what came meanwhile. robots.txt is not counted. COMITY_MIN_DELAY is 0.
+`held` is what came meanwhile. Where the number in flight is limited too, a page's body comes some time after its headers, and
+`at once` says how many pages were under way at most; where nothing else is limited, the rate that was reached is the part of the
+time in which as many were under way as may be. Policy files are not counted. COMITY_MIN_DELAY is 0.
 
 All hosts are crawled at the same time, or it would take a quarter of an hour: `--in-turn` does that."""
 
@@ -31,16 +33,19 @@ from scrapy.http import Request, Response
 
 TOLERANCE = 0.01  # seconds
 BUSY = 10  # of so many pages one is answered by 429
-PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\npage"
+HEADERS = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\n"
+BODY = b"page"
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
     name: str
-    line: str  # of robots.txt
-    requests: int
-    seconds: float
+    line: str  # of robots.txt, or of automation-preferences.txt
+    requests: int = 0  # 0: no limit
+    seconds: float = 0.0
     retry_after: str = ""  # "seconds" or "date", where some pages are answered by 429
+    concurrent: int = 0  # pages under way at a time; 0: no limit, and the line is of robots.txt
+    body: float = 0.0  # seconds from the headers to the body
 
 
 DELAY = "Crawl-delay: 0.2"
@@ -50,6 +55,8 @@ RATES = (
     Rate("Request-rate 10/2s", "Request-rate: 10/2s", 10, 2),
     Rate("Retry-After 1", DELAY, 1, 0.2, "seconds"),
     Rate("Retry-After a date", DELAY, 1, 0.2, "date"),
+    Rate("60/minute and 2", "request-limit: 60/minute\nconcurrent-limit: 2", 60, 60, concurrent=2, body=0.05),
+    Rate("concurrent-limit 2", "concurrent-limit: 2", concurrent=2, body=0.2),
 )
 
 
@@ -60,20 +67,33 @@ class Log:
         self.rate = rate
         self.times: list[float] = []
         self.waits: list[tuple[int, float]] = []  # how many had been asked for when it said 429, and until when it wanted none
+        self.under_way = self.at_once = 0
+        self.last = 0.0  # when the last body was sent
 
     def answer(self, path: bytes, at: float) -> bytes:
-        if path == b"/robots.txt":
-            body = f"User-agent: *\n{self.rate.line}\n".encode()
-            return b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+        """All of it, or the headers of a page."""
+        if path in (b"/robots.txt", b"/automation-preferences.txt"):
+            group = "scope: /\nallowed-methods: GET" if path != b"/robots.txt" else "User-agent: *"
+            is_there = bool(self.rate.concurrent) == (path != b"/robots.txt")
+            body = f"{group}\n{self.rate.line}\n".encode() if is_there else b""
+            status = b"200 OK" if is_there else b"404 Not Found"
+            return b"HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body)
         self.times.append(at)
         if not self.rate.retry_after or len(self.times) % BUSY:
-            return PAGE
+            self.under_way += 1
+            self.at_once = max(self.at_once, self.under_way)
+            return HEADERS
         stated, wait = "1", 1.0
         if self.rate.retry_after == "date":
             now = time.time()
             stated, wait = formatdate(int(now) + 2, usegmt=True), int(now) + 2 - now
         self.waits.append((len(self.times), time.monotonic() + wait))
         return b"HTTP/1.1 429 Busy\r\nRetry-After: %s\r\nContent-Length: 0\r\n\r\n" % stated.encode()
+
+    def body(self) -> bytes:
+        self.under_way -= 1
+        self.last = time.monotonic()
+        return BODY
 
     def most(self) -> int:
         """In any window."""
@@ -86,6 +106,8 @@ class Log:
 
     def reached(self) -> float:
         """The least time in which so many could be asked for, by the time that it took."""
+        if not self.rate.requests:
+            return len(self.times) * self.rate.body / self.rate.concurrent / (self.last - self.times[0])
         least = (ceil(len(self.times) / self.rate.requests) - 1) * self.rate.seconds
         for number, until in self.waits:
             if number < len(self.times):
@@ -104,7 +126,10 @@ class Server(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         at = time.monotonic()  # a request without a body comes in one piece
-        self._transport.write(self._log.answer(data.split(b" ", 2)[1], at))
+        answer = self._log.answer(data.split(b" ", 2)[1], at)
+        self._transport.write(answer)
+        if answer is HEADERS:
+            asyncio.get_running_loop().call_later(self._log.rate.body, lambda: self._transport.write(self._log.body()))
 
 
 def serve(logs: dict[str, Log], control: Connection) -> None:
@@ -191,11 +216,16 @@ def main(arguments: list[str] | None = None) -> None:
     if any(codes):
         raise SystemExit("a crawl failed")
     print(f"{options.pages} pages a host, {'without a reactor' if options.no_reactor else 'asyncio reactor'}")
-    print(f"{'rate':>18} {'processes':>9} {'requests':>8} {'most':>4} {'allowed':>7} {'held':>4} {'reached':>7}")
+    print(f"{'rate':>18} {'processes':>9} {'requests':>8} {'most':>4} {'allowed':>7} {'held':>4} {'at once':>7} {'reached':>7}")
     for address, (rate, processes) in zip(addresses, runs, strict=True):
         log = logs[address]
         held = str(log.held()) if rate.retry_after else "-"
-        print(f"{rate.name:>18} {processes:9} {len(log.times):8} {log.most():4} {rate.requests:7} {held:>4} {log.reached():7.1%}")
+        most, allowed = (log.most(), rate.requests) if rate.requests else ("-", "-")
+        at_once = f"{log.at_once} of {rate.concurrent}" if rate.concurrent else "-"
+        row = (
+            f"{rate.name:>18} {processes:9} {len(log.times):8} {most:>4} {allowed:>7} {held:>4} {at_once:>7} {log.reached():7.1%}"
+        )
+        print(row)
     return None
 
 

@@ -69,7 +69,8 @@ class Loopback:
                 return super().parse_request()
 
             def do_GET(self) -> None:
-                server.answer(self, self.came_at)
+                self.body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+                server.answer(self, self.came_at, self.body)
 
             do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_GET  # noqa: N815  # the names that http.server asks for
 
@@ -95,9 +96,8 @@ class Loopback:
     def url(self, path: str = "/") -> str:
         return self.origin + path
 
-    def answer(self, handler: BaseHTTPRequestHandler, came_at: float) -> None:
+    def answer(self, handler: BaseHTTPRequestHandler, came_at: float, body: bytes) -> None:
         headers = {name.lower(): value for name, value in handler.headers.items()}
-        body = handler.rfile.read(int(headers.get("content-length", "0")))
         if handler.path in self.routes or not handler.path.endswith(WELL_KNOWN[1:]):
             self.seen.append(Seen(handler.command, handler.path, headers, came_at, body))
         route = self.routes.get(handler.path, self.routes.get(handler.path.partition("?")[0], Answer("not found", status=404)))

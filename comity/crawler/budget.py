@@ -1,7 +1,8 @@
 """The pace file: processes that crawl the same host share what it allows.
 
-Before a request goes out, it takes its turn here, in one transaction: it may start now, or it learns when to ask again. Nothing
-is booked for the future, so what a killed process leaves behind is no more than the requests that it had in flight."""
+Before a request goes out, it takes its turn here, in one transaction, under all limits that it has to keep: it may start now, or
+it learns when to ask again. Nothing is booked for the future, so what a killed process leaves behind is no more than the
+requests that it had in flight."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import logging
 import random
 import secrets
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from math import isnan
@@ -26,11 +27,13 @@ logger = logging.getLogger(__name__)
 APPLICATION_ID = 0x636F6D70  # "comp", in the header of the file
 BUSY = 5  # milliseconds that a call waits for another process that writes
 ASK_AGAIN = (0.005, 0.020)  # seconds; when it still writes
+ASK_THROUGH = 0.05  # seconds between two looks whether a request of another process is through
 FAILING = 1.0  # seconds until the next try where the file cannot be written
 SLACK = 1.0  # seconds; what lies further in the future was written before the clock was set back
 PENALTY = 60.0  # seconds; the first one, where the host does not say how long
 SWEPT = 1000  # starts that are looked through at each sign of life
 
+# `host`: the name of the limit. A turn has a row for each of its limits.
 # `at`: when the start was settled; NULL while it is in flight. `keep`: seconds that it counts after that.
 # `beat`: the last sign of life. `step`: seconds; the last penalty whose length the host did not say.
 VERSIONS = (
@@ -45,9 +48,31 @@ CREATE TABLE penalty (host TEXT PRIMARY KEY, began REAL NOT NULL, until REAL NOT
 )
 
 
+class Limit(NamedTuple):
+    """What starts under one name have to keep."""
+
+    name: str  # the same in every process: of a host, or of whatever else has limits of its own
+    windows: Sequence[Window]
+    through: bool = False  # a start counts until the request is through, body and all, and no longer
+
+
 class Claim(NamedTuple):
-    turn: int | None  # to be settled or cancelled; None: not now
+    turn: int | None  # to be settled and ended; None: not now
     due: float  # when to ask again
+    limit: Limit | None = None  # that lets it wait longest; None: nobody knows
+
+
+class Start(NamedTuple):
+    """Of a request that is in flight, under one of its limits."""
+
+    name: str
+    keep: float  # seconds
+    through: bool
+
+    @classmethod
+    def under(cls, limit: Limit) -> Start:
+        keep = max((window.part().seconds for window in limit.windows), default=0.0)
+        return cls(_name(limit.name), keep, limit.through)
 
 
 class Budget:
@@ -74,43 +99,52 @@ class Budget:
         self._owner = secrets.randbits(62)
         self._beaten = float("-inf")
         self._turns = 0
-        self._flights: dict[int, tuple[str, float]] = {}  # turn -> host, seconds to keep the start
+        self._flights: dict[int, list[Start]] = {}  # turn -> those of its starts that are not settled
         self._late: list[Callable[[], object]] = []  # writes that could not be done
         self._swept = ""  # the host up to which old starts were dropped
         self._warned = False
 
-    def claim(self, host: str, windows: Sequence[Window], now: float) -> Claim:
-        """A turn to start a request to the host, now; or when to ask again, which may turn out to be too early."""
-        host = _name(host)
-        keep = max((window.part().seconds for window in windows), default=0.0)
+    @property
+    def is_used(self) -> bool:
+        """Whether there are turns that count as long as this process gives signs of life."""
+        return bool(self._flights)
+
+    def claim(self, limits: Sequence[Limit], now: float) -> Claim:
+        """A turn to start a request now, under all the limits, each with a name of its own; or when to ask again, which may
+        turn out to be too early."""
         turn = self._turns = self._turns + 1
+        due, latest = now, None
         try:
             self._begin()
             if not self._beaten <= now < self._beaten + self._ttl / 4:
                 self._write_beat(now)
-            due = self._due(host, windows, keep, now)
-            if due <= now:
-                self._db.execute("INSERT INTO start VALUES (?, ?, ?, NULL, ?)", (host, self._owner, turn, keep))
+            starts = [Start.under(limit) for limit in limits]
+            for limit, start in zip(limits, starts, strict=True):
+                if (free := self._due(start, limit.windows, now)) > due:
+                    due, latest = free, limit
+            if latest is None:
+                self._insert(turn, starts, None)
             self._commit()
         except sqlite3.Error as error:
             return Claim(None, now + self._failed(error))
-        if due > now:
-            return Claim(None, due)
-        self._flights[turn] = host, keep
+        if latest is not None:
+            return Claim(None, due, latest)
+        self._flights[turn] = starts
         return Claim(turn, now)
 
     def settle(self, turn: int, at: float) -> None:
-        """The headers came, or the request failed."""
-        if flight := self._flights.pop(turn, None):
-            host, keep = flight
-            row = (host, self._owner, turn, at, keep)
-            self._write(partial(self._db.execute, "INSERT OR REPLACE INTO start VALUES (?, ?, ?, ?, ?)", row))
+        """The headers came, or the request failed: now it is known from when its starts count."""
+        if starts := self._flights.pop(turn, None):
+            if through := [start for start in starts if start.through]:
+                self._flights[turn] = through
+            if settled := [start for start in starts if not start.through]:
+                self._write(partial(self._insert, turn, settled, at))
 
-    def cancel(self, turn: int) -> None:
-        """The request never went out: it counts as nothing."""
-        if flight := self._flights.pop(turn, None):
-            row = (flight[0], self._owner, turn)
-            self._write(partial(self._db.execute, "DELETE FROM start WHERE host = ? AND owner = ? AND turn = ?", row))
+    def end(self, turn: int) -> None:
+        """The request has left the downloader. What is not settled counts no more: it never went out, or it is through."""
+        if starts := self._flights.pop(turn, None):
+            rows = [(start.name, self._owner, turn) for start in starts]
+            self._write(partial(self._db.executemany, "DELETE FROM start WHERE host = ? AND owner = ? AND turn = ?", rows))
 
     def penalize(self, host: str, retry_after: float | None, now: float) -> float:
         """The host is not asked before the moment that is returned: `retry_after` seconds from now, where it said so (429 and
@@ -150,6 +184,7 @@ class Budget:
         """What is still in flight counts as settled now."""
         for turn in list(self._flights):
             self.settle(turn, time() if now is None else now)
+            self.end(turn)
         self._write(partial(self._db.execute, "DELETE FROM owner WHERE owner = ?", (self._owner,)))
         self._db.close()
         self._warned = True
@@ -194,8 +229,13 @@ class Budget:
 
     # What they do
 
-    def _due(self, host: str, windows: Sequence[Window], keep: float, now: float) -> float:
+    def _insert(self, turn: int, starts: Iterable[Start], at: float | None) -> None:
+        rows = [(start.name, self._owner, turn, at, start.keep) for start in starts]
+        self._db.executemany("INSERT OR REPLACE INTO start VALUES (?, ?, ?, ?, ?)", rows)
+
+    def _due(self, start: Start, windows: Sequence[Window], now: float) -> float:
         """When one more may start: not after now, or later."""
+        host, keep = start.name, start.keep
         stamps = []
         in_flight, old = 0, False
         rows = self._db.execute("SELECT owner, turn, at, keep FROM start WHERE host = ?", (host,)).fetchall()
@@ -217,7 +257,8 @@ class Budget:
         if due is None:
             due = earliest(windows, [*stamps, *[now] * in_flight], 0, now)  # if they were all settled now
             assert due is not None
-            due = min(max(due, now + ASK_AGAIN[0]), now + self._ttl)  # they may be cancelled, or their owner be dead
+            soon = ASK_THROUGH if start.through else ASK_AGAIN[0]
+            due = min(max(due, now + soon), now + self._ttl)  # they may be cancelled, or their owner be dead
         return max(due, self._penalty(host, now)[1])
 
     def _ended(self, owner: int, turn: int, now: float) -> float | None:
@@ -235,8 +276,8 @@ class Budget:
 
     def _write_beat(self, now: float) -> None:
         if now >= self._beaten + self._ttl / 2:  # others may have thought that this process is dead
-            rows = [(host, self._owner, turn, keep) for turn, (host, keep) in self._flights.items()]
-            self._db.executemany("INSERT OR REPLACE INTO start VALUES (?, ?, ?, NULL, ?)", rows)
+            for turn, starts in self._flights.items():
+                self._insert(turn, starts, None)
         self._db.execute("INSERT OR REPLACE INTO owner VALUES (?, ?)", (self._owner, now))
         self._beaten = now
 

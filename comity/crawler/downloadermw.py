@@ -12,7 +12,7 @@ from scrapy.http import Request
 
 from comity.crawler.engine import closing, lent_place
 from comity.crawler.fetcher import ClosingError
-from comity.crawler.pace import TICK, asked_windows
+from comity.crawler.pace import TICK
 from comity.crawler.runtime import Runtime
 from comity.crawler.slots import Slots
 from comity.policies import Decision, Site, Verdict
@@ -80,12 +80,11 @@ class AccessMiddleware:
                 continue
             if decision.verdict is Verdict.DENY or site is None:
                 return decision, site
-            host = self._pace.host(request.url)
-            host.states(site.origin, asked_windows(site, self._runtime.agent))
-            if (delay := host.delay(time())) > self._max_delay:
+            units = self._pace.units(self._runtime.agent, request.url, site)
+            if (delay := units[0].delay(time())) > self._max_delay:
                 return self._runtime.too_slow(request.url, delay), site
             began = monotonic()
-            too_long = await self._pace.turn(request, decision, site, host, at_most=self._max_delay)
+            too_long = await self._pace.turn(request, decision, site, units, at_most=self._max_delay)
             if too_long is not None:
                 return self._runtime.too_slow(request.url, too_long), site
             if monotonic() - began < TICK:
@@ -93,7 +92,7 @@ class AccessMiddleware:
             # The wait was long: what the site says by now counts.
             site = await self._runtime.site(request.url, led_from)
             decision = self._runtime.judge(site, request)
-            if decision.verdict is Verdict.ALLOW:
+            if decision.verdict is Verdict.ALLOW and site and self._pace.units(self._runtime.agent, request.url, site) == units:
                 return decision, site
             self._pace.release(request)
 

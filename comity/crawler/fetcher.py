@@ -176,6 +176,15 @@ class PolicyFetcher:
             flight.exception()  # it counts as seen, though nobody may be waiting any more
 
     async def _look_up(self, origin: str, led_from: Reach | None) -> Policies:
+        """What fails here by a mistake of ours refuses the origin, and says so."""
+        try:
+            return await self._looked_up(origin, led_from)
+        except Exception as error:
+            logger.exception("The policies of %(origin)s cannot be read: nothing of it is fetched", {"origin": origin})
+            robots = {"/robots.txt": PolicyFile(due=self._clock() + BACK_OFF, copy=Fetched(status=0, error=repr(error)))}
+            return _policies(origin, robots, self._clock())
+
+    async def _looked_up(self, origin: str, led_from: Reach | None) -> Policies:
         nothing: dict[str, PolicyFile] = {}
         stored = await self._ask_store(nothing, f"{origin} is asked instead", self._store.load, origin)
         files = await self._current(origin, self._paths, stored, led_from)

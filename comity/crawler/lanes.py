@@ -1,4 +1,4 @@
-"""Requests that wait, in one lane per origin, and which lane is next.
+"""Requests that wait, in one lane per origin and one for each of its scopes that has limits of its own; and which lane is next.
 
 Nothing here reads a clock: times are seconds of whatever clock the caller uses, as long as it is always the same."""
 
@@ -12,36 +12,36 @@ from scrapy.http import Request
 
 if TYPE_CHECKING:
     from comity.crawler.fetcher import Policies
-    from comity.crawler.pace import Host
+    from comity.crawler.pace import Unit
+
+_arrivals = count(1)  # of all lanes: a request that is moved to another one keeps its place
 
 
 class Lane:
-    """The waiting requests of one origin: higher priority first, in order of arrival within one priority."""
+    """The waiting requests of one origin, or one scope of it: higher priority first, in order of arrival within one priority."""
 
-    __slots__ = ("_arrivals", "_heap", "_returns", "aside", "fetched", "host", "origin", "turn")
+    __slots__ = ("_heap", "aside", "fetched", "key", "origin", "scope", "turn", "units")
 
-    def __init__(self, origin: str, host: Host | None) -> None:
+    def __init__(self, origin: str, host: Unit | None, scope: Unit | None = None) -> None:
         self.origin = origin  # "": for URLs that have none
-        self.host = host  # whose pace the lane keeps; None where there is no origin
+        self.scope = scope  # None: that of all requests whose scope is not known, or has no limits
+        self.key = origin, scope.name if scope else ""
+        self.units = tuple(unit for unit in (host, scope) if unit is not None)  # whose pace it keeps; (): it has no origin
         self.turn = 0  # the entry in the heap of Lanes that counts; 0: none, the lane waits for something else
         self.aside = ""  # why nobody waits for it; "": it is waited for
         self.fetched: Policies | None = None  # just fetched: good for one request, however short they are fresh
         self._heap: list[tuple[int, int, Request | int]] = []
-        self._arrivals = 0
-        self._returns = 0
 
     def __len__(self) -> int:
         return len(self._heap)
 
     def push(self, request: Request | int, priority: int) -> None:
         """`request`: or its key in the queue on disk."""
-        self._arrivals += 1
-        heappush(self._heap, (-priority, self._arrivals, request))
+        heappush(self._heap, (-priority, next(_arrivals), request))
 
     def push_back(self, request: Request) -> None:
         """To the front of its priority: it was out already."""
-        self._returns -= 1
-        heappush(self._heap, (-request.priority, self._returns, request))
+        heappush(self._heap, (-request.priority, -next(_arrivals), request))
 
     def peek(self) -> Request | int:
         return self._heap[0][2]
@@ -53,12 +53,21 @@ class Lane:
     def pop(self) -> Request | int:
         return heappop(self._heap)[2]
 
+    def move(self, other: Lane, key: int | None) -> bool:
+        """The first one goes to where it belongs in the other lane. `key`: in the queue on disk, where it is there.
+
+        True where the key stands for it from now on; what was out already may not be any more what is on disk."""
+        priority, arrival, request = heappop(self._heap)
+        is_stored = key is not None and arrival > 0
+        heappush(other._heap, (priority, arrival, key if key is not None and is_stored else request))
+        return is_stored
+
 
 class Lanes:
-    """The lanes by origin, and a heap of when each is due. Of lanes that are due, the one that is due longest is next."""
+    """The lanes by origin and scope, and a heap of when each is due. Of lanes that are due, the one due longest is next."""
 
     def __init__(self) -> None:
-        self._lanes: dict[str, Lane] = {}
+        self._lanes: dict[tuple[str, str], Lane] = {}
         self._heap: list[tuple[float, int, Lane]] = []
         self._turns = count(1)
         self._aside = 0
@@ -75,16 +84,16 @@ class Lanes:
         self._aside += bool(why) - bool(lane.aside)
         lane.aside = why
 
-    def get(self, origin: str) -> Lane | None:
-        return self._lanes.get(origin)
+    def get(self, origin: str, scope: Unit | None = None) -> Lane | None:
+        return self._lanes.get((origin, scope.name if scope else ""))
 
     def add(self, lane: Lane) -> None:
-        self._lanes[lane.origin] = lane
+        self._lanes[lane.key] = lane
 
     def drop(self, lane: Lane) -> None:
         self.set_aside(lane, "")
         lane.turn = 0
-        del self._lanes[lane.origin]
+        del self._lanes[lane.key]
 
     def date(self, lane: Lane, due: float) -> None:
         """The lane's turn comes when it is due; what was dated before is forgotten."""

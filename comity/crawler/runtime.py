@@ -82,7 +82,8 @@ class Runtime:
             found=lambda site: self.actions.found(site, self.policies),
         )
         self._resources = Resources(crawler, timeout=self.options.policy_timeout, patience=self.options.max_delay)
-        self.pace = Pace(crawler, _budget(self.options), min_delay=self.options.min_delay)
+        budget = _budget(self.options)
+        self.pace = Pace(crawler, budget, min_delay=self.options.min_delay, max_delay=self.options.max_delay)
         self.scheduler: Scheduler | None = None  # ours, where it is in use
         self.pages = ItemPages()
         self.sessions = Sessions(self.options.sessions, store)

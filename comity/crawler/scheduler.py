@@ -1,4 +1,5 @@
-"""The queue of the crawl: requests wait in lanes by origin, and go out when the policies are known and the host may be asked.
+"""The queue of the crawl: requests wait in lanes by origin and scope, and go out when the policies are known and the host may be
+asked.
 
 docs/scheduler.md says how it differs from Scrapy's own."""
 
@@ -26,7 +27,7 @@ from comity.crawler.fetcher import ClosingError, Policies, most_at_once
 from comity.crawler.job import Job
 from comity.crawler.lanes import Lane, Lanes
 from comity.crawler.options import stop
-from comity.crawler.pace import Host, asked_windows
+from comity.crawler.pace import Unit, asked_windows, slowest
 from comity.crawler.runtime import Runtime
 from comity.policies import Decision, PolicyError, Verdict
 from comity.policies.urls import origin_of
@@ -42,6 +43,8 @@ FLUSH = 0.05  # seconds between two writes of the queue on disk
 ASIDE = 600.0  # seconds until it is seen again whether a host that was too slow still is
 MIN_WAIT = 0.1  # seconds; what is put off comes back no sooner, or it would spin
 REAP = 0.1  # seconds between two looks for requests that left the downloader unnoticed, while others go out
+ROUNDING = 0.1  # seconds; by so much a wait may seem longer than it was asked to be
+MOVES = 64  # requests that are moved to the lane of their scope at a time, so that nobody waits for it
 
 
 class Scheduler(BaseScheduler):
@@ -77,9 +80,10 @@ class Scheduler(BaseScheduler):
         self._retry_times = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
         self._lanes = Lanes()
         self._waiting = 0  # requests in them
+        self._moved = 0  # from one to another, since the engine asked
         self._refused: deque[tuple[Request, Decision]] = deque()  # known to be refused: they wait for nothing
         self._held: dict[Request, float] = {}  # on its way back through the engine -> when it may go out
-        self._failures: dict[str, int] = {}  # origin -> how often in a row its policies could not be had
+        self._failures: dict[str, tuple[int, Policies]] = {}  # origin -> how often in a row they could not be had; the last
         self._wanted: deque[Lane] = deque()
         self._fetches: set[asyncio.Task[None]] = set()
         self._most_fetches = max(1, most_at_once(crawler))
@@ -106,8 +110,7 @@ class Scheduler(BaseScheduler):
         try:
             job = Job(Path(folder))
             for key, origin, priority in job.stored():
-                lane = self._lanes.get(origin) or self._new_lane(origin)
-                lane.push(key, priority)
+                self._lane(origin).push(key, priority)
                 self._waiting += 1
         except PolicyError as error:
             never_opened(self._crawler)
@@ -193,9 +196,10 @@ class Scheduler(BaseScheduler):
             origin = origin_of(request.url)
         except ValueError:
             origin = ""
+        policies = self._runtime.policies.known(origin) if origin else None
         due = self._held.pop(request, None)
         if due is not None:
-            lane = self._lanes.get(origin) or self._new_lane(origin)
+            lane = self._lane(origin, self._scope(policies, request))
             lane.push_back(request)
             self._waiting += 1
             self._wait(lane, monotonic(), due, "it asks to come back later")
@@ -210,13 +214,12 @@ class Scheduler(BaseScheduler):
             self._unkept[request] = fingerprint
             self._stats.inc_value("scheduler/unserializable")
         self._stats.inc_value(f"scheduler/enqueued/{'memory' if key is None else 'disk'}")
-        if (refusal := self._refusal(origin, request)) is not None:
+        if (refusal := self._refusal(policies, request)) is not None:
             if key is not None:
                 self._keys[request] = key
             self._refused.append((request, refusal))
             return True
-        lane = self._lanes.get(origin) or self._new_lane(origin)
-        lane.push(request if key is None else key, request.priority)
+        self._lane(origin, self._scope(policies, request)).push(request if key is None else key, request.priority)
         self._waiting += 1
         return True
 
@@ -227,13 +230,17 @@ class Scheduler(BaseScheduler):
             return fingerprint in self._job.seen
         return self._dupefilter.request_seen(request)
 
-    def _refusal(self, origin: str, request: Request) -> Decision | None:
+    def _refusal(self, policies: Policies | None, request: Request) -> Decision | None:
         """The refusal, where it is known before the request has had its turn."""
-        policies = self._runtime.policies.known(origin) if origin else None
         if policies is None or policies.unreachable:  # that may be over when its turn comes
             return None
         decision = self._runtime.judge(policies.site, request)
         return decision if decision.verdict is Verdict.DENY else None
+
+    def _scope(self, policies: Policies | None, request: Request) -> Unit | None:
+        """That the request is in, where it is known and has limits of its own."""
+        limits = policies.site.limits(self._runtime.agent, request.url) if policies is not None else None
+        return None if limits is None else self._pace.scope(limits)
 
     def hold(self, request: Request, wait: float) -> bool:
         """A middleware returns the request, that it was handed, instead of letting it or its answer through: it goes out again,
@@ -276,9 +283,10 @@ class Scheduler(BaseScheduler):
         if self._refused:
             refused, refusal = self._refused.popleft()
             self._goes_out(refused)
-            self._pace.book(refused, refusal, None, None, handed_out=True)
+            self._pace.book(refused, refusal, None, (), handed_out=True)
             return refused
-        while (lane := self._lanes.next(now)) is not None:
+        self._moved = 0
+        while self._moved < MOVES and (lane := self._lanes.next(now)) is not None:
             if (request := self._from_lane(lane, now)) is not None:
                 return request
         return None
@@ -288,7 +296,7 @@ class Scheduler(BaseScheduler):
         request = self._first(lane)
         if request is None:
             return None
-        if lane.host is None:
+        if not lane.units:
             return self._hand_out(lane, request, now, self._runtime.judge(None, request))
         policies = self._runtime.policies.known(lane.origin) or lane.fetched
         if policies is None:
@@ -303,7 +311,10 @@ class Scheduler(BaseScheduler):
             wait = (decision.not_before - datetime.now(UTC)).total_seconds()
             self._wait(lane, now, now + max(wait, MIN_WAIT), "it asks to come back later")
             return None
-        host = lane.host
+        if (scope := self._scope(policies, request)) is not lane.scope:
+            self._move(lane, request, scope, now)
+            return None
+        host = lane.units[0]
         host.states(lane.origin, asked_windows(policies.site, self._runtime.agent))
         delay = host.delay(time())
         if delay > self._max_delay:
@@ -311,14 +322,28 @@ class Scheduler(BaseScheduler):
             self._lanes.date(lane, now + ASIDE)
             return None
         self._lanes.set_aside(lane, "")
-        if host.full or host.awaited:
-            host.parked.append(lane)
-            return None
-        turn = None if host.free_at > now else self._pace.claim(host)
+        for unit in lane.units:
+            if unit.full or unit.awaited:
+                unit.parked.append(lane)
+                return None
+        turn = None if slowest(lane.units).free_at > now else self._pace.claim(lane.units)
         if turn is None:
-            self._wait(lane, now, host.free_at, "its host is to be left alone")
+            unit = slowest(lane.units)
+            self._wait(lane, now, unit.free_at, unit.why)
             return None
-        return self._hand_out(lane, request, now, decision, policies, host, turn)
+        return self._hand_out(lane, request, now, decision, policies, lane.units, turn)
+
+    def _move(self, lane: Lane, request: Request, scope: Unit | None, now: float) -> None:
+        """The first request of the lane to that of its scope: there it waits for no others, and no others for it."""
+        other = self._lane(lane.origin, scope, lane.fetched)
+        lane.fetched = None
+        if lane.move(other, self._keys.get(request)):
+            del self._keys[request]
+        if lane:
+            self._lanes.date(lane, now)
+        else:
+            self._drop(lane)
+        self._moved += 1
 
     def _first(self, lane: Lane) -> Request | None:
         """The first request of the lane; None where it had only such as cannot be read."""
@@ -344,7 +369,7 @@ class Scheduler(BaseScheduler):
     def _wait(self, lane: Lane, now: float, due: float, why: str) -> None:
         """The lane is due again then. Where that is far, nobody waits for it until it is near."""
         wait = due - now
-        if wait > self._max_delay:
+        if wait > self._max_delay + ROUNDING:
             self._lanes.set_aside(lane, f"{why} for {wait:.0f} s")
             due -= self._max_delay
         else:
@@ -358,7 +383,7 @@ class Scheduler(BaseScheduler):
         now: float,
         decision: Decision,
         policies: Policies | None = None,
-        host: Host | None = None,
+        units: tuple[Unit, ...] = (),
         turn: int = 0,
     ) -> Request:
         lane.pop()
@@ -370,39 +395,45 @@ class Scheduler(BaseScheduler):
         else:
             self._drop(lane)
         self._goes_out(request)
-        self._pace.book(request, decision, policies.site if policies else None, host, handed_out=True, turn=turn)
+        self._pace.book(request, decision, policies.site if policies else None, units, handed_out=True, turn=turn)
         return request
 
     def _goes_out(self, request: Request) -> None:
         if request in self._keys or request in self._unkept:
             self._out.add(request)
 
-    def _new_lane(self, origin: str) -> Lane:
-        host = self._pace.host(origin) if origin else None
-        lane = Lane(origin, host)
-        if host is not None:
-            host.lanes += 1
+    def _lane(self, origin: str, scope: Unit | None = None, fetched: Policies | None = None) -> Lane:
+        """`fetched`: the policies for the request that is about to be put there."""
+        lane = self._lanes.get(origin, scope)
+        if lane is not None:
+            lane.fetched = fetched or lane.fetched
+            return lane
+        lane = Lane(origin, self._pace.host(origin) if origin else None, scope)
+        lane.fetched = fetched
+        for unit in lane.units:
+            unit.lanes += 1
         self._lanes.add(lane)
-        if host is None or self._runtime.policies.known(origin):
+        if not origin or fetched or self._runtime.policies.known(origin):
             self._lanes.date(lane, monotonic())
         else:
             self._want_policies(lane)
         return lane
 
     def _drop(self, lane: Lane) -> None:
-        if lane.host is not None:
-            lane.host.lanes -= 1
+        for unit in lane.units:
+            unit.lanes -= 1
         self._lanes.drop(lane)
 
-    def _unpark(self, host: Host) -> None:
-        for lane in host.parked:
-            self._lanes.date(lane, host.free_at)
-        host.parked.clear()
+    def _unpark(self, unit: Unit) -> None:
+        for lane in unit.parked:
+            if lane:  # else it was dropped
+                self._lanes.date(lane, unit.free_at)
+        unit.parked.clear()
 
     def _asks_again(self, lane: Lane, policies: Policies, now: float) -> bool:
         """Whether the lane waits for a host whose robots.txt cannot be had, instead of giving its requests up."""
         wait = policies.fresh_until - time()
-        if self._failures.get(lane.origin, 0) > self._retry_times:
+        if lane.origin in self._failures and self._failures[lane.origin][0] > self._retry_times:
             return False
         lane.fetched = None
         self._wait(lane, now, now + max(wait, MIN_WAIT), f"its policies ({policies.why}) are not to be asked for")
@@ -424,11 +455,14 @@ class Scheduler(BaseScheduler):
         except ClosingError:
             return
         if policies.unreachable:
-            self._failures[lane.origin] = self._failures.get(lane.origin, 0) + 1
+            times, last = self._failures.get(lane.origin, (0, None))
+            if policies is not last:  # of another lane of the origin
+                self._failures[lane.origin] = times + 1, policies
         else:
             self._failures.pop(lane.origin, None)
         lane.fetched = policies
-        self._lanes.date(lane, monotonic())
+        if lane:  # else it was dropped
+            self._lanes.date(lane, monotonic())
         asyncio.get_running_loop().call_soon(self._start_fetches)
         wake(self._crawler)
 

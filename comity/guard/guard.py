@@ -110,9 +110,10 @@ class Guard:
         self._clients = Clients(max_clients, tolerance)
         self._clock = clock
         self._lock = Lock()
-        self._agents: dict[str, Agent] = {}
-        self._unnamed = self._agent(_nobody(self._site))
-        self._agent_of = lru_cache(MAX_USER_AGENTS)(self._named)
+        self._nobody = next(name for length in count(1) if not self._site.names(name := "_" * length))
+        self._agent = lru_cache(MAX_USER_AGENTS)(self._named)
+        # ACAP 1.0 section-2.3.3: records for some purposes only. Where there are none, all purposes of an agent are one to them.
+        self._asks_purposes = any(b"usage-purpose" in file.body.lower() for file in own.fetched.values())
 
     def check(self, incoming: Incoming) -> Pass | Answer:
         """May it go on? Whatever came, there is an answer."""
@@ -141,7 +142,7 @@ class Guard:
         return facts if XHR in facts.kinds else facts._replace(referer=None)  # of other requests nobody asks for it
 
     def _judge(self, incoming: Incoming, targets: tuple[str, ...], facts: Facts, client: str) -> Pass | Answer:
-        agent = self._agent_of(incoming.field("user-agent"))
+        agent = self._agent(incoming.field("user-agent"), facts.purposes if self._asks_purposes else None)
         now = self._clock()
         limits: dict[str, Limit] = {}
         for target in targets:
@@ -188,22 +189,13 @@ class Guard:
         )
         return self._problems.answer(incoming.method, reasons, detail=detail, retry_after=wait)
 
-    def _named(self, user_agent: str) -> Agent:
+    def _named(self, user_agent: str, purposes: tuple[str, ...] | None) -> Agent:
         """Who asks: the first product token of a User-Agent that the site's files name; all others are one to them.
 
         So there are never more agents than names in the files, whatever clients send."""
-        for word in PRODUCT_TOKEN.findall(user_agent)[:MAX_WORDS]:
-            if self._site.names(word):
-                return self._agent(word.lower())
-        return self._unnamed
-
-    def _agent(self, token: str) -> Agent:
-        return self._agents.setdefault(token, Agent(token, key_header=self._key_header))
-
-
-def _nobody(site: Site) -> str:
-    """A product token that no file names."""
-    return next(name for length in count(1) if not site.names(name := "_" * length))
+        words = PRODUCT_TOKEN.findall(user_agent)[:MAX_WORDS]
+        token = next((word.lower() for word in words if self._site.names(word)), self._nobody)
+        return Agent(token, purposes=purposes or (), key_header=self._key_header)
 
 
 def _windows(rates: Rates) -> tuple[Window, ...]:

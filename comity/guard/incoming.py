@@ -64,7 +64,7 @@ def spellings(target: str) -> tuple[str, ...]:
 
 def purposes(value: str) -> tuple[str, ...]:
     """Of a purpose field: a list with commas between."""
-    words = dict.fromkeys(word.strip().lower() for word in value[:MAX_FIELD].split(","))
+    words = dict.fromkeys(word.strip() for word in value[:MAX_FIELD].split(","))
     return tuple(word for word in words if word)[:MAX_PURPOSES]
 
 

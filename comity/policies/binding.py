@@ -12,7 +12,6 @@ from comity.policies.combine import strictest
 from comity.policies.files import AutomationFile, RobotsFile
 from comity.policies.formats import robots
 from comity.policies.formats.acap import Field, PageUses, Reference, Rules, Taken
-from comity.policies.formats.automation.directives import Limits
 from comity.policies.rates import Rates
 from comity.policies.requests import Facts
 from comity.policies.urls import resolved
@@ -177,10 +176,6 @@ class Binding:
         """What may be done with the page."""
         refused = UseDecision(verdict=Verdict.DENY, stated=True, reasons=tuple(self._unknown)) if self._unknown else None
         return PageUses(self._agent, self._acap.matching(target), self._because, taken, refused=refused)
-
-    def limits(self, target: str) -> Limits | None:
-        """How often requests to the target may be made, apart from `rates`."""
-        return self.automated.limits(target) if self.automated and self.automated.has_limits else None
 
     def requests(self, origin: str) -> tuple[ActionRequest, ...]:
         """What the agent is asked to do, once for each resource (ACAP 1.0 section-2.6)."""

@@ -192,7 +192,8 @@ class Site:
 
     def limits(self, agent: Agent, url: str) -> Limits | None:
         """How often, and how many at a time, requests like this may be made, besides `rates`; None: nothing is stated."""
-        return self._binding(agent).limits(target_of(url))
+        automated = self._binding(agent).automated
+        return automated.limits(target_of(url)) if automated is not None and automated.has_limits else None
 
     def names(self, token: str) -> bool:
         """Whether a policy file names the product token."""

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.crawler.budget import PENALTY, SWEPT, Budget
+from comity.crawler.budget import ASK_THROUGH, PENALTY, SWEPT, Budget, Limit
 from comity.policies.limits import DAY, MAX_STAMPS, Window
 
 NOW = 1_800_000_000.0
@@ -45,18 +45,27 @@ def other(path: Path, budget: Budget) -> Iterator[Budget]:
 
 
 def turn(budget: Budget, now: float, windows: Sequence[Window] = DELAY, host: str = HOST) -> int:
-    claim = budget.claim(host, windows, now)
+    return turn_of_all(budget, now, Limit(host, windows))
+
+
+def due(budget: Budget, now: float, windows: Sequence[Window] = DELAY, host: str = HOST) -> float:
+    """When to ask again, where it is not now."""
+    return due_of_all(budget, now, Limit(host, windows))[0]
+
+
+def turn_of_all(budget: Budget, now: float, *limits: Limit) -> int:
+    claim = budget.claim(limits, now)
     assert claim.turn is not None
     assert claim.due == now
     return claim.turn
 
 
-def due(budget: Budget, now: float, windows: Sequence[Window] = DELAY, host: str = HOST) -> float:
-    """When to ask again, where it is not now."""
-    claim = budget.claim(host, windows, now)
+def due_of_all(budget: Budget, now: float, *limits: Limit) -> tuple[float, str]:
+    """When to ask again, and the limit that it is for; "" where nobody knows."""
+    claim = budget.claim(limits, now)
     assert claim.turn is None
     assert claim.due > now
-    return claim.due
+    return claim.due, claim.limit.name if claim.limit else ""
 
 
 def kept(window: Window, moments: Sequence[float]) -> bool:
@@ -87,11 +96,11 @@ def test_a_delay_counts_from_the_headers_for_every_process(budget: Budget, other
 @pytest.mark.requirement("RATE-2")
 def test_what_never_went_out_counts_as_nothing(budget: Budget, other: Budget) -> None:
     first = turn(budget, NOW)
-    budget.cancel(first)
+    budget.end(first)
     second = turn(other, NOW)
     budget.settle(first, NOW + 1)  # too late, and to no effect
     other.settle(second, NOW)
-    other.cancel(second)
+    other.end(second)
     assert due(budget, NOW + 1) == NOW + 2
 
 
@@ -101,6 +110,81 @@ def test_a_request_that_is_out_for_long_is_asked_about_now_and_then(budget: Budg
     turn(budget, NOW, [Window(1, 3600)])
     assert due(other, NOW, [Window(1, 3600)]) == NOW + TTL
     assert NOW < due(other, NOW, [Window(1, 0)]) < NOW + 0.1
+
+
+SCOPE = "http://example.org /a"
+FEW = Limit("few in flight", [Window(2, 0.0)], through=True)
+
+
+@pytest.mark.requirement("AUTX-2", "RATE-2")
+def test_a_turn_is_one_of_all_its_limits_or_of_none(budget: Budget, other: Budget) -> None:
+    host, scope = Limit(HOST, DELAY), Limit(SCOPE, [Window(2, 60)])
+    for seconds in (0, 10):
+        budget.settle(turn_of_all(budget, NOW + seconds, host, scope), NOW + seconds)
+    assert due_of_all(other, NOW + 11, host, scope) == (NOW + 60, SCOPE)
+    assert due_of_all(other, NOW + 11, host) == (NOW + 12, HOST)
+    for _ in range(3):
+        due_of_all(other, NOW + 13, host, scope)
+    last = turn_of_all(other, NOW + 13, host)  # what was not let out has used nothing up
+    other.settle(last, NOW + 59.5)
+    assert due_of_all(budget, NOW + 60, host, scope) == (NOW + 61.5, HOST)
+    turn_of_all(budget, NOW + 61.5, scope, host)
+
+
+@pytest.mark.requirement("AUTX-2", "RATE-2")
+def test_what_never_went_out_counts_under_none_of_its_limits(budget: Budget, other: Budget) -> None:
+    limits = Limit(HOST, DELAY), Limit(SCOPE, DELAY), Limit("one in flight", [Window(1, 0.0)], through=True)
+    budget.end(turn_of_all(budget, NOW, *limits))
+    turn_of_all(other, NOW, *limits)
+
+
+@pytest.mark.requirement("AUTX-3", "RATE-2")
+def test_as_many_are_in_flight_as_may_be_over_all_processes(budget: Budget, other: Budget) -> None:
+    """From the turn to the end, and not to the headers; and no longer."""
+    free = Limit(HOST, [Window(9, 1)])
+    first, second = turn_of_all(budget, NOW, free, FEW), turn_of_all(other, NOW, free, FEW)
+    budget.settle(first, NOW + 1)
+    for each in (budget, other):
+        assert due_of_all(each, NOW + 2, free, FEW) == (NOW + 2 + ASK_THROUGH, FEW.name)
+        turn_of_all(each, NOW + 2, free)
+    budget.end(first)
+    third = turn_of_all(other, NOW + 2, free, FEW)
+    due_of_all(budget, NOW + 2, free, FEW)
+    other.end(second)  # it was refused on its way out
+    other.settle(third, NOW + 3)
+    other.end(third)
+    for each in (budget, other):
+        turn_of_all(each, NOW + 3, free, FEW)
+
+
+@pytest.mark.requirement("AUTX-3")
+def test_more_may_be_in_flight_than_starts_are_remembered(budget: Budget) -> None:
+    many = Limit("many", [Window(MAX_STAMPS + 6, 0.0)], through=True)
+    turns = [turn_of_all(budget, NOW, many) for _ in range(MAX_STAMPS + 6)]
+    due_of_all(budget, NOW, many)
+    budget.end(turns[0])
+    turn_of_all(budget, NOW, many)
+
+
+@pytest.mark.requirement("AUTX-3", "SEC-6")
+def test_what_a_dead_process_had_in_flight_ends(budget: Budget, other: Budget, path: Path) -> None:
+    """Long after its headers came, as long as there are signs of life; and nothing of it is left."""
+    taken = [turn_of_all(other, NOW, FEW) for _ in range(2)]
+    other.settle(taken[0], NOW + 1)
+    for seconds in range(0, 100, 5):
+        assert other.is_used
+        other.beat(NOW + seconds)
+        due_of_all(budget, NOW + seconds, FEW)
+    assert due_of_all(budget, NOW + 104.99, FEW)[0] <= NOW + 105.05
+    last = [turn_of_all(budget, NOW + 105, FEW) for _ in range(2)]
+    other.beat(NOW + 106)  # it was not dead: what it has in flight counts again
+    budget.end(last[0])
+    due_of_all(budget, NOW + 106, FEW)
+    for number in taken:
+        other.end(number)
+    assert not other.is_used
+    turn_of_all(other, NOW + 107, FEW)
+    assert len(query(path, "SELECT * FROM start")) == 2
 
 
 windows = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 20)).map(lambda pair: Window(*pair)), min_size=1, max_size=3)
@@ -131,12 +215,12 @@ def test_two_processes_together_keep_every_window(budget: Budget, other: Budget)
                         flights.remove(flight)
                         until, whose, number, unsent = flight
                         if unsent:
-                            both[whose].cancel(number)
+                            both[whose].end(number)
                         else:
                             both[whose].settle(number, until)
                 for each in both:
                     each.beat(now)
-                claim = both[which].claim(host, limits, now)
+                claim = both[which].claim([Limit(host, limits)], now)
                 if claim.turn is not None:
                     break
                 assert now < claim.due <= now + 40 + max(window.seconds for window in limits)
@@ -158,10 +242,10 @@ def test_the_rate_that_is_allowed_is_reached(budget: Budget, other: Budget) -> N
     starts: list[float] = []
     now = NOW
     for each in itertools.islice(itertools.cycle((budget, other)), 200):
-        claim = each.claim(HOST, limits, now)
+        claim = each.claim([Limit(HOST, limits)], now)
         if claim.turn is None:
             now = claim.due
-            claim = each.claim(HOST, limits, now)
+            claim = each.claim([Limit(HOST, limits)], now)
         assert claim.turn is not None
         each.settle(claim.turn, now)
         starts.append(now)
@@ -245,13 +329,14 @@ def test_turns_outlive_what_takes_longer_than_a_sign_of_life(budget: Budget, oth
 def test_what_is_closed_has_nothing_in_flight(path: Path) -> None:
     first = Budget(path)
     first.settle(turn(first, NOW, host="settled.test"), NOW + 1)
-    turn(first, NOW)
+    turn_of_all(first, NOW, Limit(HOST, DELAY), FEW)
     first.close(NOW + 5)
     first.close(NOW + 9)
     second = Budget(path)
     assert due(second, NOW + 6) == NOW + 7
     assert due(second, NOW + 2, host="settled.test") == NOW + 3
     assert query(path, "SELECT * FROM owner WHERE beat < 1800000001") == []
+    assert query(path, f"SELECT * FROM start WHERE host = '{FEW.name}'") == []
     second.close(NOW + 6)
 
 
@@ -348,7 +433,7 @@ def test_a_busy_file_means_not_now(
     for host in (HOST, "cancelled.test", "new.test"):
         assert NOW + 1.005 <= due(budget, NOW + 1, host=host) <= NOW + 1.02
     budget.settle(first, NOW + 2)
-    budget.cancel(second)
+    budget.end(second)
     budget.beat(NOW + 2)
     assert budget.penalize("penalty.test", 100, NOW + 2) == NOW + 102
     assert budget.penalize("penalty2.test", None, NOW + 2) == NOW + 62
@@ -394,9 +479,9 @@ def test_bad_values_are_no_permission(budget: Budget) -> None:
         due(budget, NOW + 1, host=host)
     budget.settle(turn(budget, NOW), float("nan"))
     assert due(budget, NOW + 1) == NOW + 3
-    budget.cancel(turn(budget, NOW + 3))
+    budget.end(turn(budget, NOW + 3))
     budget.settle(10**30, NOW)
-    budget.cancel(-1)
+    budget.end(-1)
     turn(budget, NOW, [Window(0, 10)], host="zero.test")
     due(budget, NOW, [Window(0, 10)], host="zero.test")
     turn(budget, NOW, [], host="free.test")
@@ -414,30 +499,33 @@ def test_a_file_that_is_closed_gives_no_turns(path: Path, caplog: pytest.LogCapt
     assert caplog.records == []
 
 
-# Takes turns for some seconds, and prints when: from just after the turn until just before it is settled.
+# Takes turns for some seconds, one at a time over all processes, and prints when: just after the turn, and just before its end.
 CRAWLER = """
 import sys
 import time
 from pathlib import Path
-from comity.crawler.budget import Budget
+from comity.crawler.budget import Budget, Limit
 from comity.policies.limits import Window
 
 path, requests, seconds, lasts = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])
+limits = [Limit("example.org", [Window(requests, seconds)]), Limit("in flight", [Window(1, 0)], through=True)]
 budget = Budget(Path(path), owner_ttl=0.5)
 print("ready", flush=True)
 sys.stdin.readline()
 end = time.time() + lasts
 while (now := time.time()) < end:
-    claim = budget.claim("example.org", [Window(requests, seconds)], now)
+    claim = budget.claim(limits, now)
     if claim.turn is None:
         time.sleep(max(0.0, claim.due - time.time()))  # as a crawl waits: two processes have no clock that could be moved
         continue
-    print(time.time(), flush=True)
+    began = time.time()
     budget.settle(claim.turn, time.time())
+    print(began, time.time(), flush=True)
+    budget.end(claim.turn)
 if lasts > 0:
     budget.close()
 else:
-    budget.claim("example.org", [Window(requests, seconds)], time.time())
+    budget.claim(limits, time.time())
     print("in flight", flush=True)
     sys.stdin.readline()
 """
@@ -462,15 +550,17 @@ def say(process: subprocess.Popen[str]) -> None:
 @pytest.mark.requirement("RATE-2")
 @pytest.mark.parametrize("window", [Window(1, 0.02), Window(10, 0.2)])
 def test_two_processes_share_a_host(path: Path, window: Window) -> None:
-    """They make the file at the same time, neither is left out, and together they keep the window."""
+    """They make the file at the same time, neither is left out, and together they keep the window and the number in flight."""
     processes = [crawler(path, window, 2) for _ in range(2)]
     assert [told(process) for process in processes] == ["ready"] * 2
     for process in processes:
         say(process)
-    outputs = [process.communicate(timeout=30)[0].split() for process in processes]
+    outputs = [process.communicate(timeout=30)[0].splitlines() for process in processes]
     assert [process.returncode for process in processes] == [0, 0]
-    starts = sorted(float(moment) for output in outputs for moment in output)
+    flights = sorted(tuple(map(float, line.split())) for output in outputs for line in output)
+    starts = [began for began, _ in flights]
     assert kept(window, starts)
+    assert all(ended <= began for (_, ended), (began, _) in itertools.pairwise(flights))
     assert min(map(len, outputs)) > 0
     assert len(starts) <= 2 / window.seconds * window.requests + window.requests
 
@@ -487,7 +577,10 @@ def test_kill_9_costs_no_more_than_a_delay(path: Path) -> None:
     budget = Budget(path, owner_ttl=0.5)
     [(beat,)] = query(path, "SELECT beat FROM owner")
     assert isinstance(beat, float)
+    alone = Limit("in flight", [Window(1, 0)], through=True)
     assert due(budget, beat + 0.4, [Window(1, 3)]) == beat + 0.9
+    assert due_of_all(budget, beat + 0.4, alone) == (beat + 0.4 + ASK_THROUGH, "in flight")
+    turn_of_all(budget, beat + 0.6, alone)
     assert due(budget, beat + 0.6, [Window(1, 3)]) == beat + 3.5
     turn(budget, beat + 3.5, [Window(1, 3)])
     budget.close()

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.http import Request
 
+from comity.crawler.budget import Limit
 from comity.crawler.lanes import Lane, Lanes
-from comity.crawler.pace import Host, asked_windows
+from comity.crawler.pace import Unit, asked_windows
 from comity.policies import Agent, Site
 from comity.policies.limits import Window
 
@@ -88,6 +89,41 @@ def test_key_of_the_queue_on_disk_is_replaced_by_its_request() -> None:
     assert (lane.pop(), lane.pop()) == (first, 9)
 
 
+def test_lanes_of_one_origin_have_a_scope_each() -> None:
+    queue = Lanes()
+    scope, other = Unit(f"{ORIGIN} 1", (), 8), Unit(f"{ORIGIN} 2", (), 8)
+    made = [Lane(ORIGIN, host()), Lane(ORIGIN, host(), scope)]
+    for lane in made:
+        queue.add(lane)
+    assert [queue.get(ORIGIN), queue.get(ORIGIN, scope), queue.get(ORIGIN, other), queue.get("")] == [*made, None, None]
+    queue.drop(made[0])
+    assert [queue.get(ORIGIN), queue.get(ORIGIN, scope)] == [None, made[1]]
+
+
+@pytest.mark.requirement("AUTX-2")
+def test_request_that_is_moved_has_the_place_that_it_would_have_had() -> None:
+    lane, scope = Lane(ORIGIN, None), Lane(ORIGIN, None)
+    requests = [request(str(number)) for number in range(4)]
+    for number, each in enumerate(requests):
+        (scope if number == 2 else lane).push(each, 0)
+    scope.push(first := request("first", priority=1), 1)
+    lane.push_back(returned := request("returned"))
+    while lane:
+        assert not lane.move(scope, None)
+    assert [scope.pop() for _ in range(6)] == [first, returned, *requests]
+
+
+@pytest.mark.requirement("AUTX-2", "SEC-6")
+def test_request_that_is_moved_stands_by_its_key_in_the_queue_on_disk() -> None:
+    """Unless it was out already: then it may have changed."""
+    lane, scope = Lane(ORIGIN, None), Lane(ORIGIN, None)
+    lane.push(7, 0)
+    lane.replace(request("7"))
+    lane.push_back(returned := request("8"))
+    assert (lane.move(scope, 8), lane.move(scope, 7)) == (False, True)
+    assert (scope.pop(), scope.pop()) == (returned, 7)
+
+
 def test_nobody_waits_for_what_is_set_aside() -> None:
     queue, (a, b) = lanes("a", "b")
     queue.set_aside(a, "too slow")
@@ -127,8 +163,8 @@ def test_lanes_that_are_due_take_turns() -> None:
     assert turns == ["a", "b", "c"] * 3
 
 
-def host(floor: float = 0.0) -> Host:
-    return Host("example.org", (Window(1, floor),) if floor else (), 8)
+def host(floor: float = 0.0) -> Unit:
+    return Unit("example.org", (Window(1, floor),) if floor else (), 8)
 
 
 @pytest.mark.requirement("RATE-1")
@@ -162,6 +198,18 @@ def test_as_many_are_in_flight_as_its_windows_hold(windows: tuple[Window, ...], 
     assert not limited.full
     limited.in_flight = full_at
     assert limited.full
+
+
+@pytest.mark.requirement("AUTX-3")
+@pytest.mark.parametrize(("windows", "concurrent", "full_at"), [((), 2, 2), ((Window(1, 9),), 2, 1), ((Window(5, 9),), 20, 5)])
+def test_as_many_are_in_flight_as_the_scope_lets(windows: tuple[Window, ...], concurrent: int, full_at: int) -> None:
+    scope = Unit(f"{ORIGIN} 1", (), 8)
+    scope.states("", windows, concurrent)
+    assert scope.most == full_at
+    alone = Limit(f"{ORIGIN} 1 (in flight)", (Window(concurrent, 0.0),), through=True)
+    assert scope.limits == (*((Limit(f"{ORIGIN} 1", windows),) if windows else ()), alone)
+    scope.states("", windows)
+    assert alone not in scope.limits
 
 
 @pytest.mark.requirement("RATE-1")

@@ -2,6 +2,8 @@
 
 /hold/...     answers when /release was asked for, or not at all when its client has gone
 /held?N       answers when N requests hold
+/busy/...     takes its time
+/guard        what the guard did
 /boom/        raises
 /stream/      answers in parts, without saying how long it will be
 /...          what the request was, as the application sees it"""
@@ -40,6 +42,11 @@ scope: /stream/
 allowed-methods: GET
 concurrent-limit: 1
 
+scope: /busy/
+allowed-methods: GET
+request-limit: 30/second
+concurrent-limit: 2
+
 scope: /hourly/
 allowed-methods: GET, POST
 request-limit: 3/hour
@@ -50,7 +57,7 @@ api-automation: with-key-only
 """,
 }
 
-guard = Guard(os.environ.get("ORIGIN", "http://127.0.0.1:8000"), FILES)
+guard = Guard(os.environ.get("ORIGIN", "http://127.0.0.1:8000"), FILES, tolerance=0)
 held: set[object] = set()
 PLAIN = [("Content-Type", "text/plain")]
 
@@ -73,6 +80,10 @@ async def site(scope: Scope, receive: Receive, send: Send) -> None:
             await asyncio.sleep(0.002)
     elif path == "/release":
         RELEASED.set()
+    elif path.startswith("/busy/"):
+        await asyncio.sleep(0.01)
+    elif path == "/guard":
+        parts = [json.dumps({"passed": guard.passed, "refused": guard.refused}).encode()]
     elif path == "/boom/":
         raise RuntimeError("boom")
     elif path == "/stream/":

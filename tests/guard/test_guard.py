@@ -254,6 +254,12 @@ def test_too_many_requests_wait(guard: Guard, clock: Clock) -> None:
 
 
 @pytest.mark.requirement("GUARD-1")
+@pytest.mark.parametrize("target", ["/limited/../", "/x/..%2Flimited/"])
+def test_the_limits_of_every_spelling_hold(guard: Guard, target: str) -> None:
+    assert [told(ask(guard, target)) for _ in range(3)] == [PASSES, PASSES, (429, "comity.rate")]
+
+
+@pytest.mark.requirement("GUARD-1")
 def test_the_crawl_delay_of_a_group_holds_for_it(guard: Guard, clock: Clock) -> None:
     slow = {"user_agent": "slowbot"}
     assert [told(ask(guard, path, **slow)) for path in ("/a", "/b")] == [PASSES, (429, "comity.rate")]
@@ -495,9 +501,17 @@ SHARED = Guard(ORIGIN, FILES)
 def test_no_client_makes_the_guard_grow(guard: Guard) -> None:
     for number in range(3000):
         ask(guard, f"/{number}", user_agent=f"bot{number}", automation_purpose=f"p{number}", peer=f"192.0.2.{number % 250}")
-    assert len(guard._agents) == 1
     assert len(guard._site._bindings) == 1
     assert set(guard.passed) == {"automation.allow"}
+
+
+@pytest.mark.requirement("GUARD-1", "ACAP-15")
+def test_a_prohibition_for_one_purpose_is_for_it_alone() -> None:
+    acap = b"ACAP-crawler: *\nACAP-usage-purpose: training\nACAP-disallow-crawl: /essays/\n"
+    guard = Guard(ORIGIN, {"/robots.txt": acap})
+    asked = [told(ask(guard, "/essays/", automation_purpose=purpose)) for purpose in ("research", "training", "x, training")]
+    assert asked == [PASSES, (403, "acap.disallow"), (403, "acap.disallow")]
+    assert told(ask(guard, "/essays/")) == PASSES
 
 
 @pytest.mark.requirement("SEC-4")

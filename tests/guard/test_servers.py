@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from collections.abc import Iterator, MutableMapping
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from comity.guard import ASGIMiddleware, Guard
+from comity.guard import ASGIMiddleware, Guard, Incoming, Pass, WSGIMiddleware
 
 if TYPE_CHECKING:
     from tests.guard.conftest import Client, Servers
@@ -162,6 +163,67 @@ def test_web_sockets_are_judged_by_the_request_that_opens_them() -> None:
     for path in ("/private/socket", "/socket"):
         asyncio.run(app({"type": "websocket", "path": path, "headers": [(b"User-Agent", b"testbot")]}, receive, send))
     assert (opened, sent) == (["/socket"], [{"type": "websocket.close"}])
+
+
+ONE = {"/automation-preferences.txt": b"scope: /\nallowed-methods: GET\nconcurrent-limit: 1\n"}
+
+
+@pytest.mark.requirement("GUARD-1", "AUTX-3")
+def test_a_response_is_over_when_its_last_octet_goes_out() -> None:
+    """What the application does after it keeps nobody from asking again."""
+    guard = Guard("https://example.com", ONE)
+    incoming = Incoming("GET", "/", {"user-agent": "testbot"})
+    passed: list[bool] = []
+
+    async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"all", "more_body": True})
+        passed.append(isinstance(guard.check(incoming), Pass))
+        await send({"type": "http.response.body"})
+        passed.append(isinstance(guard.check(incoming), Pass))
+
+    async def nothing(*message: object) -> dict[str, object]:
+        return {}
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"User-Agent", b"testbot")]}
+    asyncio.run(ASGIMiddleware(site, guard)(scope, nothing, nothing))  # type: ignore[arg-type]
+    assert passed == [False, True]
+
+
+@pytest.mark.requirement("GUARD-1")
+@pytest.mark.parametrize(
+    ("environ", "status"),
+    [
+        ({"SCRIPT_NAME": "/app", "PATH_INFO": "/private/x"}, "403 Forbidden"),
+        ({"SCRIPT_NAME": "", "PATH_INFO": "/private/x"}, "200 OK"),
+        ({"SCRIPT_NAME": "/app", "PATH_INFO": "/a", "RAW_URI": "/app/private/x"}, "403 Forbidden"),
+        ({"PATH_INFO": "/app/priv%61te/x"}, "200 OK"),  # as it was decoded: the name has a percent sign
+        ({"PATH_INFO": "/app/a?b=1"}, "403 Forbidden"),
+        ({"PATH_INFO": "/app/a", "QUERY_STRING": "b=1"}, "200 OK"),
+        ({"PATH_INFO": "/app/caf\xc3\xa9"}, "403 Forbidden"),
+        ({}, "200 OK"),
+    ],
+)
+def test_wsgi_targets_are_put_together_again(environ: dict[str, str], status: str) -> None:
+    robots = "User-agent: *\nDisallow: /app/private/\nDisallow: /app/a%3Fb\nDisallow: /app/café\n".encode()
+    answered: list[str] = []
+
+    def site(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        start_response("200 OK", [])
+        return []
+
+    app = WSGIMiddleware(site, Guard("https://example.com", {"/robots.txt": robots}))
+    app(environ, lambda status, headers, exc_info=None: answered.append(status))  # type: ignore[arg-type]
+    assert answered == [status]
+
+
+def test_the_body_of_a_refused_request_is_read_where_it_is_small() -> None:
+    app = WSGIMiddleware(lambda *_: [], Guard("https://example.com", {"/robots.txt": b"User-agent: *\nDisallow: /\n"}))
+    for length, left in (("5", b"more"), ("1000000000", b"12345more"), ("-1", b"12345more"), ("", b"12345more")):
+        body = io.BytesIO(b"12345more")
+        environ = {"PATH_INFO": "/", "CONTENT_LENGTH": length, "wsgi.input": body}
+        app(environ, lambda *_: None)  # type: ignore[arg-type]
+        assert body.read() == left
 
 
 @pytest.mark.requirement("GUARD-1")

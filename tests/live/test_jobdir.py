@@ -20,6 +20,8 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Request, Response, TextResponse
 
+from comity.policies.site import WELL_KNOWN
+
 if TYPE_CHECKING:  # the processes that run the spiders do not know the tests
     from tests.conftest import Loopback, Serve
 
@@ -164,7 +166,7 @@ def asked(server: Loopback) -> list[str]:
 
 
 def gaps(server: Loopback) -> list[float]:
-    hits = [seen.at for seen in server.seen if seen.path != "/robots.txt"]
+    hits = [seen.at for seen in server.seen if seen.path not in WELL_KNOWN]
     return [after - before for before, after in pairwise(hits)]
 
 
@@ -325,9 +327,7 @@ class Manifold(First):
 
 def manifold(robots: str) -> dict[str, Any]:
     def form(handler: Any) -> Any:
-        return (
-            f"{handler.command} {handler.headers['X-Own']} {handler.rfile.read(int(handler.headers['Content-Length'])).decode()}"
-        )
+        return f"{handler.command} {handler.headers['X-Own']} {handler.body.decode()}"
 
     return {"/robots.txt": robots, "/form": form, **dict.fromkeys(("/first", "/low", "/plain", "/high"), "page")}
 

@@ -17,6 +17,8 @@ import pytest
 from scrapy import Spider
 from scrapy.http import Request, Response
 
+from comity.policies.site import WELL_KNOWN
+
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback
 
@@ -50,7 +52,7 @@ def answer(body: str = PAGE, status: int = 200, **headers: str) -> Any:
 
 def starts(*servers: Loopback) -> list[float]:
     """When pages were asked for."""
-    return sorted(seen.at for server in servers for seen in server.seen if seen.path != "/robots.txt")
+    return sorted(seen.at for server in servers for seen in server.seen if seen.path not in WELL_KNOWN)
 
 
 def gaps(times: Iterable[float]) -> list[float]:

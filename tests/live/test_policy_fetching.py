@@ -394,6 +394,44 @@ def test_last_good_copy_stands_in(serve: Callable[..., Loopback], crawl: Callabl
     assert len(site.paths) == 4
 
 
+AUTOMATION = "/automation-preferences.txt"
+CLOSED = "scope: /\n"  # no method is listed
+
+
+@pytest.mark.requirement("AUTO-16", "AUTO-15")
+def test_each_file_is_as_fresh_as_its_own_answer_says(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+    fresh = http(200, CLOSED, Cache_Control="max-age=600", ETag='"1"')
+    site = serve({"/robots.txt": http(200, ""), AUTOMATION: in_turn(fresh, http(304, Cache_Control="max-age=900", ETag='"1"'))})
+    items = crawl(Asks, ALONE, steps=json.dumps([[moment, site.url()] for moment in (0, 599, 600, 1499)])).items
+    assert [item["rule"] for item in items] == ["automation.method"] * 4
+    assert [item["wait"] for item in items] == [600, 1, 900, 1]
+    asked = [seen.headers.get("if-none-match") for seen in site.seen if seen.path == AUTOMATION]
+    assert (asked, site.paths.count("/robots.txt")) == ([None, '"1"'], 1)
+
+
+@pytest.mark.parametrize("failing", [http(503), http(200, "scope: /\n\0"), http(200, CLOSED, Content_Type="image/png")])
+@pytest.mark.requirement("AUTO-20", "AUTO-4", "AUTO-1")
+def test_a_copy_stands_in_for_a_file_that_fails_or_is_rejected(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled], failing: Route
+) -> None:
+    site = serve({"/robots.txt": http(200, ""), AUTOMATION: in_turn(http(200, CLOSED), failing, http(404))})
+    moments = [0, DAY, DAY + 299, DAY + 300]
+    crawled = crawl(Asks, ALONE, steps=json.dumps([[moment, site.url()] for moment in moments]))
+    assert [item["rule"] for item in crawled.items] == ["automation.method"] * 3 + ["robots.no-group"]
+    assert [item["unreachable"] for item in crawled.items] == [False] * 4
+    assert site.paths.count(AUTOMATION) == 3  # the origin waits while it is asked for: not soon again
+    assert "its last good copy is obeyed" in crawled.log
+
+
+@pytest.mark.requirement("AUTO-20")
+def test_pages_are_fetched_without_it(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+    site = serve({"/robots.txt": http(200, ""), AUTOMATION: http(503, Retry_After="1")})
+    crawled = crawl(Asks, ALONE, steps=json.dumps([[moment, site.url()] for moment in (0, 2, 300)]))
+    assert [item["rule"] for item in crawled.items] == ["robots.no-group"] * 3
+    assert site.paths.count(AUTOMATION) == 2
+    assert "no requests but plain ones for pages are made" in crawled.log
+
+
 @pytest.mark.requirement("RFC-7")
 def test_absence_does_not_stand_in(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
     site = serve({"/robots.txt": in_turn(http(404), http(503))})

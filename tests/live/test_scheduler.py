@@ -16,6 +16,7 @@ from scrapy.exceptions import CloseSpider
 from scrapy.http import Request, Response
 
 from comity.crawler.runtime import Runtime
+from comity.policies.site import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback
@@ -168,7 +169,7 @@ def test_many_requests_of_a_host_that_asks_to_wait_hold_up_no_other(serve: Serve
 def test_delay_is_kept_at_the_server(serve: Serve, crawl: Crawl, robots: str, settings: dict[str, Any]) -> None:
     server = serve(site("/a", "/b", "/c", "/d", robots=robots))
     crawled = crawl(Urls, settings, urls=[server.url(path) for path in ("/a", "/b", "/c", "/d", "/none")])
-    hits = [seen.at for seen in server.seen if seen.path != "/robots.txt"]
+    hits = [seen.at for seen in server.seen if seen.path not in WELL_KNOWN]
     assert len(hits) == 5
     assert min(after - before for before, after in pairwise(hits)) >= 0.19
     assert crawled.finish_reason == "finished"
@@ -189,7 +190,7 @@ def test_two_origins_of_a_host_share_its_pace(serve: Serve, crawl: Crawl) -> Non
     first = serve(site("/b", robots="User-agent: *\nCrawl-delay: 0.2") | {"/a": page})
     second = serve(site("/a", "/b", robots=robots))
     crawl(Urls, urls=[server.url(path) for path in ("/a", "/b") for server in (first, second)])
-    hits = sorted(seen.at for server in (first, second) for seen in server.seen if seen.path != "/robots.txt")
+    hits = sorted(seen.at for server in (first, second) for seen in server.seen if seen.path not in WELL_KNOWN)
     assert len(hits) == 4
     assert min(after - before for before, after in pairwise(hits)) >= 0.19
 

@@ -679,3 +679,22 @@ def test_an_unknown_directive_changes_nothing(octets: bytes, line: bytes, data: 
 @given(st.lists(st.sampled_from(WRITTEN), max_size=300).map(b"\n".join))
 def test_what_is_told_is_bounded(octets: bytes) -> None:
     assert len(parse(octets).findings) <= MAX_FINDINGS + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("scope: /\nuser-agent: bot/1.0", "automation.agent"),
+        ("scope: /\nallowed-methods GET", "automation.colon"),
+        ("scope: /\n\nallowed-methods: GET", "automation.continued"),
+        ("scope: /\nhost: a b", "automation.host"),
+        ("scope: /\n" * 20_001, "automation.limit"),
+        ("scope: /\n<!-- -->", "automation.markup"),
+        ("scope: /\nallowed-methods: GET\nallowed-methods: GET", "automation.repeated"),
+        ("allowed-methods: GET", "automation.scope"),
+        ("scope: /\nallow-xhr: maybe", "automation.value"),
+    ],
+)
+@pytest.mark.requirement("AUTO-3", "AUTX-14")
+def test_findings_have_rules(text: str, rule: str) -> None:
+    assert {finding.rule for finding in read(text).findings} == {rule}

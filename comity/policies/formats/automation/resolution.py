@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from comity.policies.formats.automation.directives import SESSION_VALIDATION, Directives, Group, Limits, Stated, UrlPattern
@@ -209,7 +209,11 @@ class _Asked:
                 "session_validation",
                 lambda value: value != "none" and SESSION_VALIDATION.get(value) not in session.carries,
             )
-            yield from self._refused("automation.session-ttl", "session_ttl", lambda ttl: ttl is None or age is None or age > ttl)
+            yield from self._refused(  # of one that begins later, by a clock that was set back, nobody knows the age
+                "automation.session-ttl",
+                "session_ttl",
+                lambda ttl: ttl is None or age is None or not timedelta(0) <= age <= ttl,
+            )
 
     def limits(self) -> Iterator[Refusal]:
         """Extension section-3.1: a limit of nothing."""

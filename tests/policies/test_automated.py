@@ -1,0 +1,173 @@
+"""What automation-preferences.txt says of requests and pages, together with robots.txt and ACAP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comity.policies import Agent, Decision, Fetched, Site, Verdict
+from comity.policies.requests import Facts
+from comity.policies.site import MAX_AGENTS
+
+ORIGIN = "https://example.com"
+AGENT = Agent("examplebot", purposes=("news",), uses=("index",), defaults={"index": Verdict.ALLOW})
+GET = "scope: /\nallowed-methods: GET, HEAD\n"
+UNAVAILABLE = Fetched(status=503)
+
+
+def site(automation: str | Fetched | None, robots: str = "") -> Site:
+    files: dict[str, Any] = {"/robots.txt": robots.encode()}
+    if automation is not None:
+        files["/automation-preferences.txt"] = automation if isinstance(automation, Fetched) else automation.encode()
+    return Site.from_files(ORIGIN, files)
+
+
+def told(decision: Decision) -> tuple[str, list[str]]:
+    return decision.verdict.value, [reason.rule for reason in decision.reasons]
+
+
+ALLOWED = ("allow", ["automation.allow"])
+
+
+@pytest.mark.parametrize(
+    ("automation", "robots", "asked", "expected"),
+    [
+        pytest.param(None, "", {"method": "POST"}, ("allow", ["robots.no-group"]), id="no file"),
+        pytest.param("scope: /a\n", "", {"method": "POST"}, ("allow", ["robots.no-group"]), id="no group matches"),
+        pytest.param(GET, "", {}, ALLOWED, id="listed"),
+        pytest.param(GET, "", {"method": "post"}, ("deny", ["automation.method"]), id="not listed"),
+        pytest.param("scope: /\n", "", {}, ("deny", ["automation.method"]), id="none listed"),
+        pytest.param(
+            GET, "User-agent: *\nAllow: /", {}, ("allow", ["robots.allow", "automation.allow"]), id="both permit, both are named"
+        ),
+        pytest.param(GET, "User-agent: *\nDisallow: /", {}, ("deny", ["robots.disallow"]), id="it widens nothing of robots.txt"),
+        pytest.param(
+            GET, "ACAP-crawler: *\nACAP-disallow-crawl: /", {}, ("deny", ["acap.disallow"]), id="it widens nothing of ACAP"
+        ),
+        pytest.param(
+            GET,
+            "User-agent: *\nDisallow: /",
+            {"method": "PUT"},
+            ("deny", ["robots.disallow", "automation.method"]),
+            id="both refuse",
+        ),
+        pytest.param(GET, "User-agent: *\nAllow: /", {"method": "PUT"}, ("deny", ["automation.method"]), id="robots.txt allows"),
+        pytest.param(f"{GET}allowed-purposes: news", "", {}, ALLOWED, id="the agent's purpose"),
+        pytest.param(
+            f"{GET}allowed-purposes: news",
+            "",
+            {"purposes": ["spam"]},
+            ("deny", ["automation.purpose"]),
+            id="that of the request",
+        ),
+        pytest.param(GET, "", {"headers": {"Accept": "application/json"}}, ("deny", ["automation.api"]), id="inferred"),
+        pytest.param(GET, "", {"headers": {"Accept": "application/json"}, "kind": "document"}, ALLOWED, id="said otherwise"),
+        pytest.param(GET, "", {"kind": ("api", "xhr")}, ("deny", ["automation.api", "automation.xhr"]), id="two kinds"),
+        pytest.param(
+            f"{GET}api-automation: with-key-only", "", {"kind": "api", "headers": {"x-api-KEY": "k"}}, ALLOWED, id="with a key"
+        ),
+        pytest.param("\0", "", {"method": "POST"}, ("deny", ["automation.unreachable"]), id="rejected"),
+        pytest.param("\0", "", {}, ("allow", ["robots.no-group"]), id="rejected, plain"),
+        pytest.param(UNAVAILABLE, "", {}, ("allow", ["robots.no-group"]), id="fails, GET"),
+        pytest.param(UNAVAILABLE, "", {"method": "HEAD"}, ("allow", ["robots.no-group"]), id="fails, HEAD"),
+        pytest.param(UNAVAILABLE, "", {"method": "DELETE"}, ("deny", ["automation.unreachable"]), id="fails, DELETE"),
+        pytest.param(UNAVAILABLE, "", {"kind": "api"}, ("deny", ["automation.unreachable"]), id="fails, API"),
+        pytest.param(UNAVAILABLE, "", {"automations": ["cdp"]}, ("deny", ["automation.unreachable"]), id="fails, browser"),
+        pytest.param(
+            f"{GET}\n" + "scope: /b\n\n" * 1001, "", {"method": "POST"}, ("deny", ["automation.unread"]), id="more than is read"
+        ),
+        pytest.param(f"{GET}\n" + "scope: /b\n\n" * 1001, "", {}, ALLOWED, id="more than is read, plain"),
+    ],
+)
+@pytest.mark.requirement("AUTO-12", "AUTO-14", "AUTO-20", "AUTO-13", "AUTO-4", "MEET-1")
+def test_access(automation: str | Fetched | None, robots: str, asked: dict[str, Any], expected: tuple[str, list[str]]) -> None:
+    assert told(site(automation, robots).access(AGENT, f"{ORIGIN}/x", **asked)) == expected
+
+
+@pytest.mark.requirement("AUTO-20")
+def test_the_operator_can_choose_full_refusal() -> None:
+    strict = Agent("examplebot", automation_required=True)
+    assert told(site(UNAVAILABLE).access(strict, f"{ORIGIN}/x")) == ("deny", ["automation.unreachable"])
+    assert site(None).access(strict, f"{ORIGIN}/x").verdict is Verdict.ALLOW
+    assert site(UNAVAILABLE).access(strict, f"{ORIGIN}/robots.txt").verdict is Verdict.ALLOW
+
+
+@pytest.mark.requirement("AUTO-14")
+@given(
+    methods=st.lists(st.sampled_from(["GET", "HEAD", "POST"])),
+    robots=st.sampled_from(["", "User-agent: *\nDisallow: /x", "User-agent: *\nAllow: /x"]),
+    method=st.sampled_from(["GET", "POST"]),
+)
+def test_it_never_widens(methods: list[str], robots: str, method: str) -> None:
+    alone = site(None, robots).access(AGENT, f"{ORIGIN}/x", method=method)
+    both = site(f"scope: /\nallowed-methods: {', '.join(methods)}\n", robots).access(AGENT, f"{ORIGIN}/x", method=method)
+    permitted = method in methods and alone.verdict is Verdict.ALLOW
+    assert both.verdict is (Verdict.ALLOW if permitted else Verdict.DENY)
+
+
+def page_of(automation: str | None, annotation: str, facts: Facts = Facts(), robots: str = "") -> Any:  # noqa: B008
+    body = f'<script type="application/ld+json">{{"@type": "AutomationPolicyAnnotation", {annotation}}}</script>'.encode()
+    headers = [(b"Content-Type", b"text/html")]
+    return site(automation, robots).page(AGENT, f"{ORIGIN}/x", headers=headers, body=body, facts=facts)
+
+
+@pytest.mark.parametrize(
+    ("automation", "annotation", "facts", "expected"),
+    [
+        pytest.param(None, '"allowedPurposes": []', Facts(), "automation.purpose", id="no file"),
+        pytest.param(GET, '"allowedPurposes": ["spam"]', Facts(), "automation.purpose", id="narrower than the file"),
+        pytest.param(GET, '"allowedPurposes": ["news"]', Facts(), None, id="listed"),
+        pytest.param(f"{GET}allowed-purposes: spam", '"allowedPurposes": ["news"]', Facts(), None, id="in place of the file's"),
+        pytest.param(None, '"allowedAutomations": []', Facts(), None, id="a plain client uses none"),
+        pytest.param(None, '"allowedAutomations": []', Facts(automations=("cdp",)), "automation.mechanism", id="no mechanism"),
+    ],
+)
+@pytest.mark.requirement("AUTX-11")
+def test_an_annotation_speaks_for_its_page(automation: str | None, annotation: str, facts: Facts, expected: str | None) -> None:
+    page = page_of(automation, annotation, facts)
+    for use in ("crawl", "index", "follow"):
+        decision = page.uses[use]
+        assert decision.verdict is (Verdict.DENY if expected else Verdict.ALLOW), use
+    if expected:
+        [reason] = page.uses["index"].reasons
+        assert (reason.rule, reason.source.url, reason.source.part) == (expected, f"{ORIGIN}/x", "JSON-LD")
+        assert annotation.partition(":")[0] in reason.source.text
+        assert page.permissions["uses"]["index"]["stated"] is True
+
+
+@pytest.mark.requirement("AUTX-11", "AUTO-14")
+def test_an_annotation_does_not_widen_robots_txt() -> None:
+    page = page_of(None, '"allowedPurposes": ["news"]', robots="User-agent: *\nDisallow: /")
+    assert (page.uses["crawl"].verdict, page.uses["crawl"].reasons[0].rule) == (Verdict.DENY, "robots.disallow")
+
+
+@pytest.mark.requirement("AUTX-11")
+def test_what_is_wrong_in_an_annotation_is_told_of_the_page() -> None:
+    findings = page_of(GET, '"allowedMethods": ["GET"]').findings
+    assert [(finding.rule, finding.url) for finding in findings] == [("automation.annotation", f"{ORIGIN}/x")]
+
+
+@pytest.mark.requirement("WHY-1")
+def test_losing_groups_are_considered() -> None:
+    automation = f"{GET}\nscope: /x\nallowed-methods: GET\n"
+    reasons = site(automation).considered(AGENT, f"{ORIGIN}/x", Facts(method="HEAD"))
+    assert [(reason.rule, reason.source.line) for reason in reasons] == [("automation.method", 5), ("automation.allow", 2)]
+
+
+@pytest.mark.requirement("AUTO-18")
+def test_what_is_kept_of_agents_is_bounded() -> None:
+    asked = site(GET)
+    for number in range(MAX_AGENTS + 5):
+        assert asked.access(Agent(f"bot{number}"), f"{ORIGIN}/x", method="POST").verdict is Verdict.DENY
+    assert len(asked._bindings) <= MAX_AGENTS
+
+
+@pytest.mark.parametrize("token", ["robotsbot", "acapbot", "automationbot"])
+def test_a_site_knows_whom_it_names(token: str) -> None:
+    robots = "User-agent: robotsbot\nDisallow:\n\nACAP-crawler: acapbot\nACAP-allow-index: /\n"
+    named = site("user-agent: automationbot\nscope: /\n", robots)
+    assert named.names(token.upper())
+    assert not named.names("otherbot")
