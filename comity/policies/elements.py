@@ -31,7 +31,7 @@ class XmlError(ValueError):
 class Element:
     namespace: str  # "": none
     name: str  # without its prefix
-    line: int  # 1-based, where its start tag ends
+    line: int  # 1-based, where it begins
     attributes: dict[str, str] = field(default_factory=dict)  # those in no namespace
     children: list[Element] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)
