@@ -35,7 +35,7 @@ _PERHAPS = frozenset(("y", "true", "1", "allow"))  # meant as "yes": no permissi
 
 _WHOLE_SITE = ("/", "/*", "*")  # patterns
 
-_SPACED = re.compile(r"[ \t]*+=[ \t]*+")
+_SPACED = re.compile(r"(?<![ \t])[ \t]*+=[ \t]*+")
 _MEMBERS = re.compile(r"[^,; \t]++")  # LENIENT: `;` and white space part them too
 _KEY = re.compile(r"[a-z][a-z0-9-]{0,63}")
 

@@ -21,7 +21,7 @@ from comity.policies.content import Content
 from comity.policies.lines import Findings
 from comity.policies.qualifiers import Qualifiers
 from comity.policies.statements import NOTHING, Place, Statement
-from comity.policies.text import printable
+from comity.policies.text import MAX_SHOWN, printable
 from comity.policies.values import Finding, Verdict
 
 SPEC = "https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag"
@@ -133,7 +133,7 @@ class _Reader:
                 ours = any(agent == self._token or agent in EVERYBODY for agent in agents)
                 for_others = []
             if ours:
-                self._member(rest, place, member)
+                self._member(rest, place, member.strip())
             else:
                 for_others.append(member.strip())
         self._report_others(for_others)
@@ -146,7 +146,7 @@ class _Reader:
         """One element."""
         if name in (self._token, "robots"):
             for member in _MEMBER.findall(text):
-                self._member(member, Place(part=f"meta {name}", line=line), member)
+                self._member(member, Place(part=f"meta {name}", line=line), member.strip())
         elif _AGENT.fullmatch(name) and _is_all_directives(text):
             self._findings.report("robots-meta.agent", "`{}: {}` is for another agent", _octets(name), _octets(text), line=line)
 
@@ -289,7 +289,7 @@ def _octets(text: str) -> bytes:
 
 
 def _at(place: Place, written: str) -> Place:
-    return place._replace(text=printable(_octets(written)))
+    return place._replace(text=printable(_octets(written[: 2 * MAX_SHOWN])))
 
 
 def _restricts_more(new: Statement, old: Statement) -> bool:
