@@ -393,6 +393,8 @@ INVALID: list[tuple[str, bytes, str]] = [
     ("no-content", (ROOT % ("", "")).encode(), "syntax"),
     ("content-of-others", (ROOT % ("", '<content xmlns="https://example.org/" url="/"/>')).encode(), "syntax"),
     ("dtd", f"{DTD}{GOOD}".encode(), "syntax"),
+    ("dtd-alone", b"<!DOCTYPE rsl>" + GOOD.encode(), "syntax"),
+    ("dtd-defaults", b'<!DOCTYPE rsl [<!ATTLIST permits type CDATA "usage">]>' + GOOD.encode(), "syntax"),
     ("dtd-external", f'<!DOCTYPE rsl SYSTEM "file:///etc/passwd">{GOOD}'.encode(), "syntax"),
     ("entity", GOOD.replace(">all<", ">&all;<").encode(), "syntax"),
     ("encoding", b'<?xml version="1.0" encoding="utf-7"?>' + GOOD.encode(), "syntax"),
@@ -472,6 +474,7 @@ EVERYWHERE: list[tuple[str, str]] = [
     (content(prohibits("ai-all"), url="https://example.com/"), "ai-all ai-train ai-input ai-index"),
     (content(prohibits("ai-all"), url="https://example.org/"), ""),
     (content(prohibits("ai-all"), url="/blog/"), ""),
+    (content(prohibits("ai-all"), url="/$"), ""),
     (content(prohibits("ai-train search")) + content(permits("search"), url="/open/"), "ai-train"),
     (content(prohibits("ai-train")) + content(permits("all"), url="/open/"), ""),
     (content(prohibits("ai-train")) + content(permits("ai-train") + '<payment type="use"/>', url="/open/"), "ai-train"),
@@ -673,6 +676,17 @@ def test_a_prohibition_more_never_permits_more(contents: list[str], term: str, u
         after = said(read(*contents, content(term, url=url)).statements(PAGE, arranged=arranged))
         if contents:
             assert all(new != "A" or old == "A" for old, new in zip(before, after, strict=True))
+
+
+@pytest.mark.requirement("RSL-2")
+def test_an_answer_does_not_depend_on_those_before() -> None:
+    document = read(content(permits("search") + permits("education", "user")), content(prohibits("search"), url="/shop/"))
+    for _ in range(2):
+        for number in range(200):
+            assert said(document.statements(PAGE, who=(f"user-{number}",))) == "UUUUUU"
+        assert said(document.statements(PAGE, who=("education",))) == "UUUUUA"
+        assert said(document.statements(PAGE, arranged=True)) == "UUUUUA"
+        assert said(document.statements("https://example.com/shop/", arranged=True)) == "UUUUUP"
 
 
 @pytest.mark.requirement("RSL-2")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import struct
+import tracemalloc
 import zipfile
 import zlib
 from typing import Any
@@ -174,6 +175,10 @@ def test_what_lies_past_a_limit_gives_nothing_up() -> None:
     assert [said(long.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
     cut = read('[{"location": "/a", "tdm-reservation": 0},\n{"location": "/", "tdm-re', cut=True)
     assert [said(cut.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
+    one_line = read('[{"location": "/a", "tdm-reservation": 0}, {"location": "' + "x" * MAX_BYTES + '", "tdm-reservation": 1}]')
+    assert [said(one_line.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
+    assert not read("not an array", cut=False).everywhere()
+    assert read("[", cut=True).everywhere()
 
 
 @pytest.mark.requirement("SEC-1")
@@ -422,6 +427,17 @@ def test_epub_that_cannot_be_read_changes_nothing(body: bytes, findings: str) ->
     assert told is not None
     assert found(told.findings) == findings
     assert said(tdmrep.effective([R, told])) == "1 https://example.com/1"
+
+
+@pytest.mark.requirement("TDM-4", "SEC-1")
+def test_a_bomb_takes_no_memory() -> None:
+    body = epub(BOMB)
+    tracemalloc.start()
+    try:
+        document(body, "application/epub+zip")
+        assert tracemalloc.get_traced_memory()[1] < len(BOMB) / 4
+    finally:
+        tracemalloc.stop()
 
 
 # sec-pdf

@@ -28,6 +28,7 @@ __all__ = ["References", "Rsl", "in_fields", "in_markup", "in_robots", "inline",
 SPEC = "https://rslstandard.org/rsl"
 TERMS = tuple(GENERAL)
 MAX_INLINE = 5  # documents in a page
+MAX_KNOWN = 100  # answers of a document that are kept
 
 _MOST = 3  # narrower than any word
 
@@ -49,6 +50,7 @@ class Rsl:
         self._problem = document.problem
         self._text = text
         self._start = start
+        self._known: dict[tuple[tuple[int, ...], bool, frozenset[str]], tuple[Statement, ...]] = {}
         self._index = PatternIndex((scope.pattern, False) for scope in document.scopes)
 
     def statements(self, url: str, *, arranged: bool = False, who: Collection[str] = ()) -> tuple[Statement, ...]:
@@ -58,7 +60,13 @@ class Rsl:
         the words, e.g. "commercial", "DE", "EU"."""
         if not self.is_valid:
             return unlicensed(self._place(self._problem))
-        return tuple(self._decided(self._licenses(url), arranged, who))
+        matching = self._matching(url)
+        key = (tuple(matching), arranged, frozenset(who))
+        if key not in self._known:  # most pages of a site have the same answer
+            if len(self._known) == MAX_KNOWN:
+                self._known.clear()
+            self._known[key] = tuple(self._decided(self._licenses(matching), arranged, who))
+        return self._known[key]
 
     def everywhere(self, url: str = "") -> frozenset[str]:
         """The terms that are refused for every resource of a site, unless something is arranged.
@@ -70,17 +78,21 @@ class Rsl:
             root = origin_of(url or self._start.url) + "/"
         except ValueError:
             root = "/"
-        broad = [(octets, one) for octets, one in self._licenses(root) if octets <= 1]
+        broad = [(octets, one) for octets, one in self._licenses(self._matching(root)) if octets <= 1]
         refused = {one.term.partition(":")[2] for one in self._decided(broad, False, ()) if one.verdict is Verdict.DENY}
         narrow = [one for scope in self._scopes if scope.octets > 1 for one in scope.licenses]
         permitted = {word for one in narrow if not one.unmet(()) for word, _ in one.permits or ()}
         return frozenset(term for term in refused if not any(_covers(word, term) for word in permitted))
 
-    def _licenses(self, url: str) -> list[tuple[int, License]]:
-        """Those for the resource, with the octets of the pattern that matches."""
+    def _matching(self, url: str) -> list[int]:
+        """Numbers of the scopes that the resource is in."""
         path = normal_target(target_of(url))
-        matching = {*self._index.all(path), *self._index.all(host_of(url) + path)}
-        return [(self._scopes[number].octets, one) for number in sorted(matching) for one in self._scopes[number].licenses]
+        return sorted({*self._index.all(path), *self._index.all(host_of(url) + path)})
+
+    def _licenses(self, matching: list[int]) -> list[tuple[int, License]]:
+        """Each with the octets of its scope."""
+        scopes = [self._scopes[number] for number in matching]
+        return [(scope.octets, one) for scope in scopes for one in scope.licenses]
 
     def _decided(self, licenses: list[tuple[int, License]], arranged: bool, who: Collection[str]) -> Iterator[Statement]:
         for term in TERMS:

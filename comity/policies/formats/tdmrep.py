@@ -229,18 +229,18 @@ class _Reader:
             return None
 
     def _read_rules(self, at: int, cut: bool) -> bool:
-        """Whether all of them were read, or what follows is no JSON."""
+        """False where there are more than the limit."""
         at = self._skipped(at)
         while not self._text.startswith("]", at):
             if cut and at == len(self._text):
-                return False
+                return True
             if len(self._rules) == MAX_RULES:
                 self._report("tdmrep.limit", f"there are more than {MAX_RULES} rules", line=self._line_of(at))
                 return False
             line = self._line_of(at)
             found = self._value(at)
             if found is None:
-                return not cut
+                return True
             value, end = found
             self._read_rule(value, line, self._text[at:end])
             at = self._skipped(end)
