@@ -252,6 +252,7 @@ CASES: list[tuple[str, str, str]] = [
     ("user-prohibited", content(permits("search") + prohibits("commercial", "user")), "PPPPPP"),
     ("user-prohibited-no-type", content(permits("search") + "<prohibits>commercial</prohibits>"), "PPPPPP"),
     ("geo-prohibited", content(permits("search") + prohibits("US", "geo")), "PPPPPP"),
+    ("nothing-prohibited", content(permits("search") + prohibits("") + prohibits("", "purpose")), "UUUUUA"),
     ("nobody-prohibited", content(permits("search") + prohibits("", "user")), "UUUUUA"),
 ]
 
@@ -403,7 +404,7 @@ INVALID: list[tuple[str, bytes, str]] = [
     ("long", GOOD.encode() + b" " * MAX_BYTES, "limit"),
     ("deep", b"<rsl>" * (elements.MAX_DEPTH + 1), "limit"),
     ("many", b"<rsl>" + b"<a/>" * elements.MAX_ELEMENTS + b"</rsl>", "limit"),
-    ("many-contents", (ROOT % ("", content(permits("all")) * (rsl_grammar.MAX_SCOPES + 1))).encode(), "limit"),
+    ("many-contents", (ROOT % ("", content() * (rsl_grammar.MAX_SCOPES + 1))).encode(), "limit"),
     ("many-licenses", (ROOT % ("", content(*[permits("all")] * (rsl_grammar.MAX_LICENSES + 1)))).encode(), "limit"),
 ]
 
@@ -543,6 +544,7 @@ IN_ROBOTS: list[tuple[str, str, list[int], list[str]]] = [
     ("at-the-end", f"User-agent: x\nDisallow: /\n\n# RSL\nSitemap: /s.xml\nLicense: {A}", [], [A]),
     ("at-the-end-not-set-apart", f"User-agent: x\nDisallow: /\nSitemap: /s.xml\nLicense: {A}", [], []),
     ("at-the-end-of-ours", f"User-agent: *\nDisallow: /\n\nLicense: {A}", [0], [A]),
+    ("far-from-the-group", f"User-agent: x\nDisallow: /\n\n{'#' * 4000}\n{'#' * 4000}\nLicense: {A}", [], []),
     ("relative", "License: /a.xml", [], [A]),
     ("relative-name", "License: a.xml", [], [A]),
     ("prose", "License: MIT\nLicense: see https://example.com/terms\nLicense:", [], []),
@@ -605,6 +607,8 @@ LINKS = [
     ('<link rel="license" type="application/rsl+xml" href="../a.xml">', [A]),
     ('<link rel="license" href="/rsl.xml">', [URL]),
     ('<link rel="license" href="https://creativecommons.org/licenses/by/4.0/">', []),
+    ('<link rel="license" href="http://[rsl.xml">', []),
+    ('<link rel="license" type="application/rsl+xml" href="mailto:x">' * 9, ["unread"] * MAX_REFERENCES),
     ('<link rel="alternate" type="application/rsl+xml" href="/rsl.xml">', []),
     ('<link rel="license" type="application/rsl+xml" href="http://[">', ["unread"]),
     ('<link rel="license" type="application/rsl+xml">', []),

@@ -99,6 +99,7 @@ CASES: list[tuple[str, list[Any], str, str]] = [
     ("relative-location-0", [rule("papers/", 0)], "/papers/1", "-"),
     ("absolute-location", [rule("https://example.com/papers/", 0)], "/papers/1", "0"),
     ("absolute-location-elsewhere", [rule("https://example.org/papers/", 0)], "/papers/1", "-"),
+    ("absolute-location-of-nothing", [rule("http://[/papers/", 0)], "/papers/1", "-"),
     ("absolute-location-elsewhere-1", [rule("https://example.org/papers/", 1)], "/papers/1", "1"),
     # The policy
     ("policy-relative", [rule("/", 1, "/policies/policy.json")], "/", f"1 {POLICY}"),
@@ -147,6 +148,8 @@ MALFORMED: list[tuple[str, str, str, str]] = [
     ("error-before", '[{"location": "/a" oops},\n{"location": "/", "tdm-reservation": 1}]', "-", "syntax 1"),
     ("text-after", '[{"location": "/", "tdm-reservation": 1}]\nmore', "1", "syntax 1"),
     ("twice", '[{"location": "/", "tdm-reservation": 1, "tdm-reservation": 0}]', "1", ""),
+    ("twice-not-reserved", '[{"location": "/", "tdm-reservation": 0, "tdm-reservation": 0, "x": 1, "x": 2}]', "0", ""),
+    ("twice-else", '[{"location": "/", "tdm-reservation": 0, "x": 1, "x": 2}]', "0", ""),
     ("bom", '\ufeff[{"location": "/", "tdm-reservation": 1}]', "1", ""),
     ("not-a-number", '[{"location": "/", "tdm-reservation": NaN}]', "-", "value 1"),
     ("surrogate", '[{"location": "/\\ud800", "tdm-reservation": "\\udc00", "tdm-policy": "\\ud800"}]', "-", "value 1; value 1"),
@@ -253,6 +256,7 @@ MARKUP = [
     ('<meta name="tdm-policy" content="../policies/policy.json">', f"? {POLICY}"),
     ("<p>tdm-reservation: 1</p>", "-"),
     ('<meta property="tdm-reservation" content="1">', "-"),
+    ('<meta name="robots" content="noai"><meta name="tdm-reservation" content="0">', "0"),
     ('<!-- <meta name="tdm-reservation" content="0"> -->', "-"),
 ]
 
@@ -298,17 +302,18 @@ PRECEDENCE: list[tuple[list[Reservation | None], str]] = [
     ([], "-"),
     ([None, None], "-"),
     ([R], "1 https://example.com/1"),
-    ([R, N], "0"),
+    ([R, N], "0 https://example.com/0"),
     ([N, R], "1 https://example.com/1"),
     ([R, None, None], "1 https://example.com/1"),
     ([R, UNSET], "1 https://example.com/1"),
-    ([N, UNSET], "0"),
+    ([N, UNSET], "0 https://example.com/0"),
     ([R, NO_POLICY], "1 https://example.com/1"),
     ([N, NO_POLICY], "1 https://example.com/0"),
     ([R, POLICY_ALONE], "1 https://example.com/new"),
-    ([N, POLICY_ALONE], "0"),
-    ([POLICY_ALONE], "-"),
-    ([UNSET], "-"),
+    ([N, POLICY_ALONE], "0 https://example.com/new"),
+    ([POLICY_ALONE], "? https://example.com/new"),
+    ([POLICY_ALONE, NO_POLICY], "1 https://example.com/new"),
+    ([UNSET], "?"),
     ([R, N, NO_POLICY], "1 https://example.com/0"),
 ]
 
@@ -320,13 +325,22 @@ def test_later_sources_supersede_and_absence_resets_nothing(reservations: list[R
     assert said(holds) == want
     verdicts = [(one.verdict, one.rule) for one in tdmrep.statements(reservations)]
     reserved, given_up = (Verdict.DENY, "tdmrep.reserved"), (Verdict.ALLOW, "tdmrep.not-reserved")
-    assert verdicts == ([] if holds is None else [reserved] if holds.reserved else [given_up])
+    assert verdicts == {"-": [], "?": [], "1": [reserved], "0": [given_up]}[want[0]]
+    assert (holds.licensing if holds else "") == (want[2:] if want[0] == "1" else "")
 
 
 @pytest.mark.requirement("TDM-2", "TDM-4")
 def test_the_policy_stands_in_the_reason_and_only_where_the_right_is_reserved() -> None:
     assert tdmrep.statements([R, NO_POLICY])[0].place.text == "bare; tdm-policy: https://example.com/1"
     assert tdmrep.statements([R, N])[0].place.text == "n"
+
+
+@pytest.mark.requirement("TDM-1")
+@given(st.lists(st.sampled_from([R, N, NO_POLICY, UNSET, POLICY_ALONE, None]), max_size=5), st.integers(0, 5))
+def test_those_before_can_be_put_together_first(reservations: list[Reservation | None], first: int) -> None:
+    together = [tdmrep.effective(reservations[:first]), *reservations[first:]]
+    assert tdmrep.statements(together) == tdmrep.statements(reservations)
+    assert said(tdmrep.effective(together)) == said(tdmrep.effective(reservations))
 
 
 @pytest.mark.requirement("TDM-1")
@@ -392,7 +406,7 @@ def test_epub(metadata: str, prefix: str, want: str, method: int) -> None:
 @pytest.mark.requirement("TDM-4")
 def test_epub_is_known_by_its_content_and_supersedes() -> None:
     told = document(epub('<meta name="tdm:reservation" content="0"/>'))
-    assert said(tdmrep.effective([R, None, told])) == "0"
+    assert said(tdmrep.effective([R, None, told])) == "0 https://example.com/1"
     assert document(b"PK\x03\x04 some other archive", "application/zip") is None
 
 

@@ -160,6 +160,7 @@ class _Reader:
                 raise XmlError("the document has no content", root.line)
         except XmlError as error:
             scopes, problem = (), error.line or 1
+            self._findings.clear()  # none of them matters now
             self._report("rsl.limit" if error.is_limit else "rsl.syntax", "{}: nothing is licensed", str(error), line=problem)
         return Document(scopes, age, problem, tuple(self._findings))
 

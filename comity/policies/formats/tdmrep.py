@@ -23,7 +23,7 @@ from comity.policies.text import printable
 from comity.policies.urls import origin_of, resolved, target_of
 from comity.policies.values import Finding, Verdict
 
-SPEC = "https://www.w3.org/community/reports/tdmrep/CG-FINAL-tdmrep-20240510/"
+SPEC = "https://w3c.github.io/tdm-reservation-protocol/spec/"
 WELL_KNOWN = "/.well-known/tdmrep.json"
 TERM = "tdmrep:reservation"
 
@@ -40,6 +40,11 @@ class Reservation(NamedTuple):
     policy: str  # URL, absolute; "": it is not set
     place: Place
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def licensing(self) -> str:
+        """The policy that counts: of a right that is not reserved none is processed (sec-tdm-policy)."""
+        return self.policy if self.reserved else ""
 
 
 class TdmRule(NamedTuple):
@@ -108,31 +113,29 @@ def _stated(reservations: list[Any], policies: list[Any], part: str, url: str) -
 
 
 def effective(reservations: Iterable[Reservation | None]) -> Reservation | None:
-    """What holds in the end: of each property what the last one says that sets it. In order: file, fields, meta or document."""
-    deciding: Reservation | None = None
-    policy = ""
+    """What they say together (file, fields, meta or document, in order): of each property what the last says that sets it."""
+    holds: Reservation | None = None
     for one in reservations:
-        if one is not None:
-            policy = one.policy or policy
-            deciding = one if one.reserved is not None else deciding
-    if deciding is None:
-        return None
-    # sec-tdm-policy: of a right that is not reserved the policy is not processed.
-    policy = policy if deciding.reserved else ""
-    place = deciding.place
-    if policy and policy not in place.text:
-        place = place._replace(text=f"{place.text}; {_POLICY}: {printable(policy.encode())}")
-    return deciding._replace(policy=policy, place=place)
+        if holds is None or one is None:
+            holds = holds or one
+        else:
+            place = holds.place if one.reserved is None and holds.reserved is not None else one.place
+            reserved = holds.reserved if one.reserved is None else one.reserved
+            holds = Reservation(reserved, one.policy or holds.policy, place, holds.findings + one.findings)
+    return holds
 
 
 def statements(reservations: Iterable[Reservation | None]) -> tuple[Statement, ...]:
-    """`reservations`: in the order file, fields, meta or document."""
+    """`reservations`: in the order file, fields, meta or document. The policy stands in the text of the place."""
     holds = effective(reservations)
-    if holds is None:
+    if holds is None or holds.reserved is None:
         return ()
-    if holds.reserved:
-        return (Statement(TERM, Verdict.DENY, "tdmrep.reserved", holds.place),)
-    return (Statement(TERM, Verdict.ALLOW, "tdmrep.not-reserved", holds.place),)
+    if not holds.reserved:
+        return (Statement(TERM, Verdict.ALLOW, "tdmrep.not-reserved", holds.place),)
+    place = holds.place
+    if holds.licensing not in place.text:
+        place = place._replace(text=f"{place.text}; {_POLICY}: {printable(holds.licensing.encode())}")
+    return (Statement(TERM, Verdict.DENY, "tdmrep.reserved", place),)
 
 
 # The file (sec-tdm-file)
