@@ -1,5 +1,6 @@
 """What a site's policies say: bytes in, values out. No sockets, no files, no Scrapy."""
 
+from comity.policies.errors import PolicyError
 from comity.policies.page import Page
 from comity.policies.site import Site
 from comity.policies.snippets import snippet
@@ -10,7 +11,6 @@ from comity.policies.values import (
     Decision,
     Fetched,
     Finding,
-    PolicyError,
     Reason,
     Source,
     UseDecision,

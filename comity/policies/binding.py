@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from comity.policies.automated import Annotated, Automated
 from comity.policies.availability import Availability
+from comity.policies.carriers import Carried, Said, SiteCarriers, by_vocabulary
 from comity.policies.combine import strictest
-from comity.policies.files import AutomationFile, RobotsFile
+from comity.policies.files import AutomationFile, File, RobotsFile
 from comity.policies.formats import robots
 from comity.policies.formats.acap import Field, PageUses, Reference, Rules, Taken
+from comity.policies.preferences import Preferences
 from comity.policies.rates import Rates
 from comity.policies.requests import Facts
+from comity.policies.statements import Statement
 from comity.policies.urls import resolved
-from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Reason, UseDecision, Verdict
+from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Reason, Source, UseDecision, Verdict
 
 _SILENT = Rules(Agent("nobody"), ())  # shared by the sites without ACAP, which most are
 MAX_DECIDED = 1024  # decisions that are kept of one file, one for each line that decided
@@ -77,9 +81,12 @@ class Binding:
         """`file`: the robots.txt. `fetched`: absolute URL -> what came back, of the files that it refers to."""
         self._agent = agent
         self._origin = origin
+        self._fetched = fetched
         self._automation = automation
         automated = Automated(agent, automation, origin)
         self.automated = None if automated.is_silent else automated  # what automation-preferences.txt says to the agent
+        carriers = SiteCarriers(agent.token, file, fetched, origin)
+        self.carriers = None if carriers.is_silent else carriers  # what files say of uses, apart from ACAP
         self._file = file
         referred = list(_referred(agent, file))
         self.references = tuple(dict.fromkeys(one.url for one in referred if one.url))
@@ -166,6 +173,39 @@ class Binding:
         stated = automated.access(target, facts, now, page)
         crawl = self._crawl(target, now)
         return crawl if stated is None else strictest([crawl, stated])
+
+    @cached_property
+    def unusable(self) -> Decision | None:
+        """The refusal, where the site refuses every declared use of all its pages."""
+        if self.carriers is None or not self._agent.uses:
+            return None
+        return self.refusal_of_all(by_vocabulary(Carried(self.carriers.everywhere(self._origin))), self._origin)
+
+    def refusal_of_all(self, said: Said, url: str) -> Decision | None:
+        """The refusal of every declared use, where that is what is said; None where one is left."""
+        sources = self.sources(said, url)
+        reasons: dict[Reason, None] = {}
+        for use in self._agent.uses:
+            decisions = (source.decide(use) for source in sources)
+            refusing = [one for one in decisions if one is not None and one.verdict is Verdict.DENY]
+            if not refusing or self._agent.licence(url, use) is not None:
+                return None
+            reasons |= dict.fromkeys(reason for one in refusing for reason in one.reasons)
+        return Decision(verdict=Verdict.DENY, reasons=tuple(reasons))
+
+    def sources(self, said: Said, url: str) -> list[Preferences]:
+        """What is said in each vocabulary, as sources of decisions. `url`: of the page."""
+        because = partial(self._stated, url)
+        return [Preferences(self._agent.vocabulary, name, statements, because) for name, statements in said.items()]
+
+    def _stated(self, url: str, statement: Statement) -> Reason:
+        place = statement.place
+        fetched = self._fetched.get(place.url)
+        file = File(place.url, fetched) if fetched is not None and place.part == "body" else None
+        if file is not None:
+            return file.reason(statement.rule, line=place.line, text=place.text)
+        source = Source(url=place.url or url, part=place.part, line=place.line, text=place.text)
+        return Reason(rule=statement.rule, source=source)
 
     @property
     def speaks_acap(self) -> bool:

@@ -5,10 +5,10 @@ only where nothing is stated."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from comity.policies.values import Decision, UseDecision, Verdict
+from comity.policies.values import Decision, Reason, UseDecision, Verdict
 
 SILENT = frozenset(("robots.no-match", "robots.no-group", "robots.unavailable", "acap.ignore-conventional"))
 
@@ -26,7 +26,14 @@ def strictest(decisions: Sequence[Decision]) -> Decision:
 
 
 def most_restrictive(decisions: Sequence[UseDecision]) -> UseDecision:
-    """May the content be used, when all of these have to permit it (MEET-3)? At least one is given."""
-    deciding = [decision for decision in decisions if decision.verdict is Verdict.DENY] or decisions
-    reasons = tuple(dict.fromkeys(reason for decision in deciding for reason in decision.reasons))
-    return replace(deciding[0], reasons=reasons).conjoined(*deciding[1:])
+    """May the content be used, when all of these have to permit it (MEET-3)? At least one is given.
+
+    Those that decide come first among the reasons; all that speak are among them."""
+    refusing = [decision for decision in decisions if decision.verdict is Verdict.DENY]
+    deciding = refusing or decisions
+    others = [decision for decision in decisions if decision.verdict is not Verdict.DENY] if refusing else []
+    return replace(deciding[0], reasons=_reasons((*deciding, *others))).conjoined(*deciding[1:])
+
+
+def _reasons(decisions: Iterable[UseDecision]) -> tuple[Reason, ...]:
+    return tuple(dict.fromkeys(reason for decision in decisions for reason in decision.reasons))

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Protocol
 
 from comity.policies.combine import most_restrictive
 from comity.policies.formats.acap import PageUses
-from comity.policies.qualifiers import read, written
+from comity.policies.formats.acap.usages import USAGES
+from comity.policies.qualifiers import Qualifiers, read, written
 from comity.policies.values import Agent, Decision, Finding, Reason, Source, UseDecision, Verdict
+from comity.policies.vocabulary import Vocabulary
 
 BASIC_USES = ("crawl", "follow", "index", "preserve", "present")  # ACAP 1.0 section 2.5; every tag lists them
 _FOLLOW_DEFAULT = {"follow": Verdict.ALLOW}  # no statement against following is none; MEET-2 drops links on refusal only
+
+
+Limit = tuple[Qualifiers, Reason]  # what restricts a use that is permitted elsewhere
 
 
 class UseSource(Protocol):
@@ -25,6 +31,9 @@ class UseSource(Protocol):
     def decide(self, use: str) -> UseDecision | None:
         """None: it does not speak of this use."""
 
+    def limits(self, use: str) -> Iterable[Limit]:
+        """What restricts the use, should anybody permit it."""
+
 
 class Refusal:
     """A source that refuses every use."""
@@ -34,15 +43,40 @@ class Refusal:
     def __init__(self, reasons: tuple[Reason, ...]) -> None:
         self._refused = UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons)
 
-    def decide(self, use: str) -> UseDecision | None:  # it is the same for all
+    def decide(self, use: str) -> UseDecision | None:
         return self._refused
+
+    def limits(self, use: str) -> tuple[Limit, ...]:
+        return ()
+
+
+class AcapUses:
+    """ACAP as a source: its usages are uses, and refuse others that the table of vocabularies relates to them."""
+
+    def __init__(self, acap: PageUses, vocabulary: Vocabulary) -> None:
+        self._acap = acap
+        self._vocabulary = vocabulary
+
+    @property
+    def stated(self) -> Iterable[str]:
+        return self._acap.stated
+
+    def decide(self, use: str) -> UseDecision | None:
+        related = () if use in USAGES else sorted(self._vocabulary.related("acap", use).touching)
+        decisions = [decision for usage in related if (decision := self._acap.decide(usage)) is not None]
+        refusing = [decision for decision in decisions if decision.verdict is Verdict.DENY]
+        return most_restrictive(refusing) if refusing else self._acap.decide(use)
+
+    def limits(self, use: str) -> tuple[Limit, ...]:
+        return ()
 
 
 class Uses(Mapping[str, UseDecision]):
     """Use -> decision. Any term can be asked; iteration lists the basic, the declared and the stated ones."""
 
-    def __init__(self, agent: Agent, crawl: Decision, sources: Sequence[UseSource]) -> None:
+    def __init__(self, agent: Agent, url: str, crawl: Decision, sources: Sequence[UseSource]) -> None:
         self._agent = agent
+        self._url = url
         self._sources = sources
         # DEFER speaks of the request, which was made: what came back may be kept by the crawl that fetched it.
         verdict = Verdict.DENY if crawl.verdict is Verdict.DENY else Verdict.ALLOW
@@ -51,9 +85,23 @@ class Uses(Mapping[str, UseDecision]):
     def __getitem__(self, use: str) -> UseDecision:
         decision = self._decided.get(use)
         if decision is None:
-            stated = [one for source in self._sources if (one := source.decide(use)) is not None]
-            decision = self._decided[use] = most_restrictive(stated) if stated else _unstated(self._agent, use)
+            decision = self._decided[use] = self._decide(use)
         return decision
+
+    def _decide(self, use: str) -> UseDecision:
+        """What is arranged comes first, the operator's default last (docs/uses.md)."""
+        stated = [one for source in self._sources if (one := source.decide(use)) is not None]
+        arranged = self._agent.licence(self._url, use)
+        if arranged is not None:
+            source = Source(url="COMITY_ARRANGEMENTS", part="setting", text=f"{arranged.host}: {use}, {arranged.reference}")
+            reasons = (Reason(rule="comity.arrangement", source=source), *(most_restrictive(stated).reasons if stated else ()))
+            return UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=reasons)
+        decision = most_restrictive(stated) if stated else _unstated(self._agent, use)
+        if decision.verdict is Verdict.DENY:
+            return decision
+        limits = [limit for source in self._sources for limit in source.limits(use)]
+        reasons = tuple(dict.fromkeys((*decision.reasons, *(reason for _, reason in limits))))
+        return replace(decision, reasons=reasons).conjoined(*(qualifiers for qualifiers, _ in limits))
 
     def __iter__(self) -> Iterator[str]:
         stated = (use for source in self._sources for use in source.stated)
@@ -80,16 +128,21 @@ class Page:
         url: str,
         *,
         access: Decision,
+        sources: Sequence[UseSource],
+        embedded: Sequence[UseSource] | None,
         acap: PageUses | None,
-        refused: tuple[Reason, ...],
+        licenses: tuple[str, ...],
         policies: Mapping[str, Any],
         findings: Iterable[Finding],
         body: bytes,
     ) -> None:
-        """`refused`: why the page as a whole may not be used."""
+        """`embedded`: the sources of what holds for the files that are embedded in the page; None: the same as for the page.
+        `acap`: one of the sources. `licenses`: absolute URLs of RSL documents that the page refers to."""
         self.agent = agent
         self.url = url
-        self.uses = Uses(agent, access, [*([acap] if acap else ()), *([Refusal(refused)] if refused else ())])
+        self.uses = Uses(agent, url, access, sources)
+        self.embedded = self.uses if embedded is None else Uses(agent, url, access, embedded)  # of files embedded in the page
+        self._licenses = licenses
         self.elements: tuple[object, ...] = ()  # element rules: no format that has them is read yet
         self.findings = tuple(findings)
         self._acap = acap
@@ -104,8 +157,9 @@ class Page:
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """Absolute URLs of the resources that permissions ask to use or to include, as is arranged with the site."""
-        return self._acap.wanted if self._acap else ()
+        """Absolute URLs of what it takes to know what may be done: the resources that permissions ask to use or to include, as is
+        arranged with the site, and the licenses that the page refers to."""
+        return (*(self._acap.wanted if self._acap else ()), *self._licenses)
 
     @property
     def dated(self) -> tuple[str, ...]:
@@ -119,11 +173,17 @@ class Page:
     @cached_property
     def permissions(self) -> dict[str, Any]:
         """The tag, by permissions.schema.json. Made once; callers that hand it on copy it."""
-        return tag(self.agent, self.uses, self._policies)
+        return tag(self.agent, self.uses, self._policies, embedded=self.embedded)
 
 
-def tag(agent: Agent, uses: Mapping[str, UseDecision], policies: Mapping[str, Any]) -> dict[str, Any]:
-    """Decisions by use -> the tag on an item (schema 1)."""
+def tag(
+    agent: Agent,
+    uses: Mapping[str, UseDecision],
+    policies: Mapping[str, Any],
+    *,
+    embedded: Mapping[str, UseDecision] | None = None,
+) -> dict[str, Any]:
+    """Decisions by use -> the tag on an item (schema 1). `embedded`: those for embedded files; None: the same."""
     reasons: list[dict[str, Any]] = []
     places: dict[Reason, int] = {}
 
@@ -137,13 +197,19 @@ def tag(agent: Agent, uses: Mapping[str, UseDecision], policies: Mapping[str, An
                 )
         return [places[reason] for reason in decision.reasons]
 
+    def told(decisions: Iterable[tuple[str, UseDecision]]) -> dict[str, Any]:
+        return {
+            use: {"verdict": decision.verdict.value, "stated": decision.stated, "because": because(decision)} | written(decision)
+            for use, decision in decisions
+        }
+
+    others = {} if embedded is None or embedded is uses else {use: embedded[use] for use in {**embedded, **uses}}
+    differing = [(use, decision) for use, decision in others.items() if decision != uses[use]]
     return {
         "schema": 1,
         "agent": agent.token,
-        "uses": {
-            use: {"verdict": decision.verdict.value, "stated": decision.stated, "because": because(decision)} | written(decision)
-            for use, decision in uses.items()
-        },
+        "uses": told(uses.items()),
+        **({"embedded": told(differing)} if differing else {}),
         "elements": [],
         "reasons": reasons,
         "policies": dict(policies),
@@ -161,19 +227,28 @@ def combined(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> dic
         reasons.extend(reason for reason in found if reason not in reasons)
         return [reasons.index(reason) for reason in found]
 
-    uses = {}
-    for use in {**first["uses"], **second["uses"]}:
-        # A tag that does not list the use leaves it to the default.
-        tags = [one if use in one["uses"] else tag(agent, {use: _unstated(agent, use)}, {}) for one in (first, second)]
-        deciding = [one for one in tags if one["uses"][use]["verdict"] == "deny"] or tags
-        deciding = [one for one in deciding if one["uses"][use]["stated"]] or deciding[:1]
-        places = [place for one in deciding for place in because(one, one["uses"][use]["because"])]
-        qualifiers = read(deciding[0]["uses"][use]).conjoined(read(deciding[-1]["uses"][use]))
-        decision = {key: deciding[0]["uses"][use][key] for key in ("verdict", "stated")}
-        uses[use] = decision | {"because": list(dict.fromkeys(places))} | written(qualifiers)
+    def joined(use: str, *, embedded: bool = False) -> dict[str, Any]:
+        said = []
+        for one in (first, second):
+            decisions = one["uses"] | one.get("embedded", {}) if embedded else one["uses"]
+            if use not in decisions:  # a tag that does not list the use leaves it to the default
+                one = tag(agent, {use: _unstated(agent, use)}, {})
+                decisions = one["uses"]
+            said.append((one, decisions[use]))
+        deciding = [one for one in said if one[1]["verdict"] == "deny"] or said
+        deciding = [one for one in deciding if one[1]["stated"]] or deciding[:1]
+        places = [place for one, decision in deciding for place in because(one, decision["because"])]
+        qualifiers = read(deciding[0][1]).conjoined(read(deciding[-1][1]))
+        decision = {key: deciding[0][1][key] for key in ("verdict", "stated")}
+        return decision | {"because": list(dict.fromkeys(places))} | written(qualifiers)
+
+    uses = {use: joined(use) for use in {**first["uses"], **second["uses"]}}
+    embedded = {use: joined(use, embedded=True) for use in {**first.get("embedded", {}), **second.get("embedded", {})}}
+    embedded = {use: decision for use, decision in embedded.items() if decision != uses.get(use)}
     elements = [element | {"because": because(one, element["because"])} for one in (first, second) for element in one["elements"]]
     policies = {**second["policies"], **first["policies"]}
-    return first | {"uses": uses, "elements": elements, "reasons": reasons, "policies": policies}
+    tagged = {key: value for key, value in first.items() if key != "embedded"} | ({"embedded": embedded} if embedded else {})
+    return tagged | {"uses": uses, "elements": elements, "reasons": reasons, "policies": policies}
 
 
 def no_page(agent: Agent, why: str) -> dict[str, Any]:

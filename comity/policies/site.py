@@ -18,18 +18,21 @@ from urllib.parse import urljoin
 
 from comity.policies.automated import JSON_LD, Annotated
 from comity.policies.binding import Binding
+from comity.policies.carriers import Carried, Fields, Said, by_vocabulary, licensed, of_fields, of_images, of_markup
 from comity.policies.content import Content
 from comity.policies.files import AUTOMATION_PATH, AutomationFile, RobotsFile
+from comity.policies.formats import tdmrep
 from comity.policies.formats.acap import Taken
 from comity.policies.formats.automation import annotation
 from comity.policies.formats.automation.directives import Limits
-from comity.policies.page import Page
+from comity.policies.page import AcapUses, Page, Refusal, UseSource
+from comity.policies.preferences import Preferences
 from comity.policies.rates import Rates
 from comity.policies.requests import PLAIN, Facts, Session, facts_of
 from comity.policies.urls import origin_of, target_of
 from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Finding, Reason
 
-WELL_KNOWN = ("/robots.txt", AUTOMATION_PATH)  # what is fetched of every origin; a format adds its path here
+WELL_KNOWN = ("/robots.txt", AUTOMATION_PATH, tdmrep.WELL_KNOWN)  # what is fetched of every origin; a format adds its path here
 MAX_AGENTS = 1000  # whose rules are kept compiled
 
 
@@ -121,29 +124,67 @@ class Site:
 
         `first_seen`: use -> when the page was first taken for it, see `Page.dated`. `resources`: absolute URL -> what came back
         for it, see `Page.wanted`. `access`: the decision that the page was asked for by. `facts`: of the request for it."""
-        binding, content = self._binding(agent), Content(headers, body)
+        fields, target = tuple(headers), target_of(url)
+        binding, content = self._binding(agent), Content(fields, body)
         found, findings = annotation.annotations_in(content, agent.token)
-        refused: tuple[Reason, ...] = ()
+        sources: list[UseSource] = []
         if found:
-            access = binding.annotated(target_of(url), facts, now, Annotated(url, found))
+            access = binding.annotated(target, facts, now, Annotated(url, found))
             refused = tuple(reason for reason in access.reasons if reason.source.part == JSON_LD)
+            sources += [Refusal(refused)] if refused else []
         elif access is None:
             access = self.judge(agent, url, facts, now)
+        carried = self._carried(binding, agent, url, fields, now).and_then(of_markup(content, agent.token, url, now))
+        carried = carried.and_then(licensed(carried.licenses, resources or {}, url))
+        said = by_vocabulary(carried)
+        sources += binding.sources(_about(said, content), url)
         acap = None
         if binding.speaks_acap:
             now = now or datetime.now(UTC)
             taken = Taken(url, content, now=now, first_seen=first_seen or {}, resources=resources or {})
-            acap = binding.page_uses(target_of(url), taken)
+            acap = binding.page_uses(target, taken)
+            sources.append(AcapUses(acap, agent.vocabulary))
+        images = of_images(said)
+        others = [source for source in sources if not isinstance(source, Preferences)]
         return Page(
             agent,
             url,
             access=access,
+            sources=sources,
+            embedded=[*others, *binding.sources(images, url)] if images is not said else None,
             acap=acap,
-            refused=refused,
+            licenses=carried.licenses,
             policies=self.policies,
-            findings=(*self.findings, *(replace(finding, url=url) for finding in findings)),
+            findings=(*self.findings, *(replace(finding, url=url) for finding in (*findings, *carried.findings))),
             body=body,
         )
+
+    def _carried(self, binding: Binding, agent: Agent, url: str, fields: Fields, now: datetime | None) -> Carried:
+        """What the site's files and the header fields of a response say of its uses."""
+        of_site = binding.carriers.of(url, target_of(url)) if binding.carriers else Carried()
+        return of_site.and_then(of_fields(fields, agent.token, url, now))
+
+    def refused_by_headers(
+        self, agent: Agent, url: str, headers: Iterable[tuple[bytes, bytes]], now: datetime | None = None
+    ) -> Decision | None:
+        """The refusal of every declared use, where the header fields of a response say so, whatever its body will say.
+
+        What the body can take back does not count: TDMRep's `meta` comes after its fields."""
+        fields = tuple(headers)
+        if not agent.uses or not of_fields(fields, agent.token, url, now).statements:
+            return None
+        binding = self._binding(agent)
+        carried = self._carried(binding, agent, url, fields, now)._replace(reservation=None)
+        return binding.refusal_of_all(_about(by_vocabulary(carried), Content(fields, b"")), url)
+
+    def unusable(self, agent: Agent) -> Decision | None:
+        """The refusal, where the site refuses every declared use of all its pages: none is worth a request."""
+        return self._binding(agent).unusable
+
+    def licenses(self, agent: Agent) -> tuple[str, ...]:
+        """Absolute URLs of the RSL documents that robots.txt refers to for the agent (RSL 1.0 section-4.4)."""
+        carriers = self._binding(agent).carriers
+        return carriers.licenses if carriers else ()
 
     @cached_property
     def policies(self) -> dict[str, dict[str, Any]]:
@@ -208,3 +249,8 @@ class Site:
                 self._bindings[agent] = Binding(agent, self._robots, self._automation, self.files, self.origin)
             self._agent, self._bound = agent, self._bindings[agent]
         return self._bound
+
+
+def _about(said: Said, content: Content) -> Said:
+    """What is said of this content."""
+    return of_images(said) if content.media_type.startswith("image/") else said

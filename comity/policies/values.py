@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from urllib.parse import urlsplit
 
+from comity.policies.errors import PolicyError
 from comity.policies.qualifiers import Qualifiers
 from comity.policies.rules import RULES
+from comity.policies.vocabulary import Vocabulary
 
 
 class Verdict(enum.Enum):
@@ -21,10 +23,6 @@ class Verdict(enum.Enum):
     ALLOW = "allow"
     DEFER = "defer"
     DENY = "deny"
-
-
-class PolicyError(ValueError):
-    """A mistake in something that the operator wrote: a setting or a file of ours, never in what a site published."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,13 +118,24 @@ FEATURES = ("must-use-resource", "must-include-resource", "take-down", "re-crawl
 class Arrangement:
     """What the operator has arranged with a site."""
 
-    host: str  # "example.com" for all its ports, or "example.com:8080"
-    features: frozenset[str]  # of FEATURES
+    host: str  # "example.com" for all its ports, "example.com:8080", or "*.example.com" for all hosts below it; lower case
+    features: frozenset[str] = frozenset()  # of FEATURES
+    uses: frozenset[str] = frozenset()  # that are licensed, whatever the site states
+    reference: str = ""  # of the licence; it is shown in reasons
 
     def __post_init__(self) -> None:
         unknown = sorted(self.features.difference(FEATURES))
         if unknown:
             raise PolicyError(f"`{unknown[0]}` cannot be arranged: write {', '.join(FEATURES)}")
+
+    def holds_for(self, url: str) -> bool:
+        """Whether it has been arranged with the URL's host."""
+        parts = urlsplit(url)
+        host, name = parts.netloc.rpartition("@")[2].lower(), parts.hostname or ""
+        own = self.host.lower()
+        if own.startswith("*."):
+            return name.endswith(own[1:]) or host.endswith(own[1:])
+        return own in (host, name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +159,8 @@ class Agent:
     arrangements: tuple[Arrangement, ...] = field(default=(), kw_only=True)
     # What holds for a use of which no source speaks. A use that is not listed is not permitted.
     defaults: Mapping[str, Verdict] = field(default_factory=dict, kw_only=True, hash=False)
+    # What the words of each vocabulary say of each use.
+    vocabulary: Vocabulary = field(default_factory=Vocabulary.shipped, kw_only=True, hash=False, compare=False, repr=False)
     key_header: str = field(default="X-API-Key", kw_only=True)  # the field that carries a key, beside Authorization
     # Whether a site is refused altogether where its automation-preferences.txt cannot be had.
     automation_required: bool = field(default=False, kw_only=True)
@@ -162,9 +173,13 @@ class Agent:
 
     def has_arranged(self, url: str, feature: str) -> bool:
         """Whether the operator has arranged it with the URL's host."""
-        parts = urlsplit(url)
-        hosts = (parts.netloc.rpartition("@")[2].lower(), parts.hostname)
-        return any(feature in arranged.features and arranged.host.lower() in hosts for arranged in self.arrangements)
+        return any(feature in arranged.features and arranged.holds_for(url) for arranged in self.arrangements)
+
+    def licence(self, url: str, use: str) -> Arrangement | None:
+        """What the operator has arranged with the URL's host about the use."""
+        if not self.arrangements:
+            return None
+        return next((arranged for arranged in self.arrangements if use in arranged.uses and arranged.holds_for(url)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple, Self
 
-from comity.policies.values import PolicyError
+from comity.policies.errors import PolicyError
 
 KINDS = ("within", "touches")
 ABOUT = ("title", "specification", "revision", "section")

@@ -1,0 +1,215 @@
+"""Who says what of the uses of a page: the files of its site, the header fields of the response and its markup.
+
+SiteCarriers     robots.txt, tdmrep.json and RSL documents, for one agent
+of_fields        the header fields of one response
+of_markup        one page
+What they say is gathered by vocabulary, wherever it stands (docs/uses.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import NamedTuple
+
+from comity.policies.availability import Availability, availability
+from comity.policies.content import Content
+from comity.policies.files import File, RobotsFile
+from comity.policies.formats import content_signal, content_usage, robots_meta, rsl, tdmrep, usage
+from comity.policies.formats.extensions import extension_lines
+from comity.policies.statements import Place, Statement
+from comity.policies.text import printable
+from comity.policies.values import Fetched, Finding
+
+Fields = Sequence[tuple[bytes, bytes]]
+
+_FIELDS = frozenset(
+    (
+        b"content-usage",
+        b"usage-pref",
+        b"content-signal",
+        b"content-signals",
+        b"x-robots-tag",
+        b"tdm-reservation",
+        b"tdm-policy",
+        b"link",
+    )
+)
+
+
+class Carried(NamedTuple):
+    """What one carrier, or several, say of one page."""
+
+    statements: tuple[Statement, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    licenses: tuple[str, ...] = ()  # absolute URLs of RSL documents that it refers to
+    reservation: tdmrep.Reservation | None = None  # of its own; what comes later takes its place
+
+    def and_then(self, other: Carried) -> Carried:
+        return Carried(
+            self.statements + other.statements,
+            self.findings + other.findings,
+            self.licenses + other.licenses,
+            tdmrep.effective((self.reservation, other.reservation)),
+        )
+
+
+class SiteCarriers:
+    """What the files of one site say to one agent."""
+
+    def __init__(self, token: str, robots: RobotsFile, files: Mapping[str, Fetched], origin: str) -> None:
+        """`token`: "*" for whatever is said to anybody. `files`: absolute URL -> what came back."""
+        self._files = files
+        self._tdmrep_url = origin + tdmrep.WELL_KNOWN
+        lines = extension_lines(robots.robots) if robots.robots else ()
+        self.findings: tuple[Finding, ...] = ()
+        self._usage: usage.Lines | None = None
+        self._rules: content_usage.Rules | None = None
+        self._signals: content_signal.Signals | None = None
+        self._licenses = rsl.References()
+        if lines and robots.robots:
+            self._usage = usage.Lines(lines, robots.robots, token, url=robots.url)
+            self._rules = content_usage.Rules(lines, robots.robots, token, url=robots.url)
+            self._signals = content_signal.Signals(lines, robots.robots, token, url=robots.url)
+            groups = robots.robots.groups_naming(token)
+            self._licenses = rsl.in_robots(lines, groups, robots.robots.text, robots.url)
+            self.findings += (*self._usage.findings, *self._rules.findings, *self._signals.findings)
+
+    @property
+    def licenses(self) -> tuple[str, ...]:
+        """The RSL documents that robots.txt refers to, absolute URLs."""
+        return self._licenses.urls
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing is said of any page."""
+        has_licenses = bool(self._licenses.urls or self._licenses.unread)
+        return self._usage is None and self._tdmrep is None and not has_licenses
+
+    def of(self, url: str, target: str) -> Carried:
+        """What is said of one resource. `target`: its path and query."""
+        statements: tuple[Statement, ...] = ()
+        if self._usage and self._rules and self._signals:
+            statements = (*self._usage.statements(target), *self._rules.statements(target), *self._signals.statements())
+        for document in self._documents:
+            statements += document.statements(url)
+        reservation = self._tdmrep.reservation(target) if self._tdmrep else None
+        return Carried(statements + self._unlicensed, reservation=reservation)
+
+    def everywhere(self, origin: str) -> tuple[Statement, ...]:
+        """The refusals that hold for every resource of the site."""
+        statements: tuple[Statement, ...] = ()
+        if self._usage and self._rules and self._signals:
+            statements = (*self._usage.everywhere(), *self._rules.everywhere(), *self._signals.everywhere())
+        for document in self._documents:
+            terms = {f"rsl:{term}" for term in document.everywhere(origin)}
+            statements += tuple(one for one in document.statements(f"{origin}/") if one.term in terms)
+        if self._tdmrep and self._tdmrep.everywhere():
+            statements += tdmrep.statements((self._tdmrep.reservation("/"),))
+        return statements + self._unlicensed
+
+    @cached_property
+    def _tdmrep(self) -> tdmrep.TdmRep | None:
+        file = File(self._tdmrep_url, self._files.get(self._tdmrep_url, Fetched(status=404)))
+        if not file.is_present:
+            return None
+        read = tdmrep.read(file.fetched.body, file.url, cut=file.fetched.oversized)
+        self.findings += read.findings
+        return read
+
+    @cached_property
+    def _documents(self) -> tuple[rsl.Rsl, ...]:
+        present = (url for url in self._licenses.urls if _is_present(self._files.get(url)))
+        return tuple(document_of(url, self._files[url]) for url in present)
+
+    @cached_property
+    def _unlicensed(self) -> tuple[Statement, ...]:
+        """By the references whose documents cannot be had."""
+        places = [Place(url=url, text="it cannot be had") for url in self._licenses.urls if not _is_present(self._files.get(url))]
+        return tuple(one for place in (*self._licenses.unread, *places) for one in rsl.unlicensed(place))
+
+
+def document_of(url: str, fetched: Fetched) -> rsl.Rsl:
+    return rsl.read(fetched.body, url, cut=fetched.oversized)
+
+
+def _is_present(fetched: Fetched | None) -> bool:
+    return fetched is not None and availability(fetched) is Availability.PRESENT
+
+
+def of_fields(fields: Fields, token: str, url: str, now: datetime | None) -> Carried:
+    """What the header fields of one response say of its content."""
+    named: dict[bytes, list[bytes]] = {}
+    for name, value in fields:
+        if (name := name.lower()) in _FIELDS:
+            named.setdefault(name, []).append(value)
+    if not named:
+        return Carried()
+    found = []
+    if values := named.get(b"content-usage"):
+        found += [usage.field(values, url=url), content_usage.field(values, url=url)]
+    if values := named.get(b"usage-pref"):
+        found.append(usage.header(values, url=url))
+    for name, values in named.items():
+        if name.startswith(b"content-signal"):
+            found.append(content_signal.field(values, name.decode().title(), url=url))
+    if values := named.get(b"x-robots-tag"):
+        found.append(robots_meta.header(values, token, now=now, url=url))
+    references = rsl.in_fields(fields, url) if b"link" in named else rsl.References()
+    unlicensed = [one for place in references.unread for one in rsl.unlicensed(place)]
+    statements, findings = _joined(found)
+    return Carried((*statements, *unlicensed), findings, references.urls, tdmrep.fields(fields, url))
+
+
+def of_markup(content: Content, token: str, url: str, now: datetime | None) -> Carried:
+    """What a page, or another document, says of itself."""
+    found = [robots_meta.markup(content, token, now=now, url=url)]
+    references = rsl.in_markup(content, url)
+    documents = rsl.inline(content, url)
+    found += ((document.statements(url), document.findings) for document in documents)
+    unlicensed = [one for place in references.unread for one in rsl.unlicensed(place)]
+    statements, findings = _joined(found)
+    reservation = tdmrep.markup(content, url) or tdmrep.document(content, url)
+    return Carried((*statements, *unlicensed), findings, references.urls, reservation)
+
+
+def licensed(urls: Iterable[str], resources: Mapping[str, Fetched], url: str) -> Carried:
+    """What RSL documents say of a page that refers to them. `resources`: absolute URL -> what came back."""
+    found = []
+    for address in urls:
+        fetched = resources.get(address)
+        if fetched is not None and _is_present(fetched):
+            document = document_of(address, fetched)
+            found.append((document.statements(url), document.findings))
+        else:
+            found.append((rsl.unlicensed(Place(url=address, text=f"{printable(address.encode())} cannot be had")), ()))
+    return Carried(*_joined(found))
+
+
+def _joined(
+    found: Iterable[tuple[tuple[Statement, ...], tuple[Finding, ...]]],
+) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
+    found = list(found)
+    return tuple(one for statements, _ in found for one in statements), tuple(one for _, findings in found for one in findings)
+
+
+# What is said of images alone, for what is one.
+_OF_IMAGES = {"robots-meta:noimageai": "robots-meta:noai", "robots-meta:noimageindex": "robots-meta:noindex"}
+
+Said = Mapping[str, Sequence[Statement]]  # by vocabulary
+
+
+def of_images(said: Said) -> Said:
+    """What is said of images: the same, where nothing else is said of them (META-3)."""
+    about = said.get("robots-meta", ())
+    if not any(statement.term in _OF_IMAGES for statement in about):
+        return said
+    return {**said, "robots-meta": [one._replace(term=_OF_IMAGES.get(one.term, one.term)) for one in about]}
+
+
+def by_vocabulary(carried: Carried) -> Said:
+    """Name of a vocabulary -> all that is said in it."""
+    said: dict[str, list[Statement]] = {}
+    for statement in (*carried.statements, *tdmrep.statements((carried.reservation,))):
+        said.setdefault(statement.term.partition(":")[0], []).append(statement)
+    return said
