@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ from comity.crawler.policy_file import PolicyFile
 from comity.crawler.store import Store
 from comity.policies import Agent, Site
 from comity.policies.availability import Availability, availability
+from comity.policies.carriers import max_age
 from comity.policies.files import AUTOMATION_PATH, accepted
 from comity.policies.site import WELL_KNOWN
 from comity.policies.text import printable
@@ -38,9 +39,7 @@ MAX_REFERENCES = 5  # files named by the files of an origin that are fetched; th
 CONNECTIONS = 128  # at once, half of them for policy files: slow ones of many hosts hold up no other
 MAX_SITES = 10_000  # origins that are kept in memory; the store has them all
 MAX_SITE_BYTES = 32 * 1024 * 1024  # octets of their policy files; compiled they take up to three times as much
-# Where one of these cannot be had, GET and HEAD requests for pages are still made, and it is not asked for again soon: as long as
-# it is asked for, the origin waits.
-DISPENSABLE = (AUTOMATION_PATH,)
+# Until a file is asked for again without which pages are fetched all the same: as long as it is asked for, the origin waits.
 BACK_OFF = 300.0  # seconds
 CLOSING_CHECK = (
     0.1  # seconds between two looks whether the crawl is ending: Scrapy says so only after waiting for what is in flight
@@ -189,15 +188,16 @@ class PolicyFetcher:
         stored = await self._ask_store(nothing, f"{origin} is asked instead", self._store.load, origin)
         files = await self._current(origin, self._paths, stored, led_from)
         policies = _policies(origin, files, self._clock())
-        named = policies.site.references(self._agent)
+        named, licenses = policies.site.references(self._agent), policies.site.licenses(self._agent)
         if len(named) > MAX_REFERENCES:
             logger.warning(
                 "%(origin)s refers to %(number)d policy files, of which only %(most)d are read: everything is refused",
                 {"origin": origin, "number": len(named), "most": MAX_REFERENCES},
             )
             named = named[:MAX_REFERENCES]
-        if named:
-            files |= await self._current(origin, named, stored, led_from, files["/robots.txt"].reach)
+        if named or licenses:
+            paths = tuple(dict.fromkeys((*named, *licenses)))
+            files |= await self._current(origin, paths, stored, led_from, files["/robots.txt"].reach, vital=named)
             policies = _policies(origin, files, self._clock(), named)
         if all(file is stored.get(path) for path, file in files.items()):
             self._count("from_store")
@@ -213,15 +213,20 @@ class PolicyFetcher:
         stored: Mapping[str, PolicyFile],
         led_from: Reach | None,
         reach: Reach = Reach.PUBLIC,
+        *,
+        vital: Collection[str] = ("/robots.txt",),
     ) -> dict[str, PolicyFile]:
         """These files, asked for where they are due. `led_from`: the reach of who leads to the origin. `reach`: of the origin,
-        which leads to those of other ones."""
+        which leads to those of other ones. `vital`: those without which no page is fetched."""
         now = self._clock()
         files = {path: stored[path] for path in paths if path in stored and not stored[path].is_due(now)}
         due = [path for path in paths if path not in files]
         if due:
             leading = {path: led_from if _url(origin, path).startswith(f"{origin}/") else reach for path in due}
-            renewals = [asyncio.create_task(self._renew(origin, path, stored.get(path), leading[path])) for path in due]
+            renewals = [
+                asyncio.create_task(self._renew(origin, path, stored.get(path), leading[path], is_vital=path in vital))
+                for path in due
+            ]
             try:
                 renewed = dict(zip(due, await asyncio.gather(*renewals), strict=True))
             finally:
@@ -248,7 +253,9 @@ class PolicyFetcher:
             logger.warning("%(error)s; %(consequence)s", {"error": error, "consequence": consequence})
             return otherwise
 
-    async def _renew(self, origin: str, path: str, file: PolicyFile | None, led_from: Reach | None) -> PolicyFile:
+    async def _renew(
+        self, origin: str, path: str, file: PolicyFile | None, led_from: Reach | None, *, is_vital: bool
+    ) -> PolicyFile:
         """What is known of the file after it was asked for. CancelledError, with nothing learnt, when the crawl ends."""
         url = _url(origin, path)
         copy = file.copy if file else None
@@ -259,7 +266,6 @@ class PolicyFetcher:
         now = self._clock()
         fetched = accepted(url, fetched)
         if availability(fetched) is Availability.UNREACHABLE:
-            is_vital = path not in DISPENSABLE
             failed = (file or PolicyFile(due=0)).failed(fetched, now, 0.0 if is_vital else BACK_OFF)
             self._count("unreachable")
             self._log(url, failed, now, is_vital=is_vital)
@@ -267,8 +273,10 @@ class PolicyFetcher:
         if fetched.status == 304:
             assert file
             self._count("not_modified")
-            return file.confirmed(fetched.headers, seconds, now)
+            assert file.copy
+            return file.confirmed(fetched.headers, min(seconds, max_age(url, file.copy)), now)
         self._count("fetched")
+        seconds = min(seconds, max_age(url, fetched))
         return PolicyFile(due=now + seconds, copy=fetched, reach=reach)
 
     def _count(self, what: str) -> None:
@@ -278,7 +286,8 @@ class PolicyFetcher:
     def _log(self, url: str, file: PolicyFile, now: float, *, is_vital: bool) -> None:
         meanwhile = "its last good copy is obeyed"
         if availability(file.current(now)) is Availability.UNREACHABLE:
-            meanwhile = "nothing of the site is fetched" if is_vital else "no requests but plain ones for pages are made"
+            nothing = "no requests but plain ones for pages are made" if url.endswith(AUTOMATION_PATH) else "it states nothing"
+            meanwhile = "nothing of the site is fetched" if is_vital else nothing
         assert file.failure
         logger.info(
             "Cannot have %(url)s: %(why)s; asked again at %(due)s, until then %(meanwhile)s",

@@ -21,6 +21,7 @@ from comity.guard.answers import Answer, Problems, ServedFile, status_of
 from comity.guard.clients import Clients, Limit, client_of
 from comity.guard.files import ROBOTS_PATH, Files, OwnFiles
 from comity.guard.incoming import KEY_HEADER, MAX_METHOD, Incoming, is_automated, mechanisms, purposes, spellings
+from comity.policies.errors import PolicyError
 from comity.policies.files import AUTOMATION_PATH
 from comity.policies.limits import Window
 from comity.policies.patterns import normal_target
@@ -28,7 +29,7 @@ from comity.policies.rates import Rates
 from comity.policies.requests import PURPOSE_HEADER, XHR, Facts, Session, facts_of
 from comity.policies.site import Site
 from comity.policies.text import MAX_SHOWN, printable
-from comity.policies.values import PRODUCT_TOKEN, Agent, Finding, PolicyError, Reason, Source, Verdict
+from comity.policies.values import PRODUCT_TOKEN, Agent, Finding, Reason, Source, Verdict
 
 logger = logging.getLogger(__name__)
 

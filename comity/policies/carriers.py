@@ -21,6 +21,8 @@ from comity.policies.statements import Place, Statement
 from comity.policies.text import printable
 from comity.policies.values import Fetched, Finding
 
+MAX_PROLOGUE = 2000  # octets in which an RSL document has its root element
+
 Fields = Sequence[tuple[bytes, bytes]]
 
 _FIELDS = frozenset(
@@ -133,6 +135,13 @@ def document_of(url: str, fetched: Fetched) -> rsl.Rsl:
     return rsl.read(fetched.body, url, cut=fetched.oversized)
 
 
+def max_age(url: str, fetched: Fetched) -> float:
+    """Seconds for which a policy file says itself that it may be used; infinity where it doesn't (RSL-3)."""
+    if b"rsl" not in fetched.body[:MAX_PROLOGUE] or url.endswith(".txt") or not _is_present(fetched):
+        return float("inf")
+    return document_of(url, fetched).max_age.total_seconds()
+
+
 def _is_present(fetched: Fetched | None) -> bool:
     return fetched is not None and availability(fetched) is Availability.PRESENT
 
@@ -145,11 +154,11 @@ def of_fields(fields: Fields, token: str, url: str, now: datetime | None) -> Car
             named.setdefault(name, []).append(value)
     if not named:
         return Carried()
-    found = []
+    found: list[tuple[tuple[Statement, ...], tuple[Finding, ...]]] = []
     if values := named.get(b"content-usage"):
-        found += [usage.field(values, url=url), content_usage.field(values, url=url)]
+        found.append(content_usage.field(values, url=url))
     if values := named.get(b"usage-pref"):
-        found.append(usage.header(values, url=url))
+        found.append(usage.string_field(values, url=url))
     for name, values in named.items():
         if name.startswith(b"content-signal"):
             found.append(content_signal.field(values, name.decode().title(), url=url))
@@ -157,8 +166,7 @@ def of_fields(fields: Fields, token: str, url: str, now: datetime | None) -> Car
         found.append(robots_meta.header(values, token, now=now, url=url))
     references = rsl.in_fields(fields, url) if b"link" in named else rsl.References()
     unlicensed = [one for place in references.unread for one in rsl.unlicensed(place)]
-    statements, findings = _joined(found)
-    return Carried((*statements, *unlicensed), findings, references.urls, tdmrep.fields(fields, url))
+    return _carried(found, unlicensed, references, tdmrep.fields(fields, url))
 
 
 def of_markup(content: Content, token: str, url: str, now: datetime | None) -> Carried:
@@ -168,8 +176,17 @@ def of_markup(content: Content, token: str, url: str, now: datetime | None) -> C
     documents = rsl.inline(content, url)
     found += ((document.statements(url), document.findings) for document in documents)
     unlicensed = [one for place in references.unread for one in rsl.unlicensed(place)]
+    return _carried(found, unlicensed, references, tdmrep.markup(content, url) or tdmrep.document(content, url))
+
+
+def _carried(
+    found: Iterable[tuple[tuple[Statement, ...], tuple[Finding, ...]]],
+    unlicensed: Iterable[Statement],
+    references: rsl.References,
+    reservation: tdmrep.Reservation | None,
+) -> Carried:
     statements, findings = _joined(found)
-    reservation = tdmrep.markup(content, url) or tdmrep.document(content, url)
+    findings += reservation.findings if reservation else ()
     return Carried((*statements, *unlicensed), findings, references.urls, reservation)
 
 

@@ -192,8 +192,9 @@ def tag(
             if reason not in places:
                 places[reason] = len(reasons)
                 source = reason.source
+                part = {} if source.part == "body" else {"part": source.part}
                 reasons.append(
-                    {"rule": reason.rule, "spec": reason.spec, "url": source.url, "line": source.line, "text": source.text}
+                    {"rule": reason.rule, "spec": reason.spec, "url": source.url, **part, "line": source.line, "text": source.text}
                 )
         return [places[reason] for reason in decision.reasons]
 
@@ -204,7 +205,7 @@ def tag(
         }
 
     others = {} if embedded is None or embedded is uses else {use: embedded[use] for use in {**embedded, **uses}}
-    differing = [(use, decision) for use, decision in others.items() if decision != uses[use]]
+    differing = [(use, decision) for use, decision in others.items() if replace(decision, reasons=uses[use].reasons) != uses[use]]
     return {
         "schema": 1,
         "agent": agent.token,
