@@ -19,7 +19,7 @@ Said = dict[str, tuple[str, int]]  # word -> rule without its format, line
 
 def signals(body: bytes, token: str = "examplebot") -> Signals:
     parsed = robots.parse(body)
-    return Signals(extension_lines(parsed, body), parsed, token, url="https://example.com/robots.txt")
+    return Signals(extension_lines(parsed), parsed, token, url="https://example.com/robots.txt")
 
 
 def said(body: bytes, token: str = "examplebot") -> Said:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cached_property
@@ -125,14 +126,16 @@ class Robots:
         groups: list[tuple[int, int]],
         agents: bytes,
         sitemaps: tuple[bytes, ...],
+        acap: list[int],
         findings: tuple[Finding, ...],
     ) -> None:
         self.findings = findings
-        self._text = text
+        self.text = text  # the octets that were read: without a BOM, cut at the limit
         self._starts = array("I", [start for start, _ in groups] + [len(text)])  # group -> where it starts in the text
         self._numbers = array("I", [number for _, number in groups])  # group -> number of its first line
         self._agents = agents  # for each agent line, "\n" token "\t" group
         self._sitemaps = sitemaps
+        self._acap = array("I", acap)  # by turns where ACAP records begin and where they end
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -150,11 +153,25 @@ class Robots:
 
         `only_by_name`: those for `*` never count, as a group of another file names the token. `overruled`: pattern in normal
         form -> what is said of it elsewhere; rules with that pattern that say otherwise are left out (ACAP 1.0 section-2.9.2)."""
-        groups = self._naming(token.lower().encode()) or ([] if only_by_name else self._naming(b"*"))
+        groups = self.groups_naming(token, only_by_name=only_by_name)
         return AgentRules(
-            [Lines(self._text, self._starts[group], self._starts[group + 1], self._numbers[group] - 1) for group in groups],
+            [Lines(self.text, self._starts[group], self._starts[group + 1], self._numbers[group] - 1) for group in groups],
             overruled or {},
         )
+
+    def groups_naming(self, token: str, *, only_by_name: bool = False) -> list[int]:
+        """The numbers of the groups that bind the agent, which count as one, from 0 on."""
+        return self._naming(token.lower().encode()) or ([] if only_by_name else self._naming(b"*"))
+
+    def group_at(self, at: int) -> int:
+        """The number of the group in which that octet of the text stands; -1: in none, but before all or in an ACAP record."""
+        in_acap = bisect_right(self._acap, at) % 2
+        return -1 if in_acap else bisect_right(self._starts, at) - 1
+
+    def lines_of(self, group: int) -> range:
+        """The numbers of its lines."""
+        end = self._numbers[group + 1] if group + 1 < len(self._numbers) else len(self.text) + 1
+        return range(self._numbers[group], end)
 
     def _naming(self, token: bytes) -> list[int]:
         found = re.findall(rb"\n%s\t(\d+)" % re.escape(token), self._agents)
@@ -170,6 +187,7 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
     groups: list[tuple[int, int]] = []
     agents = bytearray()
     sitemaps: list[bytes] = []
+    acap: list[int] = []
     rates = 0
     naming = False  # in a list of agent lines that has no rule yet
     other = 0  # line of a record of another kind within the list
@@ -202,11 +220,12 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
             )
         if overlong:
             findings.report("robots.long-line", f"only the first {MAX_LINE} octets are read", line=number)
+        if kind in (Kind.ACAP_CRAWLER, Kind.AGENT) and in_acap is not (kind is Kind.ACAP_CRAWLER):
+            in_acap = not in_acap
+            acap.append(lines.at)
         if kind is Kind.ACAP_CRAWLER:
-            in_acap = True
             other = other or (number if naming else 0)
         elif kind is Kind.AGENT:
-            in_acap = False
             if not naming:
                 naming, other, joined = True, 0, 0
                 groups.append((lines.at, number))
@@ -241,7 +260,7 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
             rates += 1
             if rates == MAX_RATES + 1:
                 findings.report("robots.rates", f"only the first {MAX_RATES} of an agent are read", line=number)
-    return Robots(text, groups, bytes(agents), tuple(sitemaps[:MAX_SITEMAPS]), tuple(findings))
+    return Robots(text, groups, bytes(agents), tuple(sitemaps[:MAX_SITEMAPS]), acap, tuple(findings))
 
 
 def _stands(pattern: str, allow: bool, overruled: Mapping[str, Verdict]) -> bool:
@@ -254,6 +273,7 @@ class AgentRules:
 
     def __init__(self, groups: list[Lines], overruled: Mapping[str, Verdict]) -> None:
         self.has_group = bool(groups)
+        self.only_allows = True  # no Disallow line has a path, and no Allow line one that cannot be told
         self._text = groups[0].text if groups else b""
         self._at = array("I")  # rule -> where its line starts in the text
         self._number = array("I")  # rule -> number of its line
@@ -267,6 +287,7 @@ class AgentRules:
             usual = None if in_acap else lines.match(_USUAL_RULE)
             if usual:
                 pattern, allow = normal_pattern(usual[2].rstrip(b" \t")), usual[1] is None
+                self.only_allows &= allow
                 if not overruled or _stands(pattern, allow, overruled):
                     self._at.append(lines.at)
                     self._number.append(lines.number)
@@ -285,6 +306,8 @@ class AgentRules:
                 continue
             elif record.kind in _RULES:
                 pattern, allow = normal_pattern(record.value), record.kind is Kind.ALLOW
+                if record.value and not (allow and pattern[0] in "/*" and not record.overlong):
+                    self.only_allows = False
                 # The end of an over-long pattern is unknown: as a prefix it refuses no less, but it may allow more.
                 if record.value and not (allow and record.overlong) and _stands(pattern, allow, overruled):
                     self._at.append(lines.at)
@@ -302,6 +325,11 @@ class AgentRules:
         """The number of the line that `decide` answers, 0 for none: all that a cache of decisions needs."""
         rule = self._index.best(normal_target(target))
         return 0 if rule < 0 else self._number[rule]
+
+    def first_of(self, lines: range) -> int:
+        """The number of the first of these lines that is a rule with a path; 0: none is."""
+        rule = bisect_left(self._number, lines.start)
+        return self._number[rule] if rule < len(self._number) and self._number[rule] in lines else 0
 
     def matching(self, target: str) -> tuple[RuleLine, ...]:
         """All rules that match, the deciding one first."""
