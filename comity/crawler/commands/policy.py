@@ -147,7 +147,8 @@ def _read(origin: str, folder: Path, agent: Agent) -> Site:
     if not folder.is_dir():
         raise UsageError(f"--offline `{folder}` is no folder", print_help=False)
     files = {path: file for path in WELL_KNOWN if (file := _offline(folder, path))}
-    for url in Site.from_files(origin, files).references(agent):
+    given = Site.from_files(origin, files)
+    for url in (*given.references(agent), *given.licenses(agent)):
         path = target_of(url) if origin_of(url) == origin else f"/{urlsplit(url).netloc}{target_of(url)}"
         if file := _offline(folder, path):
             files[url] = file
@@ -170,7 +171,7 @@ def _offline(folder: Path, path: str) -> Fetched | None:
 def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN) -> dict[str, Any]:
     """Everything that is known of a request for the URL, as JSON holds it."""
     decision = site.judge(agent, url, facts)
-    page = site.page(agent, url)
+    page = site.page(agent, url, facts=facts)
     rules, limits = site.rates(agent), site.limits(agent, url)
     return {
         "url": url,
@@ -245,12 +246,13 @@ def show(explanation: dict[str, Any], console: Console) -> None:
         console.print(table)
     table = _table("What may be done with it", "use", "verdict", "limits", "where", "why")
     for use, answer in explanation["uses"].items():
-        because = answer["reasons"][0]
-        why = because["text"] or because["rule"] if answer["stated"] else f"not stated: {because['text']}"
-        where = _place(because).removeprefix(origin_of(explanation["url"])) if because["line"] else ""
-        table.add_row(
-            Text(use), Text(answer["verdict"], COLORS[answer["verdict"]]), Text(_limits(answer)), Text(where), Text(why)
-        )
+        first = True
+        for because in answer["reasons"] if answer["stated"] else answer["reasons"][:1]:  # the first decided, the others speak too
+            why = because["text"] or because["rule"] if answer["stated"] else f"not stated: {because['text']}"
+            where = _place(because).removeprefix(origin_of(explanation["url"])) if because["line"] else ""
+            shown = (Text(use), Text(answer["verdict"], COLORS[answer["verdict"]]), Text(_limits(answer))) if first else ("",) * 3
+            table.add_row(*shown, Text(where), Text(why))
+            first = False
     console.print(table)
     if explanation["requests"]:
         table = _table("What the site asks to be done", "action", "url", "arranged", "where")
