@@ -12,6 +12,7 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from math import isnan
 from pathlib import Path
@@ -48,31 +49,25 @@ CREATE TABLE penalty (host TEXT PRIMARY KEY, began REAL NOT NULL, until REAL NOT
 )
 
 
-class Limit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Limit:
     """What starts under one name have to keep."""
 
     name: str  # the same in every process: of a host, or of whatever else has limits of its own
-    windows: Sequence[Window]
+    windows: tuple[Window, ...]
     through: bool = False  # a start counts until the request is through, body and all, and no longer
+    key: str = field(init=False)  # the name as SQLite takes it
+    keep: float = field(init=False)  # seconds that a settled start counts
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", _key(self.name))
+        object.__setattr__(self, "keep", max((window.part().seconds for window in self.windows), default=0.0))
 
 
 class Claim(NamedTuple):
     turn: int | None  # to be settled and ended; None: not now
     due: float  # when to ask again
     limit: Limit | None = None  # that lets it wait longest; None: nobody knows
-
-
-class Start(NamedTuple):
-    """Of a request that is in flight, under one of its limits."""
-
-    name: str
-    keep: float  # seconds
-    through: bool
-
-    @classmethod
-    def under(cls, limit: Limit) -> Start:
-        keep = max((window.part().seconds for window in limit.windows), default=0.0)
-        return cls(_name(limit.name), keep, limit.through)
 
 
 class Budget:
@@ -99,7 +94,7 @@ class Budget:
         self._owner = secrets.randbits(62)
         self._beaten = float("-inf")
         self._turns = 0
-        self._flights: dict[int, list[Start]] = {}  # turn -> those of its starts that are not settled
+        self._flights: dict[int, Sequence[Limit]] = {}  # turn -> those under which its start is not settled
         self._late: list[Callable[[], object]] = []  # writes that could not be done
         self._swept = ""  # the host up to which old starts were dropped
         self._warned = False
@@ -118,32 +113,31 @@ class Budget:
             self._begin()
             if not self._beaten <= now < self._beaten + self._ttl / 4:
                 self._write_beat(now)
-            starts = [Start.under(limit) for limit in limits]
-            for limit, start in zip(limits, starts, strict=True):
-                if (free := self._due(start, limit.windows, now)) > due:
+            for limit in limits:
+                if (free := self._due(limit, now)) > due:
                     due, latest = free, limit
             if latest is None:
-                self._insert(turn, starts, None)
+                self._insert(turn, limits, None)
             self._commit()
         except sqlite3.Error as error:
             return Claim(None, now + self._failed(error))
         if latest is not None:
             return Claim(None, due, latest)
-        self._flights[turn] = starts
+        self._flights[turn] = limits
         return Claim(turn, now)
 
     def settle(self, turn: int, at: float) -> None:
         """The headers came, or the request failed: now it is known from when its starts count."""
-        if starts := self._flights.pop(turn, None):
-            if through := [start for start in starts if start.through]:
-                self._flights[turn] = through
-            if settled := [start for start in starts if not start.through]:
-                self._write(partial(self._insert, turn, settled, at))
+        limits = self._flights.pop(turn, ())
+        if through := [limit for limit in limits if limit.through]:
+            self._flights[turn] = through
+        if settled := [limit for limit in limits if not limit.through]:
+            self._write(partial(self._insert, turn, settled, at))
 
     def end(self, turn: int) -> None:
         """The request has left the downloader. What is not settled counts no more: it never went out, or it is through."""
-        if starts := self._flights.pop(turn, None):
-            rows = [(start.name, self._owner, turn) for start in starts]
+        if limits := self._flights.pop(turn, None):
+            rows = [(limit.key, self._owner, turn) for limit in limits]
             self._write(partial(self._db.executemany, "DELETE FROM start WHERE host = ? AND owner = ? AND turn = ?", rows))
 
     def penalize(self, host: str, retry_after: float | None, now: float) -> float:
@@ -151,7 +145,7 @@ class Budget:
         503). Else a minute, and each time double that, up to a day; a minute again after it was quiet for as long as the last
         penalty lasted. What is reported while a penalty runs makes it no shorter, and counts as one with it."""
         wait = None if retry_after is None or isnan(retry_after) else min(max(retry_after, 0.0), float(MAX_SECONDS))
-        penalize = partial(self._write_penalty, _name(host), wait, now)
+        penalize = partial(self._write_penalty, _key(host), wait, now)
         try:
             self._begin()
             until = penalize()
@@ -165,7 +159,7 @@ class Budget:
     def penalty(self, host: str, now: float) -> float:
         """The moment before which the host is not asked; 0.0 where there is none."""
         try:
-            until = self._penalty(_name(host), now)[1]
+            until = self._penalty(_key(host), now)[1]
         except sqlite3.Error as error:
             return now + self._failed(error)
         return until if until > now else 0.0
@@ -229,13 +223,13 @@ class Budget:
 
     # What they do
 
-    def _insert(self, turn: int, starts: Iterable[Start], at: float | None) -> None:
-        rows = [(start.name, self._owner, turn, at, start.keep) for start in starts]
+    def _insert(self, turn: int, limits: Iterable[Limit], at: float | None) -> None:
+        rows = [(limit.key, self._owner, turn, at, limit.keep) for limit in limits]
         self._db.executemany("INSERT OR REPLACE INTO start VALUES (?, ?, ?, ?, ?)", rows)
 
-    def _due(self, start: Start, windows: Sequence[Window], now: float) -> float:
+    def _due(self, limit: Limit, now: float) -> float:
         """When one more may start: not after now, or later."""
-        host, keep = start.name, start.keep
+        host, windows, keep = limit.key, limit.windows, limit.keep
         stamps = []
         in_flight, old = 0, False
         rows = self._db.execute("SELECT owner, turn, at, keep FROM start WHERE host = ?", (host,)).fetchall()
@@ -257,7 +251,7 @@ class Budget:
         if due is None:
             due = earliest(windows, [*stamps, *[now] * in_flight], 0, now)  # if they were all settled now
             assert due is not None
-            soon = ASK_THROUGH if start.through else ASK_AGAIN[0]
+            soon = ASK_THROUGH if limit.through else ASK_AGAIN[0]
             due = min(max(due, now + soon), now + self._ttl)  # they may be cancelled, or their owner be dead
         return max(due, self._penalty(host, now)[1])
 
@@ -276,8 +270,8 @@ class Budget:
 
     def _write_beat(self, now: float) -> None:
         if now >= self._beaten + self._ttl / 2:  # others may have thought that this process is dead
-            for turn, starts in self._flights.items():
-                self._insert(turn, starts, None)
+            for turn, limits in self._flights.items():
+                self._insert(turn, limits, None)
         self._db.execute("INSERT OR REPLACE INTO owner VALUES (?, ?)", (self._owner, now))
         self._beaten = now
 
@@ -315,6 +309,6 @@ class Budget:
         return until
 
 
-def _name(host: str) -> str:
+def _key(host: str) -> str:
     """What SQLite takes."""
     return host if host.isascii() else host.encode("utf-8", "backslashreplace").decode()

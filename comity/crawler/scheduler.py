@@ -219,7 +219,9 @@ class Scheduler(BaseScheduler):
                 self._keys[request] = key
             self._refused.append((request, refusal))
             return True
-        self._lane(origin, self._scope(policies, request)).push(request if key is None else key, request.priority)
+        # Who waits in the lane of the origin came before, in whatever scope.
+        lane = self._lanes.get(origin) or self._lane(origin, self._scope(policies, request))
+        lane.push(request if key is None else key, request.priority)
         self._waiting += 1
         return True
 

@@ -45,12 +45,12 @@ def other(path: Path, budget: Budget) -> Iterator[Budget]:
 
 
 def turn(budget: Budget, now: float, windows: Sequence[Window] = DELAY, host: str = HOST) -> int:
-    return turn_of_all(budget, now, Limit(host, windows))
+    return turn_of_all(budget, now, Limit(host, tuple(windows)))
 
 
 def due(budget: Budget, now: float, windows: Sequence[Window] = DELAY, host: str = HOST) -> float:
     """When to ask again, where it is not now."""
-    return due_of_all(budget, now, Limit(host, windows))[0]
+    return due_of_all(budget, now, Limit(host, tuple(windows)))[0]
 
 
 def turn_of_all(budget: Budget, now: float, *limits: Limit) -> int:
@@ -113,12 +113,12 @@ def test_a_request_that_is_out_for_long_is_asked_about_now_and_then(budget: Budg
 
 
 SCOPE = "http://example.org /a"
-FEW = Limit("few in flight", [Window(2, 0.0)], through=True)
+FEW = Limit("few in flight", (Window(2, 0.0),), through=True)
 
 
 @pytest.mark.requirement("AUTX-2", "RATE-2")
 def test_a_turn_is_one_of_all_its_limits_or_of_none(budget: Budget, other: Budget) -> None:
-    host, scope = Limit(HOST, DELAY), Limit(SCOPE, [Window(2, 60)])
+    host, scope = Limit(HOST, DELAY), Limit(SCOPE, (Window(2, 60),))
     for seconds in (0, 10):
         budget.settle(turn_of_all(budget, NOW + seconds, host, scope), NOW + seconds)
     assert due_of_all(other, NOW + 11, host, scope) == (NOW + 60, SCOPE)
@@ -133,7 +133,7 @@ def test_a_turn_is_one_of_all_its_limits_or_of_none(budget: Budget, other: Budge
 
 @pytest.mark.requirement("AUTX-2", "RATE-2")
 def test_what_never_went_out_counts_under_none_of_its_limits(budget: Budget, other: Budget) -> None:
-    limits = Limit(HOST, DELAY), Limit(SCOPE, DELAY), Limit("one in flight", [Window(1, 0.0)], through=True)
+    limits = Limit(HOST, DELAY), Limit(SCOPE, DELAY), Limit("one in flight", (Window(1, 0.0),), through=True)
     budget.end(turn_of_all(budget, NOW, *limits))
     turn_of_all(other, NOW, *limits)
 
@@ -141,7 +141,7 @@ def test_what_never_went_out_counts_under_none_of_its_limits(budget: Budget, oth
 @pytest.mark.requirement("AUTX-3", "RATE-2")
 def test_as_many_are_in_flight_as_may_be_over_all_processes(budget: Budget, other: Budget) -> None:
     """From the turn to the end, and not to the headers; and no longer."""
-    free = Limit(HOST, [Window(9, 1)])
+    free = Limit(HOST, (Window(9, 1),))
     first, second = turn_of_all(budget, NOW, free, FEW), turn_of_all(other, NOW, free, FEW)
     budget.settle(first, NOW + 1)
     for each in (budget, other):
@@ -159,7 +159,7 @@ def test_as_many_are_in_flight_as_may_be_over_all_processes(budget: Budget, othe
 
 @pytest.mark.requirement("AUTX-3")
 def test_more_may_be_in_flight_than_starts_are_remembered(budget: Budget) -> None:
-    many = Limit("many", [Window(MAX_STAMPS + 6, 0.0)], through=True)
+    many = Limit("many", (Window(MAX_STAMPS + 6, 0.0),), through=True)
     turns = [turn_of_all(budget, NOW, many) for _ in range(MAX_STAMPS + 6)]
     due_of_all(budget, NOW, many)
     budget.end(turns[0])
@@ -220,7 +220,7 @@ def test_two_processes_together_keep_every_window(budget: Budget, other: Budget)
                             both[whose].settle(number, until)
                 for each in both:
                     each.beat(now)
-                claim = both[which].claim([Limit(host, limits)], now)
+                claim = both[which].claim([Limit(host, tuple(limits))], now)
                 if claim.turn is not None:
                     break
                 assert now < claim.due <= now + 40 + max(window.seconds for window in limits)
@@ -508,7 +508,7 @@ from comity.crawler.budget import Budget, Limit
 from comity.policies.limits import Window
 
 path, requests, seconds, lasts = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])
-limits = [Limit("example.org", [Window(requests, seconds)]), Limit("in flight", [Window(1, 0)], through=True)]
+limits = [Limit("example.org", (Window(requests, seconds),)), Limit("in flight", (Window(1, 0),), through=True)]
 budget = Budget(Path(path), owner_ttl=0.5)
 print("ready", flush=True)
 sys.stdin.readline()
@@ -577,7 +577,7 @@ def test_kill_9_costs_no_more_than_a_delay(path: Path) -> None:
     budget = Budget(path, owner_ttl=0.5)
     [(beat,)] = query(path, "SELECT beat FROM owner")
     assert isinstance(beat, float)
-    alone = Limit("in flight", [Window(1, 0)], through=True)
+    alone = Limit("in flight", (Window(1, 0),), through=True)
     assert due(budget, beat + 0.4, [Window(1, 3)]) == beat + 0.9
     assert due_of_all(budget, beat + 0.4, alone) == (beat + 0.4 + ASK_THROUGH, "in flight")
     turn_of_all(budget, beat + 0.6, alone)
