@@ -19,9 +19,10 @@ from scrapy.utils.project import data_path
 from comity.crawler.sessions import DeclaredSession, declared_session
 from comity.policies import Agent, Arrangement, PolicyError, Verdict
 from comity.policies.requests import PURPOSE_HEADER
-from comity.policies.text import printable
+from comity.policies.text import MAX_SHOWN, printable
 from comity.policies.urls import origin_of
 from comity.policies.values import FEATURES
+from comity.policies.vocabulary import Vocabulary
 
 DEFAULT_AGENT = "comitybot"
 
@@ -32,12 +33,15 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_PURPOSES": (),
     "COMITY_USES": (),
     "COMITY_DEFAULTS": {},
+    "COMITY_VOCABULARY": "",
     "COMITY_ARRANGEMENTS": {},
     "COMITY_SESSIONS": {},
     "COMITY_PURPOSE_HEADER": PURPOSE_HEADER,
     "COMITY_KEY_HEADER": "X-API-Key",
     "COMITY_AUTOMATION_REQUIRED": False,
+    "COMITY_SKIP_UNUSABLE": True,
     "COMITY_DROP_UNUSABLE": True,
+    "COMITY_REL_NOFOLLOW": False,
     "COMITY_STORE": "",
     "COMITY_POLICY_TIMEOUT": 15,
     "COMITY_MIN_DELAY": 1,
@@ -80,7 +84,9 @@ class Options:
     agent: Agent
     sessions: tuple[DeclaredSession, ...]
     purpose_header: str  # "": purposes are not declared to servers
+    skip_unusable: bool  # do not fetch what is known to be refused for every declared use
     drop_unusable: bool  # drop an item when none of the declared uses is left
+    rel_nofollow: bool  # drop links that have rel=nofollow
     store: Path
     policy_timeout: float  # seconds for one policy file over all its hops
     min_delay: float  # seconds between two requests to a host, at least
@@ -101,7 +107,9 @@ class Options:
             agent=_agent(settings),
             sessions=_sessions(settings),
             purpose_header=_field_name(settings, "COMITY_PURPOSE_HEADER", optional=True),
+            skip_unusable=_flag(settings, "COMITY_SKIP_UNUSABLE"),
             drop_unusable=_flag(settings, "COMITY_DROP_UNUSABLE"),
+            rel_nofollow=_flag(settings, "COMITY_REL_NOFOLLOW"),
             store=_store(settings),
             policy_timeout=_seconds(settings, "COMITY_POLICY_TIMEOUT", zero=False),
             min_delay=_seconds(settings, "COMITY_MIN_DELAY"),
@@ -118,7 +126,7 @@ def _agent(settings: BaseSettings) -> Agent:
     purposes = _names(settings, "COMITY_PURPOSES", PURPOSE, "is neither a name nor a URI: write them with commas between")
     uses = tuple(dict.fromkeys(use.lower() for use in _names(settings, "COMITY_USES")))
     user_agent = str(settings.get("USER_AGENT") or token)
-    arrangements, defaults = _arrangements(settings), _defaults(settings)
+    arrangements, defaults, vocabulary = _arrangements(settings), _defaults(settings), _vocabulary(settings)
     key_header = _field_name(settings, "COMITY_KEY_HEADER")
     automation_required = _flag(settings, "COMITY_AUTOMATION_REQUIRED")
     try:
@@ -129,6 +137,7 @@ def _agent(settings: BaseSettings) -> Agent:
             uses=uses,
             arrangements=arrangements,
             defaults=defaults,
+            vocabulary=vocabulary,
             key_header=key_header,
             automation_required=automation_required,
         )
@@ -203,26 +212,61 @@ def _defaults(settings: BaseSettings) -> dict[str, Verdict]:
 
 
 def _arrangements(settings: BaseSettings) -> tuple[Arrangement, ...]:
-    """`{"example.com": ["take-down"]}`, the same as JSON, or `example.com:take-down,127.0.0.1:8080:re-crawl`."""
+    """`{"example.com": ["take-down", {"uses": ["train"]}]}`, the same as JSON, or `example.com:take-down` with commas between."""
     value = _get(settings, "COMITY_ARRANGEMENTS")
-    remedy = 'write host:feature with commas between, e.g. "example.com:take-down,example.com:re-crawl"'
+    remedy = (
+        'write host:feature with commas between, e.g. "example.com:take-down,example.com:re-crawl", or a mapping for licences'
+    )
     try:
         pairs = _pairs(value) if isinstance(value, str) else list(value.items())
-        pairs = [(host, [names] if isinstance(names, str) else list(names)) for host, names in pairs]
+        pairs = [(host, [one] if isinstance(one, str) or hasattr(one, "items") else list(one)) for host, one in pairs]
     except (AttributeError, TypeError, ValueError, RecursionError):
         raise _wrong("COMITY_ARRANGEMENTS", value, f"is not a mapping of hosts: {remedy}") from None
-    arranged: dict[str, set[str]] = {}
-    for written, names in pairs:
+    features: dict[str, set[str]] = {}
+    licences: list[Arrangement] = []
+    for written, arranged in pairs:
         try:
-            features = arranged.setdefault(_host(str(written)), set())
+            host = _host(str(written), with_wildcard=True)
         except ValueError:
-            raise _wrong("COMITY_ARRANGEMENTS", written, 'is not a host: write "example.com" or "example.com:8080"') from None
-        for name in names:
-            feature = str(name).strip().lower()
+            hosts = '"example.com", "example.com:8080" or "*.example.com"'
+            raise _wrong("COMITY_ARRANGEMENTS", written, f"is not a host: write {hosts}") from None
+        for one in arranged:
+            if hasattr(one, "items"):
+                licences.append(_licence(host, dict(one.items())))
+                continue
+            feature = str(one).strip().lower()
             if feature not in FEATURES:
-                raise _wrong("COMITY_ARRANGEMENTS", name, f"cannot be arranged: write {', '.join(FEATURES)}")
-            features.add(feature)
-    return tuple(Arrangement(host, frozenset(features)) for host, features in arranged.items())
+                raise _wrong("COMITY_ARRANGEMENTS", one, f"cannot be arranged: write {', '.join(FEATURES)}")
+            features.setdefault(host, set()).add(feature)
+    return (*(Arrangement(host, frozenset(names)) for host, names in features.items()), *licences)
+
+
+def _licence(host: str, stated: dict[Any, Any]) -> Arrangement:
+    """`{"uses": ["train"], "reference": "contract 2026/14"}`"""
+    remedy = 'write {"uses": ["train"], "reference": "contract 7"}'
+    if unknown := stated.keys() - {"uses", "reference"}:
+        raise _wrong("COMITY_ARRANGEMENTS", next(iter(unknown)), f"is no part of a licence: {remedy}")
+    written, reference = stated.get("uses"), stated.get("reference", "")
+    names = written.split(",") if isinstance(written, str) else written
+    uses = [str(name).strip().lower() for name in names] if isinstance(names, list | tuple | set | frozenset) else []
+    if not uses or not all(map(NAME.fullmatch, uses)):
+        raise _wrong("COMITY_ARRANGEMENTS", stated, f"names no uses that are licensed: {remedy}")
+    if not isinstance(reference, str) or printable(reference.encode("utf-8", "replace")) != reference:
+        raise _wrong("COMITY_ARRANGEMENTS", reference, f"is no reference of at most {MAX_SHOWN} printable characters: {remedy}")
+    return Arrangement(host, uses=frozenset(uses), reference=reference)
+
+
+def _vocabulary(settings: BaseSettings) -> Vocabulary:
+    value = str(_get(settings, "COMITY_VOCABULARY"))
+    if not value:
+        return Vocabulary.shipped()
+    try:
+        return Vocabulary.of(Path(value).read_text("utf-8"))
+    except PolicyError as error:
+        raise _wrong("COMITY_VOCABULARY", value, f"has a mistake: {printable(str(error).encode('utf-8', 'replace'))}") from None
+    except (OSError, ValueError, RecursionError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else "it is no file of TOML, which is UTF-8"
+        raise _wrong("COMITY_VOCABULARY", value, f"cannot be read: {why}") from None
 
 
 def _sessions(settings: BaseSettings) -> tuple[DeclaredSession, ...]:
@@ -250,8 +294,12 @@ def _sessions(settings: BaseSettings) -> tuple[DeclaredSession, ...]:
     return tuple(sessions.values())
 
 
-def _host(written: str) -> str:
-    """As URLs have it: lower case, A-labels. ValueError for what is not a host with or without a port."""
+def _host(written: str, *, with_wildcard: bool = False) -> str:
+    """As URLs have it: lower case, A-labels. ValueError for what is not a host with or without a port.
+
+    `with_wildcard`: it may begin with "*."."""
+    if with_wildcard and written.strip().startswith("*."):
+        return f"*.{_host(written.strip()[2:])}"
     match = HOST.fullmatch(written.strip())
     if not match:
         raise ValueError
@@ -260,10 +308,17 @@ def _host(written: str) -> str:
     return host.strip("[]") if port is None else f"{host}:{port}"
 
 
+class _Members(list[tuple[Any, Any]]):
+    """Of a JSON object, also where a name stands twice."""
+
+    def items(self) -> Self:
+        return self
+
+
 def _pairs(text: str) -> list[tuple[Any, Any]]:
     """Of a JSON object, or of `key:word` with commas between; a key may have colons of its own. ValueError otherwise."""
     if text.lstrip().startswith("{"):
-        return list(json.loads(text, object_pairs_hook=list))
+        return list(json.loads(text, object_pairs_hook=_Members))
     pairs = [pair.rpartition(":") for pair in text.split(",") if pair.strip()]
     if not all(colon for _, colon, _ in pairs):
         raise ValueError

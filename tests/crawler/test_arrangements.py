@@ -67,6 +67,51 @@ def test_hosts(host: str, url: str, holds: bool) -> None:
         assert not agent(form).has_arranged(url, "re-crawl")
 
 
+LICENCE = {"uses": ["train", "AI "], "reference": "contract 2026/14"}
+
+
+@pytest.mark.requirement("USE-14")
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"*.Example.com": ["take-down", LICENCE]},
+        json.dumps({"*.example.com": ["take-down", LICENCE]}),
+        '{"*.example.com": "take-down", "*.example.com": {"uses": "train, ai", "reference": "contract 2026/14"}}',
+    ],
+)
+def test_licences(value: Any) -> None:
+    found = agent(value)
+    for use in ("train", "ai"):
+        licence = found.licence("https://news.example.com/a", use)
+        assert licence
+        assert (licence.host, licence.reference) == ("*.example.com", "contract 2026/14")
+    assert found.licence("https://news.example.com/a", "index") is None
+    assert found.licence("https://example.com/a", "train") is None
+    assert found.has_arranged("https://news.example.com/a", "take-down")
+
+
+@pytest.mark.requirement("USE-14")
+@pytest.mark.parametrize(
+    ("host", "url", "holds"),
+    [
+        ("*.example.com", "http://a.example.com/", True),
+        ("*.example.com", "http://a.b.Example.com:8080/", True),
+        ("*.example.com", "http://example.com/", False),
+        ("*.example.com", "http://notexample.com/", False),
+        ("*.example.com", "http://a.example.com.evil.test/", False),
+        ("*.example.com", "http://a.example.com@evil.test/", False),
+        ("*.example.com:8080", "http://a.example.com:8080/", True),
+        ("*.example.com:8080", "http://a.example.com/", False),
+        ("*.b\u00fccher.example", "http://a.xn--bcher-kva.example/", True),
+    ],
+)
+def test_host_patterns(host: str, url: str, holds: bool) -> None:
+    found = agent({host: ["take-down", {"uses": ["train"]}]})
+    assert (found.licence(url, "train") is not None) is holds
+    assert found.has_arranged(url, "take-down") is holds
+    assert agent(f"{host}:take-down").has_arranged(url, "take-down") is holds
+
+
 @pytest.mark.parametrize(
     ("value", "says"),
     [
@@ -84,7 +129,17 @@ def test_hosts(host: str, url: str, holds: bool) -> None:
         (["example.com"], "is not a mapping of hosts"),
         ({"example.com": True}, "is not a mapping of hosts"),
         ({"example.com": [["take-down"]]}, "cannot be arranged"),
-        ('{"example.com": {"take-down": true}}', "cannot be arranged"),
+        ('{"example.com": {"take-down": true}}', "`take-down` is no part of a licence: write"),
+        ({"example.com": {"reference": "7"}}, "names no uses that are licensed: write"),
+        ({"example.com": {"uses": []}}, "names no uses"),
+        ({"example.com": {"uses": "train;index"}}, "names no uses"),
+        ({"example.com": [{"uses": ["train", None, ""]}]}, "names no uses"),
+        ({"example.com": {"uses": {"train": True}}}, "names no uses"),
+        ({"example.com": {"uses": ["train"], "reference": "a\nb"}}, "is no reference of at most 200 printable characters"),
+        ({"example.com": {"uses": ["train"], "reference": "7" * 201}}, "is no reference"),
+        ({"example.com": {"uses": ["train"], "reference": 7}}, "`7` is no reference"),
+        ({"*.": {"uses": ["train"]}}, "`*.` is not a host"),
+        ({"a.*.example.com": "take-down"}, "is not a host"),
         ('{"example.com"', "is not a mapping of hosts"),
         ({None: "take-down", "a b": "take-down"}, "`a b` is not a host"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from scrapy.settings import Settings
 
 from comity.crawler.options import DEFAULTS, Options, SettingsError
 from comity.policies import PolicyError, Verdict
+from comity.policies.vocabulary import Vocabulary
 
 
 def options(**settings: Any) -> Options:
@@ -25,6 +27,8 @@ def test_without_any_setting() -> None:
     assert (found.policy_timeout, found.min_delay, found.max_delay, found.drop_unusable) == (15, 1, 300, True)
     assert (found.sessions, found.purpose_header, found.agent.key_header) == ((), "Automation-Purpose", "X-API-Key")
     assert found.agent.automation_required is False
+    assert (found.skip_unusable, found.rel_nofollow) == (True, False)
+    assert found.agent.vocabulary is Vocabulary.shipped()
     assert found.store.name == "policies.sqlite"
 
 
@@ -60,6 +64,45 @@ def test_flag(value: Any, drop: bool) -> None:
     assert options(COMITY_DROP_UNUSABLE=value).drop_unusable is drop
 
 
+def test_flags_of_their_own() -> None:
+    found = options(COMITY_SKIP_UNUSABLE="0", COMITY_REL_NOFOLLOW="true")
+    assert (found.skip_unusable, found.drop_unusable, found.rel_nofollow) == (False, True, True)
+
+
+@pytest.mark.requirement("MEET-4")
+def test_vocabulary(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text("[vocabulary.house.terms]\nno-robots = {}\n")
+    vocabulary = options(COMITY_VOCABULARY=str(own)).agent.vocabulary
+    assert set(vocabulary.words) == {*Vocabulary.shipped().words, "house"}
+    own.write_text("replaces = true\n[vocabulary.house.terms]\nno-robots = {}\n")
+    assert set(options(COMITY_VOCABULARY=str(own)).agent.vocabulary.words) == {"house"}
+    assert options(COMITY_VOCABULARY="").agent.vocabulary is Vocabulary.shipped()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "cannot be read: No such file"),
+        (b"[vocabulary", "has a mistake: is no TOML"),
+        (b"words = 1", "has a mistake: `words` has no meaning: write replaces"),
+        (b'[[relation]]\nuses = ["train"]\nterms = ["house:all"]\nkind = "within"\nwhy = ""', "`house:all` is no word"),
+        (b'[vocabulary.house.terms]\nno-robots = {}\ntitle = "\xff"', "cannot be read: it is no file of TOML"),
+        (b"a = " + b"[" * 100_000, "COMITY_VOCABULARY"),
+    ],
+)
+def test_a_vocabulary_that_cannot_be_used(text: bytes | None, says: str, tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    if text is not None:
+        own.write_bytes(text)
+    with pytest.raises(PolicyError) as raised:
+        options(COMITY_VOCABULARY=str(own))
+    message = str(raised.value)
+    assert message.startswith(f"COMITY_VOCABULARY `{own}")
+    assert says in message
+    assert message.splitlines() == [message]
+
+
 def test_header_fields() -> None:
     found = options(COMITY_PURPOSE_HEADER="", COMITY_KEY_HEADER="X-Key", COMITY_AUTOMATION_REQUIRED="1")
     assert (found.purpose_header, found.agent.key_header, found.agent.automation_required) == ("", "X-Key", True)
@@ -93,6 +136,10 @@ def test_header_fields() -> None:
         ("COMITY_PURPOSE_HEADER", "Purpose: x\r\nCookie", "is no name of a header field"),
         ("COMITY_KEY_HEADER", "", "use letters, digits and `-`"),
         ("COMITY_AUTOMATION_REQUIRED", "always", "write True or False"),
+        ("COMITY_VOCABULARY", "a\0b", "cannot be read"),
+        ("COMITY_VOCABULARY", ".", "cannot be read: Is a directory"),
+        ("COMITY_SKIP_UNUSABLE", "maybe", "write True or False"),
+        ("COMITY_REL_NOFOLLOW", "all", "write True or False"),
         ("COMITY_STORE", "redis://localhost", "the path of a file"),
         ("COMITY_STORE", "a\0b", "the path of a file"),
     ],
@@ -106,7 +153,14 @@ def test_nonsense_is_said_in_one_line_with_the_setting(name: str, value: Any, sa
 
 WORDS = st.text() | st.sampled_from(["allow", "deny", "index", "index:allow", "train:deny", ",", "{", "1e999", "True"])
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | WORDS | st.binary()
-VALUES = SCALARS | st.lists(SCALARS) | st.dictionaries(SCALARS, SCALARS | st.lists(SCALARS)) | st.lists(WORDS).map(",".join)
+LICENCES = st.dictionaries(st.sampled_from(["uses", "reference"]) | SCALARS, SCALARS | st.lists(SCALARS))
+HOSTS = st.sampled_from(["example.com", "*.example.com", "*.", "*"]) | SCALARS
+VALUES = (
+    SCALARS
+    | st.lists(SCALARS)
+    | st.dictionaries(HOSTS, SCALARS | LICENCES | st.lists(SCALARS | LICENCES))
+    | st.lists(WORDS).map(",".join)
+)
 
 
 @given(name=st.sampled_from(sorted(DEFAULTS)), value=VALUES)
