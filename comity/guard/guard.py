@@ -27,7 +27,7 @@ from comity.policies.limits import Window
 from comity.policies.patterns import normal_target
 from comity.policies.rates import Rates
 from comity.policies.requests import PURPOSE_HEADER, XHR, Facts, Session, facts_of
-from comity.policies.site import Site
+from comity.policies.site import WELL_KNOWN, Site
 from comity.policies.text import MAX_SHOWN, printable
 from comity.policies.values import PRODUCT_TOKEN, Agent, Finding, Reason, Source, Verdict
 
@@ -120,8 +120,11 @@ class Guard:
         """May it go on? Whatever came, there is an answer."""
         targets = spellings(incoming.target)
         for target in targets:
-            if file := self._served.get(normal_target(target.partition("?")[0])):
+            path = normal_target(target.partition("?")[0])
+            if file := self._served.get(path):
                 return file.answer(incoming.method, incoming.fields)
+            if path in WELL_KNOWN and incoming.method in ("GET", "HEAD"):
+                return UNTOUCHED  # who asks for policies is no less welcome where there are none
         if self._purpose_header not in incoming.fields and not self._is_automated(incoming):
             return UNTOUCHED
         facts = self._facts(incoming)

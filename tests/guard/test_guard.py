@@ -344,6 +344,15 @@ def test_policy_files_are_served_to_everybody(path: str, user_agent: str) -> Non
 
 
 @pytest.mark.requirement("GUARD-1")
+def test_policy_files_that_the_site_has_not_may_be_asked_for_by_everybody() -> None:
+    guard = Guard(ORIGIN, {"/automation-preferences.txt": b"scope: /\nrequest-limit: 1/day\n"})
+    asked = [guard.check(Incoming(method, "/robots.txt", {"user-agent": "bot"})) for method in ("GET", "HEAD", "GET")]
+    assert all(isinstance(answer, Pass) for answer in asked)
+    assert isinstance(guard.check(Incoming("POST", "/robots.txt", {"user-agent": "bot"})), Answer)
+    assert sum(guard.passed.values()) == 0
+
+
+@pytest.mark.requirement("GUARD-1")
 def test_what_robots_txt_refers_to_is_served_and_obeyed(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_bytes(b"ACAP-crawler: *\nACAP-permissions-reference: /more/acap.txt\n")
     (tmp_path / "more").mkdir()
