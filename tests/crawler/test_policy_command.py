@@ -151,6 +151,7 @@ def test_usages_have_their_qualifiers_lines_and_files(offline: Path, tmp_path: P
     assert set(told["policies"]) == {
         "https://example.com/robots.txt",
         "https://example.com/automation-preferences.txt",
+        "https://example.com/.well-known/tdmrep.json",
         "https://example.com/more.txt",
         "https://example.org/else.txt",
     }

@@ -247,7 +247,7 @@ def show(explanation: dict[str, Any], console: Console) -> None:
     table = _table("What may be done with it", "use", "verdict", "limits", "where", "why")
     for use, answer in explanation["uses"].items():
         first = True
-        for because in answer["reasons"] if answer["stated"] else answer["reasons"][:1]:  # the first decided, the others speak too
+        for because in answer["reasons"] if answer["stated"] else answer["reasons"][:1]:  # the first decided
             why = because["text"] or because["rule"] if answer["stated"] else f"not stated: {because['text']}"
             where = _place(because).removeprefix(origin_of(explanation["url"])) if because["line"] else ""
             shown = (Text(use), Text(answer["verdict"], COLORS[answer["verdict"]]), Text(_limits(answer))) if first else ("",) * 3
