@@ -21,6 +21,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from comity.guard import ASGIMiddleware, Guard, Incoming, WSGIMiddleware, credentials
 from comity.policies.requests import Session
+from comity.policies.site import WELL_KNOWN
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -41,6 +42,7 @@ class Answer:
     status: int = 200
     location: str = ""
     posted: str = ""  # what it answers to a POST; "": it takes none
+    robots_tag: str = ""  # X-Robots-Tag
 
 
 def _page(title: str, main: str, *, head: str = "", posted: str = "") -> Answer:
@@ -71,6 +73,8 @@ Disallow: /private/
 Allow: /private/press.html
 Disallow: /*.pdf$
 Disallow: /search
+Content-Signal: search=yes, ai-train=no
+Content-Usage: /archive/ train-ai=n, search=y
 
 User-agent: badbot
 Disallow: /
@@ -149,6 +153,12 @@ session-validation: cookie-based   # visitor=1800000000, the second in which the
 session-ttl: 1h
 """,
     ),
+    "/.well-known/tdmrep.json": Answer(
+        media_type=JSON,
+        body="""[
+{"location": "/news/*", "tdm-reservation": 1, "tdm-policy": "ORIGIN/tdm-policy.json"}
+]""",
+    ),
     "/": _page(
         "The Loopback Gazette",
         "<p>Everything that this site publishes, it publishes on this machine.</p>"
@@ -165,7 +175,7 @@ session-ttl: 1h
     "/news/1.html": _page("Packet arrives", "<p>It had been sent from the same machine, <b>a moment</b> earlier.</p>"),
     "/news/2.html": _page("Port closes early", "<p>Those who came late were refused.</p><p>They may try again.</p>"),
     "/news/archive.html": _page("Archive", "<p>Only the sitemap knows of this page.</p>"),
-    "/about": _page("About", "<p>A site to try crawlers on.</p>"),
+    "/about": _page("About", "<p>A site to try crawlers on.</p>", head='<meta name="robots" content="noai, max-snippet:50">'),
     "/private/diary.html": _page("Diary", "<p>REFUSED: no crawler should ever read this.</p>"),
     "/private/press.html": _page("For the press", "<p>Allowed, in the middle of what is not.</p>"),
     "/report.pdf": Answer(body=b"%PDF-1.4 REFUSED", media_type="application/pdf"),
@@ -196,7 +206,7 @@ session-ttl: 1h
     "/news/latest": Answer(body='{"title": "Port closes early"}', media_type=JSON),
     "/old": _redirect("/about"),
     "/shortcut": _redirect("/private/diary.html"),
-    "/logo.png": Answer(body=_PIXEL, media_type="image/png"),
+    "/logo.png": Answer(body=_PIXEL, media_type="image/png", robots_tag="noai"),
     "/sitemap.xml": Answer(
         media_type="application/xml",
         body='<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
@@ -212,7 +222,7 @@ class Demonstration:
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
-        policies = {path: self._body(answer) for path, answer in PAGES.items() if answer.media_type == TEXT}
+        policies = {path: self._body(answer) for path, answer in PAGES.items() if answer.media_type == TEXT or path in WELL_KNOWN}
         self.guard = Guard(origin, policies, session=_session)
         self.wsgi = WSGIMiddleware(self._wsgi, self.guard)
         self.asgi = ASGIMiddleware(self._asgi, self.guard)
@@ -234,6 +244,8 @@ class Demonstration:
         headers = [("Content-Type", answer.media_type), ("Content-Length", str(len(body)))]
         if answer.location:
             headers.append(("Location", answer.location))
+        if answer.robots_tag:
+            headers.append(("X-Robots-Tag", answer.robots_tag))
         return answer.status, headers, b"" if method == "HEAD" else body
 
     def _counts(self) -> Answer:
