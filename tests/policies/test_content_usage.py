@@ -1,0 +1,393 @@
+"""Preferences of the AIPREF working group: dictionaries, lines with paths, and the field that two drafts define."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comity.policies.formats import content_usage, robots, usage
+from comity.policies.formats.content_usage import Rules
+from comity.policies.formats.extensions import extension_lines
+from comity.policies.lines import MAX_LINE, Findings
+from comity.policies.preferences import Preferences
+from comity.policies.statements import Place, Statement
+from comity.policies.values import Reason, Source, Verdict
+from comity.policies.vocabulary import Vocabulary
+
+ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
+SHIPPED = Vocabulary.shipped()
+
+Said = dict[str, str]
+
+
+def verdicts(said: dict[str, Verdict] | None) -> Said | None:
+    return None if said is None else {label: "y" if verdict is ALLOW else "n" for label, verdict in said.items()}
+
+
+def of(statements: tuple[Statement, ...], vocabulary: str = "aipref") -> Said:
+    rules = {"aipref": content_usage.RULES, "usage": usage.RULES}[vocabulary]
+    found = {}
+    for one in statements:
+        name, _, label = one.term.partition(":")
+        if name == vocabulary:
+            assert one.verdict is not None
+            assert one.rule == rules[one.verdict]
+            found[label] = "y" if one.verdict is ALLOW else "n"
+    return found
+
+
+def rules(body: bytes, token: str = "examplebot") -> Rules:
+    parsed = robots.parse(body)
+    return Rules(extension_lines(parsed), parsed, token, url="https://example.com/robots.txt")
+
+
+def names(findings: Findings | tuple[object, ...]) -> list[str]:
+    return [getattr(one, "rule", "") for one in findings]
+
+
+def because(statement: Statement) -> Reason:
+    return Reason(rule=statement.rule, source=Source(url=""))
+
+
+SYNTAX, VALUE, LABEL = "content-usage.syntax", "content-usage.value", "content-usage.label"
+
+DICTIONARIES: list[tuple[str, Said | None, list[str]]] = [
+    ("", {}, []),
+    ("train-ai=y, search=n", {"train-ai": "y", "search": "n"}, []),  # vocab, section format
+    ("train-ai=y,search=n", {"train-ai": "y", "search": "n"}, []),
+    ("  train-ai=y ,\tsearch=n", {"train-ai": "y", "search": "n"}, []),
+    ("unknown=n", {"unknown": "n"}, []),
+    # vocab, section processing: what is neither of the two tokens is unknown, and no error.
+    ("train-ai", {}, [VALUE]),
+    ('train-ai="n"', {}, [VALUE]),
+    ("train-ai=no", {}, [VALUE]),
+    ("train-ai=N", {}, [VALUE]),
+    ("train-ai=1", {}, [VALUE]),
+    ("train-ai=?0", {}, [VALUE]),
+    ("train-ai=:bg==:", {}, [VALUE]),
+    ("train-ai=(n)", {}, [VALUE]),
+    ('train-ai=%"n"', {}, [VALUE]),
+    ('train-ai;has;parameters="?"', {}, [VALUE]),
+    ("train-ai=no, search=n", {"search": "n"}, [VALUE]),
+    # The last of equal keys counts, and only its parameters.
+    ('train-ai=y, train-ai, search=n, search="n"', {}, [VALUE, VALUE]),
+    ("train-ai;allow=n, train-ai=y", {"train-ai": "y"}, []),
+    ("train-ai=n, train-ai=y", {"train-ai": "y"}, []),
+    ("train-ai=y, train-ai=n", {"train-ai": "n"}, []),
+    ("train-ai=n;x;y=2", {"train-ai": "n"}, []),
+    # A parse failure.
+    ("Train-AI=n", None, [SYNTAX]),
+    ("train-ai=n,", None, [SYNTAX]),
+    ("train-ai = n", None, [SYNTAX]),
+    ("train-ai=n search=n", None, [SYNTAX]),
+    ("train-ai=n; search=n,,", None, [SYNTAX]),
+    ('train-ai=n, x="', None, [SYNTAX]),
+    ("train-ai=n, ü=y", None, [SYNTAX]),
+    ("train-ai=n, garbage!!!", None, [SYNTAX]),
+    # The word of another vocabulary.
+    ("ai-train=no", {}, [LABEL]),
+    ("ai-train=n, ai-input=y", {"ai-train": "n", "ai-input": "y"}, [LABEL, LABEL]),
+]
+
+
+@pytest.mark.requirement("PREF-3", "PREF-6")
+@pytest.mark.parametrize(("value", "want", "found"), DICTIONARIES)
+def test_dictionaries(value: str, want: Said | None, found: list[str]) -> None:
+    findings = Findings("")
+    assert verdicts(content_usage.read(value, findings)) == want
+    assert names(findings) == found
+    assert verdicts(content_usage.read(value.encode())) == want
+
+
+def by_each(values: list[bytes], said: Said) -> tuple[list[bytes], Said, Said, Said]:
+    return values, said, said, said
+
+
+FIELDS: list[tuple[list[bytes], Said, Said, Said]] = [  # values; by the dictionary reader, by that of the strings, by both
+    ([b""], {}, {}, {}),
+    by_each([b"train-ai=y, search=n"], {"train-ai": "y", "search": "n"}),
+    by_each([b"train-ai=y", b"search=n"], {"train-ai": "y", "search": "n"}),
+    ([b"ai=n, ai=y"], {"ai": "y"}, {"ai": "n"}, {"ai": "n"}),
+    ([b"ai=n", b"ai=y"], {"ai": "y"}, {"ai": "n"}, {"ai": "n"}),
+    by_each([b"ai=y, ai=n"], {"ai": "n"}),
+    ([b"ai=y, ai"], {}, {"ai": "y"}, {}),
+    ([b"ai=n, ai"], {}, {"ai": "n"}, {"ai": "n"}),
+    by_each([b"train-ai;allow=n, train-ai=y"], {"train-ai": "y"}),
+    ([b"ai=y;x=1, tdm=n;x=1"], {"ai": "y", "tdm": "n"}, {}, {"tdm": "n"}),
+    ([b'train-ai=y, train-ai, search=n, search="n"'], {}, {"train-ai": "y", "search": "n"}, {"search": "n"}),
+    ([b"train-ai=n,"], {}, {"train-ai": "n"}, {"train-ai": "n"}),
+    ([b"train-ai=y,"], {}, {}, {}),
+    ([b"train-ai=n", b"Search=y"], {}, {"train-ai": "n"}, {"train-ai": "n"}),
+    ([b"train-ai, search=no"], {}, {}, {}),
+    ([b"ai-train=no"], {}, {}, {}),
+]
+
+
+@pytest.mark.requirement("PREF-3", "PREF-4", "PREF-6", "USE-11")
+@pytest.mark.parametrize(("values", "dictionary", "strings", "both"), FIELDS)
+def test_fields(values: list[bytes], dictionary: Said, strings: Said, both: Said) -> None:
+    statements, _ = content_usage.field(values)
+    assert of(statements, "aipref") == of(statements, "usage") == both
+    assert all(one.place.part == "header Content-Usage" for one in statements)
+    statements, _ = content_usage.field(values, readers=("aipref",))
+    assert (of(statements, "aipref"), of(statements, "usage")) == (dictionary, {})
+    statements, _ = content_usage.field(values, readers=["usage"])
+    assert (of(statements, "aipref"), of(statements, "usage")) == ({}, strings)
+
+
+@pytest.mark.requirement("PREF-6", "WHY-1", "SEC-4")
+def test_findings_and_places_of_fields() -> None:
+    statements, findings = content_usage.field([b"ai-train=no", b'train-ai=n;x="\x7f"'], url="https://example.com/")
+    assert statements == ()
+    assert [(one.rule, one.url) for one in findings] == [(SYNTAX, "https://example.com/")]
+    statements, findings = content_usage.field([b" ai-train=no ", b"train-ai=n"], readers=["aipref"])
+    place = Place("header Content-Usage", 0, "ai-train=no, train-ai=n")
+    assert statements == (Statement("aipref:train-ai", DENY, "content-usage.disallow", place),)
+    assert names(findings) == [LABEL]
+
+
+@pytest.mark.requirement("SEC-1")
+def test_a_field_that_is_too_long_permits_nothing() -> None:
+    for values in ([b"ai=y, tdm=n, " + b"x=y, " * 2000 + b"y=n"], [b"ai=y, tdm=n"] + [b"x=y"] * 3000):
+        statements, findings = content_usage.field(values)
+        assert of(statements, "aipref") == of(statements, "usage") == {"tdm": "n"}
+        assert names(findings) == ["content-usage.length"]
+    assert names(content_usage.field([b"a" * 10_000])[1]) == ["content-usage.length"]
+
+
+EXAMPLE = b"""User-Agent: *
+Allow: /
+Disallow: /never/
+Content-Usage: train-ai=n
+Content-Usage: /ai-ok/ train-ai=y
+
+User-Agent: OtherBot
+Allow: /
+Content-Usage: train-ai=y
+"""
+
+
+@pytest.mark.requirement("PREF-2")
+@pytest.mark.parametrize(
+    ("token", "target", "want"),
+    [
+        ("examplebot", "/test", "n"),
+        ("examplebot", "/ai-ok/test", "y"),
+        ("examplebot", "/ai-ok", "n"),
+        ("otherbot", "/test", "y"),
+        ("otherbot", "/ai-ok/test", "y"),
+    ],
+)
+def test_the_example_of_section_robots(token: str, target: str, want: str) -> None:
+    """As figure f-ex-robots and table t-example have it."""
+    assert of(rules(EXAMPLE, token).statements(target)) == {"train-ai": want}
+
+
+ANY, OWN, OTHER = "User-agent: *\n", "User-agent: ExampleBot\n", "User-agent: otherbot\n"
+
+PATHS: list[tuple[str, str, str, Said]] = [  # lines of the group, target, what is said
+    ("none", "", "/a", {}),
+    ("no path", "train-ai=n", "/a", {"train-ai": "n"}),
+    ("/", "/ train-ai=n", "/a", {"train-ai": "n"}),
+    ("longer than none", "train-ai=n\n/ train-ai=y", "/a", {"train-ai": "y"}),
+    ("longest", "/ train-ai=n\n/a train-ai=y\n/a/b train-ai=n", "/a/c", {"train-ai": "y"}),
+    ("longest, order", "/a/b train-ai=n\n/a train-ai=y\n/ train-ai=n", "/a/c", {"train-ai": "y"}),
+    ("longest speaks alone", "train-ai=n\n/a search=y", "/a", {"search": "y"}),
+    ("longest says nothing", "train-ai=n\n/a train-ai", "/a", {}),
+    ("other", "/b train-ai=n", "/a", {}),
+    ("case", "/A train-ai=n", "/a", {}),
+    ("query", "/a?b train-ai=n", "/a?b=1", {"train-ai": "n"}),
+    ("end", "train-ai=n\n/$ train-ai=y", "/", {"train-ai": "y"}),
+    ("end, elsewhere", "train-ai=n\n/$ train-ai=y", "/a", {"train-ai": "n"}),
+    ("wildcard", "train-ai=n\n/*.html train-ai=y", "/a.html", {"train-ai": "y"}),
+    ("wildcard and end", "train-ai=n\n/*.html$ train-ai=y", "/a.html?", {"train-ai": "n"}),
+    ("tab", "/a\ttrain-ai=n", "/a", {"train-ai": "n"}),
+    ("spaces", "/a \t train-ai=n, search=n", "/a", {"train-ai": "n", "search": "n"}),
+    ("escapes", "/%7ea%2f train-ai=n", "/~a%2F", {"train-ai": "n"}),
+    ("unicode", "/ä train-ai=n", "/%C3%A4", {"train-ai": "n"}),
+    ("comma", "/a,b=y train-ai=n", "/a,b=y", {"train-ai": "n"}),
+    # The same path: the most restrictive.
+    ("same path", "/a train-ai=n\n/a train-ai=y, search=y", "/a", {"train-ai": "n", "search": "y"}),
+    ("same path, order", "/a train-ai=y, search=y\n/a train-ai=n", "/a", {"train-ai": "n", "search": "y"}),
+    ("same path, escaped", "/~a train-ai=n\n/%7Ea train-ai=y", "/~a", {"train-ai": "n"}),
+    ("no path twice", "train-ai=n\ntrain-ai=y", "/a", {"train-ai": "n"}),
+    ("as long", "/a*c train-ai=n\n/*bc train-ai=y\n/abc search=y", "/abc", {"train-ai": "n", "search": "y"}),
+    # Within one line it is the last.
+    ("same key", "/a train-ai=n, train-ai=y", "/a", {"train-ai": "y"}),
+    # As if absent.
+    ("no dictionary", "train-ai=n\n/a Train-AI=y", "/a", {"train-ai": "n"}),
+    ("no dictionary, beside one", "/a train-ai=n\n/a train-ai=y,", "/a", {"train-ai": "n"}),
+    ("no slash", "train-ai=n\n*.pdf train-ai=y", "/a.pdf", {"train-ai": "n"}),
+    ("path alone", "train-ai=n\n/train-ai=y", "/a", {"train-ai": "n"}),
+]
+
+
+@pytest.mark.requirement("PREF-2", "PREF-3")
+@pytest.mark.parametrize(("group", "target", "want"), [row[1:] for row in PATHS], ids=[row[0] for row in PATHS])
+def test_paths(group: str, target: str, want: Said) -> None:
+    lines = "".join(f"Content-Usage: {line}\n" for line in group.splitlines())
+    assert of(rules((ANY + lines + "Disallow: /x\n").encode()).statements(target)) == want
+
+
+GROUPS: list[tuple[str, str, Said]] = [
+    ("own", OWN + "content-usage: ai=n\nAllow: /\n" + ANY + "Content-Usage: search=n\n", {"ai": "n"}),
+    ("own without", OWN + "Allow: /\n" + ANY + "Content-Usage: ai=n\n", {}),
+    ("other", OTHER + "Content-Usage: ai=n\n", {}),
+    ("merged", ANY + "Content-Usage: ai=y\nAllow: /\n" + ANY + "CONTENT-USAGE : ai=n # no\n", {"ai": "n"}),
+    ("between rules", ANY + "Allow: /\nContent-Usage: ai=n\nDisallow: /x\n", {"ai": "n"}),
+    ("before all", "Content-Usage: ai=n, search=y\n" + OWN + "Allow: /\n", {"ai": "n"}),
+    ("before all, beside own", "Content-Usage: ai=n\n" + OWN + "Content-Usage: / ai=y\n", {"ai": "n"}),
+    ("before all, with a path", "Content-Usage: /b ai=n\n" + OWN + "Allow: /\n", {}),
+    ("before all, no refusal", "Content-Usage: /a ai=y\n" + OWN + "Content-Usage: search=n\n", {"search": "n"}),
+    ("in a record of ACAP", OTHER + "Allow: /\nACAP-crawler: x\nContent-Usage: ai=n, search=y\n", {"ai": "n"}),
+]
+
+
+@pytest.mark.requirement("PREF-2")
+@pytest.mark.parametrize(("body", "want"), [row[1:] for row in GROUPS], ids=[row[0] for row in GROUPS])
+def test_groups(body: str, want: Said) -> None:
+    assert of(rules(body.encode()).statements("/a")) == want
+
+
+@pytest.mark.requirement("PREF-2", "PREF-6", "WHY-1")
+def test_findings_and_places_of_lines() -> None:
+    body = [
+        "content-usage: /a ai=n",
+        "User-agent: *",
+        "Content-Usage: /a ai=y, search=n",
+        "Content-Usage: /train-ai=n",
+        "Content-Usage: *.pdf train-ai=n",
+        "Content-Usage: ai-train=no",
+        "User-agent: other",
+        "Content-Usage: /b Ai=n",
+    ]
+    found = rules("\n".join(body).encode())
+    assert [(one.rule, one.line) for one in found.findings] == [
+        ("content-usage.outside", 1),
+        ("content-usage.path", 4),
+        (SYNTAX, 5),
+        ("content-usage.path", 5),
+        (LABEL, 6),
+        (SYNTAX, 8),
+    ]
+    assert {one.term: one.place for one in found.statements("/a")} == {
+        "aipref:ai": Place("body", 1, "Content-Usage: /a ai=n", "https://example.com/robots.txt"),
+        "aipref:search": Place("body", 3, "Content-Usage: /a ai=y, search=n", "https://example.com/robots.txt"),
+    }
+    assert rules(b"User-agent: *\nDisallow: /").statements("/") == rules(b"").everywhere() == ()
+
+
+@pytest.mark.requirement("SEC-1")
+def test_a_line_that_is_too_long_permits_nothing() -> None:
+    group = ANY + "Content-Usage: /a ai=n\nContent-Usage: /a/b tdm=n, x=y, " + "y=y, " * MAX_LINE + "z=n\n"
+    found = rules(group.encode())
+    assert of(found.statements("/a/b")) == {"ai": "n", "tdm": "n"}
+    assert names(found.findings) == ["content-usage.length"]
+    assert of(rules(group.replace("*", "x", 1).encode()).statements("/a/b")) == {}
+
+
+@pytest.mark.requirement("SEC-1")
+def test_many_lines_with_one_path() -> None:
+    group = ANY + "".join(f"Content-Usage: x{number}=y\n" for number in range(200)) + "Content-Usage: ai=n, tdm=y\n"
+    assert of(rules(group.encode()).statements("/")) == {"ai": "n"}
+    group = ANY + "Content-Usage: ai=y\n" * 100 + "Content-Usage: ai=n, tdm=y\n" + "Content-Usage: ai=y\n" * 100
+    statements = rules(group.encode()).statements("/")
+    assert of(statements) == {"ai": "n", "tdm": "y"}
+    assert {one.place.line for one in statements} == {102}
+
+
+EVERYWHERE: list[tuple[str, str, Said]] = [
+    ("no path", "ai=n, search=y", {"ai": "n", "search": "y"}),
+    ("/", "/ ai=n", {"ai": "n"}),
+    ("/*", "/* ai=n", {"ai": "n"}),
+    ("some", "/a ai=n", {}),
+    ("some more", "ai=n\n/a ai=n, search=n", {"ai": "n"}),
+    ("an exception", "ai=n\n/a ai=y", {"ai": "y"}),
+    ("unknown somewhere", "ai=n\n/a search=y", {"search": "y"}),
+    ("a narrower word", "tdm=n\n/a tdm=n, ai=y", {"tdm": "n", "ai": "y"}),
+    ("all but the end", "/*$ ai=n", {}),
+]
+
+
+@pytest.mark.requirement("PREF-2")
+@pytest.mark.parametrize(("group", "want"), [row[1:] for row in EVERYWHERE], ids=[row[0] for row in EVERYWHERE])
+def test_everywhere(group: str, want: Said) -> None:
+    lines = "".join(f"Content-Usage: {line}\n" for line in group.splitlines())
+    assert of(rules((ANY + lines).encode()).everywhere()) == want
+    assert of(rules((lines + OWN + "Content-Usage: x=y").encode()).everywhere()) == {
+        "x": "y",
+        **{label: value for label, value in want.items() if value == "n"},
+    }
+
+
+LINES = st.builds(
+    "Content-Usage: {} {}".format,
+    st.sampled_from(["", "/", "/a", "/a/b", "/a*", "/*b", "/a/b$", "/%61"]),
+    st.sampled_from(["ai=n", "ai=y", "tdm=n", "tdm=y, genai=n", "train-ai=n, search=y", "search=n", "ai", "AI=n", "x=n", ""]),
+)
+FILES = st.lists(LINES | st.sampled_from([ANY.strip(), OWN.strip(), OTHER.strip(), "Disallow: /x"]), max_size=10)
+TARGETS = ["/", "/a", "/a/b", "/a/b/c", "/b", "/ab?b"]
+
+
+@pytest.mark.requirement("PREF-2")
+@given(FILES)
+def test_what_is_refused_everywhere_is_refused_of_each_resource(body: list[str]) -> None:
+    found = rules("\n".join(body).encode())
+    everywhere = Preferences(SHIPPED, "aipref", found.everywhere(), because)
+    for use in SHIPPED.uses:
+        decision = everywhere.decide(use)
+        if decision is not None and decision.verdict is DENY:
+            for target in TARGETS:
+                of_one = Preferences(SHIPPED, "aipref", found.statements(target), because).decide(use)
+                assert of_one is not None
+                assert of_one.verdict is DENY
+
+
+@pytest.mark.requirement("PREF-2", "PREF-4")
+@given(st.data(), st.lists(LINES, max_size=8), st.sampled_from(TARGETS))
+def test_order_does_not_matter(data: st.DataObject, lines: list[str], target: str) -> None:
+    shuffled = data.draw(st.permutations(lines))
+    assert of(rules("\n".join([ANY, *shuffled]).encode()).statements(target)) == of(
+        rules("\n".join([ANY, *lines]).encode()).statements(target)
+    )
+
+
+@pytest.mark.requirement("PREF-2", "PREF-4")
+@given(st.lists(LINES, max_size=8), st.sampled_from(TARGETS), st.sampled_from(["", "/", "/a", "/a/b", "/a*"]))
+def test_a_refusal_more_with_a_path_that_is_there_never_permits(lines: list[str], target: str, path: str) -> None:
+    stated = [*lines, f"Content-Usage: {path} x=y"]
+    before = of(rules("\n".join([ANY, *stated]).encode()).statements(target))
+    after = of(rules("\n".join([ANY, *stated, f"Content-Usage: {path} ai=n"]).encode()).statements(target))
+    assert {label for label, value in after.items() if value == "y"} <= {label for label, value in before.items() if value == "y"}
+
+
+@pytest.mark.requirement("PREF-3")
+@given(st.lists(LINES, max_size=6), st.sampled_from(TARGETS), st.sampled_from(["", "/", "/a", "/a/b/c"]), st.data())
+def test_what_is_no_dictionary_changes_nothing(lines: list[str], target: str, path: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(lines)))
+    malformed = f"Content-Usage: {path} " + data.draw(st.sampled_from(["Train-AI=y", "ai=y,", "ai=n ai=y", '"', "?!", "ä=y"]))
+    with_it = [*lines[:at], malformed, *lines[at:]]
+    assert of(rules("\n".join([ANY, *with_it]).encode()).statements(target)) == of(
+        rules("\n".join([ANY, *lines]).encode()).statements(target)
+    )
+
+
+READERS = [("usage", "aipref"), ("aipref",), ("usage",)]
+PIECES = st.sampled_from(
+    [b"a", b"b", b"=", b"y", b"n", b",", b" ", b"\t", b";", b'"', b"\\", b"(", b")", b":", b"@", b"?", b"%", b"1", b"-", b"."]
+)
+
+
+@pytest.mark.requirement("SEC-1")
+@given(st.binary() | st.lists(PIECES).map(b"".join), st.text())
+def test_nothing_raises(value: bytes, target: str) -> None:
+    content_usage.read(target, Findings(""))
+    both, dictionary, strings = (content_usage.field([value], readers=readers)[0] for readers in READERS)
+    each = [of(dictionary, "aipref").items(), of(strings, "usage").items()]
+    assert of(both, "aipref") == of(both, "usage")
+    assert {one for one in of(both).items() if one[1] == "n"} == {one for one in each[0] | each[1] if one[1] == "n"}
+    assert {one for one in of(both).items() if one[1] == "y"} == {one for one in each[0] & each[1] if one[1] == "y"}
+    found = rules(b"User-agent: *\nContent-Usage: " + value)
+    found.statements(target)
+    found.everywhere()
