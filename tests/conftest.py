@@ -20,7 +20,6 @@ from scrapy import Spider
 
 from comity.policies.site import WELL_KNOWN
 
-
 settings.register_profile("comity", deadline=None)  # no test is about time: other programs run on this machine
 settings.load_profile("comity")
 
