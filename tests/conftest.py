@@ -15,9 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from scrapy import Spider
 
 from comity.policies.site import WELL_KNOWN
+
+settings.register_profile("comity", deadline=None)  # no test is about time: other programs run on this machine
+settings.load_profile("comity")
 
 
 @dataclass
