@@ -365,4 +365,4 @@ class Pace:
 
 def slowest(units: tuple[Unit, ...]) -> Unit:
     """The one to wait for: one that is full, or the one that is free last."""
-    return max(units, key=lambda unit: (unit.full, unit.free_at))
+    return units[0] if len(units) == 1 else max(units, key=lambda unit: (unit.full, unit.free_at))

@@ -133,7 +133,7 @@ def test_no_window_holds_more_than_it_may(
 
 @pytest.mark.requirement("RATE-2")
 @pytest.mark.parametrize(
-    ("line", "requests", "seconds", "pages"), [("Crawl-delay: 0.2", 1, 0.2, 12), ("Request-rate: 10/1", 10, 1, 17)]
+    ("line", "requests", "seconds", "pages"), [("Crawl-delay: 0.2", 1, 0.2, 12), ("Request-rate: 10/1", 10, 1, 27)]
 )
 def test_two_crawls_that_share_a_store_share_what_a_host_allows(
     serve: Serve, crawl_together: CrawlTogether, line: str, requests: int, seconds: float, pages: int
