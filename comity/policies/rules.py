@@ -213,10 +213,30 @@ RULES: dict[str, Rule] = {
             "a usage line stands below the rules of its group: it counts all the same",
         ),
         ("usage.ignored", "draft-thomson-aipref-sup section-3.1", "a member is no preference: it is ignored"),
-        ("usage.length", "draft-thomson-aipref-sup section-5.3", "an expression is longer than is read"),
+        (
+            "usage.length",
+            "draft-thomson-aipref-sup section-5.3",
+            "an expression is longer than anybody has to read, or has too many labels",
+        ),
+        (
+            "usage.outside",
+            "draft-thomson-aipref-sup section-6.1",
+            "a usage line stands in no group: it refuses, and permits nothing",
+        ),
         ("content-usage.syntax", "draft-ietf-aipref-attach-05 robots", "a value is no dictionary: it states nothing"),
         ("content-usage.path", "draft-ietf-aipref-attach-05 robots", "what stands before the preferences is no path"),
         ("content-usage.label", "draft-ietf-aipref-vocab-07 section-4", "a word of another vocabulary"),
+        ("content-usage.value", "draft-ietf-aipref-vocab-07 y-or-n", "a value is neither `y` nor `n`: it states nothing"),
+        (
+            "content-usage.length",
+            "draft-ietf-aipref-attach-05 robots",
+            "a line or a field is longer than is read: it permits nothing",
+        ),
+        (
+            "content-usage.outside",
+            "draft-ietf-aipref-attach-05 robots",
+            "a rule stands in no group: it refuses, and permits nothing",
+        ),
         (
             "content-signal.value",
             "draft-romm-aipref-contentsignals usage-category-labels",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +28,10 @@ def verdicts(said: dict[str, Verdict] | None) -> Said | None:
 
 
 def of(statements: tuple[Statement, ...], vocabulary: str = "aipref") -> Said:
-    rules = {"aipref": content_usage.RULES, "usage": usage.RULES}[vocabulary]
+    rules = {
+        "aipref": {ALLOW: "content-usage.allow", DENY: "content-usage.disallow"},
+        "usage": {ALLOW: "usage.allow", DENY: "usage.disallow"},
+    }[vocabulary]
     found = {}
     for one in statements:
         name, _, label = one.term.partition(":")
@@ -153,6 +158,7 @@ def test_a_field_that_is_too_long_permits_nothing() -> None:
         statements, findings = content_usage.field(values)
         assert of(statements, "aipref") == of(statements, "usage") == {"tdm": "n"}
         assert names(findings) == ["content-usage.length"]
+        assert of(content_usage.field(values, readers=["aipref"])[0]) == {"tdm": "n"}
     assert names(content_usage.field([b"a" * 10_000])[1]) == ["content-usage.length"]
 
 
@@ -186,6 +192,21 @@ def test_the_example_of_section_robots(token: str, target: str, want: str) -> No
 
 ANY, OWN, OTHER = "User-agent: *\n", "User-agent: ExampleBot\n", "User-agent: otherbot\n"
 
+
+@pytest.mark.requirement("PREF-2", "USE-9")
+def test_the_example_of_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "usage-preferences.md").read_text("utf-8")
+    parsed = robots.parse(page.split("```")[1].encode())
+    lines = extension_lines(parsed)
+    strings, dictionaries = usage.Lines(lines, parsed, "examplebot"), Rules(lines, parsed, "examplebot")
+    table = page.split("```")[2].split("\n\n")[1].splitlines()[2:]
+    assert len(table) == 2
+    for row in table:
+        target, *stated = (cell.strip(" `") for cell in row.strip("|").split("|"))
+        said = (of(strings.statements(target), "usage"), of(dictionaries.statements(target)))
+        assert [", ".join("=".join(one) for one in each.items()) for each in said] == stated
+
+
 PATHS: list[tuple[str, str, str, Said]] = [  # lines of the group, target, what is said
     ("none", "", "/a", {}),
     ("no path", "train-ai=n", "/a", {"train-ai": "n"}),
@@ -205,6 +226,7 @@ PATHS: list[tuple[str, str, str, Said]] = [  # lines of the group, target, what 
     ("tab", "/a\ttrain-ai=n", "/a", {"train-ai": "n"}),
     ("spaces", "/a \t train-ai=n, search=n", "/a", {"train-ai": "n", "search": "n"}),
     ("escapes", "/%7ea%2f train-ai=n", "/~a%2F", {"train-ai": "n"}),
+    ("escapes of the target", "/~a/ä train-ai=n", "/%7ea/%c3%a4", {"train-ai": "n"}),
     ("unicode", "/ä train-ai=n", "/%C3%A4", {"train-ai": "n"}),
     ("comma", "/a,b=y train-ai=n", "/a,b=y", {"train-ai": "n"}),
     # The same path: the most restrictive.
@@ -259,6 +281,7 @@ def test_findings_and_places_of_lines() -> None:
         "Content-Usage: /train-ai=n",
         "Content-Usage: *.pdf train-ai=n",
         "Content-Usage: ai-train=no",
+        "Content-Usage: /c ai-train=no",
         "User-agent: other",
         "Content-Usage: /b Ai=n",
     ]
@@ -269,7 +292,8 @@ def test_findings_and_places_of_lines() -> None:
         (SYNTAX, 5),
         ("content-usage.path", 5),
         (LABEL, 6),
-        (SYNTAX, 8),
+        (LABEL, 7),
+        (SYNTAX, 9),
     ]
     assert {one.term: one.place for one in found.statements("/a")} == {
         "aipref:ai": Place("body", 1, "Content-Usage: /a ai=n", "https://example.com/robots.txt"),
@@ -319,6 +343,12 @@ def test_everywhere(group: str, want: Said) -> None:
         "x": "y",
         **{label: value for label, value in want.items() if value == "n"},
     }
+
+
+@pytest.mark.requirement("PREF-2", "PREF-4")
+def test_what_is_refused_outside_of_all_groups_is_permitted_nowhere() -> None:
+    found = rules(b"Content-Usage: ai=n\nUser-agent: *\nContent-Usage: ai=y, search=y\n")
+    assert [(one.term, one.verdict) for one in found.everywhere()] == [("aipref:search", ALLOW), ("aipref:ai", DENY)]
 
 
 LINES = st.builds(

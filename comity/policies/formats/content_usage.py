@@ -119,7 +119,7 @@ class _Paths:
         self._index = PatternIndex((path, False) for path in by_path)
         self._paths = list(by_path)
         self.said = [said if len(said) == 1 else _condensed(said) for said in by_path.values()]
-        self._are_plain = not any("*" in path or path.endswith("$") for path in by_path)
+        self._are_plain = not any("*" in path for path in by_path)
         self.are_for_all = not _FOR_ALL.isdisjoint(by_path)
 
     def at(self, target: str) -> list[_Said]:
