@@ -291,7 +291,7 @@ def test_order_does_not_matter_in_fields(data: st.DataObject, stated: list[bytes
     assert want.get("ai") is (DENY if b"ai=n" in stated else ALLOW if b"ai=y" in stated else None)
 
 
-@pytest.mark.requirement("USE-12", "USE-13", "WHY-1")
+@pytest.mark.requirement("USE-12", "WHY-1")
 def test_usage_pref_fields() -> None:
     statements, findings = usage.string_field([b"tdm=y, ai=n", b"ai = y, garbage!!!"], url="https://example.com/gone")
     assert of(statements) == {"tdm": "y", "ai": "n"}
