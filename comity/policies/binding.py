@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -13,7 +13,8 @@ from comity.policies.carriers import Carried, Said, SiteCarriers, by_vocabulary
 from comity.policies.combine import strictest
 from comity.policies.files import AutomationFile, File, RobotsFile
 from comity.policies.formats import robots
-from comity.policies.formats.acap import Field, PageUses, Reference, Rules, Taken
+from comity.policies.formats.acap import Field, PageUses, Reference, Rules, SiteUses, Taken
+from comity.policies.page import AcapUses, UseSource
 from comity.policies.preferences import Preferences
 from comity.policies.rates import Rates
 from comity.policies.requests import Facts
@@ -177,13 +178,16 @@ class Binding:
     @cached_property
     def unusable(self) -> Decision | None:
         """The refusal, where the site refuses every declared use of all its pages."""
-        if self.carriers is None or not self._agent.uses:
+        if not self._agent.uses or (self.carriers is None and not self.speaks_acap):
             return None
-        return self.refusal_of_all(by_vocabulary(Carried(self.carriers.everywhere(self._origin))), self._origin)
+        stated = self.carriers.everywhere(self._origin) if self.carriers else ()
+        sources: list[UseSource] = [*self.sources(by_vocabulary(Carried(stated)), self._origin)]
+        if self.speaks_acap:
+            sources.append(AcapUses(SiteUses(self._acap.everywhere(), self._because), self._agent.vocabulary))
+        return self.refusal_of_all(sources, self._origin)
 
-    def refusal_of_all(self, said: Said, url: str) -> Decision | None:
-        """The refusal of every declared use, where that is what is said; None where one is left."""
-        sources = self.sources(said, url)
+    def refusal_of_all(self, sources: Sequence[UseSource], url: str) -> Decision | None:
+        """The refusal of every declared use, where that is what they say; None where one is left."""
         reasons: dict[Reason, None] = {}
         for use in self._agent.uses:
             decisions = (source.decide(use) for source in sources)

@@ -19,7 +19,7 @@ from comity.policies.formats import content_signal, content_usage, robots_meta, 
 from comity.policies.formats.extensions import extension_lines
 from comity.policies.statements import Place, Statement
 from comity.policies.text import printable
-from comity.policies.values import Fetched, Finding
+from comity.policies.values import Fetched, Finding, Verdict
 
 MAX_PROLOGUE = 2000  # octets in which an RSL document has its root element
 
@@ -99,13 +99,14 @@ class SiteCarriers:
         return Carried(statements + self._unlicensed, reservation=reservation)
 
     def everywhere(self, origin: str) -> tuple[Statement, ...]:
-        """The refusals that hold for every resource of the site."""
+        """What is refused of all resources, and permitted of any."""
         statements: tuple[Statement, ...] = ()
         if self._usage and self._rules and self._signals:
             statements = (*self._usage.everywhere(), *self._rules.everywhere(), *self._signals.everywhere())
         for document in self._documents:
-            terms = {f"rsl:{term}" for term in document.everywhere(origin)}
-            statements += tuple(one for one in document.statements(f"{origin}/") if one.term in terms)
+            refused = {f"rsl:{term}" for term in document.everywhere(origin)}
+            of_root = document.statements(f"{origin}/")
+            statements += tuple(one if one.term in refused else one._replace(verdict=Verdict.ALLOW) for one in of_root)
         if self._tdmrep and self._tdmrep.everywhere():
             statements += tdmrep.statements((self._tdmrep.reservation("/"),))
         return statements + self._unlicensed

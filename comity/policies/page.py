@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from comity.policies.combine import most_restrictive
-from comity.policies.formats.acap import PageUses
+from comity.policies.formats.acap import PageUses, SiteUses
 from comity.policies.formats.acap.usages import USAGES
 from comity.policies.qualifiers import Qualifiers, read, written
 from comity.policies.values import Agent, Decision, Finding, Reason, Source, UseDecision, Verdict
@@ -53,7 +53,7 @@ class Refusal:
 class AcapUses:
     """ACAP as a source: its usages are uses, and refuse others that the table of vocabularies relates to them."""
 
-    def __init__(self, acap: PageUses, vocabulary: Vocabulary) -> None:
+    def __init__(self, acap: PageUses | SiteUses, vocabulary: Vocabulary) -> None:
         self._acap = acap
         self._vocabulary = vocabulary
 
@@ -194,7 +194,14 @@ def tag(
                 source = reason.source
                 part = {} if source.part == "body" else {"part": source.part}
                 reasons.append(
-                    {"rule": reason.rule, "spec": reason.spec, "url": source.url, **part, "line": source.line, "text": source.text}
+                    {
+                        "rule": reason.rule,
+                        "spec": reason.spec,
+                        "url": source.url,
+                        **part,
+                        "line": source.line,
+                        "text": source.text,
+                    }
                 )
         return [places[reason] for reason in decision.reasons]
 

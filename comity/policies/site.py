@@ -175,7 +175,7 @@ class Site:
             return None
         binding = self._binding(agent)
         carried = self._carried(binding, agent, url, fields, now)._replace(reservation=None)
-        return binding.refusal_of_all(_about(by_vocabulary(carried), Content(fields, b"")), url)
+        return binding.refusal_of_all(binding.sources(_about(by_vocabulary(carried), Content(fields, b"")), url), url)
 
     def unusable(self, agent: Agent) -> Decision | None:
         """The refusal, where the site refuses every declared use of all its pages: none is worth a request."""

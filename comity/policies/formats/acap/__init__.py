@@ -7,7 +7,20 @@ page        what that means for the uses of a page that was fetched
 What is supported, and every reading of an open point, stands in docs/acap.md."""
 
 from comity.policies.formats.acap.grammar import Acap, Definitions, Field, Record, Reference, parse
-from comity.policies.formats.acap.page import PageUses, Taken
+from comity.policies.formats.acap.page import PageUses, SiteUses, Taken
 from comity.policies.formats.acap.resolution import Answer, Matching, Rules
 
-__all__ = ["Acap", "Answer", "Definitions", "Field", "Matching", "PageUses", "Record", "Reference", "Rules", "Taken", "parse"]
+__all__ = [
+    "Acap",
+    "Answer",
+    "Definitions",
+    "Field",
+    "Matching",
+    "PageUses",
+    "Record",
+    "Reference",
+    "Rules",
+    "SiteUses",
+    "Taken",
+    "parse",
+]

@@ -65,8 +65,7 @@ class PageUses:
         if answer is None:
             return None
         if answer.verdict is Verdict.DENY:
-            rules = ("acap.unusable" if field.verdict is Verdict.ALLOW else "acap.disallow" for field in answer.fields)
-            return self._refused(answer, *rules)
+            return _refusal(answer, self._because)
         taken, qualifiers = self._taken, self._dated(answer.qualifiers, use)
         if qualifiers.until and qualifiers.until < taken.now:
             return self._refused(answer, "acap.expired")
@@ -110,10 +109,8 @@ class PageUses:
         answer = self._matching.decide(OTHER)
         return answer if answer and answer.verdict is Verdict.DENY else None
 
-    def _refused(self, answer: Answer, *rules: str) -> UseDecision:
-        """`rules`: one for each field, or one for all."""
-        named = zip(rules if len(rules) == len(answer.fields) else rules * len(answer.fields), answer.fields, strict=True)
-        reasons = tuple(self._because(rule, field) for rule, field in named)
+    def _refused(self, answer: Answer, rule: str) -> UseDecision:
+        reasons = tuple(self._because(rule, field) for field in answer.fields)
         return UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons)
 
     def _dated(self, stated: Stated, use: str) -> Qualifiers:
@@ -151,3 +148,24 @@ class PageUses:
             return resolved(urljoin(self._taken.url, "/"), resource.uri) if resource.uri else ""
         except ValueError:
             return ""
+
+
+class SiteUses:
+    """Use -> the refusal of it for every resource of the site."""
+
+    stated = ()
+
+    def __init__(self, everywhere: Matching, because: Because) -> None:
+        self._everywhere = everywhere
+        self._because = because
+
+    def decide(self, use: str) -> UseDecision | None:
+        """None: there is none."""
+        answer = self._everywhere.decide(use if use in USAGES else OTHER)
+        return _refusal(answer, self._because) if answer and answer.verdict is Verdict.DENY else None
+
+
+def _refusal(answer: Answer, because: Because) -> UseDecision:
+    rules = ("acap.unusable" if field.verdict is Verdict.ALLOW else "acap.disallow" for field in answer.fields)
+    reasons = tuple(because(rule, field) for rule, field in zip(rules, answer.fields, strict=True))
+    return UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons)

@@ -67,6 +67,8 @@ MAX_MATCHED = 256  # sets of patterns whose answers are kept: most URLs of a sit
 MAX_PATTERNS = 64  # of such a set
 MAX_COMPARED = 4096  # pairs of patterns; where there are more, it cannot be determined which is narrower
 
+_ALL = ("/", "/*", WHOLE_SITE)  # patterns that every resource matches
+
 _Fields = dict[str, list[_Bound]]  # usage -> fields
 _Patterns = dict[str, list[_Bound]]  # pattern -> fields of one usage
 
@@ -99,6 +101,10 @@ class Rules:
                     self._matched.clear()
                 self._matched[patterns] = matching
         return matching
+
+    def everywhere(self) -> Matching:
+        """What is refused of all resources, and permitted of any."""
+        return Matching(self._named.everywhere(), self._anybody.everywhere())
 
     def crawl_patterns(self, *, by_name: bool) -> dict[str, Verdict]:
         """Pattern, in normal form -> what the fields on crawling say of it, named records before those for any crawler.
@@ -155,6 +161,15 @@ class _Pool:
             for usage, fields in self._fields[pattern].items():
                 found.setdefault(usage, {})[fields[0].pattern] = fields
         return _Speaking(found)
+
+    def everywhere(self) -> _Speaking:
+        """As if it were of one resource: the fields that grant, and where none does, those that refuse all."""
+        found: _Fields = {}
+        for fields in (self._everywhere, *self._fields):
+            for usage, bound in fields.items():
+                found.setdefault(usage, []).extend(one for one in bound if one.grants or one.pattern in _ALL)
+        granting = {usage: [one for one in bound if one.grants] or bound for usage, bound in found.items()}
+        return _Speaking({usage: {WHOLE_SITE: bound} for usage, bound in granting.items() if bound})
 
     def crawl_patterns(self) -> dict[str, Verdict]:
         patterns: dict[str, Verdict] = {}
