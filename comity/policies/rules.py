@@ -98,6 +98,16 @@ RULES: dict[str, Rule] = {
         ("content-usage.disallow", "draft-ietf-aipref-attach-05 robots", "a Content-Usage rule or field says `n`"),
         ("content-signal.allow", "draft-romm-aipref-contentsignals usage-category-labels", "a Content Signal says `yes`"),
         ("content-signal.disallow", "draft-romm-aipref-contentsignals usage-category-labels", "a Content Signal says `no`"),
+        (
+            "content-signal.fallback",
+            "comity, docs/content-signals.md",
+            "a Content Signal for `*` says `no`, and the agent's own group has none",
+        ),
+        (
+            "content-signal.whole-file",
+            "comity, docs/content-signals.md",
+            "a Content Signal in the group of another agent says `no`",
+        ),
         ("robots-meta.disallow", "robots meta (docs/robots-meta.md)", "a robots meta element or an X-Robots-Tag field refuses"),
         (
             "robots-meta.limit",
@@ -110,7 +120,6 @@ RULES: dict[str, Rule] = {
         ("rsl.prohibits", "RSL 1.0", "a license prohibits it"),
         ("rsl.unlicensed", "RSL 1.0", "no license that can be used permits it"),
         ("comity.arrangement", "comity, docs/uses.md", "the operator has arranged it with the site"),
-        ("comity.no-use", "comity, docs/uses.md", "the site refuses every declared use of all its pages: none is fetched"),
         # Requests
         ("acap.request", "ACAP 1.0 section-2.6", "the site asks for an action"),
         # Findings
