@@ -738,3 +738,17 @@ def test_a_link_field_is_read_in_linear_time() -> None:
     ]
     for value in hostile:
         assert rsl.in_fields([(b"Link", value + b"license")], PAGE).urls == ()
+
+
+@pytest.mark.parametrize(
+    ("body", "rule"),
+    [
+        (b"<rsl", "rsl.syntax"),
+        (b"<a>" * 60, "rsl.limit"),
+    ],
+)
+@pytest.mark.requirement("RSL-3", "SEC-1")
+def test_documents_that_cannot_be_read_are_reported(body: bytes, rule: str) -> None:
+    document = rsl.read(body)
+    assert not document.is_valid
+    assert {finding.rule for finding in document.findings} == {rule}

@@ -574,3 +574,16 @@ def test_a_damaged_epub_never_raises(data: st.DataObject) -> None:
 
 def test_limits_are_those_that_are_documented() -> None:
     assert (tdmrep.MAX_RULES, tdmrep_metadata.MAX_PACKAGE, tdmrep_metadata.MAX_PACKETS) == (5000, 4 * 1024 * 1024, 20)
+
+
+@pytest.mark.parametrize(
+    ("body", "rule"),
+    [
+        (b"nothing", "tdmrep.syntax"),
+        (b'[{"location": "/", "tdm-reservation": 2}]', "tdmrep.value"),
+        (b"[" + b",".join([b'{"location": "/a", "tdm-reservation": 1}'] * 5001) + b"]", "tdmrep.limit"),
+    ],
+)
+@pytest.mark.requirement("TDM-3", "SEC-1")
+def test_findings_have_rules(body: bytes, rule: str) -> None:
+    assert rule in {finding.rule for finding in tdmrep.read(body).findings}
