@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from comity.policies.formats import content_signal, robots
 from comity.policies.formats.content_signal import Signals
 from comity.policies.formats.extensions import extension_lines
+from comity.policies.rules import RULES
 from comity.policies.statements import Statement
 from comity.policies.values import Verdict
 
@@ -141,6 +142,14 @@ SCOPES: list[tuple[str, bytes, Said]] = [
 def test_scopes(body: bytes, want: Said) -> None:
     assert said(body) == want
     assert signals(body).everywhere() == signals(body).statements()
+
+
+@pytest.mark.requirement("SIG-2")
+def test_the_rule_says_by_which_reading_it_is_refused() -> None:
+    bodies = (OWN + NO, ANY + NO + RULE + OWN + RULE, OTHER + NO + RULE + ANY + RULE)
+    rules = [statement.rule for body in bodies for statement in signals(body).statements()]
+    assert rules == ["content-signal.disallow", "content-signal.fallback", "content-signal.whole-file"]
+    assert set(rules) <= set(RULES)
 
 
 @pytest.mark.requirement("SIG-1")
