@@ -18,6 +18,7 @@ from scrapy.utils.project import data_path
 
 from comity.crawler.sessions import DeclaredSession, declared_session
 from comity.policies import Agent, Arrangement, PolicyError, Verdict
+from comity.policies.formats.content_usage import READERS
 from comity.policies.requests import PURPOSE_HEADER
 from comity.policies.text import MAX_SHOWN, printable
 from comity.policies.urls import origin_of
@@ -38,6 +39,7 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_SESSIONS": {},
     "COMITY_PURPOSE_HEADER": PURPOSE_HEADER,
     "COMITY_KEY_HEADER": "X-API-Key",
+    "COMITY_CONTENT_USAGE": ("usage", "aipref"),
     "COMITY_AUTOMATION_REQUIRED": False,
     "COMITY_SKIP_UNUSABLE": True,
     "COMITY_DROP_UNUSABLE": True,
@@ -128,6 +130,9 @@ def _agent(settings: BaseSettings) -> Agent:
     user_agent = str(settings.get("USER_AGENT") or token)
     arrangements, defaults, vocabulary = _arrangements(settings), _defaults(settings), _vocabulary(settings)
     key_header = _field_name(settings, "COMITY_KEY_HEADER")
+    content_usage = tuple(name.lower() for name in _names(settings, "COMITY_CONTENT_USAGE"))
+    if not content_usage or not set(content_usage) <= set(READERS):
+        raise _wrong("COMITY_CONTENT_USAGE", ",".join(content_usage), f"names no draft: write {' or '.join(READERS)}, or both")
     automation_required = _flag(settings, "COMITY_AUTOMATION_REQUIRED")
     try:
         return Agent(
@@ -139,6 +144,7 @@ def _agent(settings: BaseSettings) -> Agent:
             defaults=defaults,
             vocabulary=vocabulary,
             key_header=key_header,
+            content_usage=content_usage,
             automation_required=automation_required,
         )
     except PolicyError:

@@ -19,7 +19,7 @@ from comity.policies.formats import content_signal, content_usage, robots_meta, 
 from comity.policies.formats.extensions import extension_lines
 from comity.policies.statements import Place, Statement
 from comity.policies.text import printable
-from comity.policies.values import Fetched, Finding, Verdict
+from comity.policies.values import Agent, Fetched, Finding, Verdict
 
 MAX_PROLOGUE = 2000  # octets in which an RSL document has its root element
 
@@ -147,7 +147,7 @@ def _is_present(fetched: Fetched | None) -> bool:
     return fetched is not None and availability(fetched) is Availability.PRESENT
 
 
-def of_fields(fields: Fields, token: str, url: str, now: datetime | None) -> Carried:
+def of_fields(fields: Fields, agent: Agent, url: str, now: datetime | None) -> Carried:
     """What the header fields of one response say of its content."""
     named: dict[bytes, list[bytes]] = {}
     for name, value in fields:
@@ -157,14 +157,14 @@ def of_fields(fields: Fields, token: str, url: str, now: datetime | None) -> Car
         return Carried()
     found: list[tuple[tuple[Statement, ...], tuple[Finding, ...]]] = []
     if values := named.get(b"content-usage"):
-        found.append(content_usage.field(values, url=url))
+        found.append(content_usage.field(values, readers=agent.content_usage, url=url))
     if values := named.get(b"usage-pref"):
         found.append(usage.string_field(values, url=url))
     for name, values in named.items():
         if name.startswith(b"content-signal"):
             found.append(content_signal.field(values, name.decode().title(), url=url))
     if values := named.get(b"x-robots-tag"):
-        found.append(robots_meta.header(values, token, now=now, url=url))
+        found.append(robots_meta.header(values, agent.token, now=now, url=url))
     references = rsl.in_fields(fields, url) if b"link" in named else rsl.References()
     unlicensed = [one for place in references.unread for one in rsl.unlicensed(place)]
     return _carried(found, unlicensed, references, tdmrep.fields(fields, url))

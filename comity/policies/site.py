@@ -162,7 +162,7 @@ class Site:
     def _carried(self, binding: Binding, agent: Agent, url: str, fields: Fields, now: datetime | None) -> Carried:
         """What the site's files and the header fields of a response say of its uses."""
         of_site = binding.carriers.of(url, target_of(url)) if binding.carriers else Carried()
-        return of_site.and_then(of_fields(fields, agent.token, url, now))
+        return of_site.and_then(of_fields(fields, agent, url, now))
 
     def refused_by_headers(
         self, agent: Agent, url: str, headers: Iterable[tuple[bytes, bytes]], now: datetime | None = None
@@ -171,7 +171,7 @@ class Site:
 
         What the body can take back does not count: TDMRep's `meta` comes after its fields."""
         fields = tuple(headers)
-        if not agent.uses or not of_fields(fields, agent.token, url, now).statements:
+        if not agent.uses or not of_fields(fields, agent, url, now).statements:
             return None
         binding = self._binding(agent)
         carried = self._carried(binding, agent, url, fields, now)._replace(reservation=None)

@@ -161,6 +161,8 @@ class Agent:
     defaults: Mapping[str, Verdict] = field(default_factory=dict, kw_only=True, hash=False)
     # What the words of each vocabulary say of each use.
     vocabulary: Vocabulary = field(default_factory=Vocabulary.shipped, kw_only=True, hash=False, compare=False, repr=False)
+    # By which drafts a Content-Usage field is read: draft-thomson-aipref-sup ("usage"), draft-ietf-aipref-vocab ("aipref").
+    content_usage: tuple[str, ...] = field(default=("usage", "aipref"), kw_only=True)
     key_header: str = field(default="X-API-Key", kw_only=True)  # the field that carries a key, beside Authorization
     # Whether a site is refused altogether where its automation-preferences.txt cannot be had.
     automation_required: bool = field(default=False, kw_only=True)

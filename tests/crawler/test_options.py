@@ -135,6 +135,8 @@ def test_header_fields() -> None:
         ("COMITY_PURPOSE_HEADER", "Automation Purpose", "`Automation Purpose` is no name of a header field"),
         ("COMITY_PURPOSE_HEADER", "Purpose: x\r\nCookie", "is no name of a header field"),
         ("COMITY_KEY_HEADER", "", "use letters, digits and `-`"),
+        ("COMITY_CONTENT_USAGE", "", "names no draft: write usage or aipref, or both"),
+        ("COMITY_CONTENT_USAGE", "usage,w3c", "names no draft: write usage or aipref, or both"),
         ("COMITY_AUTOMATION_REQUIRED", "always", "write True or False"),
         ("COMITY_VOCABULARY", "a\0b", "cannot be read"),
         ("COMITY_VOCABULARY", ".", "cannot be read: Is a directory"),

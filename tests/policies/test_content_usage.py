@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from comity.policies import Agent, Site
 from comity.policies.formats import content_usage, robots, usage
 from comity.policies.formats.content_usage import Rules
 from comity.policies.formats.extensions import extension_lines
@@ -421,3 +422,16 @@ def test_nothing_raises(value: bytes, target: str) -> None:
     found = rules(b"User-agent: *\nContent-Usage: " + value)
     found.statements(target)
     found.everywhere()
+
+
+@pytest.mark.parametrize(
+    ("readers", "verdict"),
+    [(("usage",), Verdict.DENY), (("aipref",), Verdict.ALLOW), (("usage", "aipref"), Verdict.DENY)],
+)
+@pytest.mark.requirement("PREF-3", "USE-11")
+def test_the_operator_chooses_by_which_draft_the_field_is_read(readers: tuple[str, ...], verdict: Verdict) -> None:
+    agent = Agent("examplebot", content_usage=readers)
+    page = Site.from_files("https://example.com", {}).page(
+        agent, "https://example.com/", headers=[(b"Content-Usage", b"train-ai=n, train-ai=y, ai=n, ai=y")]
+    )
+    assert page.uses["train-ai"].verdict is verdict
