@@ -25,8 +25,9 @@ format: .venv/ready-to-test  ## lay out the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-docs: .venv/ready-to-test  ## write docs/conformance.md anew
+docs: .venv/ready-to-test  ## write docs/conformance.md and docs/vocabulary.md anew
 	$(BIN)/python tests/test_conformance.py
+	$(BIN)/python tests/test_vocabulary_page.py
 
 bench: .venv/ready-to-test  ## run the benchmarks and print their tables
 	$(BIN)/python benchmarks

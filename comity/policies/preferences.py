@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from comity.policies.qualifiers import Qualifiers
 from comity.policies.statements import Statement
@@ -22,7 +22,7 @@ class Preferences:
         self._because = because
         self._said: dict[str, list[Statement]] = {}  # by word
         for statement in statements:
-            self._said.setdefault(statement.term.partition(":")[2], []).append(statement)
+            self._said.setdefault(_word(statement), []).append(statement)
 
     @property
     def stated(self) -> tuple[str, ...]:
@@ -32,14 +32,17 @@ class Preferences:
     def decide(self, use: str) -> UseDecision | None:
         """None: nothing that is said has to do with the use, or permits it.
 
-        Of the words that the use is within, the nearest of which something is said speaks; else those that it touches, which can
-        only refuse."""
+        Of the words that the use is within, the nearest of which something is said speaks. Those that it touches refuse it too,
+        unless the vocabulary puts the words that permit it before them."""
         related = self._vocabulary.related(self._name, use)
         speaking = [said for levels in related.levels for said in self._nearest(levels)]
-        if speaking:
-            return self._decision(_deciding(speaking))
-        refusing = [one for word in sorted(related.touching) for one in self._said.get(word, ()) if one.verdict is Verdict.DENY]
-        return self._decision(refusing) if refusing else None
+        refusing = [one for one in speaking if one.verdict is Verdict.DENY]
+        if not refusing:
+            permitting = {_word(one) for one in speaking}
+            touching = (word for word in sorted(related.touching) if not self._comes_after(word, permitting, use))
+            refusing = [one for word in touching for one in self._said.get(word, ()) if one.verdict is Verdict.DENY]
+        deciding = refusing or speaking
+        return self._decision(deciding) if deciding else None
 
     def limits(self, use: str) -> list[tuple[Qualifiers, Reason]]:
         """What restricts the use, should anybody permit it."""
@@ -47,6 +50,14 @@ class Preferences:
         words = {*related.touching, *(word for levels in related.levels for level in levels for word in level)}
         said = (one for word, each in self._said.items() if word in words for one in each)
         return [(one.qualifiers, self._because(one)) for one in said if one.verdict is None]
+
+    def _comes_after(self, word: str, permitting: Collection[str], use: str) -> bool:
+        """Whether a refusal of the word leaves the permission as it is: it is more general, or an exception to the use's name."""
+        if word not in self._said or not permitting:
+            return False
+        general = self._vocabulary.general
+        is_exception = use in permitting and use in general(self._name, word)
+        return is_exception or any(word in general(self._name, one) for one in permitting)
 
     def _nearest(self, levels: Sequence[Sequence[str]]) -> list[Statement]:
         for level in levels:
@@ -66,6 +77,5 @@ def _verdict(said: Iterable[Statement]) -> bool:
     return any(one.verdict is not None for one in said)
 
 
-def _deciding(said: list[Statement]) -> list[Statement]:
-    """Those that refuse, if any does."""
-    return [one for one in said if one.verdict is Verdict.DENY] or said
+def _word(statement: Statement) -> str:
+    return statement.term.partition(":")[2]

@@ -78,7 +78,10 @@ class Vocabulary:
         if unknown:
             raise PolicyError(f"`{min(unknown)}` has no meaning: write replaces, [vocabulary.NAME] or [[relation]]")
         words, relations = dict(_words(table)), list(_relations(table))
-        if not table.get("replaces", False):
+        replaces = table.get("replaces", False)
+        if not isinstance(replaces, bool):
+            raise PolicyError("`replaces` is neither true nor false")
+        if not replaces:
             shipped = cls.shipped()
             words = dict(shipped.words) | {name: _merged(shipped.words.get(name), one) for name, one in words.items()}
             relations = [*shipped.relations, *relations]
@@ -90,7 +93,7 @@ class Vocabulary:
                 for more in general:
                     if more not in one.narrows:
                         raise PolicyError(f"`{one.name}:{word}` narrows `{more}`, which is no word of `{one.name}`")
-                if word in self._general(one.name, word):
+                if word in self.general(one.name, word):
                     raise PolicyError(f"`{one.name}:{word}` narrows itself")
         for relation in self.relations:
             for term in relation.terms:
@@ -98,8 +101,8 @@ class Vocabulary:
                 if name not in self.words or word not in self.words[name].narrows:
                     raise PolicyError(f"`{term}` is no word of a vocabulary: write vocabulary:word")
 
-    def _general(self, name: str, word: str) -> list[str]:
-        """All words that it narrows, nearest first."""
+    def general(self, name: str, word: str) -> list[str]:
+        """All words that the word narrows, nearest first. `name`: of its vocabulary."""
         found: dict[str, None] = {}
         level = list(self.words[name].narrows[word])
         while level:
@@ -127,10 +130,10 @@ class Vocabulary:
                     within |= dict.fromkeys(words)
                 else:
                     touching.update(words)
-        # A registered word that no row names is a use of its own name.
-        if known == ANY and use in self.words[name].narrows:
+        # A registered word is a use of its own name, unless a row has another meaning for it.
+        if use in self.words[name].narrows and use not in touching:
             within[use] = None
-        general = {more for word in within for more in self._general(name, word)}
+        general = {more for word in within for more in self.general(name, word)}
         starts = [word for word in within if word not in general]
         return Related(tuple(self._levels(name, word) for word in starts), frozenset(touching))
 

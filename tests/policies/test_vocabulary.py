@@ -1,0 +1,477 @@
+"""The table where vocabularies meet: what the words of each say of which use, as shipped and as operators change it.
+
+Statements are written as `usage tdm=n search=y; robots-meta noai=n`: a vocabulary and its words, `y` for a permission, `n` for a
+refusal, `l` for a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from comity.policies import Agent, Decision, PolicyError, UseDecision, Verdict
+from comity.policies.combine import most_restrictive
+from comity.policies.page import Uses
+from comity.policies.preferences import Preferences
+from comity.policies.qualifiers import Qualifiers
+from comity.policies.statements import Place, Statement
+from comity.policies.values import Reason, Source
+from comity.policies.vocabulary import Vocabulary
+
+SHIPPED = Vocabulary.shipped()
+URL = "https://example.com/"
+VERDICTS = {"y": Verdict.ALLOW, "n": Verdict.DENY, "l": None}
+SIGNS = {Verdict.ALLOW: "+", Verdict.DENY: "-", None: "."}
+UNKNOWN_USE = "print"
+ALL_USES = (*SHIPPED.uses, UNKNOWN_USE)
+
+
+def because(statement: Statement) -> Reason:
+    return Reason(rule=statement.rule, source=Source(url=URL, text=statement.place.text))
+
+
+def statements(text: str) -> list[Statement]:
+    found = []
+    for part in filter(None, map(str.strip, text.split(";"))):
+        name, *members = part.split()
+        for member in members:
+            word, _, value = member.partition("=")
+            qualifiers = Qualifiers(max_chars=50) if value == "l" else Qualifiers()
+            found.append(Statement(f"{name}:{word}", VERDICTS[value], "usage.allow", Place(text=f"{name}:{word}"), qualifiers))
+    return found
+
+
+def sources(said: Iterable[Statement], vocabulary: Vocabulary = SHIPPED) -> list[Preferences]:
+    """One for each vocabulary, in the order in which they first appear."""
+    by_name: dict[str, list[Statement]] = {}
+    for statement in said:
+        by_name.setdefault(statement.term.partition(":")[0], []).append(statement)
+    return [Preferences(vocabulary, name, about, because) for name, about in by_name.items()]
+
+
+def decided(said: Iterable[Statement], use: str, vocabulary: Vocabulary = SHIPPED) -> UseDecision | None:
+    decisions = [one for source in sources(said, vocabulary) if (one := source.decide(use)) is not None]
+    return most_restrictive(decisions) if decisions else None
+
+
+def verdict(text: str, use: str, vocabulary: Vocabulary = SHIPPED) -> Verdict | None:
+    decision = decided(statements(text), use, vocabulary)
+    return None if decision is None else decision.verdict
+
+
+# What a careful person makes of it: `+` permitted, `-` refused, `.` nothing is said, so that the operator's default decides.
+COLUMNS = (
+    *("tdm", "ai", "genai"),
+    *("train", "train-ai", "train-genai"),
+    *("ai-use", "inference", "ai-input", "summarize", "return"),
+    *("search", "index", "ai-index"),
+    *("preserve", "present", "present-snippet", "follow", UNKNOWN_USE),
+)
+RSL = "rsl all={} ai-all={} ai-train={} ai-input={} ai-index={} search={}"  # a document says something of each
+REVIEWED = """
+usage tdm=n                                                        | - - -  - - -  - - - - -  - - -  . . . . -
+usage tdm=y                                                        | + + +  + + +  + + + + .  + + +  . . . . .
+usage ai=n                                                         | - - -  - - -  - - - - -  . . -  . . . . -
+usage ai=y                                                         | . + +  + + +  + + + + .  . . +  . . . . .
+usage tdm=n search=y                                               | - - -  - - -  - - - - -  + + -  . . . . -
+usage tdm=y ai=n                                                   | + - -  - - -  - - - - -  + + -  . . . . -
+usage tdm=y search=n                                               | + + +  + + +  + + + + .  - - -  . . . . .
+usage ai=y genai=n                                                 | - + -  - - -  - - - - -  . . -  . . . . .
+usage ai=n genai=y                                                 | - - +  - - +  - - + + -  . . -  . . . . -
+usage genai=n                                                      | - - -  - - -  - - - - -  . . -  . . . . .
+usage genai=y                                                      | . . +  . . +  . . + + .  . . .  . . . . .
+usage search=n                                                     | - . .  . . .  . . . . .  - - -  . . . . .
+usage search=y                                                     | . . .  . . .  . . . . .  + + .  . . . . .
+aipref train-ai=n                                                  | - - -  - - -  . . . . .  . . .  . . . . .
+aipref train-ai=y                                                  | . . .  + + +  . . . . .  . . .  . . . . .
+aipref train-ai=n search=y                                         | - - -  - - -  . . . . .  + + .  . . . . .
+aipref ai-use=n                                                    | - - -  . . .  - - - - -  . . -  . . . . .
+aipref ai-use=y                                                    | . . .  . . .  + . + + .  . . .  . . . . .
+aipref train-ai=y ai-use=n                                         | - - -  + + +  - - - - -  . . -  . . . . .
+aipref train-ai=n ai-use=y                                         | - - -  - - -  + . + + .  . . .  . . . . .
+aipref bots=n                                                      | - - -  - - -  - - - - -  - - -  . . . . -
+aipref bots=y                                                      | + + +  + + +  + + + + .  + + +  . . . . .
+aipref bots=y train-ai=n                                           | - - -  - - -  + + + + .  + + +  . . . . .
+aipref bots=n search=y                                             | - - -  - - -  - - - - -  + + -  . . . . -
+aipref train-ai=y train-genai=n                                    | - - -  - + -  . . . . .  . . .  . . . . .
+aipref ai-output=n                                                 | - - -  . . .  - - - - -  - - -  . . . . .
+aipref ai-output=n search=y                                        | - - -  . . .  - - - - -  + + -  . . . . .
+aipref ai-output=y                                                 | . . .  . . .  . . + + .  + + .  . . . . .
+aipref all=n                                                       | - - -  - - -  - - - - -  - - -  . . . . -
+aipref all=y train-genai=n                                         | - - -  - - -  + + + + .  + + +  . . . . .
+aipref tdm=n                                                       | - - -  - - -  - - - - -  - - -  . . . . -
+aipref tdm=y ai=n                                                  | + - -  - - -  + + + + .  + + +  . . . . .
+aipref tdm=y genai=n                                               | + - -  - - -  + + + + .  + + +  . . . . .
+aipref ai=y                                                        | . . .  + + +  . . . . .  . . .  . . . . .
+aipref inference=n                                                 | - - -  . . .  - - - - -  . . -  . . . . .
+aipref inference=y                                                 | . . .  . . .  + + + + .  . . .  . . . . .
+content-signal search=y ai-train=n                                 | - - -  - - -  . . . . .  + + .  . . . . .
+content-signal search=n                                            | - . .  . . .  . . . . .  - - -  . . . . .
+content-signal ai-input=n                                          | - - -  . . .  - - - - -  . . -  . . . . .
+content-signal ai-input=y                                          | . . .  . . .  . . + . .  . . .  . . . . .
+content-signal ai-train=y                                          | . . .  + + +  . . . . .  . . .  . . . . .
+content-signal use-immediate=y use-reference=y use-full=n search=y | - - -  - - -  . . . - -  + + .  . - . . -
+content-signal use-immediate=y use-reference=n use-full=n search=y | - - -  - - -  . . . - -  - - -  - - - . -
+content-signal use-immediate=y use-reference=y use-full=y          | . . .  . . .  . . . . .  . . .  . . . . .
+robots-meta noai=n                                                 | - - -  - - -  - - - - -  . . -  . . . . -
+robots-meta noml=n                                                 | - - -  - - -  - - - - -  . . -  . . . . -
+robots-meta noimageai=n                                            | . . .  . . .  . . . . .  . . .  . . . . .
+robots-meta noindex=n                                              | . . .  . . .  . . . . .  - - -  . - - . .
+robots-meta unavailable_after=n                                    | . . .  . . .  . . . . .  - - -  . - - . .
+robots-meta nofollow=n                                             | . . .  . . .  . . . . .  . . .  . . . - .
+robots-meta noarchive=n                                            | . . .  . . .  . . . . .  . . .  - - . . .
+robots-meta nosnippet=n                                            | . - -  . . .  - - - - -  . . .  . - - . .
+robots-meta max-snippet=l notranslate=l                            | . . .  . . .  . . . . .  . . .  . . . . .
+tdmrep reservation=n                                               | - - -  - - -  - - - - -  . . -  . . . . -
+tdmrep reservation=y                                               | + . .  . . .  . . . . .  . . .  . . . . .
+tdmrep reservation=n; usage tdm=y                                  | - - -  - - -  - - - - -  + + -  . . . . -
+tdmrep reservation=y; usage tdm=n                                  | - - -  - - -  - - - - -  - - -  . . . . -
+RSL n n n n n y                                                    | - - -  - - -  - - - - -  + + -  . . . . -
+RSL n n n y n n                                                    | - - -  - - -  + + + + -  - - -  . . . . -
+RSL y y n y y y                                                    | - - -  - - -  + + + + .  + + +  . . . . .
+RSL y n n n n y                                                    | - - -  - - -  - - - - -  + + -  . . . . -
+RSL y y y y y y                                                    | + + +  + + +  + + + + .  + + +  . . . . .
+RSL n n n n n n                                                    | - - -  - - -  - - - - -  - - -  . . . . -
+content-signal search=y; robots-meta noindex=n                     | . . .  . . .  . . . . .  - - -  . - - . .
+content-signal ai-train=y; aipref train-ai=n                       | - - -  - - -  . . . . .  . . .  . . . . .
+content-signal ai-train=y; robots-meta noai=n                      | - - -  - - -  - - - - -  . . -  . . . . -
+usage ai=y; content-signal ai-train=n                              | - - -  - - -  + + + + .  . . +  . . . . .
+acap index=n                                                       | . . .  . . .  . . . . .  - - -  . . . . .
+"""
+
+
+def reviewed() -> list[tuple[str, str]]:
+    rows = [line.split("|") for line in REVIEWED.splitlines() if "|" in line]
+    return [(said.strip(), "".join(cells.split())) for said, cells in rows]
+
+
+@pytest.mark.requirement("MEET-3", "MEET-4", "USE-3", "PREF-1", "PREF-4", "SIG-1", "META-2", "META-3", "TDM-2", "RSL-2")
+@pytest.mark.parametrize(("said", "want"), reviewed())
+def test_reviewed(said: str, want: str) -> None:
+    text = RSL.format(*said.split()[1:]) if said.startswith("RSL ") else said
+    assert "".join(SIGNS[verdict(text, use)] for use in COLUMNS) == want
+
+
+LIMITS = {"max-snippet", "max-image-preview", "max-video-preview", "notranslate", "indexifembedded"}  # words that refuse nothing
+
+
+@pytest.mark.requirement("MEET-4")
+def test_every_word_says_something_of_some_use() -> None:
+    said = [f"{one.name} {word}" for one in SHIPPED.words.values() for word in one.narrows if word not in LIMITS]
+    idle = {term for term in said if all(verdict(f"{term}=n", use) is None for use in ALL_USES)}
+    # The first is of embedded files alone, where it stands for noai; nobody can refuse the second alone.
+    assert idle == {"robots-meta noimageai", "content-signal use-immediate"}
+
+
+PARTS = {  # what is wholly, or for some part of it, done by who does the first
+    "tdm": "ai genai train train-ai train-genai ai-use inference ai-input ai-output analyze extract summarize",
+    "ai": "genai train train-ai train-genai ai-use inference ai-input ai-output analyze extract summarize",
+    "genai": "train-genai ai-input ai-use",
+    "train": "train-ai train-genai",
+    "ai-train": "train-genai",
+    "inference": "ai-use ai-input",
+    "ai-use": "ai-input",
+    "present": "present-currentcopy present-oldcopy present-snippet present-oldsnippet present-link",
+}
+
+
+@pytest.mark.requirement("MEET-4")
+@pytest.mark.parametrize(("whole", "part"), [(whole, part) for whole, parts in PARTS.items() for part in parts.split()])
+def test_what_refuses_a_part_refuses_the_whole(whole: str, part: str) -> None:
+    """ACAP is left out, for it says itself what of its own refuses what; and showing snippets is no mining."""
+    ignored = LIMITS | ({"nosnippet"} if whole == "tdm" else set())
+    terms = [
+        f"{one.name} {word}" for one in SHIPPED.words.values() if one.name != "acap" for word in one.narrows.keys() - ignored
+    ]
+    of_part = {term for term in terms if verdict(f"{term}=n", part) is Verdict.DENY}
+    assert of_part == {term for term in of_part if verdict(f"{term}=n", whole) is Verdict.DENY}
+
+
+LIMITED = [
+    ("max-snippet", "ai-input ai-output present present-snippet present-oldsnippet summarize rephrase return clip"),
+    ("max-image-preview", "present-thumbnail present-oldthumbnail"),
+    ("max-video-preview", "present-thumbnail present-oldthumbnail"),
+    (
+        "unavailable_after",
+        "search index ai-index present present-original present-currentcopy present-oldcopy present-snippet present-oldsnippet"
+        " present-thumbnail present-oldthumbnail present-link",
+    ),
+]
+
+
+@pytest.mark.requirement("META-2", "MEET-3")
+@pytest.mark.parametrize(("word", "uses"), LIMITED)
+def test_limits(word: str, uses: str) -> None:
+    (source,) = sources(statements(f"robots-meta {word}=l"))
+    assert {use for use in ALL_USES if source.limits(use)} == set(uses.split())
+    assert not [use for use in ALL_USES if source.decide(use) is not None]
+
+
+# Short strings
+
+
+@pytest.mark.requirement("USE-4")
+@pytest.mark.parametrize(
+    ("said", "default", "want"),
+    [
+        ("usage ai=n", {}, "- - - ."),
+        ("usage ai=n", {"search": Verdict.ALLOW}, "- - - +"),
+        ("usage search=y", {"ai": Verdict.ALLOW, "train": Verdict.DENY}, ". + - +"),
+        ("usage ai=n", {"ai": Verdict.ALLOW, "train": Verdict.ALLOW, "tdm": Verdict.ALLOW}, "- - - ."),
+        ("", {"tdm": Verdict.ALLOW, "search": Verdict.DENY}, "+ . . -"),
+    ],
+)
+def test_what_is_unknown_is_filled_by_the_operator(said: str, default: dict[str, Verdict], want: str) -> None:
+    """draft-thomson-aipref-sup section-5.2; `.` is refused for want of a default."""
+    agent = Agent("examplebot", defaults=default)
+    crawl = Decision(verdict=Verdict.ALLOW, reasons=(Reason(rule="robots.allow", source=Source(url=URL)),))
+    uses = Uses(agent, URL, crawl, sources(statements(said)))
+    for use, sign in zip(("tdm", "ai", "train", "search"), want.split(), strict=True):
+        decision = uses[use]
+        is_told = decided(statements(said), use) is not None
+        assert decision.stated is is_told
+        assert decision.verdict is (Verdict.ALLOW if sign == "+" else Verdict.DENY)
+        assert not (sign == "." and (is_told or use in default))
+
+
+@pytest.mark.requirement("USE-5")
+@pytest.mark.parametrize(
+    ("example", "tdm", "updated", "old"), [("n", "n", "-", "-"), ("n", "y", "-", "+"), ("y", "n", "+", "-"), ("y", "y", "+", "+")]
+)
+def test_a_registered_label(example: str, tdm: str, updated: str, old: str) -> None:
+    """Table 1 of draft-thomson-aipref-sup. Who does not know the label knows at least that the use is a kind of mining."""
+    said = f"usage tdm={tdm} example={example}"
+    registered = Vocabulary.of('[vocabulary.usage.terms]\nexample = { narrows = ["tdm"] }')
+    unregistered = Vocabulary.of('[[relation]]\nuses = ["example"]\nterms = ["usage:tdm"]\nkind = "within"')
+    assert SIGNS[verdict(said, "example", registered)] == updated
+    assert SIGNS[verdict(said, "example", unregistered)] == old
+
+
+@pytest.mark.requirement("USE-3", "USE-5")
+def test_a_label_of_the_name_of_a_use_says_something_of_it() -> None:
+    vocabulary = Vocabulary.of('[vocabulary.usage.terms]\nsummarize = { narrows = ["genai"] }\n')
+    assert verdict("usage summarize=n", "summarize") is None
+    assert verdict("usage summarize=n", "summarize", vocabulary) is Verdict.DENY
+    assert verdict("usage summarize=n genai=y", "summarize", vocabulary) is Verdict.DENY
+    assert verdict("usage summarize=y genai=n", "summarize", vocabulary) is Verdict.ALLOW
+    assert verdict("usage genai=n", "summarize", vocabulary) is Verdict.DENY
+
+
+@pytest.mark.requirement("USE-8")
+def test_one_reading_answers_for_every_use() -> None:
+    said = statements("usage ai=n genai=y search=y")
+    (source,) = sources(said)
+    answers = {use: source.decide(use) for use in ALL_USES}
+    assert answers == {use: decided(said, use) for use in reversed(ALL_USES)}
+    assert answers == {use: source.decide(use) for use in ALL_USES}
+
+
+# AIPREF by revision
+
+
+REVISIONS = {  # draft-ietf-aipref-vocab: revision -> the labels, and what each narrows
+    "01": {"tdm": "", "ai": "tdm", "genai": "ai", "search": "tdm", "inference": "tdm"},
+    "02": {"all": "", "train-ai": "all", "train-genai": "train-ai", "ai-use": "all", "search": "all"},
+    "03": {"bots": "", "train-ai": "bots", "train-genai": "train-ai", "search": "bots"},
+    "04": {"bots": "", "train-ai": "bots", "ai-output": "bots", "search": "ai-output"},
+    "05": {"train-ai": "", "search": ""},
+    "06": {"train-ai": "", "search": ""},
+    "07": {"train-ai": "", "search": ""},
+    "08": {"train-ai": "", "ai-use": "", "search": ""},
+}
+
+
+TODAY = {"ai": "train", "genai": "train-genai"}  # what these words of revision 01 mean is training alone
+
+
+@pytest.mark.requirement("PREF-1")
+@pytest.mark.parametrize(("revision", "label"), [(revision, label) for revision, labels in REVISIONS.items() for label in labels])
+def test_labels_by_revision(revision: str, label: str) -> None:
+    """What is said of a label, or else of the nearest more general one, is said of the use."""
+    use = TODAY.get(label, label)
+    nearer: list[str] = []
+    while label:
+        for value, other in ("yn", "ny"):
+            assert verdict(f"aipref {label}={value}", use) is VERDICTS[value]
+            for near in nearer:
+                assert verdict(f"aipref {label}={other} {near}={value}", use) is VERDICTS[value]
+        nearer.append(label)
+        label = REVISIONS[revision][label]
+
+
+@pytest.mark.requirement("PREF-1")
+def test_all_labels_of_all_revisions_are_there() -> None:
+    assert set(SHIPPED.words["aipref"].narrows) == {label for labels in REVISIONS.values() for label in labels}
+
+
+# Tables of operators
+
+
+@pytest.mark.requirement("MEET-4")
+def test_an_own_table_extends() -> None:
+    vocabulary = Vocabulary.of(
+        """
+        [vocabulary.usage]
+        revision = "ours"
+        [vocabulary.usage.terms]
+        audio = { narrows = ["ai"] }
+        [vocabulary.house.terms]
+        no-robots = {}
+        [[relation]]
+        uses = ["Listen", "search"]
+        terms = ["usage:audio", "house:no-robots"]
+        kind = "touches"
+        why = "a house rule"
+        """
+    )
+    assert vocabulary.words["usage"].revision == "ours"
+    assert vocabulary.words["usage"].title == SHIPPED.words["usage"].title
+    assert set(vocabulary.words["usage"].narrows) == {*SHIPPED.words["usage"].narrows, "audio"}
+    assert vocabulary.uses == (*SHIPPED.uses, "listen")
+    assert verdict("house no-robots=n", "search", vocabulary) is Verdict.DENY
+    assert verdict("house no-robots=y", "search", vocabulary) is None
+    assert verdict("usage audio=n", "listen", vocabulary) is Verdict.DENY
+    assert verdict("usage audio=y", "listen", vocabulary) is None
+    assert verdict("usage ai=n", "audio", vocabulary) is Verdict.DENY
+    assert all(verdict("usage tdm=n search=y", use, vocabulary) is verdict("usage tdm=n search=y", use) for use in ALL_USES)
+    assert [verdict(f"house no-robots=n; usage search={value}", "search", vocabulary) for value in "yn"] == [Verdict.DENY] * 2
+
+
+@pytest.mark.requirement("MEET-4")
+def test_an_own_table_replaces() -> None:
+    row = 'uses = ["train"]\nterms = ["usage:tdm"]\nkind = "within"'
+    vocabulary = Vocabulary.of(f"replaces = true\n[vocabulary.usage.terms]\ntdm = {{}}\n[[relation]]\n{row}")
+    assert vocabulary.uses == ("train",)
+    assert set(vocabulary.words) == {"usage"}
+    assert verdict("usage tdm=n", "train", vocabulary) is Verdict.DENY
+    assert verdict("usage ai=n; robots-meta noai=n; house no=n", "train", vocabulary) is None
+    assert verdict("usage tdm=n", UNKNOWN_USE, vocabulary) is None
+
+
+@pytest.mark.requirement("MEET-4", "TDM-2")
+@pytest.mark.parametrize("kind", ["touches", "within"])
+def test_whether_a_reservation_refuses_search_is_for_the_operator(kind: str) -> None:
+    vocabulary = Vocabulary.of(f'[[relation]]\nuses = ["search"]\nterms = ["tdmrep:reservation"]\nkind = "{kind}"')
+    assert verdict("tdmrep reservation=n", "search") is None
+    assert verdict("tdmrep reservation=n", "search", vocabulary) is Verdict.DENY
+    assert verdict("tdmrep reservation=n; usage search=y", "search", vocabulary) is Verdict.DENY
+    assert verdict("tdmrep reservation=n; usage search=y", "index", vocabulary) is Verdict.ALLOW
+    assert verdict("tdmrep reservation=y", "search", vocabulary) is (Verdict.ALLOW if kind == "within" else None)
+
+
+ROW = 'uses = ["train"]\nterms = ["usage:ai"]\nkind = "within"'
+MISTAKES = [
+    ("a = \n", r"is no TOML: .*line 1, column 5"),
+    ("\n\n[vocabulary.usage\n", r"is no TOML: .*line 3"),
+    ("relations = []", "`relations` has no meaning: write replaces, "),
+    ('replaces = "no"', "`replaces` is neither true nor false"),
+    ("vocabulary = 1", "vocabulary is no table"),
+    ("[vocabulary]\nusage = 1", r"vocabulary\.usage is no table"),
+    ("[vocabulary.usage]\nterms = []", r"vocabulary\.usage\.terms is no table"),
+    ("[vocabulary.usage.terms]\nx = []", r"vocabulary\.usage\.terms\.x is no table"),
+    ('[vocabulary.usage.terms]\nx = { narrows = "ai" }', r"vocabulary\.usage\.terms\.x\.narrows is no list of texts"),
+    ("[vocabulary.usage.terms]\nx = { narrows = [1] }", r"vocabulary\.usage\.terms\.x\.narrows is no list of texts"),
+    ('[vocabulary.usage.terms]\nx = { narrows = ["y"] }', "`usage:x` narrows `y`, which is no word of `usage`"),
+    ('[vocabulary.usage.terms]\nx = { narrows = ["x"] }', "`usage:x` narrows itself"),
+    ('[vocabulary.usage.terms]\ntdm = { narrows = ["genai"] }', "`usage:tdm` narrows itself"),
+    ('[vocabulary.h.terms]\na = { narrows = ["b"] }\nb = { narrows = ["c"] }\nc = { narrows = ["a"] }', "`h:a` narrows itself"),
+    ("relation = 1", r"`relation` is no list of rows: write \[\[relation\]\]"),
+    ("[relation]\n" + ROW, r"`relation` is no list of rows: write \[\[relation\]\]"),
+    ("relation = [1]", r"\[\[relation\]\] number 1 is no table"),
+    (
+        f"[[relation]]\n{ROW}\n[[relation]]\n" + ROW.replace("within", "near"),
+        "number 2: kind `near` is none: write within or touches",
+    ),
+    ('[[relation]]\nuses = ["train"]\nterms = ["usage:ai"]', "number 1: kind `None` is none"),
+    ("[[relation]]\n" + ROW.replace('["train"]', '"train"'), "number 1: uses is no list of texts"),
+    ("[[relation]]\n" + ROW.replace('["usage:ai"]', "[1]"), "number 1: terms is no list of texts"),
+    ("[[relation]]\n" + ROW.replace("terms", "words"), "number 1: terms is no list of texts"),
+    ("[[relation]]\n" + ROW.replace("usage:ai", "usage:a1"), "`usage:a1` is no word of a vocabulary: write vocabulary:word"),
+    ("[[relation]]\n" + ROW.replace("usage:ai", "ai"), "`ai` is no word of a vocabulary"),
+    ("[[relation]]\n" + ROW.replace("usage:ai", "house:ai"), "`house:ai` is no word of a vocabulary"),
+    ("replaces = true\n[[relation]]\n" + ROW, "`usage:ai` is no word of a vocabulary"),
+]
+
+
+@pytest.mark.requirement("MEET-4")
+@pytest.mark.parametrize(("text", "says"), MISTAKES)
+def test_mistakes(text: str, says: str) -> None:
+    with pytest.raises(PolicyError, match=says):
+        Vocabulary.of(text)
+
+
+# Whatever is said
+
+
+terms = st.sampled_from([f"{one.name}:{word}" for one in SHIPPED.words.values() for word in one.narrows])
+
+
+def statement(term: str, verdict: Verdict | None) -> Statement:
+    return Statement(term, verdict, "usage.allow", Place(text=term))
+
+
+some = st.lists(st.builds(statement, terms, st.sampled_from(list(VERDICTS.values()))), max_size=8)
+
+
+def having(said: Iterable[Statement], verdict: Verdict) -> set[str]:
+    """The uses that are decided so."""
+    return {use for use in ALL_USES if (one := decided(said, use)) is not None and one.verdict is verdict}
+
+
+@pytest.mark.requirement("MEET-3", "MEET-4", "PREF-4")
+@settings(max_examples=200)
+@given(some, terms)
+def test_a_refusal_more_permits_nothing(said: list[Statement], term: str) -> None:
+    more = [*said, statement(term, Verdict.DENY)]
+    assert having(more, Verdict.ALLOW) <= having(said, Verdict.ALLOW)
+    assert having(more, Verdict.DENY) >= having(said, Verdict.DENY)
+
+
+@pytest.mark.requirement("USE-3", "MEET-4")
+@given(some, st.sampled_from(sorted(SHIPPED.words)), st.text(min_size=1), st.sampled_from("yn"))
+def test_an_unknown_word_changes_nothing(said: list[Statement], name: str, word: str, value: str) -> None:
+    if word not in SHIPPED.words[name].narrows:
+        more = [*said, statement(f"{name}:{word}", VERDICTS[value]), statement(f"house:{word}", VERDICTS[value])]
+        assert [decided(more, use) for use in ALL_USES] == [decided(said, use) for use in ALL_USES]
+
+
+@pytest.mark.requirement("USE-2", "USE-7", "MEET-3")
+@given(st.data(), some)
+def test_order_plays_no_part(data: st.DataObject, said: list[Statement]) -> None:
+    """Neither of the statements of one vocabulary, nor of the vocabularies."""
+    other = data.draw(st.permutations(said))
+    for use in ALL_USES:
+        first, second = decided(said, use), decided(other, use)
+        if first is None or second is None:
+            assert first is second
+        else:
+            assert (first.verdict, set(first.reasons)) == (second.verdict, set(second.reasons))
+    limits = [{limit for source in sources(each) for use in ALL_USES for limit in source.limits(use)} for each in (said, other)]
+    assert limits[0] == limits[1]
+
+
+@pytest.mark.requirement("MEET-3", "MEET-4")
+@given(some)
+def test_what_one_vocabulary_refuses_no_other_permits(said: list[Statement]) -> None:
+    for source in sources(said):
+        for use in ALL_USES:
+            one, together = source.decide(use), decided(said, use)
+            if one is not None:
+                assert together is not None
+                assert together.verdict is one.verdict or together.verdict is Verdict.DENY
+                assert set(one.reasons) <= set(together.reasons)
+
+
+@pytest.mark.requirement("MEET-4")
+@given(some)
+def test_a_permission_has_a_word_that_the_use_is_within(said: list[Statement]) -> None:
+    for source in sources(said):
+        for use in ALL_USES:
+            decision = source.decide(use)
+            if decision is not None and decision.verdict is Verdict.ALLOW:
+                for reason in decision.reasons:
+                    name = reason.source.text.partition(":")[0]
+                    within = {word for levels in SHIPPED.related(name, use).levels for level in levels for word in level}
+                    assert reason.source.text.partition(":")[2] in within
