@@ -18,6 +18,7 @@ from scrapy.http import Request, Response, TextResponse
 
 from comity.crawler.runtime import Runtime
 from comity.crawler.store import PolicyStore
+from comity.policies.site import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback
@@ -178,7 +179,7 @@ def test_what_the_file_says_is_seen_at_the_servers_and_in_the_items(serve: Serve
     robots, rules = server.url("/robots.txt"), other.url("/rules.txt")
     for path, item in items.items():
         tag = item["permissions"]
-        assert set(tag["policies"]) == {robots, rules, server.url("/automation-preferences.txt")}
+        assert set(tag["policies"]) == {rules, *map(server.url, WELL_KNOWN)}
         places = {(reason["url"], reason["line"], reason["text"]) for reason in tag["reasons"] if reason["line"]}
         lines = {robots: server.routes["/robots.txt"].splitlines(), rules: REFERENCED.splitlines()}  # type: ignore[union-attr]
         assert {(url, line, lines[url][line - 1]) for url, line, _ in places} == places, path
