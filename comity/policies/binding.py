@@ -188,6 +188,8 @@ class Binding:
 
     def refusal_of_all(self, sources: Sequence[UseSource], url: str) -> Decision | None:
         """The refusal of every declared use, where that is what they say; None where one is left."""
+        if "crawl" in self._agent.uses:  # USE-14: no preference refuses it
+            return None
         reasons: dict[Reason, None] = {}
         for use in self._agent.uses:
             decisions = (source.decide(use) for source in sources)

@@ -1,0 +1,675 @@
+"""What a site's files, the fields of a response and its markup say together of the uses of a page."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.resources import files as package_files
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from comity.policies import Agent, Fetched, Page, Site, UseDecision, Verdict
+from comity.policies.values import Arrangement
+from comity.policies.vocabulary import Vocabulary
+
+VALIDATOR = Draft202012Validator(json.loads(package_files("comity.policies").joinpath("permissions.schema.json").read_text()))
+ORIGIN = "https://example.com"
+URL = f"{ORIGIN}/news/a.html"
+AGENT = Agent("testbot", uses=("train",))
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+GROUP = "User-agent: *\n"
+TDMREP, LICENSE = "/.well-known/tdmrep.json", "/license.xml"
+LINK = '</license.xml>; rel="license"; type="application/rsl+xml"'
+
+
+class Case(NamedTuple):
+    """A site and a response."""
+
+    robots: Sequence[str] = ()  # lines of its group for everybody
+    files: Mapping[str, str] = {}
+    fields: Sequence[tuple[str, str]] = ()
+    markup: Sequence[str] = ()
+    resources: Mapping[str, str] = {}
+
+    @property
+    def site(self) -> Site:
+        robots = GROUP + "\n".join(self.robots)
+        return Site.from_files(ORIGIN, {path: text.encode() for path, text in {"/robots.txt": robots, **self.files}.items()})
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        return [(name.encode(), value.encode()) for name, value in self.fields]
+
+    def page(self, agent: Agent = AGENT, url: str = URL, **more: Any) -> Page:
+        body = "\n".join(["<html><head>", *self.markup, "</head></html>"]).encode()
+        had = {ORIGIN + path: Fetched(status=200, body=text.encode()) for path, text in self.resources.items()}
+        response: dict[str, Any] = {"headers": self.headers, "body": body, "resources": had, "now": NOW}
+        return self.site.page(agent, url, **response | more)
+
+
+def rsl(terms: str, url: str = "/") -> str:
+    return f'<rsl xmlns="https://rslstandard.org/rsl"><content url="{url}"><license>{terms}</license></content></rsl>'
+
+
+def permits(*words: str) -> str:
+    return f'<permits type="usage">{" ".join(words)}</permits>'
+
+
+def prohibits(*words: str) -> str:
+    return f'<prohibits type="usage">{" ".join(words)}</prohibits>'
+
+
+def script(terms: str) -> str:
+    return f'<script type="application/rsl+xml">{rsl(terms)}</script>'
+
+
+def meta(name: str, content: str) -> str:
+    return f'<meta name="{name}" content="{content}">'
+
+
+def reserved(value: int, location: str = "/") -> dict[str, str]:
+    return {TDMREP: json.dumps([{"location": location, "tdm-reservation": value}])}
+
+
+def told(decision: UseDecision) -> str:
+    """E.g. "deny usage.disallow usage.allow": the verdict and the rules of the reasons, "?" where nobody states it."""
+    rules = " ".join(reason.rule for reason in decision.reasons)
+    return f"{decision.verdict.value}{'' if decision.stated else '?'} {rules}"
+
+
+# Joins
+
+NO_INDEX = Case(["usage: search=y", "", "ACAP-crawler: *", "ACAP-disallow-index: /"])
+NOINDEX = Case(["usage: search=y"], markup=[meta("robots", "noindex")])
+JOINS = [
+    # Each source alone
+    ("silence", Case(), "train", "deny? comity.default"),
+    ("permission", Case(["usage: ai=y"]), "train", "allow usage.allow"),
+    ("refusal", Case(["usage: ai=n"]), "train", "deny usage.disallow"),
+    # PREF-4, USE-7: within a vocabulary any refusal refuses, wherever it stands, and else any permission permits
+    ("line-field", Case(["usage: ai=y"], fields=[("Usage-Pref", "ai=n")]), "train", "deny usage.disallow"),
+    ("field-line", Case(["usage: ai=n"], fields=[("Usage-Pref", "ai=y")]), "train", "deny usage.disallow"),
+    ("field-unknown", Case(["usage: ai=y"], fields=[("Usage-Pref", "search=n")]), "train", "allow usage.allow"),
+    ("permission-elsewhere", Case(["usage: tdm=y"], fields=[("Usage-Pref", "ai=y")]), "train", "allow usage.allow"),
+    (
+        "signal-field",
+        Case(["content-signal: ai-train=yes"], fields=[("Content-Signal", "ai-train=no")]),
+        "train",
+        "deny content-signal.disallow",
+    ),
+    # MEET-3: of several vocabularies, those that decide come first, and all that speak are there
+    (
+        "two-permit",
+        Case(["usage: ai=y", "content-signal: ai-train=yes"]),
+        "train",
+        "allow usage.allow content-signal.allow",
+    ),
+    (
+        "one-refuses",
+        Case(["usage: ai=y", "content-signal: ai-train=no"]),
+        "train",
+        "deny content-signal.disallow usage.allow",
+    ),
+    (
+        "two-refuse",
+        Case(["usage: ai=n", "content-usage: train-ai=n", "content-signal: ai-train=yes"]),
+        "train",
+        "deny usage.disallow content-usage.disallow content-signal.allow",
+    ),
+    (
+        "markup-refuses",
+        Case(["usage: ai=y"], markup=[meta("robots", "noai")]),
+        "train",
+        "deny robots-meta.disallow usage.allow",
+    ),
+    ("acap-refuses", NO_INDEX, "index", "deny acap.disallow usage.allow"),
+    # MEET-4: a related refusal of another vocabulary refuses like a direct one, a related permission permits nothing
+    ("related-refuses", Case(["usage: ai=y"], reserved(1)), "train", "deny tdmrep.reserved usage.allow"),
+    ("related-permits-nothing", Case(files=reserved(0)), "train", "deny? comity.default"),
+    ("acap-index-is-search", NO_INDEX, "search", "deny acap.disallow usage.allow"),
+    ("noindex-is-search", NOINDEX, "search", "deny robots-meta.disallow usage.allow"),
+    # Within a vocabulary the nearest word speaks
+    ("nearest-permits", Case(["usage: tdm=n, ai=y"]), "ai", "allow usage.allow"),
+    ("nearest-refuses", Case(["usage: tdm=y, ai=n"]), "genai", "deny usage.disallow"),
+    ("more-general", Case(["usage: tdm=n"]), "genai", "deny usage.disallow"),
+    ("not-more-special", Case(["usage: search=n"]), "ai", "deny? comity.default"),
+    # A word of one vocabulary is none of another's
+    ("own-words", Case(["content-signal: train-ai=no", "usage: ai-train=n"]), "train", "deny? comity.default"),
+]  # fmt: skip
+
+
+@pytest.mark.requirement("MEET-3", "MEET-4", "PREF-4", "USE-7", "WHY-1")
+@pytest.mark.parametrize(("case", "use", "want"), [row[1:] for row in JOINS], ids=[row[0] for row in JOINS])
+def test_joins(case: Case, use: str, want: str) -> None:
+    assert told(case.page().uses[use]) == want
+
+
+@pytest.mark.requirement("MEET-3")
+def test_restrictions_of_all_that_permit_hold_together() -> None:
+    acap = ["", "ACAP-crawler: *", "ACAP-allow-index: / time-limit=until-2030-01-01"]
+    acap += ["ACAP-allow-present: / prohibited-modification=format", "ACAP-allow-present-snippet: / max-length=10-words"]
+    page = Case(acap, markup=[meta("robots", "notranslate, max-snippet:50, unavailable_after: 2028-01-01T00:00:00Z")]).page()
+    assert page.uses["index"].until == datetime(2028, 1, 1, tzinfo=UTC)
+    assert told(page.uses["index"]) == "allow acap.allow robots-meta.limit"
+    assert page.uses["present"].prohibited_modifications == {"format", "translation"}
+    snippet = page.uses["present-snippet"]
+    assert (snippet.max_words, snippet.max_chars) == (10, 50)
+    later = Case(acap, markup=[meta("robots", "unavailable_after: 2040-01-01T00:00:00Z")]).page().uses["index"].until
+    assert later is not None
+    assert later.year in (2029, 2030)  # the end of the last day, by ACAP's reading
+
+
+@pytest.mark.requirement("MEET-3")
+def test_what_only_limits_permits_nothing() -> None:
+    case = Case(markup=[meta("robots", "max-snippet:50")])
+    assert told(case.page().uses["present-snippet"]) == "deny? comity.default"
+    permitting = replace(AGENT, defaults={"present-snippet": Verdict.ALLOW})
+    decision = case.page(permitting).uses["present-snippet"]
+    assert told(decision) == "allow? comity.default robots-meta.limit"
+    assert decision.max_chars == 50
+
+
+@pytest.mark.requirement("MEET-4")
+def test_operators_have_a_table_of_their_own() -> None:
+    case = Case(["usage: ai=n"], markup=[meta("robots", "noarchive")])
+    more = Vocabulary.of('[[relation]]\nuses = ["train"]\nterms = ["robots-meta:noarchive"]\nkind = "touches"\nwhy = "ours"')
+    other = Vocabulary.of(
+        'replaces = true\n[vocabulary.robots-meta.terms]\nnoarchive = {}\n[[relation]]\nuses = ["train"]\n'
+        'terms = ["robots-meta:noarchive"]\nkind = "touches"\nwhy = "ours alone"'
+    )
+    assert told(case.page().uses["train"]) == "deny usage.disallow"
+    assert told(case.page(replace(AGENT, vocabulary=more)).uses["train"]) == "deny usage.disallow robots-meta.disallow"
+    assert told(case.page(replace(AGENT, vocabulary=other)).uses["train"]) == "deny robots-meta.disallow"
+
+
+# What it applies to
+
+
+@pytest.mark.requirement("USE-13")
+@pytest.mark.parametrize("name", ["Content-Usage", "Usage-Pref"])
+def test_a_field_is_about_the_content_of_its_response(name: str) -> None:
+    """Of whatever status; the next response for the resource says for itself."""
+    refusing, silent = Case(fields=[(name, "ai=n")]), Case()
+    assert refusing.page(status=404).uses["train"].stated
+    assert refusing.page(status=404).uses["train"].verdict is Verdict.DENY
+    site = refusing.site
+    site.page(AGENT, URL, headers=refusing.headers)
+    assert told(site.page(AGENT, URL, headers=silent.headers).uses["train"]) == "deny? comity.default"
+
+
+REFUSING = Case(
+    [
+        "usage: tdm=n",
+        "content-usage: train-ai=n, all=n",
+        "content-signal: search=no, ai-input=no, ai-train=no, use=immediate",
+        "license: /license.xml",
+    ],
+    {**reserved(1), LICENSE: rsl(prohibits("all"))},
+    [("Content-Usage", "tdm=n"), ("X-Robots-Tag", "none, noai"), ("tdm-reservation", "1"), ("Link", LINK)],
+    [meta("robots", "none, noai"), meta("tdm-reservation", "1"), script(prohibits("all"))],
+)
+
+
+@pytest.mark.requirement("USE-14")
+def test_no_preference_refuses_to_be_fetched() -> None:
+    assert REFUSING.site.access(AGENT, URL).verdict is Verdict.ALLOW
+    page = REFUSING.page()
+    assert told(page.uses["crawl"]) == "allow robots.no-match"
+    refused = {reason.rule for use in page.uses if use != "crawl" for reason in page.uses[use].reasons}
+    assert all(page.uses[use].verdict is Verdict.DENY for use in page.uses if use != "crawl")
+    assert refused >= {"usage.disallow", "content-usage.disallow", "content-signal.disallow", "robots-meta.disallow"}
+    assert refused >= {"tdmrep.reserved", "rsl.prohibits", "rsl.unlicensed"}  # the document that Link names was not had
+
+
+@pytest.mark.requirement("USE-14")
+@pytest.mark.parametrize("host", ["example.com", "*.com"])
+def test_a_licence_comes_first_and_says_so(host: str) -> None:
+    agent = replace(AGENT, arrangements=(Arrangement(host, uses=frozenset(("train",)), reference="contract 2026/14"),))
+    page, site = REFUSING.page(agent), REFUSING.site
+    decision = page.uses["train"]
+    assert (decision.verdict, decision.stated) == (Verdict.ALLOW, True)
+    first, *others = decision.reasons
+    assert first.rule == "comity.arrangement"
+    assert first.source.url == "COMITY_ARRANGEMENTS"
+    assert "contract 2026/14" in first.source.text
+    assert [reason.rule for reason in others] == [reason.rule for reason in REFUSING.page().uses["train"].reasons]
+    assert page.uses["ai"].verdict is Verdict.DENY  # each use has to be named
+    assert site.unusable(agent) is None
+    assert site.refused_by_headers(agent, URL, REFUSING.headers) is None
+    VALIDATOR.validate(page.permissions)
+
+
+@pytest.mark.requirement("USE-14")
+@pytest.mark.parametrize("host", ["example.org", "*.example.com", "example.com:8080"])
+def test_a_licence_of_another_host_is_none(host: str) -> None:
+    agent = replace(AGENT, arrangements=(Arrangement(host, uses=frozenset(("train",)), reference="contract"),))
+    assert told(REFUSING.page(agent).uses["train"]) == told(REFUSING.page().uses["train"])
+
+
+@pytest.mark.requirement("USE-14", "MEET-3")
+def test_defaults_come_last() -> None:
+    agent = replace(AGENT, defaults={"train": Verdict.ALLOW, "search": Verdict.DENY, "follow": Verdict.DENY})
+    assert told(Case().page(agent).uses["train"]) == "allow? comity.default"
+    assert told(Case(["usage: genai=n"]).page(agent).uses["train"]) == "deny usage.disallow"
+    assert told(Case(["usage: search=y"]).page(agent).uses["search"]) == "allow usage.allow"
+    assert told(Case().page(agent).uses["follow"]) == "deny? comity.default"
+    assert told(Case().page().uses["follow"]) == "allow? comity.default"
+
+
+@pytest.mark.requirement("PREF-5")
+def test_the_files_of_the_fetch_govern_and_their_hash_travels_along() -> None:
+    before, after = Case(["content-usage: train-ai=n"]), Case(["content-usage: train-ai=y"])
+    page = before.page()
+    after.page()
+    body = (GROUP + "content-usage: train-ai=n").encode()
+    assert page.permissions["uses"]["train"]["verdict"] == "deny"
+    assert page.permissions["policies"][f"{ORIGIN}/robots.txt"]["sha256"] == hashlib.sha256(body).hexdigest()
+
+
+# Embedded files and images
+
+EMBEDDED = [
+    ("nothing", Case(), "", ""),
+    ("noai", Case(markup=[meta("robots", "noai")]), "train-", ""),
+    ("noimageai", Case(markup=[meta("robots", "noimageai")]), "", "train-"),
+    ("noimageai-field", Case(fields=[("X-Robots-Tag", "testbot: noimageai")]), "", "train-"),
+    ("both", Case(markup=[meta("robots", "noai, noimageai")]), "train-", ""),
+    ("noimageindex", Case(markup=[meta("robots", "noimageindex")]), "", "index- present-"),
+    ("beside-a-permission", Case(["usage: ai=y"], markup=[meta("robots", "noimageai")]), "train+ ai+", "train- ai-"),
+]
+
+
+def stated(uses: Mapping[str, Any], *among: str) -> str:
+    """Those of some uses, all if none are named, of which a source speaks."""
+    marks = {"allow": "+", "deny": "-"}
+    return " ".join(
+        sorted(use + marks[one["verdict"]] for use, one in uses.items() if one["stated"] and (not among or use in among))
+    )
+
+
+@pytest.mark.requirement("META-3")
+@pytest.mark.parametrize(("case", "of_page", "of_embedded"), [row[1:] for row in EMBEDDED], ids=[row[0] for row in EMBEDDED])
+def test_files_and_images_of_a_page_are_bound_by_it(case: Case, of_page: str, of_embedded: str) -> None:
+    """The tag lists the uses that differ; an image that was fetched is bound as one."""
+    page = case.page()
+    tag = page.permissions
+    VALIDATOR.validate(tag)
+    among = ("train", "ai", "index", "present")
+    assert stated(tag["uses"], *among) == " ".join(sorted(of_page.split()))
+    assert stated(tag.get("embedded", {}), *among) == " ".join(sorted(of_embedded.split()))
+    assert ("embedded" in tag) == bool(of_embedded)
+    for use in page.uses:
+        expected = tag.get("embedded", {}).get(use, tag["uses"][use])["verdict"]
+        assert page.embedded[use].verdict.value == expected
+    image = case.page(headers=[*case.headers, (b"Content-Type", b"image/PNG")])
+    if not case.markup:
+        assert {use: image.uses[use].verdict for use in page.uses} == {use: page.embedded[use].verdict for use in page.uses}
+
+
+# TDMRep: file, then field, then meta
+
+FIELD0, FIELD1 = [("tdm-reservation", "0")], [("tdm-reservation", "1")]
+META0, META1 = [meta("tdm-reservation", "0")], [meta("tdm-reservation", "1")]
+TDM = [
+    ("file", Case(files=reserved(1)), "deny tdmrep.reserved"),
+    ("field-after-file", Case(files=reserved(1), fields=FIELD0), "allow tdmrep.not-reserved"),
+    ("field-reserves", Case(files=reserved(0), fields=FIELD1), "deny tdmrep.reserved"),
+    ("meta-after-field", Case(fields=FIELD1, markup=META0), "allow tdmrep.not-reserved"),
+    ("meta-after-file", Case(files=reserved(0), markup=META1), "deny tdmrep.reserved"),
+    ("meta-after-both", Case(files=reserved(0), fields=FIELD0, markup=META1), "deny tdmrep.reserved"),
+    ("absence-resets-nothing", Case(files=reserved(1), fields=[("tdm-policy", "/p.json")]), "deny tdmrep.reserved"),
+    ("other-values-set-nothing", Case(files=reserved(1), fields=[("tdm-reservation", "no")]), "deny tdmrep.reserved"),
+    ("other-meta-sets-nothing", Case(fields=FIELD1, markup=[meta("tdm-reservation", "false")]), "deny tdmrep.reserved"),
+    ("not-that-path", Case(files=reserved(1, "/shop/")), "deny? comity.default"),
+    # Another vocabulary has its own word
+    ("with-another", Case(["usage: tdm=y"], reserved(1)), "deny tdmrep.reserved usage.allow"),
+]
+
+
+@pytest.mark.requirement("TDM-1", "TDM-2")
+@pytest.mark.parametrize(("case", "want"), [row[1:] for row in TDM], ids=[row[0] for row in TDM])
+def test_of_tdmrep_what_comes_later_supersedes(case: Case, want: str) -> None:
+    assert told(case.page().uses["tdm"]) == want
+
+
+# RSL
+
+WIDENING = [
+    Case(["Disallow: /", "license: /license.xml"], {LICENSE: rsl(permits("all"))}),
+    Case(["Disallow: /"], fields=[("Link", LINK)], resources={LICENSE: rsl(permits("all"))}),
+    Case(["Disallow: /"], markup=[script(permits("all"))]),
+]
+
+
+@pytest.mark.requirement("RSL-1")
+@pytest.mark.parametrize("case", WIDENING)
+def test_a_license_widens_nothing(case: Case) -> None:
+    """Neither what may be fetched, nor what other vocabularies permit."""
+    assert case.site.access(AGENT, URL).verdict is Verdict.DENY
+    assert told(case.page().uses["crawl"]) == "deny robots.disallow"
+    assert told(case.page().uses["train"]) == "allow rsl.permits"
+    refusing = case._replace(robots=["usage: ai=n", *case.robots])
+    assert told(refusing.page().uses["train"]) == "deny usage.disallow rsl.permits"
+
+
+@pytest.mark.requirement("RSL-1")
+def test_a_license_narrows_nothing_of_what_may_be_fetched() -> None:
+    case = Case(["license: /license.xml"], {LICENSE: rsl(prohibits("all"))})
+    assert case.site.access(AGENT, URL).verdict is Verdict.ALLOW
+
+
+@pytest.mark.requirement("RSL-1", "RSL-2")
+def test_licenses_that_a_page_refers_to_are_wanted_and_refuse_until_they_are_had() -> None:
+    linked = '<link rel="license" type="application/rsl+xml" href="/license.xml">'
+    for case in (Case(fields=[("Link", LINK)]), Case(markup=[linked])):
+        assert case.page().wanted == (ORIGIN + LICENSE,)
+        assert told(case.page().uses["train"]) == "deny rsl.unlicensed"
+        had = case._replace(resources={LICENSE: rsl(permits("ai-train"))}).page()
+        assert told(had.uses["train"]) == "allow rsl.permits"
+
+
+# Sites and responses that are worth nothing
+
+FREE = rsl(permits("ai-train"), "/free/").partition(">")[2]
+
+UNUSABLE = [
+    ("silence", Case(), ""),
+    ("usage", Case(["usage: ai=n"]), "usage.disallow"),
+    ("two", Case(["usage: ai=n", "content-signal: ai-train=no"]), "usage.disallow content-signal.disallow"),
+    ("for-others", Case(["usage: search=n"]), ""),
+    ("content-usage", Case(["content-usage: train-ai=n"]), "content-usage.disallow"),
+    ("content-usage-path", Case(["content-usage: /a train-ai=n"]), ""),
+    ("content-usage-exception", Case(["content-usage: train-ai=n", "content-usage: /free train-ai=y"]), ""),
+    ("content-usage-silent-exception", Case(["content-usage: train-ai=n", "content-usage: /free search=y"]), ""),
+    ("tdmrep", Case(files=reserved(1)), "tdmrep.reserved"),
+    ("tdmrep-path", Case(files=reserved(1, "/a")), ""),
+    ("license", Case(["license: /license.xml"], {LICENSE: rsl(prohibits("ai-all"))}), "rsl.prohibits"),
+    ("license-not-had", Case(["license: /license.xml"]), "rsl.unlicensed"),
+    ("license-list", Case(["license: /license.xml"], {LICENSE: rsl(permits("search"))}), "rsl.unlicensed"),
+    # What it permits of the narrower word is not refused by what it refuses of the broader one
+    ("license-permits", Case(["license: /license.xml"], {LICENSE: rsl(permits("ai-train"))}), ""),
+    (
+        "license-permits-somewhere",
+        Case(["license: /license.xml"], {LICENSE: rsl(permits("search")).replace("</rsl>", FREE)}),
+        "",
+    ),
+    ("acap-other", Case(["", "ACAP-crawler: *", "ACAP-allow-crawl: /", "ACAP-disallow-other: /"]), "acap.disallow"),
+    ("acap-other-path", Case(["", "ACAP-crawler: *", "ACAP-allow-crawl: /", "ACAP-disallow-other: /a/"]), ""),
+    ("acap-exception", Case(["", "ACAP-crawler: *", "ACAP-disallow-other: /", "ACAP-allow-other: /free/"]), ""),
+    ("acap-index", Case(["", "ACAP-crawler: *", "ACAP-disallow-index: /"]), ""),
+]  # fmt: skip
+
+
+@pytest.mark.requirement("MEET-3", "USE-14")
+@pytest.mark.parametrize(("case", "want"), [row[1:] for row in UNUSABLE], ids=[row[0] for row in UNUSABLE])
+def test_a_site_that_refuses_every_declared_use_of_all_its_pages(case: Case, want: str) -> None:
+    found = case.site.unusable(AGENT)
+    assert (found is not None) == bool(want)
+    if found is not None:
+        assert " ".join(reason.rule for reason in found.reasons) == want
+        assert found.verdict is Verdict.DENY
+        assert case.page().uses["train"].verdict is Verdict.DENY
+    # One use that is left is enough, and so is none declared.
+    assert case.site.unusable(replace(AGENT, uses=("train", "crawl"))) is None
+    assert case.site.unusable(replace(AGENT, uses=())) is None
+
+
+@pytest.mark.requirement("MEET-3", "MEET-4")
+def test_a_site_that_refuses_one_use_by_one_file_and_another_by_another() -> None:
+    case = Case(["usage: ai=n", "", "ACAP-crawler: *", "ACAP-disallow-index: /", "ACAP-allow-present: /a/"], reserved(1))
+    found = case.site.unusable(replace(AGENT, uses=("train", "index", "search")))
+    assert found is not None
+    assert [reason.rule for reason in found.reasons] == ["usage.disallow", "tdmrep.reserved", "acap.disallow"]
+    assert [reason.source.line for reason in found.reasons] == [2, 1, 5]
+    assert case.site.unusable(replace(AGENT, uses=("train", "present"))) is None
+
+
+HEADERS = [
+    ("none", [], "", ""),
+    ("others", [("Content-Type", "text/html"), ("Server", "x")], "", ""),
+    ("usage", [("Content-Usage", "ai=n")], "", "deny"),
+    ("noai", [("X-Robots-Tag", "noai")], "", "deny"),
+    ("noai-others", [("X-Robots-Tag", "otherbot: noai")], "", ""),
+    ("noindex", [("X-Robots-Tag", "noindex")], "", ""),
+    # Meta comes after the field, and may take it back
+    ("tdm", [("tdm-reservation", "1")], "", ""),
+    # A license that the field names is not known yet
+    ("link", [("Link", LINK)], "", ""),
+    # What the site says counts only beside fields: without any, the page was asked for all the same
+    ("site-alone", [("Server", "x")], "usage: ai=n", ""),
+    ("permits", [("Content-Usage", "ai=y")], "", ""),
+    ("site-refuses", [("Content-Signal", "search=yes")], "usage: ai=n", "deny"),
+    ("image", [("X-Robots-Tag", "noimageai"), ("Content-Type", "image/png")], "", "deny"),
+    ("no-image", [("X-Robots-Tag", "noimageai"), ("Content-Type", "text/html")], "", ""),
+]
+
+
+@pytest.mark.requirement("MEET-3", "META-3", "TDM-1")
+@pytest.mark.parametrize(("fields", "robots", "want"), [row[1:] for row in HEADERS], ids=[row[0] for row in HEADERS])
+def test_a_response_whose_fields_refuse_every_declared_use(fields: list[tuple[str, str]], robots: str, want: str) -> None:
+    case = Case([robots], fields=fields)
+    found = case.site.refused_by_headers(AGENT, URL, case.headers, NOW)
+    assert (found.verdict.value if found is not None else "") == want
+    assert case.site.refused_by_headers(replace(AGENT, uses=()), URL, case.headers, NOW) is None
+    assert case.site.refused_by_headers(replace(AGENT, uses=("train", "crawl")), URL, case.headers, NOW) is None
+
+
+# Properties of whole sites
+
+USAGE, AIPREF = ("tdm", "ai", "genai", "search"), ("train-ai", "ai-use", "search", "all", "genai")
+SIGNALS, DIRECTIVES = ("search", "ai-input", "ai-train"), ("noindex", "nofollow", "noai", "noimageai", "nosnippet", "noarchive")
+WORDS = ("all", "ai-all", "ai-train", "ai-input", "search")
+QUESTIONS = (
+    "crawl",
+    "follow",
+    "index",
+    "present",
+    "present-snippet",
+    "search",
+    "tdm",
+    "ai",
+    "train",
+    "ai-input",
+    "summarize",
+    "zzz",
+)
+
+Pair = tuple[str, str]
+
+
+class Site_(NamedTuple):  # noqa: N801  # `Site` is the one that answers
+    """A site as its authors wrote it: lines by group, rules, fields, elements."""
+
+    everybodys: tuple[str, ...] = ()
+    own: tuple[str, ...] | None = None  # None: no group names the agent
+    acap: tuple[str, ...] = ()
+    tdm: tuple[tuple[str, int], ...] = ()
+    licenses: tuple[str, ...] = ()  # terms of documents that robots.txt refers to
+    fields: tuple[Pair, ...] = ()
+    markup: tuple[str, ...] = ()
+
+    def built(self) -> Case:
+        numbered = {f"/{number}.xml": rsl(terms) for number, terms in enumerate(self.licenses)}
+        lines = [*self.everybodys, *(f"License: {path}" for path in numbered), "Disallow: /private/"]
+        if self.own is not None:
+            lines += ["", "User-agent: testbot", *self.own, *(f"License: {path}" for path in numbered), "Disallow: /private/"]
+        lines += ["", "ACAP-crawler: *", "ACAP-allow-crawl: /", *self.acap] if self.acap else []
+        rules = json.dumps([{"location": location, "tdm-reservation": value} for location, value in self.tdm])
+        return Case(lines, {**numbered, **({TDMREP: rules} if self.tdm else {})}, self.fields, self.markup)
+
+
+def pairs(labels: Sequence[str], yes: str, no: str) -> st.SearchStrategy[str]:
+    members = st.tuples(st.sampled_from(labels), st.sampled_from((yes, no))).map("=".join)
+    return st.lists(members, min_size=1, max_size=3).map(", ".join)
+
+
+LINES = st.one_of(
+    st.builds("usage: {}".format, pairs(USAGE, "y", "n")),
+    st.builds("usage-pref: {}".format, pairs(USAGE, "y", "n")),
+    st.builds("content-usage: {}".format, pairs(AIPREF, "y", "n")),
+    st.builds("content-signal: {}".format, pairs(SIGNALS, "yes", "no")),
+)
+FIELDS = st.one_of(
+    st.tuples(st.just("Content-Usage"), pairs(AIPREF + USAGE, "y", "n")),
+    st.tuples(st.just("Usage-Pref"), pairs(USAGE, "y", "n")),
+    st.tuples(st.just("Content-Signal"), pairs(SIGNALS, "yes", "no")),
+    st.tuples(st.just("X-Robots-Tag"), st.lists(st.sampled_from(DIRECTIVES), max_size=2).map(", ".join)),
+    st.tuples(st.just("tdm-reservation"), st.sampled_from("01")),
+)
+TERMS = st.tuples(st.sampled_from((permits, prohibits)), st.sampled_from(WORDS)).map(lambda made: made[0](made[1]))
+MARKUP = st.one_of(
+    st.builds(meta, st.sampled_from(("robots", "TestBot")), st.sampled_from(DIRECTIVES)),
+    st.builds(meta, st.just("tdm-reservation"), st.sampled_from("01")),
+    st.builds(script, TERMS),
+)
+ACAP = st.builds(
+    "ACAP-{}-{}: {}".format,
+    st.sampled_from(("allow", "disallow")),
+    st.sampled_from(("index", "present", "present-snippet", "follow", "other")),
+    st.sampled_from(("/", "/news/")),
+)
+SITES = st.builds(
+    Site_,
+    everybodys=st.lists(LINES, max_size=3).map(tuple),
+    own=st.none() | st.lists(LINES, max_size=3).map(tuple),
+    acap=st.lists(ACAP, max_size=2).map(tuple),
+    tdm=st.lists(st.tuples(st.sampled_from(("/", "/news/", "/shop/")), st.integers(0, 1)), max_size=2).map(tuple),
+    licenses=st.lists(TERMS, max_size=2).map(tuple),
+    fields=st.lists(FIELDS, max_size=3).map(tuple),
+    markup=st.lists(MARKUP, max_size=3).map(tuple),
+)
+AGENTS = st.builds(
+    lambda defaults, uses: Agent("testbot", uses=tuple(uses), defaults=defaults),
+    st.dictionaries(st.sampled_from(QUESTIONS), st.sampled_from((Verdict.ALLOW, Verdict.DENY)), max_size=4),
+    st.lists(st.sampled_from(QUESTIONS[1:]), max_size=2, unique=True),
+)
+
+# What is added. Into a Content-Usage line no path goes, for there the longest path speaks alone (PREF-2), and none into a
+# license's own document, whose narrower word speaks (RSL-2).
+REFUSALS: dict[str, st.SearchStrategy[Any]] = {
+    "everybodys": st.one_of(
+        st.sampled_from(USAGE).map("usage: {}=n".format),
+        st.sampled_from(AIPREF).map("content-usage: {}=n".format),
+        st.sampled_from((*SIGNALS, "use")).map("content-signal: {}=no".format),
+    ),
+    "acap": st.sampled_from(("index", "present", "follow", "other")).map("ACAP-disallow-{}: /".format),
+    "tdm": st.sampled_from(("/", "/news/", "*")).map(lambda location: (location, 1)),
+    "licenses": st.sampled_from(WORDS).map(prohibits),
+    "fields": st.one_of(
+        st.sampled_from(USAGE).map(lambda label: ("Content-Usage", f"{label}=n")),
+        st.sampled_from(USAGE).map(lambda label: ("Usage-Pref", f"{label}=n")),
+        st.sampled_from(SIGNALS).map(lambda label: ("Content-Signal", f"{label}=no")),
+        st.sampled_from((*DIRECTIVES, "none", "max-snippet:0")).map(lambda word: ("X-Robots-Tag", word)),
+        st.just(("tdm-reservation", "1")),
+        st.just(("Link", LINK)),
+    ),
+    "markup": st.one_of(
+        st.sampled_from(DIRECTIVES).map(lambda word: meta("robots", word)),
+        st.just(META1[0]),
+        st.sampled_from(WORDS).map(lambda word: script(prohibits(word))),
+        st.just('<script type="application/ld+json">{"@type": "AutomationPolicyAnnotation", "allowedPurposes": ["x"]}</script>'),
+    ),
+}
+REFUSALS["own"] = REFUSALS["everybodys"]
+
+NOTHING: dict[str, st.SearchStrategy[Any]] = {
+    "everybodys": st.one_of(
+        st.sampled_from(("zzz9=n", "ai=N", "ai", "=n,,", "ai = no", "zzz9=y")).map("usage: {}".format),
+        st.sampled_from(("zzz9=n", "train-ai", "train-ai=?0", "TRAIN-AI=n", "=", "* train-ai=n")).map("content-usage: {}".format),
+        st.sampled_from(("zzz9=no", "ai-train", "ai-train=y", "=no")).map("content-signal: {}".format),
+        st.sampled_from(("unheard-of: train=n", "license: MIT", "usage-preference: ai=n", "noindex: /")),
+    ),
+    "fields": st.one_of(
+        st.tuples(st.just("Content-Usage"), st.sampled_from(("zzz9=n", "zzz9=?0", "zzz9"))),
+        st.tuples(st.just("Usage-Pref"), st.sampled_from(("zzz9=n", "ai=no", ",;"))),
+        st.tuples(st.just("Content-Signal"), st.sampled_from(("zzz9=no", "ai-train"))),
+        st.tuples(st.just("X-Robots-Tag"), st.sampled_from(("zzz9", "otherbot: noai, nofollow", "all"))),
+        st.sampled_from([("tdm-reservation", "yes"), ("TDM", "1"), ("Link", '<https://example.org/>; rel="license"')]),
+    ),
+    "markup": st.one_of(
+        st.sampled_from(("zzz9", "index, follow, all")).map(lambda content: meta("robots", content)),
+        st.sampled_from((meta("otherbot", "noai"), meta("usage", "ai=n"), '<link rel="license" href="/LICENSE.txt">')),
+        st.just('<script type="application/ld+json">{"@type": "Thing"}</script>'),
+    ),
+}
+NOTHING["own"] = NOTHING["everybodys"]
+
+MANY = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+
+
+def with_one_more(data: st.DataObject, site: Site_, additions: Mapping[str, st.SearchStrategy[Any]]) -> Site_:
+    possible = [name for name in additions if getattr(site, name) is not None]
+    name = data.draw(st.sampled_from(sorted(possible)))
+    before = list(getattr(site, name))
+    before.insert(data.draw(st.integers(0, len(before))), data.draw(additions[name]))
+    return site._replace(**{name: tuple(before)})
+
+
+def answers(site: Site_, agent: Agent) -> dict[str, tuple[Any, ...]]:
+    """Of each use, of the page and what is embedded in it: everything but the order of the reasons and their places."""
+    page = site.built().page(agent)
+    return {
+        f"{name} {use}": (
+            one.verdict,
+            one.stated,
+            one.restrictions(),
+            frozenset(reason.rule.partition(".")[0] for reason in one.reasons),
+        )
+        for name, uses in (("page", page.uses), ("embedded", page.embedded))
+        for use in (*QUESTIONS, *uses)
+        for one in (uses[use],)
+    }
+
+
+@pytest.mark.requirement("MEET-3", "PREF-4")
+@MANY
+@given(st.data(), SITES, AGENTS)
+def test_one_more_refusal_never_permits(data: st.DataObject, site: Site_, agent: Agent) -> None:
+    before, after = answers(site, agent), answers(with_one_more(data, site, REFUSALS), agent)
+    allowed = {use for use, (verdict, *_) in after.items() if verdict is Verdict.ALLOW}
+    assert not [use for use in allowed & before.keys() if before[use][0] is Verdict.DENY]
+
+
+@pytest.mark.requirement("MEET-3", "USE-1", "USE-3")
+@MANY
+@given(st.data(), SITES, AGENTS)
+def test_what_means_nothing_changes_nothing(data: st.DataObject, site: Site_, agent: Agent) -> None:
+    """An unknown label, a malformed member, a line of another vocabulary."""
+    before, after = answers(site, agent), answers(with_one_more(data, site, NOTHING), agent)
+    assert {use: after[use] for use in before} == before
+
+
+@pytest.mark.requirement("MEET-3", "USE-2", "USE-7")
+@MANY
+@given(st.data(), SITES, AGENTS)
+def test_the_order_of_sources_never_matters(data: st.DataObject, site: Site_, agent: Agent) -> None:
+    names = ("everybodys", "own", "acap", "licenses", "fields", "markup")  # the first rule of tdmrep.json decides
+    shuffled = {name: tuple(data.draw(st.permutations(getattr(site, name)))) for name in names if getattr(site, name) is not None}
+    assert answers(site._replace(**shuffled), agent) == answers(site, agent)
+
+
+@pytest.mark.requirement("MEET-3")
+@MANY
+@given(SITES, AGENTS)
+def test_what_is_refused_before_the_page_is_refused_of_the_page(site: Site_, agent: Agent) -> None:
+    """What a site refuses everywhere is refused of a page that says nothing itself; what fields refuse, whatever it says."""
+    silent = site._replace(fields=(), markup=()).built()
+    if silent.site.unusable(agent) is not None:
+        assert {silent.page(agent).uses[use].verdict for use in agent.uses} == {Verdict.DENY}
+    case = site.built()
+    if case.site.refused_by_headers(agent, URL, case.headers, NOW) is not None:
+        assert {case.page(agent).uses[use].verdict for use in agent.uses} == {Verdict.DENY}
+
+
+@pytest.mark.requirement("WHY-2")
+@settings(max_examples=50)
+@given(SITES, AGENTS)
+def test_every_tag_is_valid(site: Site_, agent: Agent) -> None:
+    VALIDATOR.validate(site.built().page(agent).permissions)
