@@ -6,9 +6,11 @@ import asyncio
 from datetime import UTC, datetime
 from time import monotonic, time
 from typing import TYPE_CHECKING, Self
+from weakref import WeakKeyDictionary
 
-from scrapy.exceptions import IgnoreRequest
-from scrapy.http import Request
+from scrapy import signals
+from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.http import Headers, Request, Response
 
 from comity.crawler.engine import closing, lent_place
 from comity.crawler.fetcher import ClosingError
@@ -32,6 +34,8 @@ class AccessMiddleware:
         self._pace = self._runtime.pace
         self._slots = Slots(crawler, self._pace)
         self._max_delay = self._runtime.options.max_delay
+        self._stopped: WeakKeyDictionary[Request, Decision] = WeakKeyDictionary()  # whose responses came without their bodies
+        crawler.signals.connect(self._headers_received, signals.headers_received)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -63,6 +67,28 @@ class AccessMiddleware:
             self._runtime.admit(request, site, decision)
             self._slots.free(request)
         return None
+
+    def _headers_received(self, headers: Headers, body_length: int | None, request: Request) -> None:
+        """Ends the download where they refuse every declared use: nothing could be done with the body.
+
+        A redirect goes its way, and so does a response after which the request is made again."""
+        if request.method == "HEAD" or body_length == 0 or "Location" in headers:
+            return
+        decision = self._runtime.refused_by_headers(request, headers)
+        if decision is not None:
+            request.meta["dont_cache"] = True  # HttpCacheMiddleware would keep the response without its body
+            self._stopped[request] = decision
+            raise StopDownload(fail=False)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """The refusal looks like that of a request. What a cache answers with was not stopped, and is refused all the same."""
+        decision = self._stopped.pop(request, None)
+        if decision is None:
+            decision = self._runtime.refused_by_headers(request, response.headers)
+        if decision is not None:
+            self._runtime.record_stopped(request, decision)
+            raise IgnoreRequest(str(decision))
+        return response
 
     async def _in_turn(self, request: Request) -> tuple[Decision, Site | None]:
         """Judges the request, and waits until it may go out. DEFER where the scheduler took it back."""

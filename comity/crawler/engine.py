@@ -1,12 +1,13 @@
 """Everything that reaches into Scrapy's engine and downloader beyond their documented interface.
 
 Private names, and what happens where a Scrapy does not have them: `engine._slot.nextcall` (the engine is woken by a request
-that the scheduler swallows), `engine._slot.closing` (closing shows when the engine stops), `engine._slot.inprogress` (no JOBDIR).
+that the scheduler swallows), `engine._slot.closing` (closing shows when the engine stops), `engine._slot.inprogress` (no JOBDIR),
+`engine.scraper.itemproc.middlewares` (files that a page refuses are fetched, with a warning).
 What touches the downloader's slots is in slots.py. No other module may use private names."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,13 @@ def in_progress(crawler: Crawler) -> Container[Request]:
     if inprogress is None:
         raise PolicyError("JOBDIR: this version of Scrapy does not tell which requests are done")
     return inprogress
+
+
+def item_pipelines(crawler: Crawler) -> Iterable[object]:
+    """Those of the crawl, in their order; none where Scrapy does not tell."""
+    scraper = getattr(crawler.engine, "scraper", None)
+    pipelines: Iterable[object] = getattr(getattr(scraper, "itemproc", None), "middlewares", ())
+    return pipelines
 
 
 def never_opened(crawler: Crawler) -> None:

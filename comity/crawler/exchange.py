@@ -58,6 +58,10 @@ class PolicyExchange:
         """Whether the request is one of ours for a policy file (by identity: no meta key can claim it)."""
         return self._transfer.owns(request) if "_transfer" in self.__dict__ else False
 
+    def made(self, request: Request) -> bool:
+        """Whether the request is for a policy file, or for what one asks for."""
+        return self._transfer.made(request) if "_transfer" in self.__dict__ else False
+
     def led_from(self, request: Request) -> Reach | None:
         """The reach of the site that leads to the request; None where it is no site but the operator."""
         return self._transfer.led_from(request)

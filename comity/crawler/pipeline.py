@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.exceptions import DropItem
+from scrapy.pipelines.media import MediaPipeline
 
+from comity.crawler.engine import item_pipelines
 from comity.crawler.items import FIELD, current_page, own_copy, tagged
+from comity.crawler.media import bind
 from comity.crawler.runtime import Runtime
 from comity.policies import Page
 from comity.policies.page import combined, no_page
@@ -24,6 +27,7 @@ class PermissionsPipeline:
     """Item pipeline. It stands first (0), so that whatever stores items stores them with their tag."""
 
     def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
         self._runtime = Runtime.of(crawler)
         self._runtime.pages.wanted = True
         assert crawler.stats is not None
@@ -34,6 +38,15 @@ class PermissionsPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
+
+    def open_spider(self) -> None:
+        """All pipelines are made by now."""
+        pipelines = list(item_pipelines(self._crawler))
+        if self not in pipelines:
+            self._warn("This version of Scrapy does not tell its item pipelines: files that a page refuses are fetched")
+        for pipeline in pipelines:
+            if isinstance(pipeline, MediaPipeline):
+                bind(pipeline, self._runtime.record)
 
     def process_item(self, item: Any) -> Any:
         """No coroutine: the ContextVar would be set in a task of its own, and later pipelines would not see it."""

@@ -93,6 +93,8 @@ def summary(stats: dict[str, object], reason: str) -> Table:
     for name in sorted(stats):
         if name.startswith(REFUSED_STATS):
             row(name, f"  {name.removeprefix(REFUSED_STATS)}")
+    row("comity/sites/unusable", "sites not crawled: they refuse every one of COMITY_USES (COMITY_SKIP_UNUSABLE)")
+    row("comity/access/stopped", "responses refused by their header fields")
     row("comity/policies/unreachable", "policy files could not be had")
     row("comity/scheduler/left", "requests left waiting")
     row("comity/scheduler/set-aside", "requests set aside: their host is too slow (COMITY_MAX_DELAY)")

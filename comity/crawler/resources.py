@@ -10,6 +10,8 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from scrapy.http import Request
+
 from comity.crawler.addresses import Reach
 from comity.crawler.exchange import PolicyExchange
 from comity.policies.urls import origin_of
@@ -31,6 +33,10 @@ class Resources:
         self._exchange = PolicyExchange(crawler, timeout=timeout, clock=time.time, patience=patience)
         self._kept: OrderedDict[str, tuple[float, Fetched]] = OrderedDict()
         self._flights: dict[str, asyncio.Task[Fetched]] = {}
+
+    def asks_for(self, request: Request) -> bool:
+        """Whether the request is for one of them."""
+        return self._exchange.made(request)
 
     async def get(self, urls: Iterable[str], page_url: str, reach: Reach) -> dict[str, Fetched]:
         """What came back for the first MAX_OF_A_PAGE of the URLs. `reach`: of the server of the page."""

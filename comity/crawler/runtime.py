@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
-from scrapy.http import Request, Response
+from scrapy.http import Headers, Request, Response
 from scrapy.utils.asyncio import is_asyncio_available
 
 from comity.crawler.actions import Actions
@@ -26,6 +26,8 @@ from comity.crawler.resources import Resources
 from comity.crawler.sessions import DeclaredSession, Sessions
 from comity.crawler.store import PolicyStore
 from comity.policies import Decision, Page, PolicyError, Reason, Site, Source, Verdict
+from comity.policies.content import Content
+from comity.policies.links import rel_nofollow
 from comity.policies.requests import PLAIN, Facts
 from comity.policies.urls import origin_of
 from comity.policies.values import Fetched
@@ -89,6 +91,7 @@ class Runtime:
         self.sessions = Sessions(self.options.sessions, store)
         self._facts = RequestFacts(crawler.settings, self.agent)
         self._chosen: WeakKeyDictionary[Request, DeclaredSession] = WeakKeyDictionary()
+        self._skipped: set[str] = set()  # origins that are not crawled, because nothing could be done with what they have
         self._left: set[tuple[str, str]] = set()  # host of a session that was not used, and the rule why: what was logged
         self._outgoing: WeakKeyDictionary[Request, Outgoing] = WeakKeyDictionary()
         self._crawler = crawler
@@ -122,6 +125,27 @@ class Runtime:
         """The decision by these policies."""
         if site is None:
             return _without_origin(request.url)
+        decision = self._access(site, request)
+        if decision.verdict is Verdict.DENY or not self._skips(request):
+            return decision
+        unusable = site.unusable(self.agent)
+        if unusable is None:
+            return decision
+        self._record_unusable(site.origin, unusable)
+        return unusable
+
+    def _skips(self, request: Request) -> bool:
+        """Whether the request is worth nothing where none of the declared uses is permitted."""
+        return self.options.skip_unusable and bool(self.agent.uses) and not self._resources.asks_for(request)
+
+    def refused_by_headers(self, request: Request, headers: Headers) -> Decision | None:
+        """The refusal of every declared use, where the header fields of the response to a request that was admitted say so."""
+        outgoing = self.outgoing(request)
+        if outgoing is None or not self._skips(request) or _lists_links(headers):
+            return None
+        return outgoing.site.refused_by_headers(self.agent, request.url, _fields(headers))
+
+    def _access(self, site: Site, request: Request) -> Decision:
         if not self.sessions and KEY not in request.meta and not site.asks_facts(self.agent):
             return site.judge(self.agent, request.url, PLAIN)
         try:
@@ -164,6 +188,24 @@ class Runtime:
         elif len(decision.reasons) > 2 and decision.reasons[-2].rule == _LEFT:
             self._record_left(*decision.reasons[-2:])
 
+    def record_stopped(self, request: Request, decision: Decision) -> None:
+        """Of a request that was allowed, the response is refused."""
+        assert self._crawler.stats
+        self._crawler.stats.inc_value("comity/access/stopped")
+        self._crawler.stats.inc_value(f"comity/access/stopped/{decision.reasons[0].rule}")
+        logger.info("Refused the response to %(request)s: %(decision)s", {"request": request, "decision": decision})
+
+    def _record_unusable(self, origin: str, decision: Decision) -> None:
+        if origin not in self._skipped:
+            self._skipped.add(origin)
+            assert self._crawler.stats
+            self._crawler.stats.inc_value("comity/sites/unusable")
+            logger.info(
+                "%(origin)s is not crawled: it refuses every one of COMITY_USES (%(uses)s): %(decision)s. A licence goes into"
+                " COMITY_ARRANGEMENTS; COMITY_SKIP_UNUSABLE=False crawls such sites",
+                {"origin": origin, "uses": ", ".join(self.agent.uses), "decision": decision},
+            )
+
     def _record_left(self, left: Reason, why: Reason) -> None:
         """A request goes without the session of its host."""
         assert self._crawler.stats
@@ -192,6 +234,12 @@ class Runtime:
         """What may be done with the response; None where its URL can have no policies. Raises ClosingError."""
         site, decision, facts = await self._governing(response)
         return None if site is None else self._judged(response, site, decision, facts)
+
+    def rel_nofollow(self, response: Response) -> frozenset[str]:
+        """The URLs that the page links with rel=nofollow only, canonical; none where that is not asked for."""
+        if not self.options.rel_nofollow:
+            return frozenset()
+        return rel_nofollow(Content(_fields(response.headers), response.body), response.url)
 
     async def taken(self, response: Response, page: Page) -> Page:
         """The page, once something is made of it: when is remembered, and what goes with it is fetched. Raises ClosingError."""
@@ -227,7 +275,7 @@ class Runtime:
             self.agent,
             response.url,
             status=response.status,
-            headers=((name, value) for name, values in response.headers.items() for value in values),
+            headers=_fields(response.headers),
             body=response.body,
             first_seen=first_seen,
             resources=resources,
@@ -237,6 +285,18 @@ class Runtime:
 
 
 _LEFT = "comity.session"
+
+# Media types of sitemaps. Many servers say of those, by X-Robots-Tag, that they are not to be indexed.
+_LISTS = (b"application/xml", b"text/xml", b"application/gzip", b"application/x-gzip")
+
+
+def _lists_links(headers: Headers) -> bool:
+    """Whether the response may be worth having for its links alone."""
+    return (headers.get("Content-Type") or b"").partition(b";")[0].strip().lower() in _LISTS
+
+
+def _fields(headers: Headers) -> Iterator[tuple[bytes, bytes]]:
+    return ((name, value) for name, values in headers.items() for value in values)
 
 
 # Names of data that the operator has, not of sites: there is nobody to ask.

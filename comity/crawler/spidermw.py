@@ -10,6 +10,7 @@ from scrapy.http import Request, Response
 from comity.crawler.fetcher import ClosingError
 from comity.crawler.runtime import Runtime
 from comity.policies import Page, Verdict
+from comity.policies.links import canonical
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -34,11 +35,14 @@ class PageMiddleware:
             page, may_follow = None, False
         else:
             may_follow = page is None or page.follow.verdict is not Verdict.DENY
+        marked = self._runtime.rel_nofollow(response) if may_follow else frozenset()
         is_taken = False
         async for output in result:
             if isinstance(output, Request):
                 if not may_follow:
                     self._stats.inc_value("comity/links/not-followed")
+                elif marked and canonical(output.url) in marked:
+                    self._stats.inc_value("comity/links/rel-nofollow")
                 else:
                     yield output
                 continue

@@ -97,6 +97,10 @@ class PolicyTransfer:
         underway = self._underway.get(request)
         return underway is not None and not underway.judged
 
+    def made(self, request: Request) -> bool:
+        """Whether the request was made here."""
+        return request in self._underway
+
     def led_from(self, request: Request) -> Reach | None:
         """The reach of the site that leads to the request, as of `hop`."""
         underway = self._underway.get(request)

@@ -37,10 +37,19 @@ class Content:
     @cached_property
     def text(self) -> str:
         """The body, decoded as the header or the markup says; "" where it is no text."""
+        return self._decoded[1]
+
+    @cached_property
+    def encoding(self) -> str:
+        """By which the text is decoded, as Python names it."""
+        return self._decoded[0]
+
+    @cached_property
+    def _decoded(self) -> tuple[str, str]:
         if not self.is_markup and not self.media_type.startswith("text/"):
-            return ""
+            return "utf-8", ""
         declared = http_content_type_encoding(self._content_type) or html_body_declared_encoding(self.body)
-        return html_to_unicode("; charset=utf-8" if declared in _NO_CHARSETS else self._content_type, self.body)[1]
+        return html_to_unicode("; charset=utf-8" if declared in _NO_CHARSETS else self._content_type, self.body)
 
     @cached_property
     def _selector(self) -> Selector:
@@ -77,6 +86,12 @@ class Content:
         for link in self._selector.xpath("//link[@rel and @href]"):
             if relation in link.root.get("rel").lower().split():
                 yield (link.root.get("type") or "").partition(";")[0].strip().lower(), link.root.get("href").strip()
+
+    def hyperlinks(self) -> Iterator[tuple[str, str]]:
+        """`rel`, "" where there is none, and address of each `a` and `area` that has one."""
+        for link in self._selector.root.iter("a", "area"):
+            if (address := link.get("href")) is not None:
+                yield link.get("rel", ""), address.strip()
 
     def scripts(self, media_type: str) -> Iterator[tuple[str, int]]:
         """The text of each `script` element of a type, its line ends as LF, and the line where it starts.
