@@ -161,3 +161,10 @@ def test_refreshed() -> None:
     )
     assert lifetime(refreshed(stored, ()), NOW) == MIN_LIFETIME
     assert lifetime(refreshed(stored, confirming), NOW) == 2 * HOUR
+
+
+@pytest.mark.parametrize("headers", [(), ((b"Cache-Control", b"max-age=600"),), ((b"ETag", b'"1"'),)])
+@pytest.mark.requirement("USE-16")
+def test_content_usage_plays_no_part(headers: tuple[tuple[bytes, bytes], ...]) -> None:
+    stated = (*headers, (b"Content-Usage", b"train-ai=n"))
+    assert lifetime(stated, 0.0) == lifetime(headers, 0.0)
