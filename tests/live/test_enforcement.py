@@ -197,6 +197,14 @@ class TestHeaders:
         assert outcome(crawled) == {server.url("/moved"): "there", server.url("/again"): "at last"}
         assert "comity/access/stopped" not in crawled.stats
 
+    def test_where_a_redirect_leads_is_kept_in_the_cache(self, serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+        moved = answer("moved", 302, X_Robots_Tag="noai", Location="/there")
+        server = serve({"/robots.txt": OPEN, "/moved": moved, "/there": "there"})
+        settings = TRAIN | TOLD | {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+        for _ in range(2):
+            assert outcome(crawl(Urls, settings, urls=[server.url("/moved")])) == {server.url("/moved"): "there"}
+        assert server.paths == ["/robots.txt", "/moved", "/there"]
+
     def test_a_redirect_that_is_not_followed_is_refused(self, serve: Serve, crawl: Crawl) -> None:
         server = serve({"/robots.txt": OPEN, "/a": answer("moved", 302, X_Robots_Tag="noai", Location="/there")})
         settings = {"REDIRECT_ENABLED": False, "HTTPERROR_ALLOW_ALL": True}
