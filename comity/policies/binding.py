@@ -23,7 +23,7 @@ from comity.policies.urls import resolved
 from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Reason, Source, UseDecision, Verdict
 
 _SILENT = Rules(Agent("nobody"), ())  # shared by the sites without ACAP, which most are
-MAX_DECIDED = 1024  # decisions that are kept of one file, one for each line that decided
+MAX_DECIDED = 1024  # decisions, or reasons, that are kept of one file: one for each line that decided
 
 
 class Groups:
@@ -92,6 +92,8 @@ class Binding:
         referred = list(_referred(agent, file))
         self.references = tuple(dict.fromkeys(one.url for one in referred if one.url))
         self._files = {file.url: file}  # those that say something
+        self._reasons: dict[tuple[str, str, int, int], Reason] = {}  # by rule and field of ACAP
+        self._stating: dict[str, File] = {}  # those that say something of uses, as they are asked for their reasons
         self._constant: list[Decision] = []  # what holds for every request
         self._unknown: list[Reason] = []  # why nobody knows what is permitted
         self._groups: list[Groups] = []
@@ -206,10 +208,10 @@ class Binding:
 
     def _stated(self, url: str, statement: Statement) -> Reason:
         place = statement.place
-        fetched = self._fetched.get(place.url)
-        file = File(place.url, fetched) if fetched is not None and place.part == "body" else None
-        if file is not None:
-            return file.reason(statement.rule, line=place.line, text=place.text)
+        if place.part == "body" and place.url in self._fetched:
+            if place.url not in self._stating:
+                self._stating[place.url] = File(place.url, self._fetched[place.url])
+            return self._stating[place.url].reason(statement.rule, line=place.line, text=place.text)
         source = Source(url=place.url or url, part=place.part, line=place.line, text=place.text)
         return Reason(rule=statement.rule, source=source)
 
@@ -241,7 +243,13 @@ class Binding:
         return self._because("acap.unusable" if field.unusable else "acap.allow", field)
 
     def _because(self, rule: str, field: Field) -> Reason:
-        return self._files[field.url].line_reason(rule, field.line, field.at)
+        key = rule, field.url, field.line, field.at
+        reason = self._reasons.get(key)
+        if reason is None:
+            if len(self._reasons) >= MAX_DECIDED:
+                self._reasons.clear()
+            reason = self._reasons[key] = self._files[field.url].line_reason(rule, field.line, field.at)
+        return reason
 
 
 def _referred(agent: Agent, file: RobotsFile) -> Iterator[_Referred]:

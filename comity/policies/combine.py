@@ -29,10 +29,13 @@ def most_restrictive(decisions: Sequence[UseDecision]) -> UseDecision:
     """May the content be used, when all of these have to permit it (MEET-3)? At least one is given.
 
     Those that decide come first among the reasons; all that speak are among them."""
+    if len(decisions) == 1:
+        return decisions[0]
     refusing = [decision for decision in decisions if decision.verdict is Verdict.DENY]
-    deciding = refusing or decisions
-    others = [decision for decision in decisions if decision.verdict is not Verdict.DENY] if refusing else []
-    return replace(deciding[0], reasons=_reasons((*deciding, *others))).conjoined(*deciding[1:])
+    if not refusing:
+        return replace(decisions[0], reasons=_reasons(decisions)).conjoined(*decisions[1:])
+    others = [decision for decision in decisions if decision.verdict is not Verdict.DENY]
+    return UseDecision(verdict=Verdict.DENY, stated=refusing[0].stated, reasons=_reasons((*refusing, *others)))
 
 
 def _reasons(decisions: Iterable[UseDecision]) -> tuple[Reason, ...]:

@@ -72,6 +72,13 @@ class Content:
         """The same, and the line where each stands.
 
         Lines are 1-based; 0: nobody knows."""
+        return iter(self._metas)
+
+    @cached_property
+    def _metas(self) -> tuple[tuple[str, str, int], ...]:
+        return tuple(self._read_metas())
+
+    def _read_metas(self) -> Iterator[tuple[str, str, int]]:
         before = self.text[: len(self.text) - len(self.text.lstrip())]  # the parser does not see it
         has_cr = self.text.count("\r") != self.text.count("\r\n")  # nor that these end lines
         for meta in self._selector.root.iter("meta"):
@@ -83,9 +90,10 @@ class Content:
 
     def links(self, relation: str) -> Iterator[tuple[str, str]]:
         """Media type, lower case and without parameters, and address of each `link` with that relation."""
-        for link in self._selector.xpath("//link[@rel and @href]"):
-            if relation in link.root.get("rel").lower().split():
-                yield (link.root.get("type") or "").partition(";")[0].strip().lower(), link.root.get("href").strip()
+        for link in self._selector.root.iter("link"):
+            address = link.get("href")
+            if address is not None and relation in link.get("rel", "").lower().split():
+                yield link.get("type", "").partition(";")[0].strip().lower(), address.strip()
 
     def hyperlinks(self) -> Iterator[tuple[str, str]]:
         """`rel`, "" where there is none, and address of each `a` and `area` that has one."""
@@ -97,17 +105,25 @@ class Content:
         """The text of each `script` element of a type, its line ends as LF, and the line where it starts.
 
         Lines are 1-based; 0: from the first text that does not stand in the body as it was parsed, nobody knows."""
+        return ((text, line) for script_type, text, line in self._scripts if script_type == media_type)
+
+    @cached_property
+    def _scripts(self) -> tuple[tuple[str, str, int], ...]:
+        """All that have a type, with it."""
+        return tuple(self._read_scripts())
+
+    def _read_scripts(self) -> Iterator[tuple[str, str, int]]:
         page, at, line = _with_lf(self.text), 0, 1
-        for script in self._selector.xpath("//script[@type]"):
-            if script.root.get("type").partition(";")[0].strip().lower() == media_type:
-                text = _with_lf(script.root.text or "")
+        for script in self._selector.root.iter("script"):
+            if (script_type := script.get("type")) is not None:
+                text = _with_lf(script.text or "")
                 place = page.find(">" + text, at)
                 if place < 0:
                     place, line = len(page), 0
                 else:
                     line += page.count("\n", at, place)
                 at = place + 1
-                yield text, line
+                yield script_type.partition(";")[0].strip().lower(), text, line
 
     def parted(self, attribute: str) -> tuple[str, tuple[str, ...]]:
         """The text of the page outside of elements that have the attribute, and that of each such element.

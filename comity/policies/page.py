@@ -100,6 +100,8 @@ class Uses(Mapping[str, UseDecision]):
         if decision.verdict is Verdict.DENY:
             return decision
         limits = [limit for source in self._sources for limit in source.limits(use)]
+        if not limits:
+            return decision
         reasons = tuple(dict.fromkeys((*decision.reasons, *(reason for _, reason in limits))))
         return replace(decision, reasons=reasons).conjoined(*(qualifiers for qualifiers, _ in limits))
 
@@ -187,27 +189,20 @@ def tag(
     reasons: list[dict[str, Any]] = []
     places: dict[Reason, int] = {}
 
-    def because(decision: UseDecision) -> list[int]:
-        for reason in decision.reasons:
-            if reason not in places:
-                places[reason] = len(reasons)
-                source = reason.source
-                part = {} if source.part == "body" else {"part": source.part}
-                reasons.append(
-                    {
-                        "rule": reason.rule,
-                        "spec": reason.spec,
-                        "url": source.url,
-                        **part,
-                        "line": source.line,
-                        "text": source.text,
-                    }
-                )
-        return [places[reason] for reason in decision.reasons]
+    def place(reason: Reason) -> int:
+        number = places.get(reason)
+        if number is None:
+            number = places[reason] = len(reasons)
+            source = reason.source
+            part = {} if source.part == "body" else {"part": source.part}
+            place = {"url": source.url, **part, "line": source.line, "text": source.text}
+            reasons.append({"rule": reason.rule, "spec": reason.spec, **place})
+        return number
 
     def told(decisions: Iterable[tuple[str, UseDecision]]) -> dict[str, Any]:
         return {
-            use: {"verdict": decision.verdict.value, "stated": decision.stated, "because": because(decision)} | written(decision)
+            use: {"verdict": decision.verdict.value, "stated": decision.stated, "because": list(map(place, decision.reasons))}
+            | written(decision)
             for use, decision in decisions
         }
 

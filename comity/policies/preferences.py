@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from comity.policies.qualifiers import Qualifiers
-from comity.policies.statements import Statement
+from comity.policies.statements import NOTHING, Statement
 from comity.policies.values import Reason, UseDecision, Verdict
 from comity.policies.vocabulary import Vocabulary
 
@@ -20,9 +20,13 @@ class Preferences:
         self._vocabulary = vocabulary
         self._name = name
         self._because = because
+        self._reasons: dict[int, Reason] = {}  # by the identity of the statement: each is asked for by many uses
         self._said: dict[str, list[Statement]] = {}  # by word
+        self._limits: list[Statement] = []
         for statement in statements:
             self._said.setdefault(_word(statement), []).append(statement)
+            if statement.verdict is None:
+                self._limits.append(statement)
 
     @property
     def stated(self) -> tuple[str, ...]:
@@ -35,26 +39,27 @@ class Preferences:
         Of the words that the use is within, the nearest of which something is said speaks. Those that it touches refuse it too,
         unless the vocabulary puts the words that permit it before them."""
         related = self._vocabulary.related(self._name, use)
+        if related.words.isdisjoint(self._said):
+            return None
         speaking = [said for levels in related.levels for said in self._nearest(levels)]
         refusing = [one for one in speaking if one.verdict is Verdict.DENY]
         if not refusing:
             permitting = {_word(one) for one in speaking}
-            touching = (word for word in sorted(related.touching) if not self._comes_after(word, permitting, use))
-            refusing = [one for word in touching for one in self._said.get(word, ()) if one.verdict is Verdict.DENY]
+            said = sorted(related.touching.intersection(self._said))
+            touching = [word for word in said if not permitting or not self._comes_after(word, permitting, use)]
+            refusing = [one for word in touching for one in self._said[word] if one.verdict is Verdict.DENY]
         deciding = refusing or speaking
         return self._decision(deciding) if deciding else None
 
     def limits(self, use: str) -> list[tuple[Qualifiers, Reason]]:
         """What restricts the use, should anybody permit it."""
-        related = self._vocabulary.related(self._name, use)
-        words = {*related.touching, *(word for levels in related.levels for level in levels for word in level)}
-        said = (one for word, each in self._said.items() if word in words for one in each)
-        return [(one.qualifiers, self._because(one)) for one in said if one.verdict is None]
+        if not self._limits:
+            return []
+        words = self._vocabulary.related(self._name, use).words
+        return [(one.qualifiers, self._reason(one)) for one in self._limits if _word(one) in words]
 
     def _comes_after(self, word: str, permitting: Collection[str], use: str) -> bool:
         """Whether a refusal of the word leaves the permission as it is: it is more general, or an exception to the use's name."""
-        if word not in self._said or not permitting:
-            return False
         general = self._vocabulary.general
         is_exception = use in permitting and use in general(self._name, word)
         return is_exception or any(word in general(self._name, one) for one in permitting)
@@ -68,9 +73,17 @@ class Preferences:
 
     def _decision(self, said: Sequence[Statement]) -> UseDecision:
         assert said[0].verdict
-        reasons = tuple(dict.fromkeys(map(self._because, said)))
+        reasons = tuple(dict.fromkeys(map(self._reason, said))) if len(said) > 1 else (self._reason(said[0]),)
         decision = UseDecision(verdict=said[0].verdict, stated=True, reasons=reasons)
-        return decision.conjoined(*(one.qualifiers for one in said)) if decision.verdict is Verdict.ALLOW else decision
+        if decision.verdict is Verdict.DENY:
+            return decision
+        return decision.conjoined(*(one.qualifiers for one in said if one.qualifiers is not NOTHING))
+
+    def _reason(self, statement: Statement) -> Reason:
+        reason = self._reasons.get(id(statement))
+        if reason is None:
+            reason = self._reasons[id(statement)] = self._because(statement)
+        return reason
 
 
 def _verdict(said: Iterable[Statement]) -> bool:

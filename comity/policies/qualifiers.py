@@ -49,15 +49,20 @@ class Qualifiers:
 
     def conjoined(self, *others: Qualifiers) -> Self:
         """With the restrictions of all (MEET-3): the shorter limits, the union of what is prohibited and required."""
-        if not others:
-            return self
-        every = (self, *others)
-        return replace(self, **{field.name: _all([getattr(one, field.name, None) for one in every]) for field in fields(self)})
+        stated: dict[str, list[Any]] = {}
+        for one in others:
+            for name, value in one.restrictions().items():
+                stated.setdefault(name, []).append(value)
+        joined = {name: _all([getattr(self, name), *values]) for name, values in stated.items() if hasattr(self, name)}
+        return replace(self, **joined) if joined else self
 
     def restrictions(self) -> dict[str, Any]:
         """Name -> value of those that restrict anything."""
-        values = ((field.name, getattr(self, field.name)) for field in fields(Qualifiers))
+        values = [(name, getattr(self, name)) for name in _NAMES]
         return {name: value for name, value in values if value or (value == 0 and value is not False)}
+
+
+_NAMES = tuple(field.name for field in fields(Qualifiers))
 
 
 def _all(values: list[Any]) -> Any:

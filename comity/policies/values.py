@@ -53,6 +53,10 @@ class Reason:
         """Specification and section, e.g. "RFC 9309 section-2.2.2"."""
         return RULES[self.rule].spec
 
+    def __hash__(self) -> int:
+        """By what tells most reasons apart: they are put into sets by the dozen for every page."""
+        return hash((self.rule, self.source.line, self.source.text))
+
     def __str__(self) -> str:
         return f"{self.rule} ({self.spec}) at {self.source}"
 
@@ -160,7 +164,7 @@ class Agent:
     # What holds for a use of which no source speaks. A use that is not listed is not permitted.
     defaults: Mapping[str, Verdict] = field(default_factory=dict, kw_only=True, hash=False)
     # What the words of each vocabulary say of each use.
-    vocabulary: Vocabulary = field(default_factory=Vocabulary.shipped, kw_only=True, hash=False, compare=False, repr=False)
+    vocabulary: Vocabulary = field(default_factory=Vocabulary.shipped, kw_only=True, hash=False, repr=False)
     # By which drafts a Content-Usage field is read: draft-thomson-aipref-sup ("usage"), draft-ietf-aipref-vocab ("aipref").
     content_usage: tuple[str, ...] = field(default=("usage", "aipref"), kw_only=True)
     key_header: str = field(default="X-API-Key", kw_only=True)  # the field that carries a key, beside Authorization

@@ -46,9 +46,10 @@ class Related(NamedTuple):
         tuple[tuple[str, ...], ...], ...
     ]  # for each word that the use is within: it, then what it narrows, nearest first
     touching: frozenset[str]
+    words: frozenset[str]  # all of these
 
 
-_UNRELATED = Related((), frozenset())
+_UNRELATED = Related((), frozenset(), frozenset())
 
 
 class Vocabulary:
@@ -135,7 +136,8 @@ class Vocabulary:
             within[use] = None
         general = {more for word in within for more in self.general(name, word)}
         starts = [word for word in within if word not in general]
-        return Related(tuple(self._levels(name, word) for word in starts), frozenset(touching))
+        levels = tuple(self._levels(name, word) for word in starts)
+        return Related(levels, frozenset(touching), frozenset((*touching, *within, *general)))
 
     def _levels(self, name: str, word: str) -> tuple[tuple[str, ...], ...]:
         narrows = self.words[name].narrows

@@ -77,6 +77,8 @@ class PageUses:
             return self._refused(answer, "acap.resource")
         reasons = tuple(self._because("acap.allow", field) for field in answer.fields)
         permitted = UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=reasons).conjoined(qualifiers)
+        if not must_use and not must_include:
+            return permitted
         return replace(permitted, must_use=tuple(filter(None, must_use)), must_include=tuple(filter(None, must_include)))
 
     @cached_property

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
+from typing import Any
 from urllib.parse import unquote
 
 from comity.policies.qualifiers import Extract, Qualifiers, Resource
@@ -42,6 +43,10 @@ class Stated(Qualifiers):
     """The qualifiers of one permission as its file states them; the URIs of resources as written."""
 
     days: int | None = None  # from the moment of the first use
+
+    def restrictions(self) -> dict[str, Any]:
+        restricting = Qualifiers.restrictions(self)  # `super()` finds no class in one with slots
+        return restricting if self.days is None else {**restricting, "days": self.days}
 
 
 NONE = Stated()
