@@ -105,7 +105,7 @@ class Asks(Spider):
 
     name = "asks"
     steps = "[]"
-    paths = WELL_KNOWN
+    paths: tuple[str, ...] = WELL_KNOWN
     # Far from the real time, so that no test depends on it.
     start_at = 2_000_000_000.0
 
