@@ -7,7 +7,7 @@ What they say is gathered by vocabulary, wherever it stands (docs/uses.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
@@ -64,7 +64,6 @@ class SiteCarriers:
         self._files = files
         self._tdmrep_url = origin + tdmrep.WELL_KNOWN
         lines = extension_lines(robots.robots) if robots.robots else ()
-        self.findings: tuple[Finding, ...] = ()
         self._usage: usage.Lines | None = None
         self._rules: content_usage.Rules | None = None
         self._signals: content_signal.Signals | None = None
@@ -75,7 +74,6 @@ class SiteCarriers:
             self._signals = content_signal.Signals(lines, robots.robots, token, url=robots.url)
             groups = robots.robots.groups_naming(token)
             self._licenses = rsl.in_robots(lines, groups, robots.robots.text, robots.url)
-            self.findings += (*self._usage.findings, *self._rules.findings, *self._signals.findings)
 
     @property
     def licenses(self) -> tuple[str, ...]:
@@ -87,6 +85,12 @@ class SiteCarriers:
         """Whether nothing is said of any page."""
         has_licenses = bool(self._licenses.urls or self._licenses.unread)
         return self._usage is None and self._tdmrep is None and not has_licenses
+
+    @property
+    def findings(self) -> Iterator[Finding]:
+        """What the authors of the files should know."""
+        for source in (self._usage, self._rules, self._signals, self._tdmrep, *self._documents):
+            yield from source.findings if source else ()
 
     def of(self, url: str, target: str) -> Carried:
         """What is said of one resource. `target`: its path and query."""
@@ -116,9 +120,7 @@ class SiteCarriers:
         file = File(self._tdmrep_url, self._files.get(self._tdmrep_url, Fetched(status=404)))
         if not file.is_present:
             return None
-        read = tdmrep.read(file.fetched.body, file.url, cut=file.fetched.oversized)
-        self.findings += read.findings
-        return read
+        return tdmrep.read(file.fetched.body, file.url, cut=file.fetched.oversized)
 
     @cached_property
     def _documents(self) -> tuple[rsl.Rsl, ...]:

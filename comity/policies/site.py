@@ -18,7 +18,7 @@ from urllib.parse import urljoin
 
 from comity.policies.automated import JSON_LD, Annotated
 from comity.policies.binding import Binding
-from comity.policies.carriers import Carried, Fields, Said, by_vocabulary, licensed, of_fields, of_images, of_markup
+from comity.policies.carriers import Carried, Fields, Said, SiteCarriers, by_vocabulary, licensed, of_fields, of_images, of_markup
 from comity.policies.content import Content
 from comity.policies.files import AUTOMATION_PATH, AutomationFile, RobotsFile
 from comity.policies.formats import tdmrep
@@ -201,14 +201,13 @@ class Site:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What the authors of the policy files should know."""
-        definitions = self._robots.acap.definitions if self._robots.acap else None
-        referred = (
-            RobotsFile(url, file, definitions=definitions, crawlers=("*",))
-            for url, file in self.files.items()
-            if url.removeprefix(self.origin) not in WELL_KNOWN
-        )
-        by_file = (self._robots.findings, *(file.findings for file in referred), self._automation.findings)
-        return tuple(finding for findings in by_file for finding in findings)
+        found = [*self._robots.findings, *self._automation.findings]
+        if acap := self._robots.acap:
+            named = dict.fromkeys(self._robots.referred(one) for record in acap.records for one in record.references)
+            for url in named:
+                if url in self.files and url != self._robots.url:
+                    found += RobotsFile(url, self.files[url], definitions=acap.definitions, crawlers=("*",)).findings
+        return (*found, *SiteCarriers("*", self._robots, self.files, self.origin).findings)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:

@@ -673,3 +673,20 @@ def test_what_is_refused_before_the_page_is_refused_of_the_page(site: Site_, age
 @given(SITES, AGENTS)
 def test_every_tag_is_valid(site: Site_, agent: Agent) -> None:
     VALIDATOR.validate(site.built().page(agent).permissions)
+
+
+@pytest.mark.requirement("TDM-3", "RSL-3", "USE-9", "SIG-1", "WHY-1")
+def test_findings_of_every_file_are_told_by_the_site() -> None:
+    lines = b"Usage: ai\nContent-Usage: train-ai=maybe\nContent-Signal: search=perhaps\nLicense: /rsl.xml\n"
+    site = Site.from_files(
+        "https://example.com",
+        {"/robots.txt": b"User-agent: *\n" + lines, "/.well-known/tdmrep.json": b"[", "/rsl.xml": b"<rsl"},
+    )
+    told = {(finding.rule, finding.url.removeprefix("https://example.com")) for finding in site.findings}
+    assert told == {
+        ("usage.ignored", "/robots.txt"),
+        ("content-usage.value", "/robots.txt"),
+        ("content-signal.value", "/robots.txt"),
+        ("tdmrep.syntax", "/.well-known/tdmrep.json"),
+        ("rsl.syntax", "/rsl.xml"),
+    }
