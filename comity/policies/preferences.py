@@ -20,7 +20,9 @@ class Preferences:
         self._vocabulary = vocabulary
         self._name = name
         self._because = because
-        self._reasons: dict[int, Reason] = {}  # by the identity of the statement: each is asked for by many uses
+        # By the identities of the statements: each speaks of many uses.
+        self._reasons: dict[int, Reason] = {}
+        self._decisions: dict[tuple[int, ...], UseDecision] = {}
         self._said: dict[str, list[Statement]] = {}  # by word
         self._limits: list[Statement] = []
         for statement in statements:
@@ -72,6 +74,12 @@ class Preferences:
         return []
 
     def _decision(self, said: Sequence[Statement]) -> UseDecision:
+        key = tuple(map(id, said))
+        if key not in self._decisions:
+            self._decisions[key] = self._decided(said)
+        return self._decisions[key]
+
+    def _decided(self, said: Sequence[Statement]) -> UseDecision:
         assert said[0].verdict
         reasons = tuple(dict.fromkeys(map(self._reason, said))) if len(said) > 1 else (self._reason(said[0]),)
         decision = UseDecision(verdict=said[0].verdict, stated=True, reasons=reasons)
