@@ -175,7 +175,7 @@ def test_every_reading_has_a_test() -> None:
 
 
 def test_features() -> None:
-    table = cells(ARRANGEMENTS.partition("\n## ")[0])
+    table = cells(section("Features", ARRANGEMENTS))
     assert tuple(code(row[0])[0] for row in table) == FEATURES
     for text in (code(row[1])[0].replace("RESOURCE", "/a") for row in table):
         acap = grammar.parse(f"ACAP-crawler: *\n{text}\n".encode())
@@ -208,11 +208,13 @@ def test_uses_in_tags_are_valid() -> None:
     use = Draft202012Validator(
         {"$defs": schema["$defs"], "$ref": "#/$defs/use"}, format_checker=Draft202012Validator.FORMAT_CHECKER
     )
-    tag, conditions = (json.loads(block) for block in blocks("items.md", "json"))
-    (included,) = blocks("arrangements.md", "json")
-    uses = {**tag["uses"], **conditions, **json.loads("{" + included + "}")}
-    assert len(uses) == 6
-    for decision in uses.values():
+    tag, conditions, *members = (block if block[0] == "{" else f"{{{block}}}" for block in blocks("items.md", "json"))
+    members += (f"{{{block}}}" for block in blocks("arrangements.md", "json"))
+    stated = [json.loads(tag)["uses"], json.loads(conditions)]
+    stated += (member.get("embedded", member) for member in map(json.loads, members))
+    decisions = [decision for uses in stated for decision in uses.values()]
+    assert len(decisions) == 8
+    for decision in decisions:
         use.validate(decision)
 
 
