@@ -47,8 +47,10 @@ class Preferences:
         refusing = [one for one in speaking if one.verdict is Verdict.DENY]
         if not refusing:
             permitting = {_word(one) for one in speaking}
+            inherits = self._vocabulary.words[self._name].inherits
+            is_own = use in permitting or (inherits and any(one[0] == (use,) and self._nearest(one) for one in related.levels))
             said = sorted(related.touching.intersection(self._said))
-            touching = [word for word in said if not permitting or not self._comes_after(word, permitting, use)]
+            touching = [word for word in said if not self._comes_after(word, permitting, use if is_own else "")]
             refusing = [one for word in touching for one in self._said[word] if one.verdict is Verdict.DENY]
         deciding = refusing or speaking
         return self._decision(deciding) if deciding else None
@@ -60,11 +62,12 @@ class Preferences:
         words = self._vocabulary.related(self._name, use).words
         return [(one.qualifiers, self._reason(one)) for one in self._limits if _word(one) in words]
 
-    def _comes_after(self, word: str, permitting: Collection[str], use: str) -> bool:
-        """Whether a refusal of the word leaves the permission as it is: it is more general, or an exception to the use's name."""
+    def _comes_after(self, word: str, permitting: Collection[str], own: str) -> bool:
+        """Whether a refusal of the word leaves the permission as it is: it is more general, or an exception to what permits.
+
+        `own`: the use's own word, where it is permitted, by itself or as one that inherits (USE-4); else ""."""
         general = self._vocabulary.general
-        is_exception = use in permitting and use in general(self._name, word)
-        return is_exception or any(word in general(self._name, one) for one in permitting)
+        return own in general(self._name, word) or any(word in general(self._name, one) for one in permitting)
 
     def _nearest(self, levels: Sequence[Sequence[str]]) -> list[Statement]:
         for level in levels:

@@ -28,6 +28,7 @@ class Words(NamedTuple):
     specification: str
     revision: str
     section: str
+    inherits: bool  # what a more general word permits, it permits by name: a refusal of a narrower one is an exception
 
 
 class Relation(NamedTuple):
@@ -163,7 +164,10 @@ def _words(table: Mapping[str, Any]) -> Iterator[tuple[str, Words]]:
         for word, properties in _mapping(stated.get("terms", {}), f"vocabulary.{name}.terms").items():
             general = _mapping(properties, f"vocabulary.{name}.terms.{word}").get("narrows", [])
             narrows[word] = _texts(general, f"vocabulary.{name}.terms.{word}.narrows")
-        yield name, Words(name, narrows, **{key: str(stated.get(key, "")) for key in ABOUT})
+        inherits = stated.get("inherits", False)
+        if not isinstance(inherits, bool):
+            raise PolicyError(f"vocabulary.{name}.inherits is neither true nor false")
+        yield name, Words(name, narrows, **{key: str(stated.get(key, "")) for key in ABOUT}, inherits=inherits)
 
 
 def _relations(table: Mapping[str, Any]) -> Iterator[Relation]:
@@ -184,7 +188,7 @@ def _merged(shipped: Words | None, own: Words) -> Words:
     if shipped is None:
         return own
     about = {key: getattr(own, key) or getattr(shipped, key) for key in ABOUT}
-    return Words(own.name, {**shipped.narrows, **own.narrows}, **about)
+    return Words(own.name, {**shipped.narrows, **own.narrows}, **about, inherits=own.inherits or shipped.inherits)
 
 
 def _mapping(value: Any, place: str) -> Mapping[str, Any]:

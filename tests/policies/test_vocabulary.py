@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from comity.policies import Agent, Decision, PolicyError, UseDecision, Verdict
+from comity.policies import Agent, Decision, PolicyError, Site, UseDecision, Verdict
 from comity.policies.combine import most_restrictive
 from comity.policies.page import Uses
 from comity.policies.preferences import Preferences
@@ -475,3 +475,18 @@ def test_a_permission_has_a_word_that_the_use_is_within(said: list[Statement]) -
                     name = reason.source.text.partition(":")[0]
                     within = {word for levels in SHIPPED.related(name, use).levels for level in levels for word in level}
                     assert reason.source.text.partition(":")[2] in within
+
+
+@pytest.mark.parametrize(
+    ("expression", "verdict"),
+    [
+        ("tdm=y, genai=n", Verdict.ALLOW),
+        ("ai=y, genai=n", Verdict.ALLOW),
+        ("genai=n", Verdict.DENY),
+        ("tdm=n, genai=n", Verdict.DENY),
+    ],
+)
+@pytest.mark.requirement("USE-4")
+def test_a_label_that_inherits_a_permission_has_it_by_name(expression: str, verdict: Verdict) -> None:
+    site = Site.from_files("https://example.com", {"/robots.txt": f"User-agent: *\nUsage: {expression}\nAllow: /\n".encode()})
+    assert site.page(Agent("examplebot"), "https://example.com/").uses["ai"].verdict is verdict
