@@ -26,7 +26,10 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Request, Response, TextResponse
 
+from comity.policies.site import WELL_KNOWN
+
 LINKS = 10
+MISSING = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
 FILLER = "<p>" + "A sentence of the page, as pages have them. " * 12 + "</p>\n"
 SETTINGS: dict[str, dict[str, Any]] = {
     "scrapy": {"ROBOTSTXT_OBEY": True, "TELNETCONSOLE_ENABLED": False, "USER_AGENT": "benchbot/1.0"},
@@ -63,7 +66,10 @@ async def serve(hosts: list[str], rules: int, pages: int, ready: Connection) -> 
             while True:
                 path = (await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1]
                 number = path.partition(b"/page-")[2].partition(b".")[0]
-                writer.write(robots if path == b"/robots.txt" else answers[int(number or 0)])
+                if path.decode() in WELL_KNOWN:
+                    writer.write(robots if path == b"/robots.txt" else MISSING)
+                else:
+                    writer.write(answers[int(number or 0)])
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 

@@ -29,6 +29,8 @@ from typing import Any
 from scrapy import Spider
 from scrapy.http import Request, Response
 
+from comity.policies.site import WELL_KNOWN
+
 LINKS = 10  # of a page
 PAGE = b"<html><head><title>page</title></head><body>" + b"<p>A sentence of the page.</p>\n" * 60 + b"</body></html>"
 CRAWLERS: dict[str, dict[str, Any]] = {
@@ -87,6 +89,8 @@ async def serve(served: list[Host], channel: Connection) -> None:
                 if path in policies:
                     await asyncio.sleep(host.policy)
                     writer.write(answer(b"text/plain", policies[path]))
+                elif path in WELL_KNOWN:
+                    writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
                 else:
                     writer.write(answer(b"text/html; charset=utf-8", PAGE))
         except (asyncio.IncompleteReadError, ConnectionError):

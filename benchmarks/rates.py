@@ -31,6 +31,9 @@ from typing import Any
 from scrapy import Spider
 from scrapy.http import Request, Response
 
+from comity.policies.files import AUTOMATION_PATH
+from comity.policies.site import WELL_KNOWN
+
 TOLERANCE = 0.01  # seconds
 BUSY = 10  # of so many pages one is answered by 429
 HEADERS = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\n"
@@ -72,9 +75,9 @@ class Log:
 
     def answer(self, path: bytes, at: float) -> bytes:
         """All of it, or the headers of a page."""
-        if path in (b"/robots.txt", b"/automation-preferences.txt"):
+        if path.decode() in WELL_KNOWN:
             group = "scope: /\nallowed-methods: GET" if path != b"/robots.txt" else "User-agent: *"
-            is_there = bool(self.rate.concurrent) == (path != b"/robots.txt")
+            is_there = path.decode() == (AUTOMATION_PATH if self.rate.concurrent else "/robots.txt")
             body = f"{group}\n{self.rate.line}\n".encode() if is_there else b""
             status = b"200 OK" if is_there else b"404 Not Found"
             return b"HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body)
