@@ -53,7 +53,7 @@ class Content:
 
     @cached_property
     def _selector(self) -> Selector:
-        return Selector(self.text if self.is_markup else "")
+        return Selector(self.text if self.is_markup else "", type="html")  # whatever parsel would guess
 
     @cached_property
     def octets(self) -> bytes:
