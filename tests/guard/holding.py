@@ -115,7 +115,7 @@ def wsgi_site(environ: WSGIEnvironment, start_response: StartResponse) -> Iterab
         held.discard(asked)
     elif path == "/held":
         while len(held) != int(query):
-            time.sleep(0.002)
+            time.sleep(0.002)  # between two looks at the other threads
     elif path == "/release":
         RELEASED.set()
     elif path == "/boom/":
