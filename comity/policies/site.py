@@ -18,7 +18,7 @@ from urllib.parse import urljoin
 
 from comity.policies.automated import JSON_LD, Annotated
 from comity.policies.binding import Binding
-from comity.policies.carriers import Carried, Fields, Said, SiteCarriers, by_vocabulary, licensed, of_fields, of_images, of_markup
+from comity.policies.carriers import Carried, Said, SiteCarriers, by_vocabulary, licensed, of_fields, of_images, of_markup
 from comity.policies.content import Content
 from comity.policies.files import AUTOMATION_PATH, AutomationFile, RobotsFile
 from comity.policies.formats import tdmrep
@@ -134,7 +134,8 @@ class Site:
             sources += [Refusal(refused)] if refused else []
         elif access is None:
             access = self.judge(agent, url, facts, now)
-        carried = self._carried(binding, agent, url, fields, now).and_then(of_markup(content, agent.token, url, now))
+        carried = _of_site(binding, url).and_then(of_fields(fields, agent, url, now))
+        carried = carried.and_then(of_markup(content, agent.token, url, now))
         carried = carried.and_then(licensed(carried.licenses, resources or {}, url))
         said = by_vocabulary(carried)
         sources += binding.sources(_about(said, content), url)
@@ -159,11 +160,6 @@ class Site:
             body=body,
         )
 
-    def _carried(self, binding: Binding, agent: Agent, url: str, fields: Fields, now: datetime | None) -> Carried:
-        """What the site's files and the header fields of a response say of its uses."""
-        of_site = binding.carriers.of(url, target_of(url)) if binding.carriers else Carried()
-        return of_site.and_then(of_fields(fields, agent, url, now))
-
     def refused_by_headers(
         self, agent: Agent, url: str, headers: Iterable[tuple[bytes, bytes]], now: datetime | None = None
     ) -> Decision | None:
@@ -171,10 +167,11 @@ class Site:
 
         What the body can take back does not count: TDMRep's `meta` comes after its fields."""
         fields = tuple(headers)
-        if not agent.uses or not of_fields(fields, agent, url, now).statements:
+        stated = of_fields(fields, agent, url, now) if agent.uses else Carried()
+        if not stated.statements:
             return None
         binding = self._binding(agent)
-        carried = self._carried(binding, agent, url, fields, now)._replace(reservation=None)
+        carried = _of_site(binding, url).and_then(stated)._replace(reservation=None)
         return binding.refusal_of_all(binding.sources(_about(by_vocabulary(carried), Content(fields, b"")), url), url)
 
     def unusable(self, agent: Agent) -> Decision | None:
@@ -248,6 +245,11 @@ class Site:
                 self._bindings[agent] = Binding(agent, self._robots, self._automation, self.files, self.origin)
             self._agent, self._bound = agent, self._bindings[agent]
         return self._bound
+
+
+def _of_site(binding: Binding, url: str) -> Carried:
+    """What the site's files say of the uses of a page."""
+    return binding.carriers.of(url, target_of(url)) if binding.carriers else Carried()
 
 
 def _about(said: Said, content: Content) -> Said:
