@@ -53,7 +53,13 @@ class Content:
 
     @cached_property
     def _selector(self) -> Selector:
-        return Selector(self.text if self.is_markup else "")
+        # Not left to be guessed: what begins with "<?xml", or is an object of JSON, has no `meta` then.
+        return Selector(self.text if self.is_markup else "", type="html")
+
+    @property
+    def selector(self) -> Selector:
+        """The markup, parsed once: whoever reads it leaves its tree as it is."""
+        return self._selector
 
     @cached_property
     def octets(self) -> bytes:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Collection, Mapping
+from itertools import accumulate
 from typing import Any
 
 from parsel import Selector
@@ -19,8 +19,6 @@ _ROLES_LEFT_OUT = ("navigation", "banner", "contentinfo", "complementary", "sear
 # Elements that begin no line of their own.
 _INLINE = set("a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q".split())  # noqa: SIM905
 _INLINE.update("ruby s samp small span strike strong sub sup time tt u var wbr".split())  # noqa: SIM905
-
-_WORD = re.compile(r"\S+")
 
 
 def main_text(selector: Selector) -> str:
@@ -42,72 +40,58 @@ def main_text_with_spans(selector: Selector, elements: Collection[Any]) -> tuple
 
 
 class _Raw:
-    """Texts in the order of the page, with "\\n" around blocks, and where marked elements begin and end in them."""
+    """Texts in the order of the page, with "\\n" around blocks, and where marked elements begin and end among them."""
 
     def __init__(self, top: Any, roots: Collection[Any], marked: Collection[Any]) -> None:
         """`top`: of the tree; `roots`: the elements whose text is taken."""
         self.parts: list[str] = []
-        self._length = 0
-        self._begins: dict[Any, int] = {}
+        self._begins: dict[Any, int] = {}  # parts before it
         self._ends: dict[Any, int] = {}
-        inside = 0  # roots
+        add, inside = self.parts.append, 0  # roots
         stack: list[tuple[Any, bool]] = [(top, False)]  # no recursion: pages nest as deep as they like
         while stack:
             element, is_end = stack.pop()
+            tag = element.tag
             if is_end:
+                if inside and tag not in _INLINE:
+                    add("\n")
                 if element in marked:
-                    self._ends[element] = self._length
-                self._break(inside, element)
+                    self._ends[element] = len(self.parts)
                 inside -= element in roots
-            elif not isinstance(element.tag, str) or (inside and _is_left_out(element)):
-                pass
-            else:
+            elif isinstance(tag, str) and not (inside and _is_left_out(element, tag)):
                 inside += element in roots
-                self._break(inside, element)
                 if element in marked:
-                    self._begins[element] = self._length
-                self._add(inside, element.text)
+                    self._begins[element] = len(self.parts)
+                if inside:
+                    if tag not in _INLINE:
+                        add("\n")
+                    if text := element.text:
+                        add(_one_line(text))
                 stack.append((element, True))
                 stack.extend((child, False) for child in reversed(element))
                 continue
-            self._add(inside, element.tail)
-
-    def _break(self, inside: int, element: Any) -> None:
-        if inside and element.tag not in _INLINE:
-            self.parts.append("\n")
-            self._length += 1
-
-    def _add(self, inside: int, text: str | None) -> None:
-        if inside and text:
-            self.parts.append(text.replace("\n", " ").replace("\r", " "))
-            self._length += len(text)
+            if inside and (text := element.tail):
+                add(_one_line(text))
 
     def folded(self) -> tuple[str, dict[Any, Span]]:
         raw = "".join(self.parts)
+        text = "\n".join(line for line in (" ".join(line.split()) for line in raw.split("\n")) if line)
         if not self._begins:
-            return "\n".join(line for line in (" ".join(line.split()) for line in raw.split("\n")) if line), {}
-        parts: list[str] = []
-        starts, ends, places = [], [], []  # of words: in the raw text, and where they begin in the folded one
-        at = length = 0
-        for match in _WORD.finditer(raw):
-            start, end = match.span()
-            if parts:
-                parts.append("\n" if raw.find("\n", at, start) >= 0 else " ")
-                length += 1
-            parts.append(match[0])
-            starts.append(start)
-            ends.append(end)
-            places.append(length)
-            at, length = end, length + end - start
+            return text, {}
+        # Folding leaves the characters as they are, white space aside: these are counted, in the parts and in the words.
+        counts = [0, *accumulate(len("".join(part.split())) for part in self.parts)]
+        words = [*accumulate(map(len, text.split()))]
         spans = {}
-        for element, begin in self._begins.items():
-            end = self._ends[element]
-            first, last = bisect_right(ends, begin), bisect_left(starts, end) - 1
-            if first <= last:
-                start = places[first] + max(0, begin - starts[first])
-                spans[element] = (start, places[last] + min(end, ends[last]) - starts[last])
-        return "".join(parts), spans
+        for element, part in self._begins.items():
+            first, last = counts[part], counts[self._ends[element]] - 1
+            if first <= last:  # before a character there is one more for each word that ends before it
+                spans[element] = first + bisect_right(words, first), last + bisect_right(words, last) + 1
+        return text, spans
 
 
-def _is_left_out(element: Any) -> bool:
-    return element.tag in _LEFT_OUT or element.get("role") in _ROLES_LEFT_OUT or element.get("hidden") is not None
+def _one_line(text: str) -> str:
+    return text.replace("\n", " ").replace("\r", " ")
+
+
+def _is_left_out(element: Any, tag: str) -> bool:
+    return tag in _LEFT_OUT or element.get("role") in _ROLES_LEFT_OUT or element.get("hidden") is not None
