@@ -32,6 +32,7 @@ VOCABULARY = "ai-txt"  # in the table of vocabularies
 # Kind of document -> file types by whose dotted names it can be read.
 _TREES = {"html": ("xml",), "json": ("json",), "xml": ("xml",)}
 _FETCHING = ("crawl", "follow")  # no action of ai.txt, so that `*` is none of these
+_DECLARATIONS = (b"<!entity", b"<!attlist")  # in a DTD: what they declare is in the document twice
 _GONE = "{https://comity.invalid/}gone"  # an element that is to be cut out; no parser of HTML makes a name of that kind
 
 
@@ -159,9 +160,8 @@ class _Document:
             root = etree.fromstring(self._content.body, parser)
         except (etree.XMLSyntaxError, ValueError) as error:
             self._refuse(f"the document is no XML that is read: {type(error).__name__}")
-        dtd = root.getroottree().docinfo.internalDTD
-        if dtd is not None and any(True for declared in (dtd.iterentities(), dtd.iterelements()) for _ in declared):
-            self._refuse("the document declares entities or elements")  # which may hold the text of an element
+        if any(declaration in self._content.octets for declaration in _DECLARATIONS):
+            self._refuse("the document declares entities or attributes")
         return root
 
     def _refuse(self, why: str) -> NoReturn:
