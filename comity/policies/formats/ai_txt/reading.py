@@ -16,7 +16,7 @@ from comity.policies.urls import target_of
 from comity.policies.values import Verdict
 
 MAX_RULES = 10_000  # of a file
-MAX_SIZE = 2 * MAX_BYTES  # characters of all rules; blocks that share a Disallow or Guide have it once each
+MAX_SIZE = 4 * MAX_BYTES  # characters of all rules; blocks that share a Disallow or Guide have it once each
 MAX_NAMES = 1000  # agents of a block; actions of a line
 MAX_PATH = 8 * 1024  # characters, in normal form
 MAX_LANG = 100  # octets
