@@ -273,6 +273,12 @@ def test_names_in_json(name: str, paths: list[tuple[str | int, ...]]) -> None:
     assert not one.is_whole
 
 
+@pytest.mark.requirement("AIT-5")
+def test_members_within_one_another() -> None:
+    assert without('{"a": {"b": {"c": 1}}, "d": 2}', "a", "a.b", "a.b.c", file_type="json") == b'{"d": 2}'
+    assert without('{"a": {"b": {"c": 1}}, "d": 2}', "a.b.c", "a.b", file_type="json") == b'{"a": {}, "d": 2}'
+
+
 XML = """<?xml version="1.0" encoding="iso-8859-1"?><!--top--><?pi x?>
 <feed xmlns="urn:f" xmlns:d="urn:d"><title>T</title><entry n="1"><title>é1</title><d:by>w</d:by></entry>tail
 <feed><title>F</title></feed>
