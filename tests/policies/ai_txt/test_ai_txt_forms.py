@@ -87,6 +87,16 @@ def test_the_two_forms_of_one_file() -> None:
 
 
 @pytest.mark.requirement("AIT-10")
+@pytest.mark.parametrize("text", ["\u00a0a\u00a0", "a\u2028b\u0085", "a]]>&amp;", "\ufeffa", "a \t b"])
+def test_texts_stay_as_they_are(text: str) -> None:
+    body = f"User-agent: *\n  Path: / html\n    Element: {text}\n      Guide: Cite\n        Lang: en\n        Guideline: {text}\n"
+    read = parse(body.encode())
+    assert (read.rules[0].element, read.rules[0].guidelines[0].text) == (text, text)
+    assert from_xml(to_xml(read)).rules == read.rules
+    assert written(read) == body
+
+
+@pytest.mark.requirement("AIT-10")
 def test_no_rules_in_both_forms() -> None:
     nothing = AiTxt(rules=())
     assert written(nothing) == ""
@@ -127,6 +137,7 @@ READ_ANYWAY = [
     ('file-type="json"', 'file-type="pdf"', 5, ["ait.file-type 16", "ait.action 18", "ait.file-type 23"]),
     ('<disallow actions="*" />', '<allow actions="*" />', 4, ["ait.keyword 13", "ait.action 18", "ait.file-type 23"]),
     ('<disallow actions="*" />', "<disallow/>", 4, ["ait.empty 13", "ait.action 18", "ait.file-type 23"]),
+    ("Nenne\tden Autor.", " ", 5, ["ait.empty 9", "ait.action 18", "ait.file-type 23"]),
     ('lang="de"', 'lang="!"', 5, ["ait.language 9", "ait.action 18", "ait.file-type 23"]),
     ("<ai-txt>", '<ai-txt version="2"><meta/>', 5, ["ait.keyword 2", "ait.action 18", "ait.file-type 23"]),
 ]

@@ -69,6 +69,20 @@ SAMPLES = [
         "elements",
         ("ait.orphan 1", "ait.orphan 2"),
     ),
+    Sample(
+        "elements-flat",
+        "User-agent: *\nPath: /private/ html\nDisallow: *\n",
+        "elements",
+        ("ait.indentation 2", "ait.indentation 3", "ait.orphan 3"),
+        rules=1,
+    ),
+    Sample(
+        "elements-by-url",
+        "User-agent: *\n  Path: https://example.com/ html\n      Disallow: *\n",
+        "elements",
+        ("ait.path 2", "ait.orphan 3"),
+        rules=1,
+    ),
     # Both in one file: neither is read as the other.
     Sample(
         "both",

@@ -6,7 +6,7 @@ import pytest
 
 from comity.policies import Verdict
 from comity.policies.formats.ai_txt import AiTxt, Rule, parse
-from comity.policies.formats.ai_txt.reading import MAX_NAMES, MAX_PATH, MAX_RULES
+from comity.policies.formats.ai_txt.reading import MAX_NAMES, MAX_PATH, MAX_RULES, MAX_SIZE
 from comity.policies.lines import MAX_LINE
 
 HEAD = "User-agent: *\n  Path: /a html\n    Element: p\n"
@@ -202,6 +202,12 @@ CASES = [
         ["* /a html p: guide cite [en: a\ufffd[1m]"],
         [],
     ),
+    (
+        "guides-in-a-row",
+        f"{HEAD}      Guide: Cite\n        Lang: en\n        Guideline: a\n      Guide: Clip\n        Guideline: b\n",
+        ["* /a html p: guide cite [en: a]", "* /a html p: guide clip [und: b]"],
+        ["ait.language 8:0"],
+    ),
     # Line ends, and the end of the file.
     ("crlf", f"{HEAD}{DISALLOW}".replace("\n", "\r\n"), [USUAL], []),
     ("cr", f"{HEAD}{DISALLOW}".replace("\n", "\r"), [USUAL], []),
@@ -236,6 +242,10 @@ def test_blocks_that_share_a_line_are_bounded() -> None:
     assert rules[-1] == "* / - *: deny train"
     assert len(rules) <= MAX_RULES + 1
     assert findings[-1] in ("comity.more-findings 0:0", "ait.limit 602:0")
+    guides = f"      Guide: Cite\n        Lang: en\n        Guideline: {'x' * 30_000}\n"
+    rules, _ = said(f"User-agent: a\n{paths}{ELEMENT}{guides}{DISALLOW}")
+    assert 30_000 * len(rules) <= MAX_SIZE + 30_000
+    assert rules[-1] == "* / - *: deny train"
 
 
 @pytest.mark.requirement("AIT-14", "SEC-1")
@@ -268,6 +278,12 @@ LIMITS = [
         [f"* /a html p: guide cite [en: {LONG}]"],
         ["ait.limit 6:20"],
     ),
+    (
+        "guideline-cut-at-a-space",
+        f"{HEAD}      Guide: Cite\n        Lang: en\n        Guideline: {LONG[1:]} y\n",
+        [f"* /a html p: guide cite [en: {LONG[1:]}]"],
+        ["ait.limit 6:20"],
+    ),
 ]
 
 
@@ -275,6 +291,13 @@ LIMITS = [
 @pytest.mark.parametrize(("text", "rules", "findings"), [case[1:] for case in LIMITS], ids=[case[0] for case in LIMITS])
 def test_what_is_too_long_covers_more(text: str, rules: list[str], findings: list[str]) -> None:
     assert said(text) == (rules, findings)
+
+
+@pytest.mark.requirement("SEC-1")
+def test_beyond_the_limit_too_many_actions_are_all() -> None:
+    many = f"User-agent: a\n  Path: /a html\n{ELEMENT}" + DISALLOW * MAX_RULES
+    halves = [f"      Disallow: {' '.join(f'{half}{number}' for number in range(MAX_NAMES))}\n" for half in "ab"]
+    assert said(many + "".join(halves))[0][MAX_RULES:] == ["* / - *: deny *"]
 
 
 @pytest.mark.requirement("SEC-1")

@@ -59,6 +59,8 @@ def test_what_a_pattern_refuses(pattern: str, refused: list[str], left: list[str
         ("Disallow: *.c\nAllow: *.c", "/a.c", 2),
         ("Allow: /ab.jpg\nDisallow: *.jpg", "/ab.jpg", 0),
         ("Disallow: /im/\nAllow: *.jpg", "/im/a.jpg", 0),
+        ("Disallow: /img/\nAllow: *.jpg", "/img/a.jpg", 2),
+        ("Allow: /img/\nDisallow: *.jpg", "/img/a.jpg", 3),
         ("Disallow: /images/\nAllow: *.jpg", "/images/a.jpg", 2),
         ("Allow: /\nDisallow: /", "/", 3),
         ("Disallow: jpg\nAllow: /a", "/a", 2),
@@ -74,18 +76,19 @@ def test_the_longest_pattern_decides_and_a_refusal_on_a_tie(rules: str, target: 
 def test_whom_a_group_binds() -> None:
     text = """\
 Disallow: *.a
+Sitemap: https://example.com/sitemap.xml
 User-Agent: *
 Disallow: *.b
-User-agent: Ours/2.0
+User-agent: Ours/2.0 !
 User-agent: their-bot
 Disallow: *.c
 User-agent: ours
 Disallow: *.d
 """
     targets = ("/x.a", "/x.b", "/x.c", "/x.d")
-    assert lines(text, *targets) == [1, 0, 6, 8]
-    assert lines(text, *targets, token="their-bot") == [1, 0, 6, 0]
-    assert lines(text, *targets, token="other") == [1, 3, 0, 0]
+    assert lines(text, *targets) == [1, 0, 7, 9]
+    assert lines(text, *targets, token="their-bot") == [1, 0, 7, 0]
+    assert lines(text, *targets, token="other") == [1, 4, 0, 0]
 
 
 @pytest.mark.requirement("SPAWN-2")

@@ -143,7 +143,7 @@ class _Reader:
                 self._read_element(value, where)
             case Keyword.DISALLOW | Keyword.GUIDE:
                 self._read_actions(keyword, value, where, at)
-            case Keyword.LANG | Keyword.GUIDELINE:
+            case _:
                 self._read_guideline(keyword, value, where)
 
     def close(self) -> None:
