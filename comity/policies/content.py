@@ -55,6 +55,11 @@ class Content:
     def _selector(self) -> Selector:
         return Selector(self.text if self.is_markup else "", type="html")  # whatever parsel would guess
 
+    @property
+    def selector(self) -> Selector:
+        """The markup, parsed once: whoever reads it leaves its tree as it is."""
+        return self._selector
+
     @cached_property
     def octets(self) -> bytes:
         """In lower case, to search for ASCII: what is not found there need not be parsed for."""

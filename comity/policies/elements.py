@@ -58,18 +58,18 @@ class _Attributes(Protocol):
 class _Builder(ContentHandler):  # its methods have the names of xml.sax
     """The tree, as far as it is read."""
 
-    def __init__(self, parser: DefusedExpatParser) -> None:
+    def __init__(self, parser: DefusedExpatParser, max_elements: int) -> None:
         super().__init__()
         self.root: Element | None = None
         self._parser = parser
         self._open: list[Element] = []
-        self._left = MAX_ELEMENTS
+        self._left = self._max_elements = max_elements
 
     def startElementNS(self, name: tuple[str | None, str], qname: str | None, attrs: _Attributes) -> None:  # noqa: N802
         line = self._parser.getLineNumber() or 0
         self._left -= 1
         if self._left < 0 or len(self._open) == MAX_DEPTH:
-            limits = f"more than {MAX_ELEMENTS} elements, or more than {MAX_DEPTH} within each other"
+            limits = f"more than {self._max_elements} elements, or more than {MAX_DEPTH} within each other"
             raise XmlError(f"the document has {limits}", line, is_limit=True)
         attributes = {key: value for (namespace, key), value in attrs.items() if not namespace}
         element = Element(name[0] or "", name[1], line, attributes)
@@ -86,12 +86,12 @@ class _Builder(ContentHandler):  # its methods have the names of xml.sax
         self._open[-1].pieces.append(content)
 
 
-def read(body: bytes, *, cut: bool = False) -> Element:
+def read(body: bytes, *, cut: bool = False, max_bytes: int = MAX_BYTES, max_elements: int = MAX_ELEMENTS) -> Element:
     """The root. `cut`: there is more. XmlError where there is none, and for any DTD; linear in the octets."""
-    if cut or len(body) > MAX_BYTES:
-        raise XmlError(f"the document has more than {MAX_BYTES} octets", is_limit=True)
+    if cut or len(body) > max_bytes:
+        raise XmlError(f"the document has more than {max_bytes} octets", is_limit=True)
     parser = DefusedExpatParser(forbid_dtd=True)
-    builder = _Builder(parser)
+    builder = _Builder(parser, max_elements)
     parser.setFeature(feature_namespaces, True)
     parser.setContentHandler(builder)
     try:

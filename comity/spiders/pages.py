@@ -10,6 +10,8 @@ from typing import Any
 from parsel import Selector
 from scrapy.http import Response, TextResponse
 
+from comity.policies.main_text import main_text
+
 
 @dataclass(slots=True, kw_only=True)
 class PageItem:
@@ -72,55 +74,6 @@ def links(response: TextResponse) -> list[str]:
         if url.startswith(("http://", "https://")):
             found[url] = None
     return list(found)
-
-
-# What a reader would not call the text of the page.
-_LEFT_OUT = set("script style noscript template head iframe object svg canvas".split())  # noqa: SIM905  # a list of words
-_LEFT_OUT.update("nav header footer aside form button select dialog".split())  # noqa: SIM905
-_ROLES_LEFT_OUT = ("navigation", "banner", "contentinfo", "complementary", "search")
-# Elements that begin no line of their own.
-_INLINE = set("a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q".split())  # noqa: SIM905
-_INLINE.update("ruby s samp small span strike strong sub sup time tt u var wbr".split())  # noqa: SIM905
-
-
-def main_text(selector: Selector) -> str:
-    """The text of <main>, else of the articles, else of the body; a line a block, white space folded."""
-    for query in ("//main | //*[@role='main']", "//article[not(ancestor::article)]", "//body"):
-        parts: list[str] = []
-        for root in selector.xpath(query):
-            _collect(root.root, parts)
-        text = "\n".join(line for line in map(_folded, "".join(parts).split("\n")) if line)
-        if text:
-            return text
-    return ""
-
-
-def _collect(root: Any, parts: list[str]) -> None:
-    """Texts below an element in document order, with "\\n" around blocks. No recursion: pages nest as deep as they like."""
-    stack: list[tuple[Any, bool]] = [(root, False)]
-    while stack:
-        element, is_end = stack.pop()
-        block = element.tag not in _INLINE
-        if is_end:
-            parts.append("\n" if block else "")
-            if element is not root:
-                parts.append(_one_line(element.tail))
-            continue
-        left_out = not isinstance(element.tag, str) or (
-            element is not root
-            and (element.tag in _LEFT_OUT or element.get("role") in _ROLES_LEFT_OUT or element.get("hidden") is not None)
-        )
-        if left_out:
-            parts.append(_one_line(element.tail))
-            continue
-        parts.append("\n" if block else "")
-        parts.append(_one_line(element.text))
-        stack.append((element, True))
-        stack.extend((child, False) for child in reversed(element))
-
-
-def _one_line(text: str | None) -> str:
-    return text.replace("\n", " ").replace("\r", " ") if text else ""
 
 
 def _folded(text: str) -> str:

@@ -10,7 +10,8 @@ from parsel import Selector
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
-from comity.spiders.pages import main_text, page_item, title
+from comity.policies.main_text import main_text
+from comity.spiders.pages import page_item, title
 
 TEXTS = [
     pytest.param("<p>one</p><p>two</p>", "one\ntwo", id="a line a block"),
@@ -18,6 +19,8 @@ TEXTS = [
     pytest.param("<p>a<br>b", "a\nb", id="br"),
     pytest.param("<nav>menu</nav><main><p>text</main><footer>end", "text", id="main is preferred"),
     pytest.param("<div role=main>text</div><p>else", "text", id="role=main too"),
+    pytest.param("<div role=main>one<main>two</main>three</div>", "one\ntwo\nthree", id="main within main, each text once"),
+    pytest.param("<aside hidden><main>text</main></aside>", "text", id="main wherever it stands"),
     pytest.param("<article>one<article>in it</article></article><article>two</article><p>x", "one\nin it\ntwo", id="articles"),
     pytest.param("<script>var a</script><style>p{}</style>text<noscript>no</noscript>", "text", id="no code"),
     pytest.param("<header>h</header><nav>n</nav>text<aside>a</aside><footer>f</footer>", "text", id="no boilerplate"),

@@ -1,0 +1,31 @@
+"""ai.txt: what AI may do with single elements of a site's resources, and the other format that is served under that name.
+
+    kind_of(body, media_type)      kinds.py: which of the two it is, if any
+    parse(text) -> AiTxt           grammar.py: the element-level language
+    AiTxt.for_agent(token)         values.py: the rules that bind an agent, and which of them are about a resource
+    written, to_xml, from_xml      forms.py: its two written forms
+    spawning(text) -> Spawning     spawning.py: refusals of training by file type
+What is supported, and every reading of an open point, stands in docs/ai-txt.md."""
+
+from comity.policies.formats.ai_txt.forms import from_xml, to_xml, written
+from comity.policies.formats.ai_txt.grammar import parse
+from comity.policies.formats.ai_txt.kinds import kind_of
+from comity.policies.formats.ai_txt.spawning import Spawning, spawning
+from comity.policies.formats.ai_txt.values import ACTIONS, AgentRules, AiTxt, Guideline, Rule, of_action, shown
+
+__all__ = [
+    "ACTIONS",
+    "AgentRules",
+    "AiTxt",
+    "Guideline",
+    "Rule",
+    "Spawning",
+    "from_xml",
+    "kind_of",
+    "of_action",
+    "parse",
+    "shown",
+    "spawning",
+    "to_xml",
+    "written",
+]

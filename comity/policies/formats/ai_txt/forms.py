@@ -1,0 +1,147 @@
+"""The two written forms of the element-level language: its text, and XML, by which section-4 has programs enforce it.
+
+written(ai_txt)      the text
+to_xml(ai_txt)       the XML form
+from_xml(body)       its rules; ai_txt.xsd, in comity/policies, is its schema"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from xml.etree import ElementTree as ET
+
+from comity.policies import elements
+from comity.policies.elements import Element, XmlError
+from comity.policies.formats.ai_txt.reading import MAX_RULES, MAX_SIZE, Position, RuleList, Values
+from comity.policies.formats.ai_txt.values import AiTxt, Guideline, Rule, shown
+from comity.policies.lines import Findings
+from comity.policies.values import Verdict
+
+MAX_XML = 8 * MAX_SIZE  # octets; escapes and markup take room
+MAX_XML_ELEMENTS = 8 * MAX_RULES
+
+_INDENTATION = "  "
+
+Blocks = Iterator[tuple[tuple[str, ...], Iterator[tuple[str, str, Iterator[tuple[str, Iterator[Rule]]]]]]]
+
+
+def _blocks(rules: Iterable[Rule]) -> Blocks:
+    """User-agent blocks, the path blocks in each, the element blocks in each of those, and the rules in each of those."""
+    for agents, of_agents in groupby(rules, lambda rule: rule.agents):
+        yield agents, _path_blocks(of_agents)
+
+
+def _path_blocks(rules: Iterable[Rule]) -> Iterator[tuple[str, str, Iterator[tuple[str, Iterator[Rule]]]]]:
+    for (path, file_type), of_path in groupby(rules, lambda rule: (rule.path, rule.file_type)):
+        yield path, file_type, groupby(of_path, lambda rule: rule.element)
+
+
+def written(ai_txt: AiTxt) -> str:
+    """The rules as text; parsed, they are equal again. "" where there are none."""
+    lines: list[str] = []
+    for agents, paths in _blocks(ai_txt.rules):
+        lines += [""] * bool(lines) + [f"User-agent: {' '.join(agents)}"]
+        for path, file_type, of_path in paths:
+            lines.append(f"{_INDENTATION}Path: {path} {file_type}".rstrip())
+            for element, rules in of_path:
+                lines.append(f"{_INDENTATION * 2}Element: {element}")
+                for rule in rules:
+                    keyword = "Disallow" if rule.verdict is Verdict.DENY else "Guide"
+                    lines.append(f"{_INDENTATION * 3}{keyword}: {' '.join(shown(rule.actions))}")
+                    for guideline in rule.guidelines:
+                        lines.append(f"{_INDENTATION * 4}Lang: {guideline.lang}")
+                        lines.append(f"{_INDENTATION * 4}Guideline: {guideline.text}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def to_xml(ai_txt: AiTxt) -> bytes:
+    """The rules as an XML document, UTF-8."""
+    root = ET.Element("ai-txt")
+    for agents, paths in _blocks(ai_txt.rules):
+        block = ET.SubElement(root, "user-agent", {"names": " ".join(agents)})
+        for path, file_type, of_path in paths:
+            typed = {"file-type": file_type} if file_type else {}
+            path_block = ET.SubElement(block, "path", {"value": path} | typed)
+            for element, rules in of_path:
+                element_block = ET.SubElement(path_block, "element", {"name": element})
+                for rule in rules:
+                    name = "disallow" if rule.verdict is Verdict.DENY else "guide"
+                    action_block = ET.SubElement(element_block, name, {"actions": " ".join(shown(rule.actions))})
+                    for guideline in rule.guidelines:
+                        ET.SubElement(action_block, "guideline", {"lang": guideline.lang}).text = guideline.text
+    ET.indent(root, _INDENTATION)
+    document: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return document + b"\n"
+
+
+def from_xml(body: bytes, *, url: str = "") -> AiTxt:
+    """The rules of an XML document, their lines those of the document; none where it is no such document. Never raises.
+
+    Attributes are read as the values of lines are; of elements that it does not know nothing is read."""
+    findings = Findings(url)
+    try:
+        root = elements.read(body, max_bytes=MAX_XML, max_elements=MAX_XML_ELEMENTS)
+    except XmlError as error:
+        findings.report("ait.format", "{}", str(error).encode(), line=error.line)
+        return AiTxt(rules=(), findings=tuple(findings))
+    if root.name != "ai-txt":
+        findings.report("ait.format", "the root is `{}`, not `ai-txt`", root.name.encode(), line=root.line)
+        return AiTxt(rules=(), findings=tuple(findings))
+    rules = RuleList(findings)
+    _XmlReader(findings).read(root, rules)
+    return AiTxt(rules=rules.closed(), findings=tuple(findings))
+
+
+class _XmlReader:
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._values = Values(findings)
+
+    def read(self, root: Element, rules: RuleList) -> None:
+        for block in self._children(root, "user-agent"):
+            agents = self._values.agents(_attribute(block, "names"), Position(block.line))
+            for path_block in self._children(block, "path") if agents else ():
+                position = Position(path_block.line)
+                path = self._values.path(_attribute(path_block, "value"), position)
+                file_type = self._values.file_type(_attribute(path_block, "file-type"), position)
+                for element_block in self._children(path_block, "element") if path else ():
+                    element = self._values.element(_attribute(element_block, "name"), Position(element_block.line))
+                    for rule in self._action_blocks(element_block, agents, path, file_type, element):
+                        rules.add((rule,))
+
+    def _action_blocks(self, parent: Element, agents: tuple[str, ...], path: str, file_type: str, element: str) -> Iterator[Rule]:
+        for block in self._children(parent, "disallow", "guide"):
+            actions = self._values.actions(_attribute(block, "actions"), Position(block.line))
+            is_guide = block.name == "guide"
+            if actions:
+                yield Rule(
+                    agents=agents,
+                    path=path,
+                    file_type=file_type,
+                    element=element,
+                    verdict=None if is_guide else Verdict.DENY,
+                    actions=actions,
+                    guidelines=tuple(self._guidelines(block)) if is_guide else (),
+                    line=block.line,
+                )
+
+    def _guidelines(self, guide: Element) -> Iterator[Guideline]:
+        for one in self._children(guide, "guideline"):
+            position = Position(one.line)
+            if text := self._values.guideline(_trimmed("".join(one.pieces)), position):
+                yield Guideline(self._values.lang(_attribute(one, "lang"), position), text, one.line)
+
+    def _children(self, element: Element, *names: str) -> Iterator[Element]:
+        for child in element.children:
+            if child.name in names:
+                yield child
+            else:
+                self._findings.report("ait.keyword", "`{}` is no element here", child.name.encode(), line=child.line)
+
+
+def _attribute(element: Element, name: str) -> bytes:
+    return _trimmed(element.attributes.get(name, ""))
+
+
+def _trimmed(text: str) -> bytes:
+    return text.strip(" \t\r\n").encode()

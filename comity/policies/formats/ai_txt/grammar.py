@@ -1,0 +1,237 @@
+"""The element-level language as text: the grammar of figure 11 of the paper.
+
+    parse(text) -> AiTxt     rules in the order of the file, and what its author should know
+Every reading of an open point stands in docs/ai-txt.md."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from enum import Enum
+
+from comity.policies.formats.ai_txt.kinds import INDENTATION, kind_of
+from comity.policies.formats.ai_txt.reading import (
+    KNOWN_ACTIONS,
+    NAME,
+    UNDETERMINED,
+    Path,
+    Position,
+    RuleList,
+    Values,
+    everywhere,
+)
+from comity.policies.formats.ai_txt.values import ALL, AiTxt, Guideline, Rule
+from comity.policies.lines import EOL, Findings, Lines
+
+SPEC = "ai.txt: A Domain-Specific Language for Guiding AI Interactions with the Internet (Li et al., 2025)"
+
+
+class Keyword(Enum):
+    """What a line is, with the level of indentation to which it belongs (figure 11)."""
+
+    USER_AGENT = b"User-agent", 0
+    PATH = b"Path", 1
+    ELEMENT = b"Element", 2
+    DISALLOW = b"Disallow", 3
+    GUIDE = b"Guide", 3
+    LANG = b"Lang", 4
+    GUIDELINE = b"Guideline", 4
+
+    @property
+    def level(self) -> int:
+        return self.value[1]
+
+
+_SPELLINGS = {keyword.value[0].lower(): keyword for keyword in Keyword} | {
+    # LENIENT: misspellings that robots.txt files have.
+    b"useragent": Keyword.USER_AGENT,
+    b"user agent": Keyword.USER_AGENT,
+    b"dissallow": Keyword.DISALLOW,
+    b"dissalow": Keyword.DISALLOW,
+    b"disalow": Keyword.DISALLOW,
+    b"diasllow": Keyword.DISALLOW,
+    b"disallaw": Keyword.DISALLOW,
+}
+# LENIENT: white space instead of the colon, and before it.
+_LINE = re.compile(
+    rb"(%s)((?i:%s))(?:[ \t]*+(:)|(?![^ \t\r\n]))[ \t]*+([^\r\n]*+)" % (INDENTATION, b"|".join(sorted(_SPELLINGS, reverse=True)))
+)
+_NOTHING = re.compile(rb"%s(?:#|[\r\n]|\Z)" % INDENTATION)  # a comment, or a blank line
+_NOTHINGS = re.compile(rb"(?:%s(?:#[^\r\n]*+)?+%s)++" % (INDENTATION, EOL))
+
+
+def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
+    """What the file says; no rules where it is of another kind. `text`: as `text_of` has it, with `cut`. Never raises; linear in
+    the octets."""
+    findings = Findings(url)
+    kind = kind_of(text)
+    if kind != "elements":
+        if kind or not _is_blank(text):
+            known = "Spawning's opt-out by file type" if kind else "neither of the formats that ai.txt files have"
+            findings.report("ait.format", f"this is {known}")
+        return AiTxt(rules=(), findings=tuple(findings))
+    reader = _Reader(findings)
+    lines = Lines(text)
+    while True:
+        lines.skip(_NOTHINGS)
+        line = lines.read()
+        if not line:
+            break
+        match = _LINE.match(line)
+        if match and (match[3] or _is_meant(_SPELLINGS[match[2].lower()], match[4])):
+            reader.read(match, lines.number, lines.at)
+        elif not _NOTHING.match(line):
+            name, column = line.lstrip(b" \t").partition(b":")[0], len(line) - len(line.lstrip(b" \t")) + 1
+            findings.report("ait.keyword", "`{}` is no keyword", name[:100].rstrip(), line=lines.number, column=column)
+    reader.close()
+    if cut:
+        reader.rules.cut(lines.number, lines.at)
+    return AiTxt(rules=reader.rules.closed(), findings=tuple(findings))
+
+
+def _is_blank(text: bytes) -> bool:
+    lines = Lines(text)
+    lines.skip(_NOTHINGS)
+    return _NOTHING.match(lines.read()) is not None
+
+
+def _is_meant(keyword: Keyword, value: bytes) -> bool:
+    """Whether a line without its colon is no prose that begins with such a word."""
+    if keyword is Keyword.PATH:
+        return value[:1] in (b"/", b"*")
+    if keyword in (Keyword.DISALLOW, Keyword.GUIDE):
+        names = [name.decode("latin-1").lower() for name in NAME.findall(value)]
+        return bool(names) and all(name == ALL or name in KNOWN_ACTIONS for name in names)
+    return keyword is not Keyword.GUIDELINE and len(value.split()) == 1
+
+
+class _Reader:
+    """The blocks that are open at a line. A block that holds nothing when the next of its kind begins shares what that holds."""
+
+    def __init__(self, findings: Findings) -> None:
+        self.rules = RuleList(findings)
+        self._findings = findings
+        self._values = Values(findings)
+        self._unit = b""  # one level of indentation; b"": not known yet
+        self._agents: tuple[str, ...] = ()
+        self._paths: list[Path] = []
+        self._elements: list[str] = []
+        self._opened: tuple[int, int] | None = None  # level and line of the last line, if it began a block
+        self._guide: Rule | None = None  # that is still being read
+        self._guidelines: list[Guideline] = []
+        self._lang = UNDETERMINED
+
+    def read(self, match: re.Match[bytes], line: int, at: int) -> None:
+        """A line with a keyword."""
+        keyword = _SPELLINGS[match[2].lower()]
+        self._check(match, keyword, line)
+        value, where = match[4], Position(line, match.start(4) + 1)
+        # A `#` in an element is a CSS id, in a guideline a character. LENIENT: elsewhere it begins a comment.
+        if keyword not in (Keyword.ELEMENT, Keyword.GUIDELINE) and b"#" in value:
+            column = where.column + value.find(b"#")
+            self._findings.report("ait.comment", "a comment is a line of its own", line=line, column=column)
+            value = value.partition(b"#")[0]
+        value = value.rstrip(b" \t")
+        if keyword.level < 4:
+            self._close_guide()
+        match keyword:
+            case Keyword.USER_AGENT:
+                self._read_agents(value, where)
+            case Keyword.PATH:
+                self._read_path(value, where)
+            case Keyword.ELEMENT:
+                self._read_element(value, where)
+            case Keyword.DISALLOW | Keyword.GUIDE:
+                self._read_actions(keyword, value, where, at)
+            case _:
+                self._read_guideline(keyword, value, where)
+
+    def close(self) -> None:
+        """The file ends."""
+        self._close_guide()
+        self._begin(-1, 0)
+
+    def _check(self, match: re.Match[bytes], keyword: Keyword, line: int) -> None:
+        """The form of a line, which changes nothing (AIT-14)."""
+        indentation, name, colon, _ = match.groups()
+        column = len(indentation) + 1
+        if name != keyword.value[0]:
+            self._findings.report("ait.keyword", "`{}` is read as `{}`", name, keyword.value[0], line=line, column=column)
+        if not colon:
+            self._findings.report("ait.keyword", "`{}` without its colon", name, line=line, column=column + len(name))
+        if not self._unit and keyword.level and indentation in (unit * keyword.level for unit in (b"  ", b"    ", b"\t")):
+            self._unit = indentation[: len(indentation) // keyword.level]
+        if indentation != self._unit * keyword.level or (keyword.level and not indentation):
+            message = f"`{{}}` belongs to level {keyword.level}: indent it by 2 spaces, 4 spaces or a tab for each"
+            self._findings.report("ait.indentation", message, name, line=line, column=column)
+
+    def _begin(self, level: int, line: int) -> bool:
+        """Whether the block that begins joins the one before it, which is of the same kind and empty."""
+        opened, self._opened = self._opened, (level, line)
+        if opened and opened[0] == level:
+            self._findings.report("ait.empty", "it holds nothing: it shares what the next one holds", line=opened[1])
+            return True
+        if opened and opened[0] > level:
+            self._findings.report("ait.empty", "it holds nothing: it states nothing", line=opened[1])
+        return False
+
+    def _read_agents(self, value: bytes, where: Position) -> None:
+        before = self._agents if self._begin(0, where.line) else ()
+        agents = self._values.agents(value, where)
+        self._agents = self._values.together((*before, *agents), where) if before else agents
+        self._paths, self._elements = [], []
+
+    def _read_path(self, value: bytes, where: Position) -> None:
+        if not self._begin(1, where.line):
+            self._paths = []
+        self._elements = []
+        path = self._values.typed_path(value, where)
+        if not self._agents:
+            self._findings.report("ait.orphan", "a path with no agent above it: it states nothing", line=where.line)
+        elif path:
+            self._paths.append(path)
+
+    def _read_element(self, value: bytes, where: Position) -> None:
+        if not self._begin(2, where.line):
+            self._elements = []
+        self._elements.append(self._values.element(value, where))
+        if not self._paths:
+            self._findings.report("ait.orphan", "an element with no path above it: it states nothing", line=where.line)
+
+    def _read_actions(self, keyword: Keyword, value: bytes, where: Position, at: int) -> None:
+        self._opened = None
+        actions = self._values.actions(value, where)
+        if not self._paths:
+            self._findings.report("ait.orphan", "no path above it: it states nothing", line=where.line)
+        elif not self._elements:
+            self._findings.report("ait.orphan", "no element above it: the whole document is meant", line=where.line)
+        rule = everywhere(actions, where.line, at)
+        if keyword is Keyword.GUIDE:
+            self._guide = replace(rule, verdict=None)
+        elif actions:
+            self._add(rule)
+
+    def _read_guideline(self, keyword: Keyword, value: bytes, where: Position) -> None:
+        if self._guide is None:
+            self._findings.report("ait.orphan", "no Guide above it: it states nothing", line=where.line)
+        elif keyword is Keyword.LANG:
+            self._lang = self._values.lang(value, where)
+        elif text := self._values.guideline(value, where):
+            if self._lang == UNDETERMINED:
+                self._findings.report("ait.language", "a guideline without a language", line=where.line)
+            self._guidelines.append(Guideline(self._lang, text, where.line))
+
+    def _close_guide(self) -> None:
+        guide, self._guide = self._guide, None
+        guidelines, self._guidelines, self._lang = tuple(self._guidelines), [], UNDETERMINED
+        if guide and guide.actions:
+            if not guidelines:
+                self._findings.report("ait.empty", "a Guide without a guideline", line=guide.line)
+            self._add(replace(guide, guidelines=guidelines))
+
+    def _add(self, rule: Rule) -> None:
+        self.rules.add(
+            replace(rule, agents=self._agents, path=path.pattern, file_type=path.file_type, element=element)
+            for path in self._paths
+            for element in self._elements or [ALL]
+        )

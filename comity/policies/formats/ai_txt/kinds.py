@@ -1,0 +1,33 @@
+"""Which format it is that a site serves as /ai.txt (SPAWN-1)."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from comity.policies.availability import is_html
+from comity.policies.lines import text_of
+from comity.policies.values import Fetched
+
+Kind = Literal["elements", "spawning", ""]
+
+INDENTATION = rb"(?:[ \t\v\f]|\xc2\xa0|\xef\xbb\xbf)*+"  # LENIENT: NO-BREAK SPACE and a stray BOM, which editors leave
+
+_START = rb"(?:\A|(?<=[\r\n]))%s" % INDENTATION
+_ELEMENTS = re.compile(rb"%s(?i:path[ \t]*+:[ \t]*+(?:[/*]|https?://)|element[ \t]*+:)" % _START)
+_PATTERN = re.compile(rb"%s(?i:disallow)[ \t]*+:[ \t]*+[/*.]" % _START)
+_AGENT = re.compile(rb"%s(?i:user[- ]?agent)[ \t]*+:" % _START)
+_RULE = re.compile(rb"%s(?i:(?:dis)?allow)[ \t]*+:" % _START)
+
+
+def kind_of(body: bytes, media_type: str = "") -> Kind:
+    """Told by its lines. "spawning": Spawning's opt-out by file type; "": neither, be it HTML, prose, or nothing at all.
+
+    A file that has lines of both is "elements"; what it says in Spawning's form is read beside that."""
+    headers = ((b"Content-Type", media_type.encode("latin-1", "replace")),)
+    if is_html(Fetched(status=200, headers=headers, body=body)):
+        return ""
+    text, _ = text_of(body)
+    if _ELEMENTS.search(text):
+        return "elements"
+    return "spawning" if _PATTERN.search(text) or (_AGENT.search(text) and _RULE.search(text)) else ""

@@ -1,0 +1,152 @@
+"""Spawning's /ai.txt: refusals of AI training by file type and path, in the grammar of robots.txt.
+
+    spawning(text) -> Spawning              the rules of the file
+    Spawning.for_agent(token)               those of the agent's groups
+    AgentPatterns.statements(target)        whether training is refused
+
+Nothing but examples specifies it. Every reading stands in docs/ai-txt.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from comity.policies.formats.ai_txt.kinds import kind_of
+from comity.policies.formats.robots import Kind, Record, read_record
+from comity.policies.lines import Findings, Lines
+from comity.policies.patterns import PatternIndex, normal_pattern, normal_target
+from comity.policies.statements import Place, Statement
+from comity.policies.text import printable
+from comity.policies.values import Finding, Verdict
+
+SPEC = "https://site.spawning.ai/spawning-ai-txt"
+TERM = "spawning:train"
+RULE = "spawning.disallow"
+MAX_PATTERNS = 20_000  # of a file; what is left refuses everything
+
+_TYPE = re.compile(rb"\*?(\.[A-Za-z0-9_.+-]+)\$?")  # `*.jpg`. LENIENT: `.jpg`, `*.jpg$`
+_PATTERN = re.compile(rb"[^ \t,]++")  # LENIENT: several in a line
+_AGENT = re.compile(rb"[A-Za-z0-9_.-]+|\*")
+_STANDS_ALONE = re.compile(rb"\w+[ \t]*+:[ \t]*+[/*.]")  # among lines of the other language
+_PATH_LINE = re.compile(rb"[ \t]*+(?i:path)[ \t]*+:")
+
+
+class Pattern(NamedTuple):
+    """One pattern of a line."""
+
+    verdict: Verdict
+    text: str  # normal form, or a file type in lower case with its dot; "": it refuses everything
+    group: int  # -1: it stands in no group, and is for any agent
+    place: Place
+
+    @property
+    def is_type(self) -> bool:
+        return self.text.startswith(".")
+
+
+class Spawning(NamedTuple):
+    """One file."""
+
+    patterns: tuple[Pattern, ...]
+    agents: tuple[tuple[str, int], ...]  # lower case, and the group that is for it
+    findings: tuple[Finding, ...]
+
+    def for_agent(self, token: str) -> AgentPatterns:
+        """The groups that name it, else those for `*` (RFC 9309 section-2.2.1)."""
+        named = {group for name, group in self.agents if name == token.lower()}
+        groups = named or {group for name, group in self.agents if name == "*"}
+        return AgentPatterns(pattern for pattern in self.patterns if pattern.group in groups or pattern.group < 0)
+
+
+class AgentPatterns:
+    """The patterns that bind one agent."""
+
+    def __init__(self, patterns: Iterable[Pattern]) -> None:
+        self._types: dict[str, Pattern] = {}  # the deciding one of each: Disallow before Allow, then the first
+        self._paths: list[Pattern] = []
+        self._everything: Pattern | None = None
+        for pattern in patterns:
+            if not pattern.text:
+                self._everything = self._everything or pattern
+            elif not pattern.is_type:
+                self._paths.append(pattern)
+            elif pattern.text not in self._types or _denies(pattern) > _denies(self._types[pattern.text]):
+                self._types[pattern.text] = pattern
+        self._index = PatternIndex((pattern.text, _denies(pattern)) for pattern in self._paths)
+
+    def statements(self, target: str) -> tuple[Statement, ...]:
+        """A refusal of training, or nothing. The longest pattern decides, Disallow on a tie. `target`: path and query."""
+        target = normal_target(target)
+        number = self._index.best(target)
+        matching = [self._paths[number]] if number >= 0 else []
+        name = target.partition("?")[0].rpartition("/")[2].lower()
+        suffixes = (name[place:] for place in range(len(name)) if name[place] == ".")
+        matching += (self._types[suffix] for suffix in suffixes if suffix in self._types)
+        decides = max(matching, key=lambda one: (len(one.text) + one.is_type, _denies(one)), default=None)
+        decides = self._everything or decides
+        if decides is None or decides.verdict is Verdict.ALLOW:
+            return ()
+        return (Statement(TERM, Verdict.DENY, RULE, decides.place),)
+
+
+def _denies(pattern: Pattern) -> bool:
+    return pattern.verdict is Verdict.DENY
+
+
+def spawning(text: bytes, *, url: str = "", cut: bool = False) -> Spawning:
+    """What the file says in Spawning's form. Of a file in the element-level language only patterns that stand above the paths
+    of a block. `text`: as `text_of` has it, with `cut`. Never raises; linear in the octets."""
+    kind = kind_of(text)
+    findings = Findings(url)
+    if not kind:
+        return Spawning((), (), ())
+    found: list[Pattern] = []
+    agents: dict[tuple[str, int], None] = {}
+    group, naming, in_path = -1, False, False
+    lines = Lines(text)
+    while line := lines.read():
+        in_path = in_path or _PATH_LINE.match(line) is not None
+        record = read_record(line)
+        if record is None:
+            continue
+        if record.kind is Kind.AGENT:
+            group += not naming
+            naming, in_path = True, False
+            agents.update(((name, group), None) for name in _names(record.value))
+        elif record.kind in (Kind.ALLOW, Kind.DISALLOW):
+            naming = False
+            if kind == "elements" and (in_path or not _STANDS_ALONE.match(line)):
+                continue
+            place = Place(line=lines.number, text=printable(line), url=url)
+            found += _patterns(record, group, place, findings)
+            if len(found) > MAX_PATTERNS:
+                message = f"more than {MAX_PATTERNS} patterns: everything is refused"
+                findings.report("spawning.pattern", message, line=lines.number)
+                break
+    if cut or len(found) > MAX_PATTERNS:
+        found[MAX_PATTERNS:] = [Pattern(Verdict.DENY, "", -1, Place(line=lines.number, text="the rest of the file", url=url))]
+    return Spawning(tuple(found), tuple(agents), tuple(findings))
+
+
+def _names(value: bytes) -> Iterator[str]:
+    """The agents of a line. LENIENT: several, and whatever follows the token of each."""
+    for word in _PATTERN.findall(value):
+        if match := _AGENT.match(word):
+            yield match[0].decode("ascii").lower()
+
+
+def _patterns(record: Record, group: int, place: Place, findings: Findings) -> Iterator[Pattern]:
+    """Those of a line. What cannot be read refuses everything, and permits nothing."""
+    verdict = Verdict.ALLOW if record.kind is Kind.ALLOW else Verdict.DENY
+    words = _PATTERN.findall(record.value)
+    odd = record.overlong or any(word[:1] not in (b"/", b"*") and not _TYPE.fullmatch(word) for word in words)
+    if odd or len(words) > 1:
+        means = "it permits nothing" if verdict is Verdict.ALLOW else "it refuses everything" if odd else "each is read"
+        findings.report("spawning.pattern", f"`{{}}` is no single path or file type: {means}", record.value, line=place.line)
+    if odd or (len(words) > 1 and verdict is Verdict.ALLOW):
+        words = [b""] if verdict is Verdict.DENY else []
+    for word in words:
+        file_type = _TYPE.fullmatch(word)
+        text = file_type[1].decode("ascii").lower() if file_type else normal_pattern(word)
+        yield Pattern(verdict, text, group, place)

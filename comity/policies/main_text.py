@@ -1,0 +1,97 @@
+"""The main text of a page as the ready spiders take it, and where the text of single elements stands in it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Mapping
+from itertools import accumulate
+from typing import Any
+
+from parsel import Selector
+
+Span = tuple[int, int]  # characters of a text: from the first to past the last
+
+_ROOTS = ("//main | //*[@role='main']", "//article", "//body")
+# What a reader would not call the text of the page.
+_LEFT_OUT = set("script style noscript template head iframe object svg canvas".split())  # noqa: SIM905  # a list of words
+_LEFT_OUT.update("nav header footer aside form button select dialog".split())  # noqa: SIM905
+_ROLES_LEFT_OUT = ("navigation", "banner", "contentinfo", "complementary", "search")
+# Elements that begin no line of their own.
+_INLINE = set("a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q".split())  # noqa: SIM905
+_INLINE.update("ruby s samp small span strike strong sub sup time tt u var wbr".split())  # noqa: SIM905
+
+
+def main_text(selector: Selector) -> str:
+    """The text of <main>, else of the articles, else of the body; a line a block, white space folded."""
+    return main_text_with_spans(selector, ())[0]
+
+
+def main_text_with_spans(selector: Selector, elements: Collection[Any]) -> tuple[str, Mapping[Any, Span]]:
+    """The same, and where each of the elements stands in it, from its first to its last word; those without text are left out.
+
+    `elements`: of the selector's tree. Linear in the page."""
+    for query in _ROOTS:
+        roots = {root.root for root in selector.xpath(query)}
+        if roots:
+            raw = _Raw(selector.root, roots, frozenset(elements))
+            if any(not part.isspace() for part in raw.parts):
+                return raw.folded()
+    return "", {}
+
+
+class _Raw:
+    """Texts in the order of the page, with "\\n" around blocks, and where marked elements begin and end among them."""
+
+    def __init__(self, top: Any, roots: Collection[Any], marked: Collection[Any]) -> None:
+        """`top`: of the tree; `roots`: the elements whose text is taken."""
+        self.parts: list[str] = []
+        self._begins: dict[Any, int] = {}  # parts before it
+        self._ends: dict[Any, int] = {}
+        add, inside = self.parts.append, 0  # roots
+        stack: list[tuple[Any, bool]] = [(top, False)]  # no recursion: pages nest as deep as they like
+        while stack:
+            element, is_end = stack.pop()
+            tag = element.tag
+            if is_end:
+                if inside and tag not in _INLINE:
+                    add("\n")
+                if element in marked:
+                    self._ends[element] = len(self.parts)
+                inside -= element in roots
+            elif isinstance(tag, str) and not (inside and _is_left_out(element, tag)):
+                inside += element in roots
+                if element in marked:
+                    self._begins[element] = len(self.parts)
+                if inside:
+                    if tag not in _INLINE:
+                        add("\n")
+                    if text := element.text:
+                        add(_one_line(text))
+                stack.append((element, True))
+                stack.extend((child, False) for child in reversed(element))
+                continue
+            if inside and (text := element.tail):
+                add(_one_line(text))
+
+    def folded(self) -> tuple[str, dict[Any, Span]]:
+        raw = "".join(self.parts)
+        text = "\n".join(line for line in (" ".join(line.split()) for line in raw.split("\n")) if line)
+        if not self._begins:
+            return text, {}
+        # Folding leaves the characters as they are, white space aside: these are counted, in the parts and in the words.
+        counts = [0, *accumulate(len("".join(part.split())) for part in self.parts)]
+        words = [*accumulate(map(len, text.split()))]
+        spans = {}
+        for element, part in self._begins.items():
+            first, last = counts[part], counts[self._ends[element]] - 1
+            if first <= last:  # before a character there is one more for each word that ends before it
+                spans[element] = first + bisect_right(words, first), last + bisect_right(words, last) + 1
+        return text, spans
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\n", " ").replace("\r", " ")
+
+
+def _is_left_out(element: Any, tag: str) -> bool:
+    return tag in _LEFT_OUT or element.get("role") in _ROLES_LEFT_OUT or element.get("hidden") is not None

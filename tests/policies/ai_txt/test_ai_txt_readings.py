@@ -1,0 +1,312 @@
+"""Files that are not written as the paper asks: what they say, and what their authors are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from comity.policies import Verdict
+from comity.policies.formats.ai_txt import AiTxt, Rule, parse
+from comity.policies.formats.ai_txt.reading import MAX_NAMES, MAX_PATH, MAX_RULES, MAX_SIZE
+from comity.policies.lines import MAX_LINE
+
+HEAD = "User-agent: *\n  Path: /a html\n    Element: p\n"
+DISALLOW = "      Disallow: Train\n"
+ELEMENT = "    Element: p\n"
+BLOCK = f"  Path: /a html\n{ELEMENT}{DISALLOW}"
+
+
+def brief(rule: Rule) -> str:
+    """A rule in a line."""
+    actions = " ".join(sorted(rule.actions))
+    told = "".join(f" [{one.lang}: {one.text}]" for one in rule.guidelines)
+    verdict = "deny" if rule.verdict is Verdict.DENY else "guide"
+    return f"{','.join(rule.agents)} {rule.path} {rule.file_type or '-'} {rule.element}: {verdict} {actions}{told}"
+
+
+def said(text: str) -> tuple[list[str], list[str]]:
+    return of(parse(text.encode("utf-8", "surrogateescape")))
+
+
+def of(read: AiTxt) -> tuple[list[str], list[str]]:
+    return [brief(rule) for rule in read.rules], [f"{one.rule} {one.line}:{one.column}" for one in read.findings]
+
+
+USUAL = "* /a html p: deny train"
+CASES = [
+    # AIT-14: the keyword decides the level.
+    (
+        "flat",
+        "User-agent: *\nPath: /a html\nElement: p\nDisallow: Train\n",
+        [USUAL],
+        [f"ait.indentation {n}:1" for n in (2, 3, 4)],
+    ),
+    ("deeper", f"  User-agent: *\n{BLOCK}", [USUAL], ["ait.indentation 1:3"]),
+    ("three-spaces", f"User-agent: *\n   Path: /a html\n{ELEMENT}{DISALLOW}", [USUAL], ["ait.indentation 2:4"]),
+    ("mixed", f"User-agent: *\n  Path: /a html\n\t\tElement: p\n{DISALLOW}", [USUAL], ["ait.indentation 3:3"]),
+    ("tab-then-spaces", f"User-agent: *\n\tPath: /a html\n{ELEMENT}\t\t\tDisallow: Train\n", [USUAL], ["ait.indentation 3:5"]),
+    ("no-break-spaces", f"User-agent: *\n\u00a0\u00a0Path: /a html\n{ELEMENT}{DISALLOW}", [USUAL], ["ait.indentation 2:5"]),
+    (
+        "keywords-case",
+        "USER-AGENT: *\npath: /a html\n",
+        [],
+        ["ait.keyword 1:1", "ait.keyword 2:1", "ait.indentation 2:1", "ait.empty 2:0"],
+    ),
+    ("misspelled", f"User agent: *\n{BLOCK.replace('Disallow', 'Dissallow')}", [USUAL], ["ait.keyword 1:1", "ait.keyword 4:7"]),
+    (
+        "no-colon",
+        f"User-agent: *\n  Path /a html\n{ELEMENT}      Disallow Train\n",
+        [USUAL],
+        ["ait.keyword 2:7", "ait.keyword 4:15"],
+    ),
+    (
+        "no-colon-element",
+        f"User-agent: *\n  Path: /a html\n    Element h1\n{DISALLOW}",
+        ["* /a html h1: deny train"],
+        ["ait.keyword 3:12"],
+    ),
+    ("space-before-colon", f"User-agent : *\n{BLOCK}", [USUAL], []),
+    # AIT-14: unknown keywords.
+    ("unknown", f"Version: 1\nUser-agent: *\n  Allow: /\n{BLOCK}", [USUAL], ["ait.keyword 1:1", "ait.keyword 3:3"]),
+    (
+        "prose-in-a-guideline",
+        f"{HEAD}      Guide: Cite\n        Lang: en\n        Guideline: Keep the\n"
+        f"path to the page as it is.\nElement names too.\n{DISALLOW}",
+        ["* /a html p: guide cite [en: Keep the]", USUAL],
+        ["ait.keyword 7:1", "ait.keyword 8:1"],
+    ),
+    # AIT-14: what belongs to nothing, or covers more.
+    ("no-element", f"User-agent: *\n  Path: /a html\n{DISALLOW}", ["* /a html *: deny train"], ["ait.orphan 3:0"]),
+    (
+        "no-element-in-the-second-path",
+        f"User-agent: *\n{BLOCK}  Path: /b html\n{DISALLOW}",
+        [USUAL, "* /b html *: deny train"],
+        ["ait.orphan 6:0"],
+    ),
+    ("no-path", f"User-agent: *\n{ELEMENT}{DISALLOW}", [], ["ait.orphan 2:0", "ait.orphan 3:0"]),
+    ("no-agent", BLOCK, [], ["ait.orphan 1:0", "ait.orphan 2:0", "ait.orphan 3:0"]),
+    (
+        "unreadable-path",
+        f"User-agent: *\n{BLOCK}  Path: html\n{ELEMENT}{DISALLOW}",
+        [USUAL],
+        ["ait.path 5:9", "ait.orphan 6:0", "ait.orphan 7:0"],
+    ),
+    (
+        "unreadable-agent",
+        f"User-agent: a\n{BLOCK}User-agent: !\n{BLOCK}",
+        ["a /a html p: deny train"],
+        ["ait.agent 5:13", "ait.agent 5:13", *(f"ait.orphan {n}:0" for n in (6, 7, 8))],
+    ),
+    (
+        "guideline-of-nothing",
+        f"{HEAD}{DISALLOW}        Lang: en\n        Guideline: x\n",
+        [USUAL],
+        ["ait.orphan 5:0", "ait.orphan 6:0"],
+    ),
+    # Blocks that hold nothing share what the next one holds.
+    ("agents-in-a-row", f"User-agent: a\nUser-agent: b a\n{BLOCK}", ["a,b /a html p: deny train"], ["ait.empty 1:0"]),
+    (
+        "paths-in-a-row",
+        f"User-agent: *\n  Path: /a html\n  Path: /b json\n{ELEMENT}{DISALLOW}",
+        [USUAL, "* /b json p: deny train"],
+        ["ait.empty 2:0"],
+    ),
+    (
+        "elements-in-a-row",
+        f"{HEAD}    Element: h1\n{DISALLOW}    Element: h2\n      Disallow: Cite\n",
+        [USUAL, "* /a html h1: deny train", "* /a html h2: deny cite"],
+        ["ait.empty 3:0"],
+    ),
+    (
+        "empty-at-the-end",
+        f"User-agent: a\n{BLOCK}  Path: /b html\n    Element: h1\n",
+        ["a /a html p: deny train"],
+        ["ait.empty 6:0"],
+    ),
+    ("empty-before-another", f"{HEAD}User-agent: b\n{BLOCK}", ["b /a html p: deny train"], ["ait.empty 3:0"]),
+    # AIT-3: agents.
+    ("agents-with-signs", f"User-agent: Google-Extended ai.bot\n{BLOCK}", ["Google-Extended,ai.bot /a html p: deny train"], []),
+    (
+        "agents-with-versions",
+        f"User-agent: GPTBot/1.0 (x)\n{BLOCK}",
+        ["GPTBot /a html p: deny train"],
+        ["ait.agent 1:13", "ait.agent 1:24"],
+    ),
+    ("agents-by-commas", f"User-agent: a, b,c\n{BLOCK}", ["a,b,c /a html p: deny train"], []),
+    ("any-beside-names", f"User-agent: a *\n{BLOCK}", [USUAL], ["ait.agent 1:13"]),
+    ("wildcard-in-a-name", f"User-agent: *bot\n{BLOCK}", [USUAL], ["ait.agent 1:13"]),
+    ("agent-comment", f"User-agent: a # b\n{BLOCK}", ["a /a html p: deny train"], ["ait.comment 1:15"]),
+    # AIT-4: paths and file types.
+    *[
+        (f"path-{value}", f"User-agent: *\n  Path: {value}\n{ELEMENT}{DISALLOW}", [f"* {read} p: deny train"], findings)
+        for value, read, findings in [
+            ("/a", "/a -", ["ait.file-type 2:9"]),
+            ("/a pdf", "/a -", ["ait.file-type 2:12"]),
+            ("/a *", "/a -", ["ait.file-type 2:12"]),
+            ("/a HTML", "/a html", []),
+            ("/a html, json", "/a -", ["ait.file-type 2:9"]),
+            ("/my page/a.html", "/my%20page/a.html -", ["ait.file-type 2:9"]),
+            ("a/b html", "/a/b html", ["ait.path 2:9"]),
+            ("https://example.com/a html", "/a html", ["ait.path 2:9"]),
+            ("https://example.com html", "/ html", ["ait.path 2:9"]),
+            ("/a?b=c html", "/a html", ["ait.path 2:9"]),
+            ("/a/* html", "/a/* html", ["ait.path 2:9"]),
+            ("* html", "* html", ["ait.path 2:9"]),
+            ("/a#b html", "/a -", ["ait.comment 2:11", "ait.file-type 2:9"]),
+            ("/a html # b", "/a html", ["ait.comment 2:17"]),
+        ]
+    ],
+    # AIT-5: elements.
+    (
+        "no-element-name",
+        f"User-agent: *\n  Path: /a html\n    Element:\n{DISALLOW}",
+        ["* /a html *: deny train"],
+        ["ait.empty 3:13"],
+    ),
+    (
+        "odd-element",
+        f"User-agent: *\n  Path: /a html\n    Element: p\0\n{DISALLOW}",
+        ["* /a html *: deny train"],
+        ["ait.selector 3:14"],
+    ),
+    (
+        "element-in-latin-1",
+        f"User-agent: *\n  Path: /a html\n    Element: .caf\udce9\n{DISALLOW}",
+        ["* /a html *: deny train"],
+        ["ait.selector 3:14"],
+    ),
+    ("element-id", f"User-agent: *\n  Path: /a html\n    Element: #p #q\n{DISALLOW}", ["* /a html #p #q: deny train"], []),
+    # AIT-6: actions.
+    ("unknown-action", f"{HEAD}      Disallow: Train Crop\n", ["* /a html p: deny crop train"], ["ait.action 4:23"]),
+    (
+        "other-spelling",
+        f"{HEAD}      Disallow: summarise ANALYSE\n",
+        ["* /a html p: deny analyze summarize"],
+        ["ait.action 4:17", "ait.action 4:27"],
+    ),
+    ("all", f"{HEAD}      Disallow: All\n", ["* /a html p: deny *"], ["ait.action 4:17"]),
+    ("commas", f"{HEAD}      Disallow: Train, Cite;Clip\n", ["* /a html p: deny cite clip train"], []),
+    ("action-comment", f"{HEAD}      Disallow: Train # Cite\n", [USUAL], ["ait.comment 4:23"]),
+    ("no-action", f"{HEAD}      Disallow:\n      Guide: # none\n", [], ["ait.empty 4:16", "ait.comment 5:14", "ait.empty 5:14"]),
+    # AIT-8: guides.
+    ("guide-alone", f"{HEAD}      Guide: Cite\n{DISALLOW}", ["* /a html p: guide cite", USUAL], ["ait.empty 4:0"]),
+    (
+        "guidelines",
+        f"{HEAD}      Guide: Cite\n        Guideline: a\n        Lang: en_GB\n        Guideline: b\n        Guideline: c\n"
+        "        Lang: !\n        Guideline: d\n        Guideline:\n",
+        ["* /a html p: guide cite [und: a] [en-GB: b] [en-GB: c] [und: d]"],
+        ["ait.language 5:0", "ait.language 9:15", "ait.language 10:0", "ait.empty 11:19"],
+    ),
+    (
+        "guideline-control",
+        f"{HEAD}      Guide: Cite\n        Lang: en\n        Guideline: a\x1b[1m\n",
+        ["* /a html p: guide cite [en: a\ufffd[1m]"],
+        [],
+    ),
+    (
+        "guides-in-a-row",
+        f"{HEAD}      Guide: Cite\n        Lang: en\n        Guideline: a\n      Guide: Clip\n        Guideline: b\n",
+        ["* /a html p: guide cite [en: a]", "* /a html p: guide clip [und: b]"],
+        ["ait.language 8:0"],
+    ),
+    # Line ends, and the end of the file.
+    ("crlf", f"{HEAD}{DISALLOW}".replace("\n", "\r\n"), [USUAL], []),
+    ("cr", f"{HEAD}{DISALLOW}".replace("\n", "\r"), [USUAL], []),
+    ("no-end", f"{HEAD}{DISALLOW}".rstrip("\n"), [USUAL], []),
+    ("trailing-space", f"{HEAD}{DISALLOW}".replace("\n", " \t\n"), [USUAL], []),
+]
+
+
+@pytest.mark.requirement("AIT-1", "AIT-2", "AIT-3", "AIT-4", "AIT-5", "AIT-6", "AIT-8", "AIT-12", "AIT-13", "AIT-14")
+@pytest.mark.parametrize(("text", "rules", "findings"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_reading(text: str, rules: list[str], findings: list[str]) -> None:
+    assert said(text) == (rules, findings)
+
+
+@pytest.mark.requirement("AIT-14", "SEC-1")
+def test_past_the_limit_of_rules_what_is_disallowed_is_disallowed_everywhere() -> None:
+    many = "".join(f"    Element: e{number}\n{DISALLOW}" for number in range(MAX_RULES))
+    more = "      Disallow: Cite\n      Guide: Clip\n        Lang: en\n        Guideline: x\n"
+    rules, findings = said("User-agent: a\n  Path: /a html\n" + many)
+    assert (len(rules), findings) == (MAX_RULES, [])
+    rules, findings = said("User-agent: a\n  Path: /a html\n" + many + more + DISALLOW)
+    assert rules[MAX_RULES:] == ["* / - *: deny cite train"]
+    assert findings == [f"ait.limit {3 + 2 * MAX_RULES}:0"]
+
+
+@pytest.mark.requirement("AIT-14", "SEC-1")
+def test_blocks_that_share_a_line_are_bounded() -> None:
+    paths = "".join(f"  Path: /{number} html\n" for number in range(300))
+    elements = "".join(f"    Element: e{number}\n" for number in range(300))
+    rules, findings = said(f"User-agent: a\n{paths}{elements}{DISALLOW}")
+    assert rules[0] == "a /0 html e0: deny train"
+    assert rules[-1] == "* / - *: deny train"
+    assert len(rules) <= MAX_RULES + 1
+    assert findings[-1] in ("comity.more-findings 0:0", "ait.limit 602:0")
+    guides = f"      Guide: Cite\n        Lang: en\n        Guideline: {'x' * 30_000}\n"
+    rules, _ = said(f"User-agent: a\n{paths}{ELEMENT}{guides}{DISALLOW}")
+    assert 30_000 * len(rules) <= MAX_SIZE + 30_000
+    assert rules[-1] == "* / - *: deny train"
+
+
+@pytest.mark.requirement("AIT-14", "SEC-1")
+def test_a_file_that_is_cut_may_have_prohibited_anything() -> None:
+    rules, findings = of(parse(f"{HEAD}{DISALLOW}".encode(), cut=True))
+    assert (rules, findings) == ([USUAL, "* / - *: deny *"], ["ait.limit 4:0"])
+
+
+NAMES = " ".join(f"n{number}" for number in range(MAX_NAMES + 1))
+LONG = "x" * MAX_LINE
+LIMITS = [
+    ("agents", f"User-agent: {NAMES}\n{BLOCK}", [USUAL], ["ait.limit 1:13"]),
+    ("agents-long", f"User-agent: {LONG} a\n{BLOCK}", [USUAL], ["ait.limit 1:13"]),
+    (
+        "path",
+        f"User-agent: *\n  Path: /a/{'b' * MAX_PATH} html\n{ELEMENT}{DISALLOW}",
+        ["* /a/ html p: deny train"],
+        ["ait.limit 2:9"],
+    ),
+    (
+        "element",
+        f"User-agent: *\n  Path: /a html\n    Element: {LONG}y\n{DISALLOW}",
+        ["* /a html *: deny train"],
+        ["ait.limit 3:14"],
+    ),
+    ("actions-long", f"{HEAD}      Disallow: {LONG} Train\n", ["* /a html p: deny *"], ["ait.action 4:17", "ait.limit 4:17"]),
+    (
+        "guideline",
+        f"{HEAD}      Guide: Cite\n        Lang: en\n        Guideline: {LONG}y\n",
+        [f"* /a html p: guide cite [en: {LONG}]"],
+        ["ait.limit 6:20"],
+    ),
+    (
+        "guideline-cut-at-a-space",
+        f"{HEAD}      Guide: Cite\n        Lang: en\n        Guideline: {LONG[1:]} y\n",
+        [f"* /a html p: guide cite [en: {LONG[1:]}]"],
+        ["ait.limit 6:20"],
+    ),
+]
+
+
+@pytest.mark.requirement("SEC-1")
+@pytest.mark.parametrize(("text", "rules", "findings"), [case[1:] for case in LIMITS], ids=[case[0] for case in LIMITS])
+def test_what_is_too_long_covers_more(text: str, rules: list[str], findings: list[str]) -> None:
+    assert said(text) == (rules, findings)
+
+
+@pytest.mark.requirement("SEC-1")
+def test_beyond_the_limit_too_many_actions_are_all() -> None:
+    many = f"User-agent: a\n  Path: /a html\n{ELEMENT}" + DISALLOW * MAX_RULES
+    halves = [f"      Disallow: {' '.join(f'{half}{number}' for number in range(MAX_NAMES))}\n" for half in "ab"]
+    assert said(many + "".join(halves))[0][MAX_RULES:] == ["* / - *: deny *"]
+
+
+@pytest.mark.requirement("SEC-1")
+def test_too_many_actions_are_all() -> None:
+    rules, findings = said(f"{HEAD}      Disallow: {NAMES}\n")
+    assert (rules, findings[-1]) == (["* /a html p: deny *"], "comity.more-findings 0:0")
+
+
+@pytest.mark.requirement("AIT-12", "SEC-4")
+def test_findings_show_the_place_and_nothing_that_hides() -> None:
+    (finding,) = parse(f"{HEAD}{DISALLOW}      Di\u202esallow: Cite\n".encode(), url="https://example.com/ai.txt").findings
+    assert str(finding) == "https://example.com/ai.txt:5:7: ait.keyword: `Di\ufffdsallow` is no keyword"

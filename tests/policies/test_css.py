@@ -1,0 +1,232 @@
+"""Selectors as sites write them: what they select, and that they end."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from parsel import Selector
+
+from comity.policies.css import MAX_CHARS, MAX_FUNCTIONS, SelectorError, compiled, select
+from comity.policies.outline import MAX_ELEMENTS, Budget, CostError, Outline, is_quirky
+
+PLENTY = 10_000_000
+ONE = "<!doctype html>"
+
+
+def selected(html: str, css: str) -> list[str]:
+    """The `n` attributes of what is selected."""
+    root = Selector(html, type="html").root
+    return [element.get("n", element.tag) for element in select(css, Outline(root, Budget(PLENTY), any_case=is_quirky(html)))]
+
+
+PAGE = """<!doctype html><html lang=en n=0><head n=1><title n=2>T</title></head><body n=3>
+<div id=top class="a  b" n=4><p n=5>x<em n=6>y</em></p><p class=a n=7></p><ul n=8><li n=9>1<li n=10 class=b>2<li n=11>3</ul></div>
+<section class=c data-x="one two-three" n=12><div n=13><p lang=de-AT n=14>z</p><!-- c --></div><a href=/x n=15>l</a><a n=16>k</a>
+</section></body></html>"""
+
+SELECTED = [
+    ("p", "5 7 14"),
+    ("P", "5 7 14"),
+    (".a", "4 7"),
+    (".A", ""),
+    ("#top", "4"),
+    ("div.a.b", "4"),
+    ("div p", "5 7 14"),
+    ("div > p", "5 7 14"),
+    ("body > p", ""),
+    ("div div p", ""),
+    ("section p, .b", "4 10 14"),
+    ("p + p", "7"),
+    ("p + ul", "8"),
+    ("p ~ ul", "8"),
+    ("p ~ p ~ ul li", "9 10 11"),
+    ("li ~ li", "10 11"),
+    ("[href]", "15"),
+    ("[HREF]", "15"),
+    ("[data-x~=one]", "12"),
+    ("[data-x~=two]", ""),
+    ("[data-x^=one]", "12"),
+    ("[data-x$='three']", "12"),
+    ("[data-x*=' two']", "12"),
+    ("[data-x*='']", ""),
+    ("[lang|=de]", "14"),
+    ("[lang|=d]", ""),
+    ("[data-x='ONE TWO-THREE' i]", "12"),
+    ("li:first-child", "9"),
+    ("li:last-child", "11"),
+    ("li:nth-child(odd)", "9 11"),
+    ("li:nth-child(-n+2)", "9 10"),
+    ("li:nth-last-child(2)", "10"),
+    ("p:nth-of-type(2)", "7"),
+    ("p:only-child", "14"),
+    ("ul:only-of-type", "8"),
+    ("div > :nth-last-of-type(1)", "7 8 14"),
+    ("p:empty", "7"),
+    (":root", "0"),
+    ("a:link", "15"),
+    ("li:not(.b)", "9 11"),
+    ("p:not(section p)", "5 7"),
+    (":is(p, li).a", "7"),
+    (":where(.b, .c) > div", "13"),
+    ("p::first-line", "5 7 14"),
+    ("p::text", "5 7 14"),
+    ("*|p", "5 7 14"),
+    (r".\61", "4 7"),
+    (r"[\{x]", ""),
+]
+
+
+@pytest.mark.requirement("AIT-5")
+@pytest.mark.parametrize(("css", "found"), SELECTED)
+def test_what_a_selector_selects(css: str, found: str) -> None:
+    assert selected(PAGE, css) == found.split()
+
+
+NOT_READ = [
+    "",
+    "p[",
+    "p >",
+    "..a",
+    "p::foo(",
+    "a:hover",
+    "p:has(a)",
+    ":is(a b)",
+    "svg|p",
+    "[svg|href]",
+    "p[a!=b]",
+    "p::slotted(a)",
+]
+NOT_READ += ["p,", "p:nth-child(x)", "p:nth-child(2 of .a)", "p:lang(de)", "{", "p { color: red }", "//p", "p:nope", "p:nope(1)"]
+
+
+@pytest.mark.requirement("AIT-13", "SEC-5")
+@pytest.mark.parametrize(
+    "css", [*NOT_READ, "p" * (MAX_CHARS + 1), "p" + ":is(p" * (MAX_FUNCTIONS + 1) + ")" * (MAX_FUNCTIONS + 1), "(" * MAX_CHARS]
+)
+def test_what_is_not_read(css: str) -> None:
+    with pytest.raises(SelectorError):
+        compiled(css)
+
+
+@pytest.mark.requirement("AIT-5")
+def test_case_is_of_no_account_in_a_page_without_a_doctype() -> None:
+    for doctype, found in ((ONE, []), ("", ["1"])):
+        assert selected(f"{doctype}<p class=Secret n=1>x", ".sEcret") == found
+        assert selected(f"{doctype}<p id=Secret n=1>x", "#secret") == found
+
+
+TABLE = f"{ONE}<table n=t><caption n=c>x</caption><tr n=1><td>1<tr n=2><td>2<tfoot n=f><tr n=3><td>3</tfoot><tr n=4><td>4</table>"
+
+
+@pytest.mark.requirement("AIT-5")
+@pytest.mark.parametrize(
+    ("css", "found"),
+    [
+        ("table > tbody > tr", "1 2 4"),
+        ("tbody > tr:first-child", "1 4"),
+        ("tbody:nth-of-type(1)", "1 2"),
+        ("tbody", "1 2 4"),
+        ("table > tr", "1 2 4"),  # as readers without a browser see it
+        ("caption + tbody tr", "1 2"),
+        ("tfoot + tbody tr", "4"),
+        ("table > tbody td", "td td td"),
+    ],
+)
+def test_rows_without_tbody_stand_in_one_as_in_browsers(css: str, found: str) -> None:
+    assert selected(TABLE, css) == found.split()
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> str:
+    """Elements that the parser leaves where they stand."""
+    parts = []
+    depth = 0
+    for _ in range(draw(st.integers(1, 25))):
+        if depth and draw(st.booleans()):
+            parts.append("</div>" if draw(st.booleans()) else "</div>x")
+            depth -= 1
+        else:
+            attributes = draw(st.sampled_from(["", " class=a", " class='b a'", " id=i", " class=B x=1", " x='a b'"]))
+            parts.append(f"<div{attributes}>" if draw(st.booleans()) else f"<b{attributes}></b>")
+            depth += parts[-1].startswith("<div")
+    return ONE + "<body>" + "".join(parts) + "</div>" * depth
+
+
+SIMPLE = ["div", "b", "*", ".a", ".b", "#i", "[x]", "[x~=a]", "div.a", ":first-child", "b:last-child", "div:nth-child(2n)"]
+SIMPLE += ["div:nth-last-of-type(-n+2)", ":only-child", ":empty", "div:not(.a)", ":is(b, .a)", ":not(b)"]
+selectors = st.lists(st.tuples(st.sampled_from([" ", " > ", " + ", " ~ "]), st.sampled_from(SIMPLE)), min_size=1, max_size=4).map(
+    lambda steps: "".join(joint + simple for joint, simple in steps)[3 if steps[0][0] != " " else 1 :]
+)
+
+
+@pytest.mark.requirement("AIT-5")
+@settings(deadline=None)
+@given(trees(), st.lists(selectors, min_size=1, max_size=2).map(", ".join))
+def test_it_selects_what_xpath_selects(html: str, css: str) -> None:
+    page = Selector(html, type="html")
+    wanted = [found.root for found in page.css(css)]
+    assert select(css, Outline(page.root, Budget(PLENTY))) == wanted
+
+
+PIECES = ["a", "p", "div", ".b", "#a", "*", ">", "+", "~", " ", ",", "(", ")", "[", "]", "=", "'", '"', "\\", ":", "::", ":not("]
+PIECES += [":is(", ":nth-child(", "2n+1", "-n", ":hover", ":root", ":has(", "|", "^=", "1", "é", "\0", "{", "/*", "*/", "i", "!="]
+
+
+@pytest.mark.requirement("SEC-5", "AIT-13")
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join) | st.text(max_size=20))
+def test_nothing_but_a_selector_error_is_raised(css: str) -> None:
+    with contextlib.suppress(SelectorError):
+        assert isinstance(selected(PAGE, css), list)
+
+
+@pytest.mark.requirement("SEC-5")
+@settings(deadline=None)
+@given(trees(), st.lists(selectors, min_size=1, max_size=20).map(", ".join))
+def test_steps_are_linear_in_the_page_and_in_the_selector(html: str, css: str) -> None:
+    budget = Budget(PLENTY)
+    outline = Outline(Selector(html, type="html").root, budget)
+    select(css, outline)
+    assert PLENTY - budget.left <= len(css) * (4 + 2 * len(outline.elements))
+
+
+COSTLY = [
+    "* ~ " * 400 + "*",
+    "div ~ " * 300 + "div",
+    ":not(* *)" * 20,
+    "[x*=a]," * 250 + "a",
+    ":is(*)" * 20,
+    ":nth-child(n)" * 20,
+]
+
+
+@pytest.mark.requirement("SEC-5")
+@pytest.mark.parametrize("css", COSTLY)
+def test_what_costs_too_much_ends_there(css: str) -> None:
+    html = ONE + "<div x=a></div>" * 3_000
+    budget = Budget(50_000)
+    outline = Outline(Selector(html, type="html").root, budget)
+    with pytest.raises(CostError):
+        select(css.strip(), outline)
+    with pytest.raises(CostError):
+        select("a", outline)  # what is spent is spent
+
+
+@pytest.mark.requirement("SEC-5")
+def test_long_attributes_cost() -> None:
+    root = Selector(f"{ONE}<p x={'a' * 500_000}>", type="html").root
+    outline = Outline(root, Budget(5_000))
+    with pytest.raises(CostError):
+        select(f"[x*='{'a' * 900}b']", outline)
+
+
+@pytest.mark.requirement("SEC-5")
+def test_a_page_of_too_many_elements_is_not_read() -> None:
+    root = Selector(ONE + "<br>" * (MAX_ELEMENTS + 1), type="html").root
+    budget = Budget(PLENTY)
+    with pytest.raises(CostError):
+        Outline(root, budget)
+    assert budget.left < 0
