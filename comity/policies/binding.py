@@ -11,9 +11,12 @@ from comity.policies.automated import Annotated, Automated
 from comity.policies.availability import Availability
 from comity.policies.carriers import Carried, Said, SiteCarriers, by_vocabulary
 from comity.policies.combine import strictest
-from comity.policies.files import AutomationFile, File, RobotsFile
+from comity.policies.content import Content
+from comity.policies.element_rules import ElementRules, ElementUses
+from comity.policies.files import AiFile, AutomationFile, File, RobotsFile
 from comity.policies.formats import robots
 from comity.policies.formats.acap import Field, PageUses, Reference, Rules, SiteUses, Taken
+from comity.policies.formats.ai_txt import Rule
 from comity.policies.page import AcapUses, UseSource
 from comity.policies.preferences import Preferences
 from comity.policies.rates import Rates
@@ -77,7 +80,13 @@ class Binding:
     """The answers of one site to one agent."""
 
     def __init__(
-        self, agent: Agent, file: RobotsFile, automation: AutomationFile, fetched: Mapping[str, Fetched], origin: str
+        self,
+        agent: Agent,
+        file: RobotsFile,
+        automation: AutomationFile,
+        ai: AiFile,
+        fetched: Mapping[str, Fetched],
+        origin: str,
     ) -> None:
         """`file`: the robots.txt. `fetched`: absolute URL -> what came back, of the files that it refers to."""
         self._agent = agent
@@ -86,7 +95,10 @@ class Binding:
         self._automation = automation
         automated = Automated(agent, automation, origin)
         self.automated = None if automated.is_silent else automated  # what automation-preferences.txt says to the agent
-        carriers = SiteCarriers(agent.token, file, fetched, origin)
+        self._ai = ai
+        bound = ai.elements.for_agent(agent.token) if ai.elements else None
+        self._elements = bound if bound and bound.rules else None
+        carriers = SiteCarriers(agent.token, file, ai, fetched, origin)
         self.carriers = None if carriers.is_silent else carriers  # what files say of uses, apart from ACAP
         self._file = file
         referred = list(_referred(agent, file))
@@ -180,12 +192,14 @@ class Binding:
     @cached_property
     def unusable(self) -> Decision | None:
         """The refusal, where the site refuses every declared use of all its pages."""
-        if not self._agent.uses or (self.carriers is None and not self.speaks_acap):
+        if not self._agent.uses or (self.carriers is None and self._elements is None and not self.speaks_acap):
             return None
         stated = self.carriers.everywhere(self._origin) if self.carriers else ()
         sources: list[UseSource] = [*self.sources(by_vocabulary(Carried(stated)), self._origin)]
         if self.speaks_acap:
             sources.append(AcapUses(SiteUses(self._acap.everywhere(), self._because), self._agent.vocabulary))
+        if self._elements:
+            sources.append(ElementUses(self._elements.everywhere(), self._agent.vocabulary, self._said_of_elements))
         return self.refusal_of_all(sources, self._origin)
 
     def refusal_of_all(self, sources: Sequence[UseSource], url: str) -> Decision | None:
@@ -214,6 +228,14 @@ class Binding:
             return self._stating[place.url].reason(statement.rule, line=place.line, text=place.text)
         source = Source(url=place.url or url, part=place.part, line=place.line, text=place.text)
         return Reason(rule=statement.rule, source=source)
+
+    def element_rules(self, target: str, content: Content, url: str) -> ElementRules | None:
+        """What ai.txt says of elements of the page; None: nothing. `target`: path and query of its URL."""
+        rules = self._elements.rules_for(target, content.media_type) if self._elements else ()
+        return ElementRules(content, rules, url, self._agent.vocabulary, self._said_of_elements) if rules else None
+
+    def _said_of_elements(self, rule: Rule) -> Reason:
+        return self._ai.line_reason(rule.id, rule.line, rule.at)
 
     @property
     def speaks_acap(self) -> bool:

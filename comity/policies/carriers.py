@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from comity.policies.availability import Availability, availability
 from comity.policies.content import Content
-from comity.policies.files import File, RobotsFile
+from comity.policies.files import AiFile, File, RobotsFile
 from comity.policies.formats import content_signal, content_usage, robots_meta, rsl, tdmrep, usage
 from comity.policies.formats.extensions import extension_lines
 from comity.policies.statements import Place, Statement
@@ -59,8 +59,9 @@ class Carried(NamedTuple):
 class SiteCarriers:
     """What the files of one site say to one agent."""
 
-    def __init__(self, token: str, robots: RobotsFile, files: Mapping[str, Fetched], origin: str) -> None:
+    def __init__(self, token: str, robots: RobotsFile, ai: AiFile, files: Mapping[str, Fetched], origin: str) -> None:
         """`token`: "*" for whatever is said to anybody. `files`: absolute URL -> what came back."""
+        self._spawning = ai.spawning.for_agent(token) if ai.spawning and ai.spawning.patterns else None
         self._files = files
         self._tdmrep_url = origin + tdmrep.WELL_KNOWN
         lines = extension_lines(robots.robots) if robots.robots else ()
@@ -84,7 +85,7 @@ class SiteCarriers:
     def is_silent(self) -> bool:
         """Whether nothing is said of any page."""
         has_licenses = bool(self._licenses.urls or self._licenses.unread)
-        return self._usage is None and self._tdmrep is None and not has_licenses
+        return self._usage is None and self._spawning is None and self._tdmrep is None and not has_licenses
 
     @property
     def findings(self) -> Iterator[Finding]:
@@ -97,6 +98,8 @@ class SiteCarriers:
         statements: tuple[Statement, ...] = ()
         if self._usage and self._rules and self._signals:
             statements = (*self._usage.statements(target), *self._rules.statements(target), *self._signals.statements())
+        if self._spawning:
+            statements += self._spawning.statements(target)
         for document in self._documents:
             statements += document.statements(url)
         reservation = self._tdmrep.reservation(target) if self._tdmrep else None
@@ -107,6 +110,8 @@ class SiteCarriers:
         statements: tuple[Statement, ...] = ()
         if self._usage and self._rules and self._signals:
             statements = (*self._usage.everywhere(), *self._rules.everywhere(), *self._signals.everywhere())
+        if self._spawning:
+            statements += self._spawning.everywhere()
         for document in self._documents:
             refused = {f"rsl:{term}" for term in document.everywhere(origin)}
             of_root = document.statements(f"{origin}/")

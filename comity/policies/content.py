@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
+from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 from parsel import Selector
 from w3lib.encoding import html_body_declared_encoding, html_to_unicode, http_content_type_encoding
 
@@ -24,8 +27,13 @@ _HIDDEN = frozenset(("head", "script", "style", "template", "noscript"))  # elem
 class Content:
     """A body with its media type."""
 
-    def __init__(self, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> None:
-        values = (value for name, value in headers if name.lower() == b"content-type")
+    def __init__(
+        self, headers: Iterable[tuple[bytes, bytes]], body: bytes, *, parsed: Callable[[], Selector | None] | None = None
+    ) -> None:
+        """`parsed`: the markup where somebody else has parsed it in the same way; he may change the tree later."""
+        self._parsed = parsed
+        self.headers = tuple(headers)
+        values = (value for name, value in self.headers if name.lower() == b"content-type")
         self._content_type = next(values, b"").decode("latin-1")
         self.media_type = self._content_type.partition(";")[0].strip().lower()
         self.body = body
@@ -52,13 +60,31 @@ class Content:
         return html_to_unicode("; charset=utf-8" if declared in _NO_CHARSETS else self._content_type, self.body)
 
     @cached_property
-    def _selector(self) -> Selector:
+    def selector(self) -> Selector:
+        """The markup, parsed once: whoever reads it leaves its tree as it is."""
+        shared = self._parsed() if self._parsed and self.is_markup else None
+        if shared is not None:
+            return shared
         return Selector(self.text if self.is_markup else "", type="html")  # whatever parsel would guess
 
     @property
-    def selector(self) -> Selector:
-        """The markup, parsed once: whoever reads it leaves its tree as it is."""
-        return self._selector
+    def own(self) -> Content:
+        """The same, with a tree that nobody else has."""
+        return Content(self.headers, self.body) if self._parsed else self
+
+    @cached_property
+    def json(self) -> Any:
+        """The body as JSON, parsed once. ValueError, RecursionError where it is none, or has a number that no double holds."""
+        return json.loads(self.body, parse_float=_finite)
+
+    @cached_property
+    def xml(self) -> Any:
+        """The root element (lxml) of the body as XML, parsed once. XMLSyntaxError (lxml), ValueError where it is none.
+
+        As strict as XML is: where a reader has to guess, text of an element may end up outside of it."""
+        return etree.fromstring(
+            self.body, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, strip_cdata=False)
+        )
 
     @cached_property
     def octets(self) -> bytes:
@@ -86,7 +112,7 @@ class Content:
     def _read_metas(self) -> Iterator[tuple[str, str, int]]:
         before = self.text[: len(self.text) - len(self.text.lstrip())]  # the parser does not see it
         has_cr = self.text.count("\r") != self.text.count("\r\n")  # nor that these end lines
-        for meta in self._selector.root.iter("meta"):
+        for meta in self.selector.root.iter("meta"):
             name, content = meta.get("name"), meta.get("content")
             if name is not None and content is not None:
                 line = meta.sourceline
@@ -95,14 +121,14 @@ class Content:
 
     def links(self, relation: str) -> Iterator[tuple[str, str]]:
         """Media type, lower case and without parameters, and address of each `link` with that relation."""
-        for link in self._selector.root.iter("link"):
+        for link in self.selector.root.iter("link"):
             address = link.get("href")
             if address is not None and relation in link.get("rel", "").lower().split():
                 yield link.get("type", "").partition(";")[0].strip().lower(), address.strip()
 
     def hyperlinks(self) -> Iterator[tuple[str, str]]:
         """`rel`, "" where there is none, and address of each `a` and `area` that has one."""
-        for link in self._selector.root.iter("a", "area"):
+        for link in self.selector.root.iter("a", "area"):
             if (address := link.get("href")) is not None:
                 yield link.get("rel", ""), address.strip()
 
@@ -119,7 +145,7 @@ class Content:
 
     def _read_scripts(self) -> Iterator[tuple[str, str, int]]:
         page, at, line = _with_lf(self.text), 0, 1
-        for script in self._selector.root.iter("script"):
+        for script in self.selector.root.iter("script"):
             if (script_type := script.get("type")) is not None:
                 text = _with_lf(script.text or "")
                 place = page.find(">" + text, at)
@@ -136,7 +162,7 @@ class Content:
         Elements within one another are one. What browsers don't show as text is in neither; white space is one space."""
         marked: dict[Any, Any] = {}  # element -> the outermost element with the attribute that it stands in
         hidden = set()
-        root = self._selector.root
+        root = self.selector.root
         for element in root.iter():
             parent = element.getparent()
             if parent in hidden or element.tag in _HIDDEN or not isinstance(element.tag, str):
@@ -160,9 +186,16 @@ class Content:
         if extract.kind == "meta":
             return next((content for name, content in self.metas() if name == extract.name.lower()), None)
         if extract.kind == "id":
-            return self._selector.xpath("//*[@id=$name]", name=extract.name).get()
+            return self.selector.xpath("//*[@id=$name]", name=extract.name).get()
         has_class = "//*[contains(concat(' ', normalize-space(@class), ' '), concat(' ', $name, ' '))]"
-        return self._selector.xpath(has_class, name=extract.name).get()
+        return self.selector.xpath(has_class, name=extract.name).get()
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError("a number that could not be written again")
+    return number
 
 
 def _spaced(texts: Iterable[str]) -> str:

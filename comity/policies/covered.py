@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
@@ -148,16 +147,14 @@ class _Document:
     @cached_property
     def _json(self) -> Any:
         try:
-            return _json(self._content.body)
+            return self._content.json
         except (ValueError, RecursionError) as error:
             self._refuse(f"the document is no JSON that is read: {type(error).__name__}")
 
     @cached_property
     def _xml(self) -> Any:
-        # As strict as XML is: where a reader has to guess, text of an element may end up outside of it.
-        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, strip_cdata=False)
         try:
-            root = etree.fromstring(self._content.body, parser)
+            root = self._content.xml
         except (etree.XMLSyntaxError, ValueError) as error:
             self._refuse(f"the document is no XML that is read: {type(error).__name__}")
         if any(declaration in self._content.octets for declaration in _DECLARATIONS):
@@ -214,18 +211,6 @@ def _names(element: Any) -> tuple[str, ...]:
     return (f"{element.prefix}:{local}", local) if element.prefix else (local,)
 
 
-def _json(body: bytes) -> Any:
-    """ValueError, RecursionError."""
-    return json.loads(body, parse_float=_finite)
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError("a number that could not be written again")
-    return number
-
-
 # Text
 
 
@@ -253,15 +238,18 @@ def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
 # Redaction
 
 
-def refuses(rule: Rule, use: str, vocabulary: Vocabulary) -> bool:
-    """Whether the rule refuses the use: it names it, a word that it is within, or one that touches it."""
-    if rule.verdict is not Verdict.DENY:
-        return False
-    if ALL in rule.actions:
+def refuses(actions: Collection[str], use: str, vocabulary: Vocabulary) -> bool:
+    """Whether it refuses the use that these actions are prohibited: one of them is the use, covers it, or touches it.
+
+    `actions`: lower case; "*": all."""
+    if ALL in actions:
         return use not in _FETCHING
-    related = vocabulary.related(VOCABULARY, use)
-    words = {word for levels in related.levels for level in levels for word in level} | related.touching
-    return not rule.actions.isdisjoint(words | {use.lower()})
+    return use.lower() in actions or not vocabulary.related(VOCABULARY, use).words.isdisjoint(actions)
+
+
+def refused_for(rule: Rule, uses: Iterable[str], vocabulary: Vocabulary) -> bool:
+    """Whether the rule refuses one of the uses."""
+    return rule.verdict is Verdict.DENY and any(refuses(rule.actions, use, vocabulary) for use in uses)
 
 
 def redacted(content: Content, said: Iterable[Covered], uses: Iterable[str], vocabulary: Vocabulary) -> bytes:
@@ -269,7 +257,7 @@ def redacted(content: Content, said: Iterable[Covered], uses: Iterable[str], voc
 
     Attributes, comments and scripts within an element go with it."""
     uses = tuple(uses)
-    refused = [one for one in said if any(refuses(one.rule, use, vocabulary) for use in uses)]
+    refused = [one for one in said if refused_for(one.rule, uses, vocabulary)]
     nodes = dict.fromkeys(node for one in refused for node in one.nodes)
     if any(one.is_whole for one in refused):
         return b""
@@ -277,7 +265,7 @@ def redacted(content: Content, said: Iterable[Covered], uses: Iterable[str], voc
         return content.body
     kind = kind_of(content)
     if kind == "json":
-        return _without_members(content.body, nodes)
+        return _without_members(content.json, nodes)
     return _html(content, _without(nodes)) if kind == "html" else _xml(_without(nodes))
 
 
@@ -311,8 +299,8 @@ def _xml(document: Any) -> bytes:
     return octets
 
 
-def _without_members(body: bytes, paths: Iterable[JsonPath]) -> bytes:
-    document = _json(body)
+def _without_members(document: Any, paths: Iterable[JsonPath]) -> bytes:
+    document = copy.deepcopy(document)
     for path in paths:
         holder = document
         for step in path[:-1]:

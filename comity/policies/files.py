@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from comity.policies.availability import Availability, availability, is_html
-from comity.policies.formats import acap, robots
+from comity.policies.formats import acap, ai_txt, robots
 from comity.policies.formats.automation.grammar import Automation, media_type_findings, parse, rejection
 from comity.policies.lines import Lines, text_of
 from comity.policies.text import printable
@@ -16,6 +16,7 @@ from comity.policies.urls import resolved
 from comity.policies.values import Fetched, Finding, Reason, Source
 
 AUTOMATION_PATH = "/automation-preferences.txt"
+AI_PATH = "/ai.txt"
 
 
 class File:
@@ -113,6 +114,29 @@ class AutomationFile(File):
     @property
     def findings(self) -> tuple[Finding, ...]:
         return (*media_type_findings(self.fetched, self.url), *self.automation.findings) if self.automation else ()
+
+
+class AiFile(File):
+    """An ai.txt, in either of the formats that are served under that name."""
+
+    def __init__(self, url: str, fetched: Fetched) -> None:
+        super().__init__(url, fetched)
+        self.elements: ai_txt.AiTxt | None = None
+        self.spawning: ai_txt.Spawning | None = None
+        if self.is_present:
+            text, cut = text_of(fetched.body, cut=fetched.oversized)
+            self.elements = ai_txt.parse(text, url=url, cut=cut)
+            self.spawning = ai_txt.spawning(text, url=url, cut=cut)
+
+    def names(self, token: str) -> bool:
+        """Whether a block or group names the product token."""
+        named = {name for rule in self.elements.rules for name in rule.agents} if self.elements else set()
+        named |= {name for name, _ in self.spawning.agents} if self.spawning else set()
+        return token.lower() in map(str.lower, named)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return (*(self.elements.findings if self.elements else ()), *(self.spawning.findings if self.spawning else ()))
 
 
 def accepted(url: str, fetched: Fetched) -> Fetched:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from comity.policies.combine import most_restrictive
+from comity.policies.element_rules import Element, ElementRules, Traced
 from comity.policies.formats.acap import PageUses, SiteUses
 from comity.policies.formats.acap.usages import USAGES
 from comity.policies.qualifiers import Qualifiers, read, written
@@ -137,6 +138,7 @@ class Page:
         policies: Mapping[str, Any],
         findings: Iterable[Finding],
         body: bytes,
+        elements: ElementRules | None = None,
     ) -> None:
         """`embedded`: the sources of what holds for the files that are embedded in the page; None: the same as for the page.
         `acap`: one of the sources. `licenses`: absolute URLs of RSL documents that the page refers to."""
@@ -145,7 +147,7 @@ class Page:
         self.uses = Uses(agent, url, access, sources)
         self.embedded = self.uses if embedded is None else Uses(agent, url, access, embedded)  # of files embedded in the page
         self._licenses = licenses
-        self.elements: tuple[object, ...] = ()  # element rules: no format that has them is read yet
+        self.element_rules = elements  # what ai.txt says of parts of the page; None: nothing
         self.findings = tuple(findings)
         self._acap = acap
         self._policies = policies
@@ -168,14 +170,33 @@ class Page:
         """The uses for which it counts when the page was first taken: a permission may end some days after."""
         return self._acap.dated if self._acap else ()
 
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """The parts of the page for which something else holds, the page as a whole among them where rules name that."""
+        return self.element_rules.elements if self.element_rules else ()
+
     def redacted(self, uses: Iterable[str]) -> bytes:
         """The body without what is refused for these uses; b"" where the page as a whole is refused for one of them."""
-        return b"" if any(self.uses[use].verdict is Verdict.DENY for use in uses) else self._body
+        uses = tuple(uses)
+        if any(self.uses[use].verdict is Verdict.DENY for use in uses):
+            return b""
+        return self.element_rules.redacted(self.refusable(uses)) if self.element_rules else self._body
+
+    def refusable(self, uses: Iterable[str]) -> tuple[str, ...]:
+        """Those that are not licensed: no statement of the site refuses what is."""
+        return tuple(use for use in uses if self.agent.licence(self.url, use) is None)
 
     @cached_property
     def permissions(self) -> dict[str, Any]:
-        """The tag, by permissions.schema.json. Made once; callers that hand it on copy it."""
-        return tag(self.agent, self.uses, self._policies, embedded=self.embedded)
+        """The tag, by permissions.schema.json, of an item that has nothing of any element. Made once; callers that hand it on
+        copy it."""
+        return self.tag_of({}, {})
+
+    def tag_of(self, fields: Mapping[str, Any], declared: Mapping[str, str]) -> dict[str, Any]:
+        """The tag of an item with these fields. `declared`: field -> the selector that it was taken with, "" where it was taken
+        from no element."""
+        traced = self.element_rules.traced(fields, declared) if self.element_rules else ()
+        return tag(self.agent, self.uses, self._policies, embedded=self.embedded, elements=traced)
 
 
 def tag(
@@ -184,8 +205,10 @@ def tag(
     policies: Mapping[str, Any],
     *,
     embedded: Mapping[str, UseDecision] | None = None,
+    elements: Iterable[Traced] = (),
 ) -> dict[str, Any]:
-    """Decisions by use -> the tag on an item (schema 1). `embedded`: those for embedded files; None: the same."""
+    """Decisions by use -> the tag on an item (schema 1). `embedded`: those for embedded files; None: the same. `elements`: with
+    where they are in the item."""
     reasons: list[dict[str, Any]] = []
     places: dict[Reason, int] = {}
 
@@ -213,7 +236,10 @@ def tag(
         "agent": agent.token,
         "uses": told(uses.items()),
         **({"embedded": told(differing)} if differing else {}),
-        "elements": [],
+        "elements": [
+            one.element.tag | {"spans": list(map(list, one.spans)), "because": list(map(place, one.element.reasons))}
+            for one in elements
+        ],
         "reasons": reasons,
         "policies": dict(policies),
     }

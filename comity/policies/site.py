@@ -8,7 +8,7 @@ site.requests(agent)         what does the site ask to be done?"""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,11 +16,13 @@ from functools import cached_property
 from typing import Any, Self
 from urllib.parse import urljoin
 
+from parsel import Selector
+
 from comity.policies.automated import JSON_LD, Annotated
 from comity.policies.binding import Binding
 from comity.policies.carriers import Carried, Said, SiteCarriers, by_vocabulary, licensed, of_fields, of_images, of_markup
 from comity.policies.content import Content
-from comity.policies.files import AUTOMATION_PATH, AutomationFile, RobotsFile
+from comity.policies.files import AI_PATH, AUTOMATION_PATH, AiFile, AutomationFile, RobotsFile
 from comity.policies.formats import tdmrep
 from comity.policies.formats.acap import Taken
 from comity.policies.formats.automation import annotation
@@ -32,7 +34,8 @@ from comity.policies.requests import PLAIN, Facts, Session, facts_of
 from comity.policies.urls import origin_of, target_of
 from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Finding, Reason
 
-WELL_KNOWN = ("/robots.txt", AUTOMATION_PATH, tdmrep.WELL_KNOWN)  # what is fetched of every origin; a format adds its path here
+# What is fetched of every origin; a format adds its path here.
+WELL_KNOWN = ("/robots.txt", AUTOMATION_PATH, AI_PATH, tdmrep.WELL_KNOWN)
 MAX_AGENTS = 1000  # whose rules are kept compiled
 
 
@@ -45,6 +48,7 @@ class Site:
         self._robots = RobotsFile(f"{origin}/robots.txt", self.files[f"{origin}/robots.txt"])
         absent = Fetched(status=404)
         self._automation = AutomationFile(origin + AUTOMATION_PATH, self.files.get(origin + AUTOMATION_PATH, absent))
+        self._ai = AiFile(origin + AI_PATH, self.files.get(origin + AI_PATH, absent))
         self._bindings: dict[Agent, Binding] = {}
         self._agent: Agent | None = None  # who asked last
         self._bound: Binding  # what binds it
@@ -119,13 +123,15 @@ class Site:
         resources: Mapping[str, Fetched] | None = None,
         access: Decision | None = None,
         facts: Facts = PLAIN,
+        parsed: Callable[[], Selector | None] | None = None,
     ) -> Page:
         """What may be done with the content that came back for this URL.
 
         `first_seen`: use -> when the page was first taken for it, see `Page.dated`. `resources`: absolute URL -> what came back
-        for it, see `Page.wanted`. `access`: the decision that the page was asked for by. `facts`: of the request for it."""
+        for it, see `Page.wanted`. `access`: the decision that the page was asked for by. `facts`: of the request for it.
+        `parsed`: the body as parsel reads HTML, where the caller has that already."""
         fields, target = tuple(headers), target_of(url)
-        binding, content = self._binding(agent), Content(fields, body)
+        binding, content = self._binding(agent), Content(fields, body, parsed=parsed)
         found, findings = annotation.annotations_in(content, agent.token)
         sources: list[UseSource] = []
         if found:
@@ -145,6 +151,9 @@ class Site:
             taken = Taken(url, content, now=now, first_seen=first_seen or {}, resources=resources or {})
             acap = binding.page_uses(target, taken)
             sources.append(AcapUses(acap, agent.vocabulary))
+        elements = binding.element_rules(target, content, url)
+        if elements:
+            sources.append(elements.source)
         images = of_images(said)
         others = [source for source in sources if not isinstance(source, Preferences)]
         return Page(
@@ -156,7 +165,12 @@ class Site:
             acap=acap,
             licenses=carried.licenses,
             policies=self.policies,
-            findings=(*self.findings, *(replace(finding, url=url) for finding in (*findings, *carried.findings))),
+            findings=(
+                *self.findings,
+                *(replace(finding, url=url) for finding in (*findings, *carried.findings)),
+                *(elements.findings if elements else ()),
+            ),
+            elements=elements,
             body=body,
         )
 
@@ -198,13 +212,13 @@ class Site:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What the authors of the policy files should know."""
-        found = [*self._robots.findings, *self._automation.findings]
+        found = [*self._robots.findings, *self._automation.findings, *self._ai.findings]
         if acap := self._robots.acap:
             named = dict.fromkeys(self._robots.referred(one) for record in acap.records for one in record.references)
             for url in named:
                 if url in self.files and url != self._robots.url:
                     found += RobotsFile(url, self.files[url], definitions=acap.definitions, crawlers=("*",)).findings
-        return (*found, *SiteCarriers("*", self._robots, self.files, self.origin).findings)
+        return (*found, *SiteCarriers("*", self._robots, self._ai, self.files, self.origin).findings)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -235,14 +249,14 @@ class Site:
     def names(self, token: str) -> bool:
         """Whether a policy file names the product token."""
         automation = self._automation.automation
-        return self._robots.names(token) or (automation is not None and automation.names(token))
+        return self._robots.names(token) or (automation is not None and automation.names(token)) or self._ai.names(token)
 
     def _binding(self, agent: Agent) -> Binding:
         if agent is not self._agent:
             if agent not in self._bindings:
                 if len(self._bindings) >= MAX_AGENTS:
                     self._bindings.clear()
-                self._bindings[agent] = Binding(agent, self._robots, self._automation, self.files, self.origin)
+                self._bindings[agent] = Binding(agent, self._robots, self._automation, self._ai, self.files, self.origin)
             self._agent, self._bound = agent, self._bindings[agent]
         return self._bound
 

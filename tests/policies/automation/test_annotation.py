@@ -303,7 +303,7 @@ def test_the_place_of_each_annotation(eol: str) -> None:
 def test_a_place_that_nobody_knows() -> None:
     """The parser changes the text of a script: none that is installed here does."""
     content = Content([], script("\n" + NODE).encode())
-    content.__dict__["_selector"] = Selector(script(NODE) + script(NODE.replace("none", "open")))
+    content.__dict__["selector"] = Selector(script(NODE) + script(NODE.replace("none", "open")))
     found, _ = annotations_in(content, "comity")
     assert [(annotation.line, len(annotation.directives.allow_xhr)) for annotation in found] == [(0, 1), (0, 1)]
 

@@ -89,6 +89,11 @@ class AgentPatterns:
             return ()
         return (Statement(TERM, Verdict.DENY, RULE, decides.place),)
 
+    def everywhere(self) -> tuple[Statement, ...]:
+        """What is refused of all resources."""
+        permits = any(not _denies(pattern) for pattern in (*self._paths, *self._types.values()))
+        return self.statements("/") if self._everything or (not permits and any(one.text == "/" for one in self._paths)) else ()
+
 
 def _denies(pattern: Pattern) -> bool:
     return pattern.verdict is Verdict.DENY

@@ -140,6 +140,10 @@ class AgentRules:
         numbers = sorted(number for one in found for number in self._numbers[one])
         return tuple(rule for rule in (self.rules[number] for number in numbers) if rule.file_type in types)
 
+    def everywhere(self) -> tuple[Rule, ...]:
+        """Those about all of every resource."""
+        return tuple(one for one in self.rules if one.element == ALL and one.file_type == EVERY_TYPE and one.path in ("/", "*"))
+
 
 def _patterns(path: str) -> tuple[str, ...]:
     """What covers a path and what lies beneath it (AIT-4)."""

@@ -1,0 +1,209 @@
+"""What the element rules of ai.txt say of one page, and of what was taken from it.
+
+ElementRules(content, rules, ...)      the rules about one page, resolved on its document
+ElementRules.elements                  what each of its elements may not be used for, or how
+ElementRules.source                    what they say of the page as a whole
+ElementRules.traced(fields, declared)  where the elements are in an item"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from comity.policies.content import Content
+from comity.policies.covered import (
+    Covered,
+    covered,
+    findings,
+    kind_of,
+    redacted,
+    refused_for,
+    refuses,
+    text_with_spans,
+)
+from comity.policies.formats.ai_txt import ACTIONS, Rule
+from comity.policies.formats.ai_txt.values import ALL
+from comity.policies.main_text import Span
+from comity.policies.qualifiers import Qualifiers
+from comity.policies.tracing import FieldSpan, Origins, links_of
+from comity.policies.values import Finding, Reason, UseDecision, Verdict
+from comity.policies.vocabulary import Vocabulary
+
+Because = Callable[[Rule], Reason]
+
+
+class ElementUses:
+    """ai.txt as a source: rules about whole documents. It permits nothing."""
+
+    def __init__(self, rules: Iterable[Rule], vocabulary: Vocabulary, because: Because) -> None:
+        self._rules = [rule for rule in rules if rule.verdict is Verdict.DENY]
+        self._vocabulary = vocabulary
+        self._because = because
+
+    @property
+    def stated(self) -> Iterable[str]:
+        for rule in self._rules:
+            yield from map(str.lower, ACTIONS) if ALL in rule.actions else sorted(rule.actions)
+
+    def decide(self, use: str) -> UseDecision | None:
+        refusing = [rule for rule in self._rules if refuses(rule.actions, use, self._vocabulary)]
+        if not refusing:
+            return None
+        return UseDecision(verdict=Verdict.DENY, stated=True, reasons=tuple(dict.fromkeys(map(self._because, refusing))))
+
+    def limits(self, use: str) -> tuple[tuple[Qualifiers, Reason], ...]:
+        return ()
+
+
+@dataclass(frozen=True, eq=False)
+class Element:
+    """What one selector covers of a page, and every rule about it."""
+
+    selector: str  # CSS selector or dotted name, as written; "*": the whole document
+    type: str  # the file type for which it is written, "html", "json" or "xml"; "": any
+    rules: tuple[Rule, ...]  # in the order of the file
+    reasons: tuple[Reason, ...]  # of the rules, each once
+    nodes: tuple[Any, ...] = ()  # elements (lxml), or paths into JSON; some may be within others
+    is_whole: bool = False  # it covers the whole document; there are no nodes then
+    spans: tuple[Span, ...] = ()  # where it stands in the main text of an HTML page
+    urls: tuple[str, ...] = ()  # absolute, of the links and images in it
+
+    @cached_property
+    def deny(self) -> frozenset[str]:
+        """Actions that are prohibited on it, lower case; "*": all (AIT-7)."""
+        return frozenset(action for rule in self.rules if rule.verdict is Verdict.DENY for action in rule.actions)
+
+    @cached_property
+    def guides(self) -> tuple[Rule, ...]:
+        """Those that have instructions for actions (AIT-8)."""
+        return tuple(rule for rule in self.rules if rule.verdict is not Verdict.DENY)
+
+    @property
+    def tag(self) -> dict[str, Any]:
+        """What an item's tag says of it, besides the reasons and the spans in the item."""
+        guide = [
+            {
+                "actions": sorted(rule.actions),
+                "guidelines": [{"lang": guideline.lang, "text": guideline.text} for guideline in rule.guidelines],
+            }
+            for rule in self.guides
+        ]
+        return {
+            "selector": self.selector,
+            "type": self.type,
+            **({"whole": True} if self.is_whole else {}),
+            "deny": sorted(self.deny),
+            "guide": guide,
+            **({"urls": list(self.urls)} if self.urls else {}),
+        }
+
+
+class Traced(NamedTuple):
+    """Where an element is in an item."""
+
+    element: Element
+    spans: tuple[FieldSpan, ...]
+
+
+class ElementRules:
+    """The rules about one page. What they cover is found when it is made, so that nothing that is done to the tree later
+    changes it."""
+
+    def __init__(self, content: Content, rules: Sequence[Rule], url: str, vocabulary: Vocabulary, because: Because) -> None:
+        """`rules`: all that apply to the document. `url`: of the page."""
+        self._content = content
+        self._rules = rules
+        self._url = url
+        self._vocabulary = vocabulary
+        self._because = because
+        self._said = covered(content, rules)
+        grouped: dict[tuple[str, str], list[Covered]] = {}
+        for one in self._said:
+            if one.nodes or one.is_whole:
+                grouped.setdefault((one.rule.file_type, one.rule.element), []).append(one)
+        self._grouped = list(grouped.values())
+        self.source = ElementUses((one.rule for one in self._said if one.is_whole), vocabulary, because)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return findings(self._said, url=self._because(self._rules[0]).source.url)
+
+    @cached_property
+    def _text(self) -> tuple[str, tuple[tuple[Span, ...], ...]]:
+        return text_with_spans(self._content, [group[0] for group in self._grouped])
+
+    @property
+    def text(self) -> str:
+        """The main text of an HTML page; "" of other documents."""
+        return self._text[0]
+
+    @cached_property
+    def elements(self) -> tuple[Element, ...]:
+        """Those that cover something, in the order of the file."""
+        return tuple(
+            Element(
+                selector=group[0].rule.element,
+                type=group[0].rule.file_type,
+                rules=tuple(one.rule for one in group),
+                reasons=tuple(dict.fromkeys(self._because(one.rule) for one in group)),
+                nodes=group[0].nodes,
+                is_whole=group[0].is_whole,
+                spans=spans,
+                urls=links_of(group[0].nodes, self._content, self._url),
+            )
+            for group, spans in zip(self._grouped, self._text[1], strict=True)
+        )
+
+    def refused(self, uses: Iterable[str]) -> list[Element]:
+        """The elements, smaller than the document, that are refused for one of the uses."""
+        uses = tuple(uses)
+        parts = (element for element in self.elements if not element.is_whole)
+        return [one for one in parts if any(refused_for(rule, uses, self._vocabulary) for rule in one.rules)]
+
+    def redacted(self, uses: Iterable[str]) -> bytes:
+        """The body without these elements."""
+        content, rules = self._content.own, [rule for element in self.refused(uses) for rule in element.rules]
+        said = self._said if content is self._content else covered(content, self._rules)
+        kept = {id(rule) for rule in rules}
+        return redacted(content, [one for one in said if id(one.rule) in kept], uses, self._vocabulary)
+
+    def without(self, uses: Iterable[str]) -> ElementRules:
+        """The rules about what is left of the page."""
+        uses = tuple(uses)
+        gone = {id(rule) for element in self.refused(uses) for rule in element.rules}
+        left = Content(self._content.headers, self.redacted(uses))
+        rules = [rule for rule in self._rules if id(rule) not in gone]
+        return ElementRules(left, rules, self._url, self._vocabulary, self._because)
+
+    def traced(self, fields: Mapping[str, Any], declared: Mapping[str, str]) -> list[Traced]:
+        """Where each of the elements is in an item, whole documents included, which are nowhere.
+
+        `declared`: field -> the selector that it was taken with, "" where it was taken from no element."""
+        places: dict[int, list[FieldSpan]] = {number: [] for number in range(len(self.elements))}
+        parts = {number: element for number, element in enumerate(self.elements) if not element.is_whole}
+        if parts:
+            for name, value in fields.items():
+                if isinstance(value, str) and value and value == self.text:
+                    for number, element in parts.items():
+                        places[number] += [(name, start, end) for start, end in element.spans]
+                    continue
+                for number, span in self._origins.spans(name, value, declared.get(name)):
+                    places[number].append(span)
+        return [Traced(element, tuple(places[number])) for number, element in enumerate(self.elements)]
+
+    def covering(self, value: Any) -> list[Element]:
+        """The elements that what was taken from the page is a part of, or has parts of: a text, an element (lxml), or a value of
+        JSON."""
+        return [self.elements[number] for number in sorted(self._origins.of(value))]
+
+    def permits(self, use: str, elements: Iterable[Element]) -> bool:
+        """Whether none of the elements refuses the use."""
+        return not any(refused_for(rule, (use,), self._vocabulary) for element in elements for rule in element.rules)
+
+    @cached_property
+    def _origins(self) -> Origins:
+        parts = {number: one.nodes for number, one in enumerate(self.elements) if not one.is_whole}
+        denied: Collection[int] = {number for number in parts if self.elements[number].deny}
+        return Origins(self._content, kind_of(self._content), parts, denied, self._url)
