@@ -159,10 +159,39 @@ session-ttl: 1h
 {"location": "/news/*", "tdm-reservation": 1, "tdm-policy": "ORIGIN/tdm-policy.json"}
 ]""",
     ),
+    "/ai.txt": Answer(
+        media_type=TEXT,
+        body="""# What AI may do with parts of the features
+User-agent: *
+  Path: /features/ html
+    Element: blockquote
+      Disallow: Train Rephrase Translate
+      Guide: Cite Summarize
+        Lang: en
+        Guideline: Name who is quoted.
+        Lang: de
+        Guideline: Nennen Sie, wer zitiert wird.
+    Element: .comments
+      Disallow: Return
+    Element: .comments .reply
+      Disallow: *
+    Element: aside, figure
+      Disallow: Index Describe
+  Path: /features/stories.json json
+    Element: author.email
+      Disallow: *
+    Element: comments.text
+      Disallow: Index Return
+  Path: /features/feed.xml xml
+    Element: channel.item.description
+      Disallow: Index Summarize
+""",
+    ),
     "/": _page(
         "The Loopback Gazette",
         "<p>Everything that this site publishes, it publishes on this machine.</p>"
-        '<ul><li><a href="/news/">News</a><li><a href="/private/diary.html">The editor\'s diary</a>'
+        '<ul><li><a href="/news/">News</a><li><a href="/features/">Features</a>'
+        '<li><a href="/private/diary.html">The editor\'s diary</a>'
         '<li><a href="/private/press.html">For the press</a><li><a href="/report.pdf">The annual report</a>'
         '<li><a href="/search?q=comity">Search</a><li><a href="/old">Moved</a><li><a href="/shortcut">A shortcut</a>'
         '<li><a href="/gone">Gone</a><li><a href="/archive/">The archive</a><li><a href="/forms/contact">Write to us</a>'
@@ -180,6 +209,38 @@ session-ttl: 1h
     "/private/press.html": _page("For the press", "<p>Allowed, in the middle of what is not.</p>"),
     "/report.pdf": Answer(body=b"%PDF-1.4 REFUSED", media_type="application/pdf"),
     "/search": _page("Search", "<p>REFUSED: nothing found.</p>"),
+    "/features/": _page(
+        "Features",
+        '<ul><li><a href="/features/lamp.html">The keeper of the lamp</a>'
+        '<li><a href="/features/stories.json">All stories, as data</a><li><a href="/features/feed.xml">The feed</a></ul>',
+    ),
+    "/features/lamp.html": _page(
+        "The keeper of the lamp",
+        "<p>There is one lamp on this machine, and one person who keeps it lit.</p>"
+        '<blockquote title="The keeper, at night">I light it at dusk. <em>Nobody</em> has asked me to.</blockquote>'
+        '<figure><a href="/features/lamp.png"><img src="/features/lamp.png" alt="The lamp, from afar"></a>'
+        "<figcaption>The lamp takes up one pixel.</figcaption></figure>"
+        '<aside data-hours="after dusk"><!-- The editor has the key. --><p>The keeper receives visitors.</p>'
+        '<script type="application/json">{"door": "the blue one"}</script></aside>'
+        '<section class="comments"><h2>Comments</h2><p>I have seen it.</p><blockquote>Nobody has asked me to.</blockquote>'
+        '<div class="reply"><p>Then I ask now.</p> <a href="/features/">More like this</a></div></section>',
+    ),
+    "/features/stories.json": Answer(
+        media_type=JSON,
+        body="""[
+{"title": "The keeper of the lamp", "author": {"name": "A. Porter", "email": "porter@HOST"},
+ "comments": [{"by": "a reader", "text": "I have seen it."}, {"by": "the keeper", "text": "Then I ask now."}]},
+{"title": "Packet arrives", "author": {"name": "B. Ross", "email": "ross@HOST"}, "comments": []}
+]""",
+    ),
+    "/features/feed.xml": Answer(
+        media_type="application/xml",
+        body='<?xml version="1.0" encoding="UTF-8"?><rss version="2.0"><channel>'
+        "<title>Features</title><link>ORIGIN/features/</link><description>Stories from this machine</description>"
+        "<item><title>The keeper of the lamp</title><link>ORIGIN/features/lamp.html</link>"
+        "<description>A lamp, and who lights it.</description></item></channel></rss>",
+    ),
+    "/features/lamp.png": Answer(body=_PIXEL, media_type="image/png"),
     "/archive/": _page(
         "The archive",
         '<p>Ask slowly.</p><a href="/archive/1.html">One</a> <a href="/archive/2.html">Two</a> '

@@ -39,9 +39,14 @@ class OwnFiles:
 
     @property
     def fetched(self) -> dict[str, Fetched]:
-        """What is judged by, as a crawler would get it: robots.txt, what it refers to, and automation-preferences.txt."""
+        """All of them, as a crawler would get them."""
+        return {url: _served(url, body) for url, body in self.bodies.items()}
+
+    @property
+    def judging(self) -> dict[str, Fetched]:
+        """What requests are judged by: robots.txt, what it refers to, and automation-preferences.txt."""
         served_only = {self.origin + path for path in SERVED if path not in JUDGED}
-        return {url: _served(url, body) for url, body in self.bodies.items() if url not in served_only}
+        return {url: fetched for url, fetched in self.fetched.items() if url not in served_only}
 
     @property
     def served(self) -> Iterator[tuple[str, bytes, str]]:
@@ -67,7 +72,7 @@ class OwnFiles:
         return found
 
     def _check(self) -> None:
-        for url, fetched in self.fetched.items():
+        for url, fetched in self.judging.items():
             file = RobotsFile(url, accepted(url, fetched))
             if not file.is_present:
                 raise PolicyError(f"{url}: {file.outcome}: every crawler would reject it, so correct the file")

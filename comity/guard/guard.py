@@ -96,8 +96,8 @@ class Guard:
         _check(max_age=max_age, tolerance=tolerance, max_clients=max_clients)
         own = OwnFiles(origin, files)
         self.origin = own.origin
-        self._site = Site.from_files(self.origin, own.fetched)
-        self.findings: tuple[Finding, ...] = self._site.findings
+        self._site = Site.from_files(self.origin, own.judging)
+        self.findings: tuple[Finding, ...] = Site.from_files(self.origin, own.fetched).findings
         self.passed: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self._served = {path: ServedFile(body, media_type, max_age) for path, body, media_type in own.served}
@@ -114,7 +114,7 @@ class Guard:
         self._nobody = next(name for length in count(1) if not self._site.names(name := "_" * length))
         self._agent = lru_cache(MAX_USER_AGENTS)(self._named)
         # ACAP 1.0 section-2.3.3: records for some purposes only. Where there are none, all purposes of an agent are one to them.
-        self._asks_purposes = any(b"usage-purpose" in file.body.lower() for file in own.fetched.values())
+        self._asks_purposes = any(b"usage-purpose" in file.body.lower() for file in own.judging.values())
 
     def check(self, incoming: Incoming) -> Pass | Answer:
         """May it go on? Whatever came, there is an answer."""

@@ -403,6 +403,26 @@ def test_findings_are_those_of_the_files() -> None:
     assert {"robots.no-agent", "automation.value"} <= {finding.rule for finding in guard.findings}
 
 
+@pytest.mark.requirement("GUARD-1", "AIT-14")
+def test_findings_of_files_that_are_only_served() -> None:
+    guard = Guard(ORIGIN, {"/ai.txt": b"User-agent: *\n  Path: /\n    Element: p\n      Disallow: Crop\n"})
+    assert [(one.rule, one.url, one.line) for one in guard.findings] == [
+        ("ait.file-type", f"{ORIGIN}/ai.txt", 2),
+        ("ait.action", f"{ORIGIN}/ai.txt", 4),
+    ]
+
+
+AI = b"User-agent: *\n  Path: / html\n    Element: *\n      Disallow: *\nUser-agent: examplebot\nDisallow: /\n"
+
+
+@pytest.mark.requirement("GUARD-1", "AIT-7", "SPAWN-2")
+@pytest.mark.parametrize("user_agent", ["examplebot/1.0", "Mozilla/5.0 (compatible; other)"])
+def test_what_speaks_of_uses_refuses_no_request(user_agent: str) -> None:
+    guard = Guard(ORIGIN, {"/ai.txt": AI, "/.well-known/tdmrep.json": b'[{"location": "/", "tdm-reservation": 1}]'})
+    assert told(ask(guard, "/", user_agent=user_agent)) == PASSES
+    assert not guard.refused
+
+
 AUTOMATED: list[tuple[bool, dict[str, str]]] = [
     (False, {"user-agent": FIREFOX}),
     (False, {"user-agent": CHROME}),
