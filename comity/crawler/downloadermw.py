@@ -12,6 +12,7 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Headers, Request, Response
 
+from comity.crawler.elements import register
 from comity.crawler.engine import closing, lent_place
 from comity.crawler.fetcher import ClosingError
 from comity.crawler.pace import TICK
@@ -80,7 +81,7 @@ class AccessMiddleware:
             self._stopped[request] = decision
             raise StopDownload(fail=False)
 
-    def process_response(self, request: Request, response: Response) -> Response:
+    async def process_response(self, request: Request, response: Response) -> Response:
         """The refusal looks like that of a request. What a cache answers with was not stopped, and is refused all the same."""
         decision = self._stopped.pop(request, None)
         if decision is None:
@@ -88,6 +89,15 @@ class AccessMiddleware:
         if decision is not None:
             self._runtime.record_stopped(request, decision)
             raise IgnoreRequest(str(decision))
+        if self._runtime.outgoing(request) is None:
+            return response
+        if self._runtime.options.elements == "strip":
+            response.request = request  # Scrapy says so later only
+            try:
+                response = await self._runtime.stripped(request, response)
+            except ClosingError:
+                raise IgnoreRequest("the crawl is ending") from None
+        register(response, self._runtime)
         return response
 
     async def _in_turn(self, request: Request) -> tuple[Decision, Site | None]:

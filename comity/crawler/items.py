@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pickle
 from collections import deque
+from collections.abc import Mapping
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
@@ -64,7 +65,23 @@ def tagged(item: Any, tag: dict[str, Any]) -> Any:
     try:
         adapter[FIELD] = tag
     except Exception:  # frozen: each kind of class has an exception of its own for it
-        return _copied(type(item), item, tag)
+        return _copied(type(item), item, {FIELD: tag})
+    return item
+
+
+def fields_of(item: Any) -> dict[str, Any]:
+    """What the item says, besides its tag."""
+    return {name: value for name, value in ItemAdapter(item).items() if name != FIELD}
+
+
+def changed(item: Any, values: Mapping[str, Any]) -> Any:
+    """The item with these values in fields that it has: the same object where that is possible, else a copy of it."""
+    adapter = ItemAdapter(item)
+    try:
+        for name, value in values.items():
+            adapter[name] = value
+    except Exception:  # frozen, or a validation that wants something else there
+        return _copied(type(item), item, values)
     return item
 
 
@@ -74,7 +91,7 @@ def _of_subclass(item: Any, tag: dict[str, Any]) -> Any:
         item.__class__ = subclass
         item[FIELD] = tag
         return item
-    return _copied(subclass, item, tag)
+    return _copied(subclass, item, {FIELD: tag})
 
 
 @cache
@@ -101,13 +118,12 @@ def _with_field(cls: type[Any]) -> Any:
     return subclass
 
 
-def _copied(cls: Any, item: Any, tag: dict[str, Any]) -> Any:
-    """An instance of the class with the item's fields and the tag. Nothing of the class runs: no validation, no __init__."""
+def _copied(cls: Any, item: Any, values: Mapping[str, Any]) -> Any:
+    """An instance of the class with the item's fields, these among them. No validation, no `__init__`: none of its code runs."""
     copy = cls.__new__(cls)
     if hasattr(item, "__pydantic_fields_set__"):
-        values = {**item.__dict__, FIELD: tag}
-        object.__setattr__(copy, "__dict__", values)
-        object.__setattr__(copy, "__pydantic_fields_set__", item.__pydantic_fields_set__ | {FIELD})
+        object.__setattr__(copy, "__dict__", {**item.__dict__, **values})
+        object.__setattr__(copy, "__pydantic_fields_set__", item.__pydantic_fields_set__ | values.keys())
         object.__setattr__(copy, "__pydantic_extra__", item.__pydantic_extra__)
         object.__setattr__(copy, "__pydantic_private__", item.__pydantic_private__)
         return copy
@@ -116,5 +132,6 @@ def _copied(cls: Any, item: Any, tag: dict[str, Any]) -> Any:
     for name in ItemAdapter(item).field_names():
         if hasattr(item, name):
             object.__setattr__(copy, name, getattr(item, name))
-    object.__setattr__(copy, FIELD, tag)
+    for name, value in values.items():
+        object.__setattr__(copy, name, value)
     return copy

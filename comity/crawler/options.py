@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,12 +45,15 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_SKIP_UNUSABLE": True,
     "COMITY_DROP_UNUSABLE": True,
     "COMITY_REL_NOFOLLOW": False,
+    "COMITY_ELEMENTS": "tag",
     "COMITY_STORE": "",
     "COMITY_POLICY_TIMEOUT": 15,
     "COMITY_MIN_DELAY": 1,
     "COMITY_MAX_DELAY": 300,
 }
 
+
+ELEMENTS = ("tag", "redact", "strip")  # say so in the tag; cut them out of items; take them from the response
 
 # ACAP 1.0 section 2.5 and the vocabularies after it spell their terms so; `:` and `,` separate in the settings.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -89,6 +93,7 @@ class Options:
     skip_unusable: bool  # do not fetch what is known to be refused for every declared use
     drop_unusable: bool  # drop an item when none of the declared uses is left
     rel_nofollow: bool  # drop links that have rel=nofollow
+    elements: str  # of ELEMENTS: what is done with elements that a page refuses for one of the declared uses
     store: Path
     policy_timeout: float  # seconds for one policy file over all its hops
     min_delay: float  # seconds between two requests to a host, at least
@@ -112,6 +117,7 @@ class Options:
             skip_unusable=_flag(settings, "COMITY_SKIP_UNUSABLE"),
             drop_unusable=_flag(settings, "COMITY_DROP_UNUSABLE"),
             rel_nofollow=_flag(settings, "COMITY_REL_NOFOLLOW"),
+            elements=_word(settings, "COMITY_ELEMENTS", ELEMENTS),
             store=_store(settings),
             policy_timeout=_seconds(settings, "COMITY_POLICY_TIMEOUT", zero=False),
             min_delay=_seconds(settings, "COMITY_MIN_DELAY"),
@@ -174,6 +180,13 @@ def _flag(settings: BaseSettings, name: str) -> bool:
     if str(value).lower() in ("0", "false"):
         return False
     raise _wrong(name, value, "is neither true nor false: write True or False")
+
+
+def _word(settings: BaseSettings, name: str, words: Sequence[str]) -> str:
+    word = str(_get(settings, name)).lower()
+    if word not in words:
+        raise _wrong(name, word, f"is unknown: write {', '.join(words[:-1])} or {words[-1]}")
+    return word
 
 
 def _field_name(settings: BaseSettings, name: str, *, optional: bool = False) -> str:

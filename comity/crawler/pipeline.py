@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Self
 
 from itemadapter import ItemAdapter
@@ -10,12 +11,14 @@ from scrapy import signals
 from scrapy.exceptions import DropItem
 from scrapy.pipelines.media import MediaPipeline
 
+from comity.crawler.elements import declared
 from comity.crawler.engine import item_pipelines
-from comity.crawler.items import FIELD, current_page, own_copy, tagged
+from comity.crawler.items import FIELD, changed, current_page, fields_of, own_copy, tagged
 from comity.crawler.media import bind
 from comity.crawler.runtime import Runtime
 from comity.policies import Page
 from comity.policies.page import combined, no_page
+from comity.policies.redaction import redacted_fields
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -52,7 +55,8 @@ class PermissionsPipeline:
         """No coroutine: the ContextVar would be set in a task of its own, and later pipelines would not see it."""
         page = self._runtime.pages.take(item)
         current_page.set(page)
-        tag = self._with_earlier(item, self._tag(page))
+        item, tag, redacted = self._tagged(item, page)
+        tag = self._with_earlier(item, tag, redacted)
         self._count(tag)
         self._drop_unusable(tag)
         try:
@@ -62,6 +66,20 @@ class PermissionsPipeline:
             name = type(item).__qualname__
             raise DropItem(f"no `{FIELD}` can be written into {name}, declare such a field in it: {error!r}") from error
 
+    def _tagged(self, item: Any, page: Page | None) -> tuple[Any, dict[str, Any], Collection[str]]:
+        """The item as it may go on, its tag, and the fields that are redacted."""
+        rules = page.element_rules if page else None
+        if page is None or rules is None or not ItemAdapter.is_item(item):
+            return item, self._tag(page), ()
+        fields, selectors = fields_of(item), declared(item)
+        if self._runtime.options.elements != "redact":
+            return item, page.tag_of(fields, selectors), ()
+        values, traced = redacted_fields(rules, fields, selectors, page.refusable(self._runtime.agent.uses))
+        if values:
+            self._stats.inc_value("comity/items/redacted")
+            item = changed(item, values)
+        return item, page.tag_with(traced), values.keys()
+
     def _tag(self, page: Page | None) -> dict[str, Any]:
         if page is not None:
             return own_copy(page.permissions)
@@ -69,13 +87,18 @@ class PermissionsPipeline:
         self._stats.inc_value("comity/items/no-page")
         return no_page(self._runtime.agent, "the item came from no page")
 
-    def _with_earlier(self, item: Any, tag: dict[str, Any]) -> dict[str, Any]:
-        """An item that has a tag already was yielded for another page before: what that one refuses stays refused."""
+    def _with_earlier(self, item: Any, tag: dict[str, Any], redacted: Collection[str]) -> dict[str, Any]:
+        """An item that has a tag already was yielded for another page before: what that one refuses stays refused.
+
+        `redacted`: the fields that have changed since, in which nobody knows the places of that tag any more."""
         earlier = ItemAdapter(item).get(FIELD) if ItemAdapter.is_item(item) else None
         if earlier is None or earlier == {}:
             return tag
         try:
-            return combined(self._runtime.agent, tag, own_copy(earlier))
+            earlier = own_copy(earlier)
+            for element in earlier["elements"]:
+                element["spans"] = [[span[0]] if span[0] in redacted else span for span in element["spans"]]
+            return combined(self._runtime.agent, tag, earlier)
         except Exception:  # whatever it is, it is no tag
             self._warn(f"An item has a `{FIELD}` of its own: the tag takes its place")
             return tag

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
+from parsel import Selector
 from scrapy import signals
-from scrapy.http import Headers, Request, Response
+from scrapy.http import Headers, HtmlResponse, Request, Response
 from scrapy.utils.asyncio import is_asyncio_available
 
 from comity.crawler.actions import Actions
@@ -94,6 +96,8 @@ class Runtime:
         self._skipped: set[str] = set()  # origins that are not crawled, because nothing could be done with what they have
         self._left: set[tuple[str, str]] = set()  # host of a session that was not used, and the rule why: what was logged
         self._outgoing: WeakKeyDictionary[Request, Outgoing] = WeakKeyDictionary()
+        self._pages: WeakKeyDictionary[Response, Page | None] = WeakKeyDictionary()
+        self._whole: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()  # of responses that were stripped
         self._crawler = crawler
         crawler.signals.connect(self._close, signals.spider_closed)
 
@@ -232,8 +236,39 @@ class Runtime:
 
     async def page(self, response: Response) -> Page | None:
         """What may be done with the response; None where its URL can have no policies. Raises ClosingError."""
-        site, decision, facts = await self._governing(response)
-        return None if site is None else self._judged(response, site, decision, facts)
+        if response not in self._pages:
+            site, decision, facts = await self._governing(response)
+            self._pages[response] = None if site is None else self._judged(response, site, decision, facts)
+        return self._pages[response]
+
+    def page_now(self, response: Response, *, untouched: bool = False) -> Page | None:
+        """The same, where it can be told at once. LookupError where the policies would have to be fetched.
+
+        `untouched`: the spider has not had the response yet, so that its tree is that of the body."""
+        if response not in self._pages:
+            outgoing = self._governs(response)
+            if outgoing is None:
+                raise LookupError(f"{response} is not what was asked for: nobody knows yet what may be done with it")
+            tree = partial(_tree, response) if untouched else None
+            self._pages[response] = self._judged(response, outgoing.site, outgoing.decision, outgoing.facts, parsed=tree)
+        return self._pages[response]
+
+    def knows(self, response: Response) -> bool:
+        """Whether `page_now` does."""
+        return response in self._pages or self._governs(response) is not None
+
+    async def stripped(self, request: Request, response: Response) -> Response:
+        """The response without the elements that are refused for one of the declared uses. Raises ClosingError."""
+        page = await self.page(response)
+        if page is None or page.element_rules is None:
+            return response
+        body = page.element_rules.redacted(page.refusable(self.agent.uses))
+        if body == response.body:
+            return response
+        self._whole[request] = response.body
+        assert self._crawler.stats
+        self._crawler.stats.inc_value("comity/responses/stripped")
+        return response.replace(body=body)
 
     def rel_nofollow(self, response: Response) -> frozenset[str]:
         """The URLs that the page links with rel=nofollow only, canonical; none where that is not asked for."""
@@ -255,11 +290,15 @@ class Runtime:
 
     async def _governing(self, response: Response) -> tuple[Site | None, Decision | None, Facts]:
         """The policies by which the response is judged, the decision by which it was asked for, and as what."""
+        if outgoing := self._governs(response):
+            return outgoing.site, outgoing.decision, outgoing.facts
+        outgoing = self._outgoing.get(response.request) if response.request else None  # something else answered than was asked
+        return await self.site(response.url), None, outgoing.facts if outgoing else PLAIN
+
+    def _governs(self, response: Response) -> Outgoing | None:
+        """By which the response was asked for; None where something else answered."""
         outgoing = self._outgoing.get(response.request) if response.request else None
-        facts = outgoing.facts if outgoing else PLAIN
-        if outgoing is None or outgoing.url != response.url:  # something else answered than what was asked
-            return await self.site(response.url), None, facts
-        return outgoing.site, outgoing.decision, facts
+        return outgoing if outgoing is not None and outgoing.url == response.url else None
 
     def _judged(
         self,
@@ -270,18 +309,32 @@ class Runtime:
         *,
         first_seen: Mapping[str, datetime] | None = None,
         resources: Mapping[str, Fetched] | None = None,
+        parsed: Callable[[str], Selector | None] | None = None,
     ) -> Page:
-        return site.page(
+        whole = self._whole.get(response.request) if response.request else None
+        page = site.page(
             self.agent,
             response.url,
             status=response.status,
             headers=_fields(response.headers),
-            body=response.body,
+            body=response.body if whole is None else whole,
             first_seen=first_seen,
             resources=resources,
             access=decision,
             facts=facts,
+            parsed=parsed if whole is None else None,
         )
+        if whole is not None and page.element_rules is not None:
+            page.element_rules = page.element_rules.without(page.refusable(self.agent.uses))
+        return page
+
+
+def _tree(response: Response, text: str) -> Selector | None:
+    """What Scrapy makes of the text when the spider asks: it is parsed once. In a selector of our own, for that of the response
+    keeps the response alive."""
+    if isinstance(response, HtmlResponse) and response.text == text:
+        return Selector(root=response.selector.root, type="html")
+    return None
 
 
 _LEFT = "comity.session"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from scrapy.http import Request, Response
 
+from comity.crawler.elements import register
 from comity.crawler.fetcher import ClosingError
 from comity.crawler.runtime import Runtime
 from comity.policies import Page, Verdict
@@ -27,6 +28,12 @@ class PageMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
+
+    def process_spider_input(self, response: Response) -> None:
+        """Before the spider can change the tree of the page, which it shares. Not for responses that hardly any spider sees."""
+        register(response, self._runtime)
+        if 200 <= response.status < 300 and self._runtime.knows(response):
+            self._runtime.page_now(response, untouched=True)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         try:

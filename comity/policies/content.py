@@ -28,9 +28,9 @@ class Content:
     """A body with its media type."""
 
     def __init__(
-        self, headers: Iterable[tuple[bytes, bytes]], body: bytes, *, parsed: Callable[[], Selector | None] | None = None
+        self, headers: Iterable[tuple[bytes, bytes]], body: bytes, *, parsed: Callable[[str], Selector | None] | None = None
     ) -> None:
-        """`parsed`: the markup where somebody else has parsed it in the same way; he may change the tree later."""
+        """`parsed`: from a text the tree that somebody else has made of the same text; he may change it later."""
         self._parsed = parsed
         self.headers = tuple(headers)
         values = (value for name, value in self.headers if name.lower() == b"content-type")
@@ -62,7 +62,7 @@ class Content:
     @cached_property
     def selector(self) -> Selector:
         """The markup, parsed once: whoever reads it leaves its tree as it is."""
-        shared = self._parsed() if self._parsed and self.is_markup else None
+        shared = self._parsed(self.text) if self._parsed and self.is_markup else None
         if shared is not None:
             return shared
         return Selector(self.text if self.is_markup else "", type="html")  # whatever parsel would guess

@@ -195,8 +195,11 @@ class Page:
     def tag_of(self, fields: Mapping[str, Any], declared: Mapping[str, str]) -> dict[str, Any]:
         """The tag of an item with these fields. `declared`: field -> the selector that it was taken with, "" where it was taken
         from no element."""
-        traced = self.element_rules.traced(fields, declared) if self.element_rules else ()
-        return tag(self.agent, self.uses, self._policies, embedded=self.embedded, elements=traced)
+        return self.tag_with(self.element_rules.traced(fields, declared) if self.element_rules else ())
+
+    def tag_with(self, elements: Iterable[Traced]) -> dict[str, Any]:
+        """The tag of an item in which the elements are there."""
+        return tag(self.agent, self.uses, self._policies, embedded=self.embedded, elements=elements)
 
 
 def tag(

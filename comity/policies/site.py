@@ -123,13 +123,13 @@ class Site:
         resources: Mapping[str, Fetched] | None = None,
         access: Decision | None = None,
         facts: Facts = PLAIN,
-        parsed: Callable[[], Selector | None] | None = None,
+        parsed: Callable[[str], Selector | None] | None = None,
     ) -> Page:
         """What may be done with the content that came back for this URL.
 
         `first_seen`: use -> when the page was first taken for it, see `Page.dated`. `resources`: absolute URL -> what came back
         for it, see `Page.wanted`. `access`: the decision that the page was asked for by. `facts`: of the request for it.
-        `parsed`: the body as parsel reads HTML, where the caller has that already."""
+        `parsed`: from the body, decoded, what parsel makes of it as HTML, where the caller has that already."""
         fields, target = tuple(headers), target_of(url)
         binding, content = self._binding(agent), Content(fields, body, parsed=parsed)
         found, findings = annotation.annotations_in(content, agent.token)

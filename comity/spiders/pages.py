@@ -10,22 +10,24 @@ from typing import Any
 from parsel import Selector
 from scrapy.http import Response, TextResponse
 
-from comity.policies.main_text import main_text
+from comity.crawler import elements
+
+_OF_NO_ELEMENT = {elements.CSS: ""}
 
 
 @dataclass(slots=True, kw_only=True)
 class PageItem:
     """One page. `text`, `title` and `links` are those of HTML; of anything else they are empty."""
 
-    url: str  # that was asked for
-    final_url: str  # that answered, after redirects
-    status: int
-    fetched_at: str  # ISO 8601, UTC
-    content_type: str  # as the server said, "" where it said nothing
+    url: str = field(metadata=_OF_NO_ELEMENT)  # that was asked for
+    final_url: str = field(metadata=_OF_NO_ELEMENT)  # that answered, after redirects
+    status: int = field(metadata=_OF_NO_ELEMENT)
+    fetched_at: str = field(metadata=_OF_NO_ELEMENT)  # ISO 8601, UTC
+    content_type: str = field(metadata=_OF_NO_ELEMENT)  # as the server said, "" where it said nothing
     title: str
     text: str  # the main text, a line a block
     links: list[str]  # absolute, each once, in the order of the page
-    sha256: str  # of the body, hexadecimal
+    sha256: str = field(metadata=_OF_NO_ELEMENT)  # of the body, hexadecimal
     html: str | None = None  # the page as it came, where it is asked for
     permissions: dict[str, Any] = field(default_factory=dict)  # what may be done with it; comity writes it
 
@@ -42,7 +44,7 @@ def page_item(response: Response, *, html: bool = False) -> PageItem:
         fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
         content_type=(response.headers.get("Content-Type") or b"").decode("latin-1"),
         title=title(page.selector) if page else "",
-        text=main_text(page.selector) if page else "",
+        text=elements.text(page) if page else "",
         links=links(page) if page else [],
         sha256=hashlib.sha256(response.body).hexdigest(),
         html=response.text if html and isinstance(response, TextResponse) else None,

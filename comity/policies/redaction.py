@@ -1,0 +1,32 @@
+"""An item without what its page refuses for some uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from comity.policies.cutting import Cut, removals
+from comity.policies.element_rules import ElementRules, Traced
+
+
+def redacted_fields(
+    rules: ElementRules, fields: Mapping[str, Any], declared: Mapping[str, str], uses: Iterable[str]
+) -> tuple[dict[str, Any], list[Traced]]:
+    """The fields that change, and where elements are in the item then. `declared`: as `ElementRules.traced` has it.
+
+    A field that holds the whole document gets the document without the elements. Of any other what is covered goes: characters
+    of the main text, members of lists, else the whole value."""
+    uses = tuple(uses)
+    traced = rules.traced(fields, declared)
+    refused = {id(element) for element in rules.refused(uses)}
+    documents = (
+        {name: rules.document_without(uses) for name, value in fields.items() if rules.is_document(value)} if refused else {}
+    )
+    spans = [span for one in traced if id(one.element) in refused for span in one.spans if span[0] not in documents]
+    cut = Cut(fields, removals(fields, spans))
+    left = []
+    for element, places in traced:
+        gone = documents if id(element) in refused else {}
+        left.append(Traced(element, tuple(tuple(span) for span in cut.moved(places) if span[0] not in gone)))
+    changed = {name: value for name, value in cut.fields.items() if value is not fields[name]} | documents
+    return changed, left
