@@ -193,6 +193,20 @@ class ElementRules:
                     places[number].append(span)
         return [Traced(element, tuple(places[number])) for number, element in enumerate(self.elements)]
 
+    def is_document(self, value: Any) -> bool:
+        """Whether it is the whole document, as text or as octets."""
+        if isinstance(value, str):
+            return bool(value) and value == self._document
+        return isinstance(value, bytes) and bool(value) and value == self._content.body
+
+    def document_without(self, uses: Iterable[str]) -> str:
+        """As text."""
+        return _text_of(self._content, self.redacted(uses))
+
+    @cached_property
+    def _document(self) -> str:
+        return _text_of(self._content, self._content.body)
+
     def covering(self, value: Any) -> list[Element]:
         """The elements that what was taken from the page is a part of, or has parts of: a text, an element (lxml), or a value of
         JSON."""
@@ -207,3 +221,13 @@ class ElementRules:
         parts = {number: one.nodes for number, one in enumerate(self.elements) if not one.is_whole}
         denied: Collection[int] = {number for number in parts if self.elements[number].deny}
         return Origins(self._content, kind_of(self._content), parts, denied, self._url)
+
+
+def _text_of(content: Content, body: bytes) -> str:
+    """A body of the same kind, decoded."""
+    if content.is_markup:
+        return Content(content.headers, body).text
+    try:
+        return body.decode(content.encoding)
+    except UnicodeDecodeError:
+        return ""
