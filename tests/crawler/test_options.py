@@ -142,6 +142,7 @@ def test_header_fields() -> None:
         ("COMITY_VOCABULARY", ".", "cannot be read: Is a directory"),
         ("COMITY_SKIP_UNUSABLE", "maybe", "write True or False"),
         ("COMITY_REL_NOFOLLOW", "all", "write True or False"),
+        ("COMITY_ELEMENTS", "remove", "write tag, redact or strip"),
         ("COMITY_STORE", "redis://localhost", "the path of a file"),
         ("COMITY_STORE", "a\0b", "the path of a file"),
     ],
