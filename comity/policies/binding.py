@@ -229,10 +229,13 @@ class Binding:
         source = Source(url=place.url or url, part=place.part, line=place.line, text=place.text)
         return Reason(rule=statement.rule, source=source)
 
-    def element_rules(self, target: str, content: Content, url: str) -> ElementRules | None:
-        """What ai.txt says of elements of the page; None: nothing. `target`: path and query of its URL."""
+    def element_rules(self, target: str, content: Content, url: str, *, is_read: bool = True) -> ElementRules | None:
+        """What ai.txt says of elements of the page; None: nothing. `target`: path and query of its URL. `is_read`: see
+        `ElementRules`."""
         rules = self._elements.rules_for(target, content.media_type) if self._elements else ()
-        return ElementRules(content, rules, url, self._agent.vocabulary, self._said_of_elements) if rules else None
+        if not rules:
+            return None
+        return ElementRules(content, rules, url, self._agent.vocabulary, self._said_of_elements, is_read=is_read)
 
     def _said_of_elements(self, rule: Rule) -> Reason:
         return self._ai.line_reason(rule.id, rule.line, rule.at)

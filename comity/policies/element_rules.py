@@ -28,6 +28,7 @@ from comity.policies.formats.ai_txt.values import ALL
 from comity.policies.main_text import Span
 from comity.policies.qualifiers import Qualifiers
 from comity.policies.tracing import FieldSpan, Origins, links_of
+from comity.policies.unread import unread
 from comity.policies.values import Finding, Reason, UseDecision, Verdict
 from comity.policies.vocabulary import Vocabulary
 
@@ -111,17 +112,27 @@ class ElementRules:
     """The rules about one page. What they cover is found when it is made, so that nothing that is done to the tree later
     changes it."""
 
-    def __init__(self, content: Content, rules: Sequence[Rule], url: str, vocabulary: Vocabulary, because: Because) -> None:
-        """`rules`: all that apply to the document. `url`: of the page."""
+    def __init__(
+        self,
+        content: Content,
+        rules: Sequence[Rule],
+        url: str,
+        vocabulary: Vocabulary,
+        because: Because,
+        *,
+        is_read: bool = True,
+    ) -> None:
+        """`rules`: all that apply to the document. `url`: of the page. `is_read`: False where nobody has the page: every element
+        is among `elements` then."""
         self._content = content
         self._rules = rules
         self._url = url
         self._vocabulary = vocabulary
         self._because = because
-        self._said = covered(content, rules)
+        self._said = covered(content, rules) if is_read else unread(rules)
         grouped: dict[tuple[str, str], list[Covered]] = {}
         for one in self._said:
-            if one.nodes or one.is_whole:
+            if one.nodes or one.is_whole or not is_read:
                 grouped.setdefault((one.rule.file_type, one.rule.element), []).append(one)
         self._grouped = list(grouped.values())
         self.source = ElementUses((one.rule for one in self._said if one.is_whole), vocabulary, because)

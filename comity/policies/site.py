@@ -117,7 +117,7 @@ class Site:
         *,
         status: int = 200,
         headers: Iterable[tuple[bytes, bytes]] = (),
-        body: bytes = b"",
+        body: bytes | None = b"",
         now: datetime | None = None,
         first_seen: Mapping[str, datetime] | None = None,
         resources: Mapping[str, Fetched] | None = None,
@@ -127,11 +127,12 @@ class Site:
     ) -> Page:
         """What may be done with the content that came back for this URL.
 
+        `body`: None where nothing was fetched; `elements` are then all that rules name, whether the page has them or not.
         `first_seen`: use -> when the page was first taken for it, see `Page.dated`. `resources`: absolute URL -> what came back
         for it, see `Page.wanted`. `access`: the decision that the page was asked for by. `facts`: of the request for it.
         `parsed`: from the body, decoded, what parsel makes of it as HTML, where the caller has that already."""
         fields, target = tuple(headers), target_of(url)
-        binding, content = self._binding(agent), Content(fields, body, parsed=parsed)
+        binding, content = self._binding(agent), Content(fields, body or b"", parsed=parsed)
         found, findings = annotation.annotations_in(content, agent.token)
         sources: list[UseSource] = []
         if found:
@@ -151,7 +152,7 @@ class Site:
             taken = Taken(url, content, now=now, first_seen=first_seen or {}, resources=resources or {})
             acap = binding.page_uses(target, taken)
             sources.append(AcapUses(acap, agent.vocabulary))
-        elements = binding.element_rules(target, content, url)
+        elements = binding.element_rules(target, content, url, is_read=body is not None)
         if elements:
             sources.append(elements.source)
         images = of_images(said)
@@ -171,7 +172,7 @@ class Site:
                 *(elements.findings if elements else ()),
             ),
             elements=elements,
-            body=body,
+            body=body or b"",
         )
 
     def refused_by_headers(
