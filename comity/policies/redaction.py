@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from comity.policies.cutting import Cut, removals
@@ -15,7 +16,7 @@ def redacted_fields(
     """The fields that change, and where elements are in the item then. `declared`: as `ElementRules.traced` has it.
 
     A field that holds the whole document gets the document without the elements. Of any other what is covered goes: characters
-    of the main text, members of lists, else the whole value."""
+    of the main text, members of lists, else the whole value. The URLs in it are not told either."""
     uses = tuple(uses)
     traced = rules.traced(fields, declared)
     refused = {id(element) for element in rules.refused(uses)}
@@ -26,7 +27,8 @@ def redacted_fields(
     cut = Cut(fields, removals(fields, spans))
     left = []
     for element, places in traced:
-        gone = documents if id(element) in refused else {}
-        left.append(Traced(element, tuple(tuple(span) for span in cut.moved(places) if span[0] not in gone)))
+        is_refused = id(element) in refused
+        now: Iterable[Any] = (tuple(span) for span in cut.moved(places) if not (is_refused and span[0] in documents))
+        left.append(Traced(replace(element, urls=()) if is_refused else element, tuple(now)))
     changed = {name: value for name, value in cut.fields.items() if value is not fields[name]} | documents
     return changed, left
