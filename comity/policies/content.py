@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -69,8 +70,13 @@ class Content:
 
     @property
     def own(self) -> Content:
-        """The same, with a tree that nobody else has."""
-        return Content(self.headers, self.body) if self._parsed else self
+        """The same, with a tree that nobody else has: a copy of that of the markup as it is now."""
+        if not self._parsed or not self.is_markup:
+            return self
+        own = copy.copy(self)
+        own._parsed = None
+        own.selector = Selector(root=copy.deepcopy(self.selector.root.getroottree()).getroot(), type="html")
+        return own
 
     @cached_property
     def json(self) -> Any:

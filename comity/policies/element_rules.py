@@ -7,7 +7,7 @@ ElementRules.traced(fields, declared)  where the elements are in an item"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -26,8 +26,9 @@ from comity.policies.covered import (
 from comity.policies.formats.ai_txt import ACTIONS, Rule
 from comity.policies.formats.ai_txt.values import ALL
 from comity.policies.main_text import Span
+from comity.policies.pieces import Pieces
 from comity.policies.qualifiers import Qualifiers
-from comity.policies.tracing import FieldSpan, Origins, links_of
+from comity.policies.tracing import MAX_SPANS, FieldSpan, Origins
 from comity.policies.unread import unread
 from comity.policies.values import Finding, Reason, UseDecision, Verdict
 from comity.policies.vocabulary import Vocabulary
@@ -109,8 +110,8 @@ class Traced(NamedTuple):
 
 
 class ElementRules:
-    """The rules about one page. What they cover is found when it is made, so that nothing that is done to the tree later
-    changes it."""
+    """The rules about one page. They have a tree of their own, so that nothing that a spider does to that of the response changes
+    what they say."""
 
     def __init__(
         self,
@@ -124,12 +125,13 @@ class ElementRules:
     ) -> None:
         """`rules`: all that apply to the document. `url`: of the page. `is_read`: False where nobody has the page: every element
         is among `elements` then."""
-        self._content = content
+        is_partial = is_read and any(rule.element != ALL for rule in rules)
+        self._content = content.own if is_partial else content
         self._rules = rules
         self._url = url
         self._vocabulary = vocabulary
         self._because = because
-        self._said = covered(content, rules) if is_read else unread(rules)
+        self._said = covered(self._content, rules) if is_read else unread(rules)
         grouped: dict[tuple[str, str], list[Covered]] = {}
         for one in self._said:
             if one.nodes or one.is_whole or not is_read:
@@ -162,9 +164,9 @@ class ElementRules:
                 nodes=group[0].nodes,
                 is_whole=group[0].is_whole,
                 spans=spans,
-                urls=links_of(group[0].nodes, self._content, self._url),
+                urls=self._pieces.urls.get(number, ()) if group[0].nodes else (),
             )
-            for group, spans in zip(self._grouped, self._text[1], strict=True)
+            for number, (group, spans) in enumerate(zip(self._grouped, self._text[1], strict=True))
         )
 
     def refused(self, uses: Iterable[str]) -> list[Element]:
@@ -175,10 +177,8 @@ class ElementRules:
 
     def redacted(self, uses: Iterable[str]) -> bytes:
         """The body without these elements."""
-        content, rules = self._content.own, [rule for element in self.refused(uses) for rule in element.rules]
-        said = self._said if content is self._content else covered(content, self._rules)
-        kept = {id(rule) for rule in rules}
-        return redacted(content, [one for one in said if id(one.rule) in kept], uses, self._vocabulary)
+        kept = {id(rule) for element in self.refused(uses) for rule in element.rules}
+        return redacted(self._content, [one for one in self._said if id(one.rule) in kept], uses, self._vocabulary)
 
     def without(self, uses: Iterable[str]) -> ElementRules:
         """The rules about what is left of the page."""
@@ -192,17 +192,25 @@ class ElementRules:
         """Where each of the elements is in an item, whole documents included, which are nowhere.
 
         `declared`: field -> the selector that it was taken with, "" where it was taken from no element."""
-        places: dict[int, list[FieldSpan]] = {number: [] for number in range(len(self.elements))}
-        parts = {number: element for number, element in enumerate(self.elements) if not element.is_whole}
-        if parts:
-            for name, value in fields.items():
-                if isinstance(value, str) and value and value == self.text:
-                    for number, element in parts.items():
-                        places[number] += [(name, start, end) for start, end in element.spans]
-                    continue
-                for number, span in self._origins.spans(name, value, declared.get(name)):
+        places: list[list[FieldSpan]] = [[] for _ in self._grouped]
+        for name, value in fields.items() if self._parts else ():
+            selector = declared.get(name)
+            if selector != "":
+                for number, span in self._spans(name, value, selector):
                     places[number].append(span)
-        return [Traced(element, tuple(places[number])) for number, element in enumerate(self.elements)]
+        return [Traced(element, tuple(spans)) for element, spans in zip(self.elements, places, strict=True)]
+
+    def _spans(self, name: str, value: Any, selector: str | None) -> Iterator[tuple[int, FieldSpan]]:
+        if isinstance(value, str) and value and value == self.text:
+            coarse = sum(len(self.elements[number].spans) for number in self._parts) > MAX_SPANS
+            for number in self._parts:
+                spans = self.elements[number].spans
+                for start, end in ((spans[0][0], spans[-1][1]),) if spans and coarse else spans:
+                    yield number, (name, start, end)
+        elif self.is_document(value):
+            yield from ((number, (name,)) for number in self._parts)
+        else:
+            yield from self._origins.spans(name, value, selector)
 
     def is_document(self, value: Any) -> bool:
         """Whether it is the whole document, as text or as octets."""
@@ -220,18 +228,27 @@ class ElementRules:
 
     def covering(self, value: Any) -> list[Element]:
         """The elements that what was taken from the page is a part of, or has parts of: a text, an element (lxml), or a value of
-        JSON."""
-        return [self.elements[number] for number in sorted(self._origins.of(value))]
+        JSON. Those that are the whole document are always among them."""
+        found = self._origins.elements(value) if self._parts else ()
+        return [one for number, one in enumerate(self.elements) if one.is_whole or number in found]
 
     def permits(self, use: str, elements: Iterable[Element]) -> bool:
         """Whether none of the elements refuses the use."""
         return not any(refused_for(rule, (use,), self._vocabulary) for element in elements for rule in element.rules)
 
     @cached_property
+    def _parts(self) -> Mapping[int, Sequence[Any]]:
+        """Number of an element -> its nodes, of those that are smaller than the document."""
+        return {number: group[0].nodes for number, group in enumerate(self._grouped) if group[0].nodes}
+
+    @cached_property
+    def _pieces(self) -> Pieces:
+        denied = [number for number in self._parts if any(one.rule.verdict is Verdict.DENY for one in self._grouped[number])]
+        return Pieces(self._content, kind_of(self._content), self._parts, denied, self._url)
+
+    @cached_property
     def _origins(self) -> Origins:
-        parts = {number: one.nodes for number, one in enumerate(self.elements) if not one.is_whole}
-        denied: Collection[int] = {number for number in parts if self.elements[number].deny}
-        return Origins(self._content, kind_of(self._content), parts, denied, self._url)
+        return Origins(self._content, kind_of(self._content), self._pieces)
 
 
 def _text_of(content: Content, body: bytes) -> str:

@@ -1,305 +1,286 @@
 """Which parts of a document the values of an item were taken from.
 
 A spider may take anything in any way, so a value counts as free of an element only where it is found in the document outside of
-all elements. What is found nowhere, since it was changed or made up, may come from any of them."""
+all that is refused. What is found nowhere, since it was changed or made up, may come from any element."""
 
 from __future__ import annotations
 
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
-from urllib.parse import urljoin
 
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 from parsel import Selector
-from w3lib.html import get_base_url
 
 from comity.policies.content import Content
 from comity.policies.covered import covered
 from comity.policies.formats.ai_txt import Rule
+from comity.policies.pieces import OUTSIDE, UNKNOWN, Pieces
 
-MAX_PLACES = 1000  # of one text that are looked at
-LEAST = 4  # characters, white space aside, of a text whose being found says where it was taken from
+LEAST = 4  # characters, white space aside, of a text whose being found within another says where it was taken from
+MAX_SPANS = 10_000  # of one field; where there are more they are not told apart
+MAX_STEPS = 500_000_000  # characters that are looked through for one field: about a second
 
 FieldSpan = tuple[str] | tuple[str, int] | tuple[str, int, int]  # a value; a member of a list; characters of a text
-Parts = frozenset[int]  # numbers of elements
+Scopes = Collection[int]
 
-NOWHERE: Parts = frozenset()
-_PSEUDO = re.compile(r"::(?:text|attr\([^()]*\))")
-_ADDRESSES = ("href", "src", "poster", "data", "action", "cite", "longdesc")  # attributes that hold a URL
-_WEB = ("http://", "https://", "//", "/")  # what a text of JSON begins with where it is taken for a URL
+_FREE: Scopes = ()
+_ANY: Scopes = (UNKNOWN,)
+_STEPS_OF_A_PLACE = 200
+_STEPS_OF_MARKUP = 10  # for a character
+_ATTRIBUTE = re.compile(r"::attr\(([^()]*)\)(?=\s*(?:,|$))")  # of parsel
+_TAG = re.compile(r"<([A-Za-z][\w.-]*(?::[\w.-]+)?)")
 _BREAK = "\0"  # what no text goes across
 
 
 class Origins:
     """Finds values in one document."""
 
-    def __init__(
-        self, content: Content, kind: str, parts: Mapping[int, Sequence[Any]], denied: Collection[int], url: str
-    ) -> None:
-        """`parts`: number of an element -> its nodes in the document. `denied`: those for which something is refused."""
+    def __init__(self, content: Content, kind: str, pieces: Pieces) -> None:
+        """`kind`: of the document. `pieces`: its texts."""
         self._content = content
         self._kind = kind
-        self._parts = parts
-        self._denied = frozenset(denied)
-        self._url = url
-        self._by_node: dict[Hashable, set[int]] = {}
-        for number, nodes in parts.items():
-            for node in nodes:
-                self._by_node.setdefault(node, set()).add(number)
+        self._pieces = pieces
+        self._left = MAX_STEPS
+        self._known: dict[str, Scopes] = {}
+        self._nodes: dict[str, Sequence[Any] | None] = {}  # selector -> what it finds; None: nobody can tell
+
+    def elements(self, value: Any) -> frozenset[int]:
+        """The elements that a value has to do with."""
+        self._left = MAX_STEPS
+        return self._pieces.elements(self._of(value))
 
     def spans(self, name: str, value: Any, selector: str | None) -> Iterator[tuple[int, FieldSpan]]:
         """Which elements the value of a field has to do with, and which part of the value each of them.
 
-        `selector`: by which it was taken, "": it was taken from no element, None: nobody knows."""
-        if selector == "":
-            return
-        members = value if isinstance(value, list | tuple) else None
-        found = self._selected(selector) if selector is not None else []
-        if found:
-            by_member = members is not None and len(found) == len(members)
-            touched = found if by_member else [frozenset().union(*found)]
+        `selector`: by which it was taken, None: nobody knows."""
+        self._left = MAX_STEPS
+        members = value if isinstance(value, list | tuple) else [value]
+        nodes = self._selected(selector) if selector is not None else ()
+        if nodes is None:
+            touched: list[Scopes] = [_ANY]
+        elif nodes and len(nodes) == len(members) and all(map(self._is_of, members, nodes)):
+            touched = [{*self._pieces.touched(node)} for node in nodes]
+        elif nodes:
+            touched = [{scope for node in nodes for scope in self._pieces.touched(node)}]
         else:
-            by_member = members is not None
-            touched = [self.of(member) for member in members] if members is not None else [self.of(value)]
-        for place, numbers in enumerate(touched):
-            span: FieldSpan = (name, place) if by_member else (name,)
-            yield from ((number, span) for number in sorted(numbers))
+            touched = [*map(self._of, members)]
+        sizes = self._pieces.sizes
+        by_member = isinstance(value, list | tuple) and len(touched) == len(members)
+        if by_member and sum(sizes[scope] for scopes in touched for scope in scopes) <= MAX_SPANS:
+            for place, scopes in enumerate(touched):
+                yield from ((number, (name, place)) for number in sorted(self._pieces.elements(scopes)))
+        else:
+            every = {scope for scopes in touched for scope in scopes}
+            yield from ((number, (name,)) for number in sorted(self._pieces.elements(every)))
 
-    def of(self, value: Any) -> Parts:
-        """The elements that a value has to do with."""
-        if value is None or (isinstance(value, str) and not value.strip()):
-            return NOWHERE
-        if isinstance(value, str):
-            return self._of_text(value)
-        if isinstance(value, bool):
-            return self._of_exact(json.dumps(value)) if self._kind == "json" else self._denied
-        if isinstance(value, int | float):
-            return self._of_text(str(value))
-        if isinstance(value, Mapping):
-            return NOWHERE.union(*map(self.of, value.values()), *(self._exact.get(_folded(str(key)), NOWHERE) for key in value))
-        if isinstance(value, list | tuple | set | frozenset):
-            return NOWHERE.union(*map(self.of, value))
+    def _of(self, value: Any) -> Scopes:
+        """The scopes that it has to do with. Values nest as deep as they like, and in themselves."""
+        found: set[int] = set()
+        stack, seen = [value], set()
+        while stack:
+            value = stack.pop()
+            if isinstance(value, Mapping | list | tuple | set | frozenset):
+                if id(value) not in seen:
+                    seen.add(id(value))
+                    stack += value.values() if isinstance(value, Mapping) else value
+                    for key in value if isinstance(value, Mapping) else ():
+                        found.update(self._of_key(key))
+            else:
+                found.update(self._of_single(value))
+        return found
+
+    def _of_single(self, value: Any) -> Scopes:
         if isinstance(value, Selector):
-            return self.of(value.root)
-        if isinstance(value, etree._Element):
-            return self._of_node(value)
-        return self._denied
+            value = value.root
+            if isinstance(value, Mapping | list):  # of JSON
+                return self._of(value)
+        if isinstance(value, bytes):
+            try:
+                value = value.decode(self._content.encoding)
+            except UnicodeDecodeError:
+                return _ANY
+        if value is None:
+            return _FREE
+        if isinstance(value, bool):
+            return self._exact.get(json.dumps(value), _ANY) if self._kind == "json" else _ANY
+        if isinstance(value, int | float | Decimal):
+            try:
+                value = str(value)
+            except ValueError:  # Python writes no number that is as long
+                return _ANY
+        if isinstance(value, str):
+            if value not in self._known:
+                self._known[value] = self._of_text(value)
+            return self._known[value]
+        return self._of_node(value) if isinstance(value, etree._Element) else _ANY
 
     # Nodes
 
-    def _selected(self, selector: str) -> list[Parts]:
-        """For each node that the selector finds the elements that it is within, or that are within it."""
-        element = _PSEUDO.sub("", selector).strip()
-        rule = Rule(agents=(), path="/", file_type=self._kind, element=element, verdict=None, actions=frozenset())
-        (found,) = covered(self._content, [rule])
-        return [self._denied] if found.is_whole else [self._touched(node) for node in found.nodes]
+    def _selected(self, selector: str) -> Sequence[Any] | None:
+        if selector not in self._nodes:
+            element, attributes = _ATTRIBUTE.sub("", selector).strip(), [name.strip() for name in _ATTRIBUTE.findall(selector)]
+            rule = Rule(agents=(), path="/", file_type=self._kind, element=element, verdict=None, actions=frozenset())
+            (found,) = covered(self._content, [rule])
+            nodes = found.nodes
+            if attributes and self._kind != "json":
+                nodes = tuple(node for node in nodes if any(name in node.attrib for name in attributes))
+            self._nodes[selector] = None if found.is_whole else nodes
+        return self._nodes[selector]
 
-    def _of_node(self, node: Any) -> Parts:
-        if node.getroottree().getroot() is not self._root:  # of another reading of the same document
-            try:
-                (node,) = self._root.getroottree().xpath(node.getroottree().getpath(node))
-            except (etree.XPathError, ValueError, AttributeError):
-                return self._denied
-        return self._touched(node)
+    def _is_of(self, value: Any, node: Any) -> bool:
+        """Whether a value may be of the node: a list may have been sorted, and of some nodes several values may be taken."""
+        own, found = {*self._pieces.touched(node)}, {*self._of(value)}
+        is_whole = isinstance(value, str) and _folded(value) in self._exact
+        return not own.isdisjoint(found) if found and is_whole else found <= own
 
-    def _touched(self, node: Any) -> Parts:
-        if isinstance(node, tuple):  # a path into JSON
-            near = [other for other in self._by_node if isinstance(other, tuple) and _is_within(other, node)]
-        else:
-            near = [other for other in (*node.iterancestors(), *node.iter()) if other in self._by_node]
-        return NOWHERE.union(*(self._by_node[other] for other in near))
+    def _of_node(self, node: Any) -> Scopes:
+        twin = self._twin(node)
+        if twin is not None:
+            return [*self._pieces.touched(twin)]
+        found: set[int] = set()
+        for one in node.iter():
+            texts = (one.text, one.tail if one is not node else None, *(one.values() if isinstance(one.tag, str) else ()))
+            for text in texts:
+                found.update(self._of_single(text))
+        return found
+
+    def _twin(self, node: Any) -> Any:
+        """The node in the document, of another reading of the same document; None where there is none."""
+        if self._kind == "json":
+            return None
+        twin, steps = self._pieces.root, []
+        if node.getroottree().getroot() is twin:
+            return node
+        one = node
+        while (parent := one.getparent()) is not None:
+            steps.append(parent.index(one))
+            one = parent
+        for step in reversed(steps):
+            if step >= len(twin):
+                return None
+            twin = twin[step]
+        return twin if self._markup(twin) == self._markup(node) else None
+
+    def _markup(self, node: Any) -> str:
+        """As parsel writes it."""
+        method = "html" if self._kind == "html" else "xml"
+        markup: str = etree.tostring(node, method=method, encoding="unicode", with_tail=False)
+        self._left -= _STEPS_OF_MARKUP * len(markup)
+        return markup
+
+    def _of_markup(self, text: str) -> Scopes:
+        """Of the markup of an element."""
+        tag = _TAG.match(text)
+        if self._kind == "json" or not tag or not text.endswith(">"):
+            return _ANY
+        found: set[int] = set()
+        for node in self._pieces.root.iter("{*}" + tag[1].rpartition(":")[2]):
+            if self._left < 0:
+                return _ANY
+            if self._markup(node) == text:
+                found.update(self._pieces.touched(node))
+        return found or _ANY
 
     # Texts
 
-    def _of_exact(self, text: str) -> Parts:
-        return self._exact.get(text, self._denied)
-
-    def _of_text(self, text: str) -> Parts:
-        if text.strip() in self._free_addresses:  # it is named outside of all elements, too
-            return NOWHERE
-        folded = _folded(text)
+    def _of_text(self, text: str) -> Scopes:
+        folded, sought = _folded(text), _squeezed(text)
+        if not sought or text.strip() in self._free_urls:  # a URL may be named outside, too
+            return _FREE
         if folded in self._exact:
             return self._exact[folded]
-        sought = _squeezed(text)
-        places = list(self._places(sought))
-        if len(places) >= MAX_PLACES:
-            return self._denied
-        if parts := NOWHERE.union(*(self._between(place, place + len(sought)) for place in places)):
-            return parts
-        return NOWHERE if len(sought) >= LEAST and (places or sought in self._left) else self._denied
+        if len(sought) < LEAST:
+            return _ANY
+        return self._found(sought) or self._of_markup(text.strip())
 
-    def _places(self, sought: str) -> Iterator[int]:
-        at = self._text.find(sought)
-        for _ in range(MAX_PLACES):
-            if at < 0:
-                return
-            yield at
-            at = self._text.find(sought, at + 1)
+    def _of_key(self, key: Any) -> Scopes:
+        """Names are the spider's own, or stand all over a document: a name has to do with nothing where it stands outside, too,
+        or nowhere."""
+        if not isinstance(key, str):
+            return self._of(key)
+        folded, sought = _folded(key), _squeezed(key)
+        whole = self._exact.get(folded, _FREE)
+        if not sought or not all(self._pieces.is_denied[scope] for scope in whole) or sought in self._free_text:
+            return _FREE
+        found = whole or (self._found(sought) if len(sought) >= LEAST else _FREE)
+        return found or (_FREE if key.isidentifier() else _ANY)
 
-    def _between(self, start: int, end: int) -> Parts:
-        first, last = bisect_right(self._starts, start) - 1, bisect_right(self._starts, end - 1) - 1
-        return NOWHERE.union(*self._owners[first : last + 1])
-
-    # The document, once through
-
-    @cached_property
-    def _root(self) -> Any:
-        return self._content.selector.root if self._kind == "html" else self._content.xml
-
-    @cached_property
-    def _pieces(self) -> list[tuple[Parts, str, str]]:
-        """Every text of the document in its order: the elements that it is in, itself, and "" or "address"."""
-        return list(self._of_json() if self._kind == "json" else self._of_tree())
-
-    def _of_json(self) -> Iterator[tuple[Parts, str, str]]:
-        stack: list[tuple[Any, tuple[str | int, ...], Parts]] = [(self._content.json, (), NOWHERE)]
-        while stack:
-            value, path, parts = stack.pop()
-            parts |= self._by_node.get(path, set())
-            if isinstance(value, dict):
-                stack += [(member, (*path, key), parts) for key, member in reversed(value.items())]
-                yield from ((parts | self._by_node.get((*path, key), set()), key, "text") for key in value)
-            elif isinstance(value, list):
-                stack += [(member, (*path, place), parts) for place, member in reversed(list(enumerate(value)))]
-            else:
-                text = value if isinstance(value, str) else json.dumps(value)
-                yield parts, text, "text"
-                if text.startswith(_WEB):
-                    yield parts, text, "address"
-
-    def _of_tree(self) -> Iterator[tuple[Parts, str, str]]:
-        stack: list[tuple[Any, Parts, bool]] = [(self._root, NOWHERE, False)]
-        while stack:
-            node, parts, is_tail = stack.pop()
-            if is_tail:
-                yield parts, node.tail, "flow"
-                continue
-            own = parts | self._by_node.get(node, set())
-            if node.tail and node is not self._root:
-                stack.append((node, parts, True))
-            if isinstance(node.tag, str):
-                for name, value in node.attrib.items():
-                    yield own, value, "text"
-                    yield from ((own, address, "address") for address in _addresses(name, value))
-                if node.text:
-                    yield own, node.text, "flow"
-                stack += [(child, own, False) for child in reversed(node)]
-            elif node.text:  # a comment or an instruction
-                yield own, node.text, "text"
+    def _found(self, sought: str) -> Scopes:
+        """The scopes of the texts that have it, together or each by itself."""
+        starts, scopes, text = self._texts
+        found: set[int] = set()
+        at, size = 0, len(sought)
+        while self._left >= 0:
+            place = text.find(sought, at)
+            self._left -= (place if place >= 0 else len(text)) - at + _STEPS_OF_A_PLACE
+            if place < 0:
+                return found
+            first = bisect_right(starts, place) - 1
+            last = bisect_right(starts, place + size - 1, first) - 1
+            found.update(scopes[first : last + 1])
+            at = max(place, starts[last + 1] - size) + 1  # whatever comes before that is in the same texts
+        return _ANY
 
     @cached_property
-    def _exact(self) -> Mapping[str, Parts]:
-        """Text that stands for itself, white space folded -> the elements that it is in, wherever else it stands."""
-        exact: dict[str, Parts] = {}
-        for parts, text, kind in self._pieces:
-            if kind != "address" and (folded := _folded(text)):
-                exact[folded] = exact.get(folded, NOWHERE) | parts
+    def _exact(self) -> Mapping[str, set[int]]:
+        """Text that stands for itself, white space folded -> the scopes that it is in, wherever else it stands."""
+        exact: dict[str, set[int]] = {}
+        for scope, text, kind in self._pieces:
+            if kind != "url" and (folded := _folded(text)):
+                exact.setdefault(folded, set()).add(scope)
         return exact
 
     @cached_property
-    def _free_addresses(self) -> frozenset[str]:
-        """Absolute URLs outside of all elements that are refused, the page's own among them."""
-        base = _base(self._content, self._url)
-        found = {self._url, base}
-        for parts, text, kind in self._pieces:
-            if kind == "address" and not parts & self._denied:
-                found |= _absolute(base, text)
+    def _free_urls(self) -> frozenset[str]:
+        """Outside of all elements that are refused, the page's own among them."""
+        pieces = self._pieces
+        found = {pieces.url, pieces.base}
+        for scope, text, kind in pieces:
+            if kind == "url" and not pieces.is_denied[scope]:
+                found.update((text.strip(), *pieces.absolute(text)))
         return frozenset(found)
 
     @cached_property
-    def _flow(self) -> tuple[list[int], list[Parts], str]:
-        """Where each piece starts in the text of the document without its white space, whose it is, and that text."""
-        starts, owners, texts, at = [0], [NOWHERE], [_BREAK], 1
-        base = _base(self._content, self._url)
-        for parts, text, kind in self._pieces:
-            if kind == "flow":
-                squeezed = _squeezed(text)
-            else:
-                words = _absolute(base, text) if kind == "address" else (_squeezed(text),)
-                squeezed = "".join(f"{_BREAK}{word}{_BREAK}" for word in words)
-            if squeezed:
-                starts.append(at)
-                owners.append(parts)
+    def _texts(self) -> tuple[list[int], list[int], str]:
+        """Where texts start in all that can be searched, without its white space; their scopes; and all that.
+
+        Running text is there as it stands; without scripts; and without all elements that are refused: as spiders take it."""
+        starts, scopes, texts, at = [0], [OUTSIDE], [_BREAK], 1
+        for scope, text in self._searched():
+            if squeezed := _squeezed(text):
+                if scope != scopes[-1]:
+                    starts.append(at)
+                    scopes.append(scope)
                 texts.append(squeezed)
                 at += len(squeezed)
-        return starts, owners, "".join(texts)
+        return [*starts, at], scopes, "".join(texts)
 
-    @property
-    def _starts(self) -> list[int]:
-        return self._flow[0]
-
-    @property
-    def _owners(self) -> list[Parts]:
-        return self._flow[1]
-
-    @property
-    def _text(self) -> str:
-        return self._flow[2]
+    def _searched(self) -> Iterator[tuple[int, str]]:
+        is_denied = self._pieces.is_denied
+        flow = [piece for piece in self._pieces if piece.kind in ("flow", "script")]
+        shown = [piece for piece in flow if piece.kind == "flow"]
+        free = [piece for piece in flow if not is_denied[piece.scope]]
+        both = [piece for piece in shown if not is_denied[piece.scope]]
+        for pieces in (flow, shown if len(shown) < len(flow) else (), free, both if len(both) < len(free) else ()):
+            yield from ((scope, text) for scope, text, _ in pieces)
+            yield OUTSIDE, _BREAK
+        for scope, text, kind in self._pieces:
+            if kind == "apart":
+                yield scope, f"{_BREAK}{text}{_BREAK}"
+            elif kind == "url":
+                yield from ((scope, f"{_BREAK}{url}{_BREAK}") for url in self._pieces.absolute(text))
 
     @cached_property
-    def _left(self) -> str:
-        """The running text outside of all elements that are refused: what is left where a spider has cut them out."""
-        texts = (text for parts, text, kind in self._pieces if kind == "flow" and not parts & self._denied)
-        return "".join(map(_squeezed, texts))
-
-
-def links_of(nodes: Iterable[Any], content: Content, url: str) -> tuple[str, ...]:
-    """The absolute http and https URLs in nodes of the document, each once. `url`: of the page."""
-    found: dict[str, None] = {}
-    base = _base(content, url)
-    for node in nodes:
-        for text in _texts_of(content.json, node) if isinstance(node, tuple) else _addresses_of(node):
-            found |= dict.fromkeys(sorted(one for one in _absolute(base, text) if one.startswith(("http://", "https://"))))
-    return tuple(found)
-
-
-def _addresses_of(element: Any) -> Iterator[str]:
-    for node in element.iter("*"):
-        for name, value in node.attrib.items():
-            yield from _addresses(name, value)
-
-
-def _texts_of(value: Any, path: Iterable[str | int]) -> Iterator[str]:
-    """The URLs in a part of a JSON document."""
-    for step in path:
-        value = value[step]
-    stack = [value]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, dict | list):
-            stack += reversed(list(value.values()) if isinstance(value, dict) else value)
-        elif isinstance(value, str) and value.startswith(_WEB):
-            yield value
-
-
-def _addresses(name: str, value: str) -> list[str]:
-    """The URLs that an attribute holds, as they are written."""
-    name = name.rpartition("}")[2].rpartition(":")[2].lower()
-    if name == "srcset":
-        return [one.split()[0] for one in value.split(",") if one.strip()]
-    return [value] if name in _ADDRESSES else []
-
-
-def _absolute(base: str, address: str) -> set[str]:
-    """With its fragment and without it."""
-    try:
-        url = urljoin(base, address.strip())
-    except ValueError:
-        return set()
-    return {url, url.partition("#")[0]}
-
-
-def _base(content: Content, url: str) -> str:
-    return str(get_base_url(content.text, url)) if content.is_markup else url
-
-
-def _is_within(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    """Whether one of two paths leads to a part of the other."""
-    return all(a == b for a, b in zip(one, other, strict=False))
+    def _free_text(self) -> str:
+        """What can be searched that is outside of all elements that are refused."""
+        starts, scopes, text = self._texts
+        free = (place for place, scope in enumerate(scopes) if not self._pieces.is_denied[scope])
+        return _BREAK.join(text[starts[place] : starts[place + 1]] for place in free)
 
 
 def _folded(text: str) -> str:
