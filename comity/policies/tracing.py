@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
@@ -23,11 +24,13 @@ from comity.policies.pieces import OUTSIDE, UNKNOWN, Pieces
 
 LEAST = 4  # characters, white space aside, of a text whose being found within another says where it was taken from
 MAX_SPANS = 10_000  # of one field; where there are more they are not told apart
+MAX_SCOPES = 1000  # in which a text is looked for one by one; beyond it may come from any
 MAX_STEPS = 500_000_000  # characters that are looked through for one field: about a second
 
 FieldSpan = tuple[str] | tuple[str, int] | tuple[str, int, int]  # a value; a member of a list; characters of a text
 Scopes = Collection[int]
 
+_NESTING = (Mapping, list, tuple, set, frozenset)
 _FREE: Scopes = ()
 _ANY: Scopes = (UNKNOWN,)
 _STEPS_OF_A_PLACE = 200
@@ -45,59 +48,69 @@ class Origins:
         self._content = content
         self._kind = kind
         self._pieces = pieces
-        self._left = MAX_STEPS
-        self._known: dict[str, Scopes] = {}
         self._nodes: dict[str, Sequence[Any] | None] = {}  # selector -> what it finds; None: nobody can tell
 
     def elements(self, value: Any) -> frozenset[int]:
         """The elements that a value has to do with."""
-        self._left = MAX_STEPS
+        self._refill()
         return self._pieces.elements(self._of(value))
 
     def spans(self, name: str, value: Any, selector: str | None) -> Iterator[tuple[int, FieldSpan]]:
         """Which elements the value of a field has to do with, and which part of the value each of them.
 
         `selector`: by which it was taken, None: nobody knows."""
-        self._left = MAX_STEPS
-        members = value if isinstance(value, list | tuple) else [value]
-        nodes = self._selected(selector) if selector is not None else ()
-        if nodes is None:
-            touched: list[Scopes] = [_ANY]
-        elif nodes and len(nodes) == len(members) and all(map(self._is_of, members, nodes)):
-            touched = [{*self._pieces.touched(node)} for node in nodes]
-        elif nodes:
-            touched = [{scope for node in nodes for scope in self._pieces.touched(node)}]
-        else:
-            touched = [*map(self._of, members)]
-        sizes = self._pieces.sizes
-        by_member = isinstance(value, list | tuple) and len(touched) == len(members)
-        if by_member and sum(sizes[scope] for scopes in touched for scope in scopes) <= MAX_SPANS:
+        self._refill()
+        is_list = isinstance(value, list | tuple)
+        touched = self._touched(value if is_list else [value], selector)
+        left = MAX_SPANS if is_list else 0
+        for scopes in touched:
+            left -= sum(map(self._pieces.sizes.__getitem__, scopes)) if left >= 0 else 0
+        if is_list and left >= 0 and len(touched) == len(value):
             for place, scopes in enumerate(touched):
                 yield from ((number, (name, place)) for number in sorted(self._pieces.elements(scopes)))
         else:
-            every = {scope for scopes in touched for scope in scopes}
-            yield from ((number, (name,)) for number in sorted(self._pieces.elements(every)))
+            different = {id(scopes): scopes for scopes in touched}
+            found = self._pieces.elements(chain.from_iterable(different.values()))
+            yield from ((number, (name,)) for number in sorted(found))
+
+    def _touched(self, members: Sequence[Any], selector: str | None) -> list[Scopes]:
+        """The scopes that each of the values has to do with; or all of them, where it cannot be told which value is which."""
+        nodes = self._selected(selector) if selector is not None else ()
+        if nodes is None:
+            return [_ANY]
+        if not nodes:
+            return [*map(self._of, members)]
+        if len(nodes) == len(members):
+            by_node: list[Scopes] = [frozenset(self._pieces.touched(node)) for node in nodes]
+            if all(map(self._is_of, members, by_node)):
+                return by_node
+        return [{scope for node in nodes for scope in self._pieces.touched(node)}]
+
+    def _refill(self) -> None:
+        self._left = MAX_STEPS
+        self._known: dict[str, Scopes] = {}
 
     def _of(self, value: Any) -> Scopes:
         """The scopes that it has to do with. Values nest as deep as they like, and in themselves."""
+        if not isinstance(value, _NESTING):
+            return self._of_single(value)
         found: set[int] = set()
         stack, seen = [value], set()
         while stack:
             value = stack.pop()
-            if isinstance(value, Mapping | list | tuple | set | frozenset):
-                if id(value) not in seen:
-                    seen.add(id(value))
-                    stack += value.values() if isinstance(value, Mapping) else value
-                    for key in value if isinstance(value, Mapping) else ():
-                        found.update(self._of_key(key))
-            else:
+            if not isinstance(value, _NESTING):
                 found.update(self._of_single(value))
+            elif id(value) not in seen:
+                seen.add(id(value))
+                stack += value.values() if isinstance(value, Mapping) else value
+                for key in value if isinstance(value, Mapping) else ():
+                    found.update(self._of_key(key))
         return found
 
     def _of_single(self, value: Any) -> Scopes:
         if isinstance(value, Selector):
             value = value.root
-            if isinstance(value, Mapping | list):  # of JSON
+            if isinstance(value, _NESTING):  # of JSON
                 return self._of(value)
         if isinstance(value, bytes):
             try:
@@ -132,11 +145,11 @@ class Origins:
             self._nodes[selector] = None if found.is_whole else nodes
         return self._nodes[selector]
 
-    def _is_of(self, value: Any, node: Any) -> bool:
+    def _is_of(self, value: Any, own: Scopes) -> bool:
         """Whether a value may be of the node: a list may have been sorted, and of some nodes several values may be taken."""
-        own, found = {*self._pieces.touched(node)}, {*self._of(value)}
+        found = self._of(value)
         is_whole = isinstance(value, str) and _folded(value) in self._exact
-        return not own.isdisjoint(found) if found and is_whole else found <= own
+        return any(scope in own for scope in found) if found and is_whole else all(scope in own for scope in found)
 
     def _of_node(self, node: Any) -> Scopes:
         twin = self._twin(node)
@@ -223,6 +236,8 @@ class Origins:
             first = bisect_right(starts, place) - 1
             last = bisect_right(starts, place + size - 1, first) - 1
             found.update(scopes[first : last + 1])
+            if len(found) > MAX_SCOPES and at:
+                break
             at = max(place, starts[last + 1] - size) + 1  # whatever comes before that is in the same texts
         return _ANY
 
