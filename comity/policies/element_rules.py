@@ -175,6 +175,13 @@ class ElementRules:
         parts = (element for element in self.elements if not element.is_whole)
         return [one for one in parts if any(refused_for(rule, uses, self._vocabulary) for rule in one.rules)]
 
+    def urls_without(self, uses: Iterable[str]) -> list[tuple[str, ...]]:
+        """`Element.urls` of each of the elements, without what stands in those that are refused for one of the uses."""
+        refused = {id(element) for element in self.refused(uses)}
+        gone = frozenset(number for number, element in enumerate(self.elements) if id(element) in refused)
+        left = self._pieces.urls_outside(gone) if gone else self._pieces.urls
+        return [left.get(number, ()) for number in range(len(self.elements))]
+
     def redacted(self, uses: Iterable[str]) -> bytes:
         """The body without these elements."""
         kept = {id(rule) for element in self.refused(uses) for rule in element.rules}

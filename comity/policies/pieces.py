@@ -149,6 +149,10 @@ class Pieces:
     @cached_property
     def urls(self) -> Mapping[int, tuple[str, ...]]:
         """Element -> the http and https URLs in it, each once, as long as they are not more than MAX_URLS in all."""
+        return self.urls_outside(frozenset())
+
+    def urls_outside(self, gone: frozenset[int]) -> Mapping[int, tuple[str, ...]]:
+        """The same of what is left without some elements."""
         found: dict[int, dict[str, None]] = {}
         left = MAX_URLS
         for scope, text, kind in self._all:
@@ -157,7 +161,8 @@ class Pieces:
                 left -= self.sizes[scope] * len(urls)
                 if left < 0:
                     break
-                for number in self.elements((scope,)) if urls else ():
+                numbers = self.elements((scope,)) if urls else frozenset()
+                for number in numbers if gone.isdisjoint(numbers) else ():
                     found.setdefault(number, {}).update(dict.fromkeys(urls))
         return {number: tuple(urls) for number, urls in found.items()}
 

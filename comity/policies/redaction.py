@@ -26,9 +26,9 @@ def redacted_fields(
     spans = [span for one in traced if id(one.element) in refused for span in one.spans if span[0] not in documents]
     cut = Cut(fields, removals(fields, spans))
     left = []
-    for element, places in traced:
+    for (element, places), urls in zip(traced, rules.urls_without(uses), strict=True):
         is_refused = id(element) in refused
         now: Iterable[Any] = (tuple(span) for span in cut.moved(places) if not (is_refused and span[0] in documents))
-        left.append(Traced(replace(element, urls=()) if is_refused else element, tuple(now)))
+        left.append(Traced(replace(element, urls=urls), tuple(now)))
     changed = {name: value for name, value in cut.fields.items() if value is not fields[name]} | documents
     return changed, left

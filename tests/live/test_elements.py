@@ -290,7 +290,7 @@ class Declared(Item):
     url = Field(comity_css="")
     note = Field(comity_css=".note")
     heading = Field(comity_css="h1")
-    parts = Field(comity_css=".note, h1")
+    parts = Field(comity_css="h1, em")
     made_up = Field(comity_css="")
 
 
@@ -298,11 +298,12 @@ class Declaring(Plain):
     name = "declaring"
 
     def parse(self, response: Response) -> Iterator[Any]:
+        assert isinstance(response, TextResponse)
         yield Declared(
             url=response.url,
             note="words about it",
             heading="words about the heading",
-            parts=["words about the heading", "words about the note"],
+            parts=response.css("h1, em").xpath("string()").getall(),
             made_up="words",
         )
 
@@ -315,6 +316,6 @@ def test_fields_that_say_where_they_come_from(site: Loopback, crawl: Crawl) -> N
         "url": site.url("/page.html"),
         "note": "",
         "heading": "words about the heading",
-        "parts": ["words about the heading"],
+        "parts": ["keptheading"],
         "made_up": "words",
     }
