@@ -1,6 +1,8 @@
 """What a site's policies say: bytes in, values out. No sockets, no files, no Scrapy."""
 
+from comity.policies.ai_txt import ai_txt_from_xml, ai_txt_to_xml
 from comity.policies.errors import PolicyError
+from comity.policies.instructions import instructions
 from comity.policies.page import Page
 from comity.policies.site import Site
 from comity.policies.snippets import snippet
@@ -31,5 +33,8 @@ __all__ = [
     "Source",
     "UseDecision",
     "Verdict",
+    "ai_txt_from_xml",
+    "ai_txt_to_xml",
+    "instructions",
     "snippet",
 ]

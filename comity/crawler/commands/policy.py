@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import json
+import sys
+import unicodedata
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 from scrapy import Spider
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from comity.crawler.commands.explanation import explain, show
 from comity.crawler.fetcher import ClosingError
 from comity.crawler.options import ASYNCIO_REACTOR, Options
 from comity.crawler.runtime import Runtime
-from comity.policies import Agent, Fetched, PolicyError, Reason, Site, Verdict
-from comity.policies.qualifiers import written
-from comity.policies.requests import DOCUMENT, KINDS, PLAIN, Facts
+from comity.policies import (
+    Agent,
+    Fetched,
+    PolicyError,
+    Site,
+    Verdict,
+    ai_txt_from_xml,
+    ai_txt_to_xml,
+    instructions,
+)
+from comity.policies.files import AI_PATH, AiFile
+from comity.policies.formats import ai_txt
+from comity.policies.requests import DOCUMENT, KINDS, Facts
 from comity.policies.site import WELL_KNOWN
-from comity.policies.text import printable
+from comity.policies.text import HIDDEN, printable
 from comity.policies.urls import origin_of, target_of
 
 EXIT = {Verdict.ALLOW: 0, Verdict.DENY: 1, Verdict.DEFER: 1}
@@ -37,13 +48,17 @@ class Command(ScrapyCommand):
     default_settings: ClassVar[dict[str, Any]] = {"ADDONS": {"comity.crawler.addon.Addon": 100}}
 
     def syntax(self) -> str:
-        return "[options] <url>"
+        return "[options] <url>, or --xml <url or file>"
 
     def short_desc(self) -> str:
         return "Explain what a site's policies say of a URL"
 
     def long_desc(self) -> str:
-        return f"{self.short_desc()}. Exit status: 0 allowed, 1 refused, 2 wrong usage or policies unreachable."
+        return (
+            f"{self.short_desc()}. With --prompt ACTION: in words for the prompt of a model. With --xml: the ai.txt of a site as "
+            "XML, and a file on this machine in its other form, XML for text and text for XML. Exit status: 0 allowed, "
+            "1 refused, 2 wrong usage or policies unreachable; with --xml 0, or 2 where there is no ai.txt of that form."
+        )
 
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
@@ -58,7 +73,15 @@ class Command(ScrapyCommand):
         parser.add_argument("--key", action="store_true", help="the request carries a key")
         parser.add_argument("--referer", metavar="URL", help="page from which the request is made")
         parser.add_argument("--offline", metavar="DIR", help="read the policy files in DIR instead of asking the site")
-        parser.add_argument("--json", action="store_true", help="print JSON")
+        form = parser.add_mutually_exclusive_group()
+        form.add_argument("--json", action="store_true", help="print JSON")
+        form.add_argument(
+            "--xml", action="store_true", help="print the site's ai.txt as XML, or a file of either form in the other"
+        )
+        form.add_argument(
+            "--prompt", metavar="ACTION", help="print what the site asks of an action, e.g. Summarize, for the prompt of a model"
+        )
+        parser.add_argument("--lang", metavar="TAG", default="", help="language of guidelines, e.g. en; with --prompt")
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         super().process_options(args, opts)
@@ -76,6 +99,13 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: Namespace) -> None:
         if len(args) != 1:
             raise UsageError("policy takes one URL", print_help=False)
+        if opts.lang and not opts.prompt:
+            raise UsageError("--lang is the language of --prompt: write both", print_help=False)
+        if opts.xml and "://" not in args[0] and (Path(args[0]).is_file() or args[0].endswith((".txt", ".xml"))):
+            body = _octets(Path(args[0]))
+            is_xml = body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+            self._print_other_form(printable(args[0].encode("utf-8", "replace")), Fetched(status=200, body=body), is_xml=is_xml)
+            return
         url = args[0] if "://" in args[0] else f"https://{args[0]}"
         if opts.method.upper() not in METHODS:
             raise UsageError(f"`{opts.method}` is no HTTP method", print_help=False)
@@ -87,6 +117,9 @@ class Command(ScrapyCommand):
         if site is None:
             self.exitcode = UNREACHABLE
             return
+        if opts.xml:
+            self._print_other_form(origin + AI_PATH, site.files.get(origin + AI_PATH, Fetched(status=404)))
+            return
         facts = Facts(
             method=opts.method.upper(),
             kinds=tuple(opts.kind or (DOCUMENT,)),
@@ -94,13 +127,37 @@ class Command(ScrapyCommand):
             has_key=opts.key,
             referer=opts.referer,
         )
-        explanation = explain(site, self._agent, url, facts)
-        if opts.json:
-            print(json.dumps(explanation, indent=2))  # noqa: T201
+        if opts.prompt:
+            try:
+                _print(instructions(site.page(self._agent, url, body=None, facts=facts), opts.prompt, opts.lang))
+            except PolicyError as error:
+                raise UsageError(str(error), print_help=False) from None
+        elif opts.json:
+            print(json.dumps(explain(site, self._agent, url, facts), indent=2))  # noqa: T201
         else:
-            show(explanation, Console())
+            show(explain(site, self._agent, url, facts), Console())
         decision = site.judge(self._agent, url, facts)
         self.exitcode = UNREACHABLE if decision.reasons[0].rule.endswith("unreachable") else EXIT[decision.verdict]
+
+    def _print_other_form(self, name: str, fetched: Fetched, *, is_xml: bool = False) -> None:
+        """`name`: what the file is called where something is said of it."""
+        try:
+            if is_xml:
+                form, findings = ai_txt_from_xml(fetched.body), ai_txt.from_xml(fetched.body, url=name).findings
+            else:
+                file = AiFile(name, fetched)
+                if not file.is_present:
+                    raise PolicyError(f"there is no ai.txt: {file.outcome}")
+                form, findings = ai_txt_to_xml(fetched.body, cut=fetched.oversized), file.findings
+                if file.spawning and file.spawning.patterns:
+                    print(f"{name}: the lines in Spawning's form are left out", file=sys.stderr)  # noqa: T201
+        except PolicyError as error:
+            print(f"{name}: {error}", file=sys.stderr)  # noqa: T201
+            self.exitcode = UNREACHABLE
+            return
+        for finding in findings:
+            print(finding, file=sys.stderr)  # noqa: T201
+        _print(form.decode())
 
     def _fetch(self, url: str) -> Site | None:
         """None where the crawl could not even start; it has said why."""
@@ -155,6 +212,21 @@ def _read(origin: str, folder: Path, agent: Agent) -> Site:
     return Site.from_files(origin, files)
 
 
+def _octets(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}", print_help=False) from None
+
+
+def _print(text: str) -> None:
+    """As UTF-8, whatever the terminal is set to; to a terminal with nothing hidden in it."""
+    if sys.stdout.isatty():
+        text = "".join("\ufffd" if char not in "\t\n" and unicodedata.category(char) in HIDDEN else char for char in text)
+    sys.stdout.buffer.write(text.encode())
+    sys.stdout.buffer.flush()
+
+
 def _offline(folder: Path, path: str) -> Fetched | None:
     file = folder / path.lstrip("/")
     try:
@@ -166,159 +238,3 @@ def _offline(folder: Path, path: str) -> Fetched | None:
         return None
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}", print_help=False) from None
-
-
-def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN) -> dict[str, Any]:
-    """Everything that is known of a request for the URL, as JSON holds it."""
-    decision = site.judge(agent, url, facts)
-    page = site.page(agent, url, facts=facts)
-    rules, limits = site.rates(agent), site.limits(agent, url)
-    return {
-        "url": url,
-        "agent": agent.token,
-        "verdict": decision.verdict.value,
-        "not_before": decision.not_before.isoformat() if decision.not_before else None,
-        "reasons": _reasons(decision.reasons),
-        "overruled": _reasons(reason for reason in site.considered(agent, url, facts) if reason not in decision.reasons),
-        "uses": {
-            use: {"verdict": answer.verdict.value, "stated": answer.stated, "reasons": _reasons(answer.reasons)} | written(answer)
-            for use, answer in page.uses.items()
-        },
-        "rates": {
-            "crawl_delay": rules.crawl_delay if rules else None,
-            "request_rates": [_rate(rate) for rate in rules.request_rates] if rules else [],
-            "visit_time": rules.visit_time.text if rules and rules.visit_time else None,
-            "request_limits": [_rate(window) for window in limits.windows] if limits else [],
-            "concurrent_limit": limits.concurrent if limits else None,
-        },
-        "requests": [
-            {"action": request.action, "url": request.url, "arranged": request.arranged, "reasons": _reasons([request.reason])}
-            for request in site.requests(agent)
-        ],
-        "sitemaps": list(site.sitemaps),
-        "findings": [
-            {"rule": finding.rule, "message": finding.message, "url": finding.url, "line": finding.line, "column": finding.column}
-            for finding in site.findings
-        ],
-        "policies": site.policies,
-    }
-
-
-def _rate(rate: Any) -> dict[str, Any]:
-    hours = f"{rate.start:%H:%M}-{rate.end:%H:%M}" if rate.start and rate.end else None
-    return {"requests": rate.requests, "seconds": rate.seconds, "hours": hours}
-
-
-def _reasons(reasons: Iterable[Reason]) -> list[dict[str, Any]]:
-    return [
-        {
-            "rule": reason.rule,
-            "spec": reason.spec,
-            "url": reason.source.url,
-            "part": reason.source.part,
-            "line": reason.source.line,
-            "text": reason.source.text,
-            "sha256": reason.source.sha256,
-            "fetched_at": reason.source.fetched_at.isoformat() if reason.source.fetched_at else None,
-        }
-        for reason in reasons
-    ]
-
-
-COLORS = {"allow": "green", "deny": "red", "defer": "yellow"}
-
-
-def show(explanation: dict[str, Any], console: Console) -> None:
-    """The explanation for people. Nothing in it is taken for markup."""
-    verdict = explanation["verdict"]
-    until = f" until {explanation['not_before']}" if explanation["not_before"] else ""
-    headline = Text.assemble((verdict.upper(), f"bold {COLORS[verdict]}"), f"{until}  {_shown(explanation['url'])}")
-    console.print(headline.append(f"  for {explanation['agent']}"))
-    for reason in explanation["reasons"]:
-        console.print(Text(f"{reason['rule']} ({reason['spec']})"))
-        if reason["text"]:
-            console.print(Text(f"{_place(reason)}: {reason['text']}"))
-    console.print()
-    if explanation["overruled"]:
-        table = _table("Rules that match too, and lose", "rule", "where", "line")
-        for lost in explanation["overruled"]:
-            table.add_row(Text(lost["rule"]), Text(_place(lost)), Text(lost["text"]))
-        console.print(table)
-    table = _table("What may be done with it", "use", "verdict", "limits", "where", "why")
-    for use, answer in explanation["uses"].items():
-        first = True
-        for because in answer["reasons"] if answer["stated"] else answer["reasons"][:1]:  # the first decided
-            why = because["text"] or because["rule"] if answer["stated"] else f"not stated: {because['text']}"
-            where = _place(because).removeprefix(origin_of(explanation["url"])) if because["line"] else ""
-            shown = (Text(use), Text(answer["verdict"], COLORS[answer["verdict"]]), Text(_limits(answer))) if first else ("",) * 3
-            table.add_row(*shown, Text(where), Text(why))
-            first = False
-    console.print(table)
-    if explanation["requests"]:
-        table = _table("What the site asks to be done", "action", "url", "arranged", "where")
-        for request in explanation["requests"]:
-            where = _place(request["reasons"][0]).removeprefix(origin_of(explanation["url"]))
-            table.add_row(request["action"], Text(_shown(request["url"])), "yes" if request["arranged"] else "no", Text(where))
-        console.print(table)
-    asked = explanation["rates"]
-    rates = [
-        ("Crawl-delay", asked["crawl_delay"]),
-        *(("Request-rate", rate) for rate in asked["request_rates"]),
-        ("Visit-time", asked["visit_time"]),
-        *(("request-limit", rate) for rate in asked["request_limits"]),
-        ("concurrent-limit", asked["concurrent_limit"]),
-    ]
-    rates = [(name, value) for name, value in rates if value is not None]
-    if rates:
-        table = _table("How often", "asked", "value")
-        for name, value in rates:
-            table.add_row(name, Text(_value(value)))
-        console.print(table)
-    table = _table("Files", "file", "status", "sha256")
-    for url, file in explanation["policies"].items():
-        table.add_row(Text(url), str(file["status"] or "none"), (file["sha256"] or "")[:16])
-    console.print(table)
-    if explanation["findings"]:
-        table = _table("Findings", "where", "rule", "what")
-        for finding in explanation["findings"]:
-            where = _place(finding).removeprefix(origin_of(explanation["url"]))
-            table.add_row(Text(where), finding["rule"], Text(finding["message"]))
-        console.print(table)
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(*columns, title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
-    for column in table.columns:
-        column.overflow = "fold"
-    return table
-
-
-def _place(reason: dict[str, Any]) -> str:
-    return f"{reason['url']}:{reason['line']}" if reason["line"] else str(reason["url"])
-
-
-def _limits(answer: dict[str, Any]) -> str:
-    """What restricts a permitted use, e.g. "max_words 12"."""
-    return ", ".join(
-        name if value is True else f"{name} {_listed(value)}"
-        for name, value in answer.items()
-        if name not in ("verdict", "stated", "reasons")
-    )
-
-
-def _listed(value: Any) -> str:
-    if not isinstance(value, list):
-        return str(value)
-    named = (f"{one['role']} {one['extract'] or one['url']}".strip() if isinstance(one, dict) else one for one in value)
-    return " ".join(map(_shown, named))
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, dict):
-        hours = f", {value['hours']} UTC" if value["hours"] else ""
-        return f"{value['requests']} requests in {value['seconds']} s{hours}"
-    return f"{value:g} s between requests" if isinstance(value, float) else str(value)
-
-
-def _shown(url: str) -> str:
-    return printable(url.encode("utf-8", "replace"))

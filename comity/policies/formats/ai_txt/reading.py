@@ -36,7 +36,7 @@ _AGENT = re.compile(r"[A-Za-z0-9_.-]+")
 _LANG = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
 
 KNOWN_ACTIONS = frozenset(action.lower() for action in ACTIONS)
-_ACTION_SPELLINGS = {"all": ALL, "analyse": "analyze", "summarise": "summarize"}  # LENIENT
+ACTION_SPELLINGS = {"all": ALL, "analyse": "analyze", "summarise": "summarize"}  # LENIENT
 
 _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0 section-2.2 has no such characters
 _LINE_ENDS = re.compile(r"[\r\n]+")
@@ -163,7 +163,7 @@ class Values:
         actions = set()
         for word in NAME.finditer(value):
             written = _text(word[0]).lower()
-            action = _ACTION_SPELLINGS.get(written, written)
+            action = ACTION_SPELLINGS.get(written, written)
             if action != written:
                 self._report("ait.action", "`{}` is read as `{}`", word[0], action.encode(), at=at, offset=word.start())
             elif action != ALL and action not in KNOWN_ACTIONS:

@@ -1,0 +1,191 @@
+"""What the policies of a site say of one URL: as values for programs, and as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from comity.policies import Agent, Reason, Site
+from comity.policies.formats.ai_txt import shown
+from comity.policies.qualifiers import written
+from comity.policies.requests import PLAIN, Facts
+from comity.policies.text import printable
+from comity.policies.urls import origin_of
+
+
+def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN) -> dict[str, Any]:
+    """Everything that is known of a request for the URL, as JSON holds it."""
+    decision = site.judge(agent, url, facts)
+    page = site.page(agent, url, body=None, facts=facts)
+    rules, limits = site.rates(agent), site.limits(agent, url)
+    return {
+        "url": url,
+        "agent": agent.token,
+        "verdict": decision.verdict.value,
+        "not_before": decision.not_before.isoformat() if decision.not_before else None,
+        "reasons": _reasons(decision.reasons),
+        "overruled": _reasons(reason for reason in site.considered(agent, url, facts) if reason not in decision.reasons),
+        "uses": {
+            use: {"verdict": answer.verdict.value, "stated": answer.stated, "reasons": _reasons(answer.reasons)} | written(answer)
+            for use, answer in page.uses.items()
+        },
+        "elements": [element.tag | {"reasons": _reasons(element.reasons)} for element in page.elements],
+        "rates": {
+            "crawl_delay": rules.crawl_delay if rules else None,
+            "request_rates": [_rate(rate) for rate in rules.request_rates] if rules else [],
+            "visit_time": rules.visit_time.text if rules and rules.visit_time else None,
+            "request_limits": [_rate(window) for window in limits.windows] if limits else [],
+            "concurrent_limit": limits.concurrent if limits else None,
+        },
+        "requests": [
+            {"action": request.action, "url": request.url, "arranged": request.arranged, "reasons": _reasons([request.reason])}
+            for request in site.requests(agent)
+        ],
+        "sitemaps": list(site.sitemaps),
+        "findings": [
+            {"rule": finding.rule, "message": finding.message, "url": finding.url, "line": finding.line, "column": finding.column}
+            for finding in site.findings
+        ],
+        "policies": site.policies,
+    }
+
+
+def _rate(rate: Any) -> dict[str, Any]:
+    hours = f"{rate.start:%H:%M}-{rate.end:%H:%M}" if rate.start and rate.end else None
+    return {"requests": rate.requests, "seconds": rate.seconds, "hours": hours}
+
+
+def _reasons(reasons: Iterable[Reason]) -> list[dict[str, Any]]:
+    return [
+        {
+            "rule": reason.rule,
+            "spec": reason.spec,
+            "url": reason.source.url,
+            "part": reason.source.part,
+            "line": reason.source.line,
+            "text": reason.source.text,
+            "sha256": reason.source.sha256,
+            "fetched_at": reason.source.fetched_at.isoformat() if reason.source.fetched_at else None,
+        }
+        for reason in reasons
+    ]
+
+
+COLORS = {"allow": "green", "deny": "red", "defer": "yellow"}
+
+
+def show(explanation: dict[str, Any], console: Console) -> None:
+    """The explanation for people. Nothing in it is taken for markup."""
+    verdict = explanation["verdict"]
+    until = f" until {explanation['not_before']}" if explanation["not_before"] else ""
+    headline = Text.assemble((verdict.upper(), f"bold {COLORS[verdict]}"), f"{until}  {_shown(explanation['url'])}")
+    console.print(headline.append(f"  for {explanation['agent']}"))
+    for reason in explanation["reasons"]:
+        console.print(Text(f"{reason['rule']} ({reason['spec']})"))
+        if reason["text"]:
+            console.print(Text(f"{_place(reason)}: {reason['text']}"))
+    console.print()
+    if explanation["overruled"]:
+        table = _table("Rules that match too, and lose", "rule", "where", "line")
+        for lost in explanation["overruled"]:
+            table.add_row(Text(lost["rule"]), Text(_place(lost)), Text(lost["text"]))
+        console.print(table)
+    table = _table("What may be done with it", "use", "verdict", "limits", "where", "why")
+    for use, answer in explanation["uses"].items():
+        first = True
+        for because in answer["reasons"] if answer["stated"] else answer["reasons"][:1]:  # the first decided
+            why = because["text"] or because["rule"] if answer["stated"] else f"not stated: {because['text']}"
+            where = _place(because).removeprefix(origin_of(explanation["url"])) if because["line"] else ""
+            shown = (Text(use), Text(answer["verdict"], COLORS[answer["verdict"]]), Text(_limits(answer))) if first else ("",) * 3
+            table.add_row(*shown, Text(where), Text(why))
+            first = False
+    console.print(table)
+    if explanation["elements"]:
+        console.print(_elements(explanation["elements"], origin_of(explanation["url"])))
+    if explanation["requests"]:
+        table = _table("What the site asks to be done", "action", "url", "arranged", "where")
+        for request in explanation["requests"]:
+            where = _place(request["reasons"][0]).removeprefix(origin_of(explanation["url"]))
+            table.add_row(request["action"], Text(_shown(request["url"])), "yes" if request["arranged"] else "no", Text(where))
+        console.print(table)
+    asked = explanation["rates"]
+    rates = [
+        ("Crawl-delay", asked["crawl_delay"]),
+        *(("Request-rate", rate) for rate in asked["request_rates"]),
+        ("Visit-time", asked["visit_time"]),
+        *(("request-limit", rate) for rate in asked["request_limits"]),
+        ("concurrent-limit", asked["concurrent_limit"]),
+    ]
+    rates = [(name, value) for name, value in rates if value is not None]
+    if rates:
+        table = _table("How often", "asked", "value")
+        for name, value in rates:
+            table.add_row(name, Text(_value(value)))
+        console.print(table)
+    table = _table("Files", "file", "status", "sha256")
+    for url, file in explanation["policies"].items():
+        table.add_row(Text(url), str(file["status"] or "none"), (file["sha256"] or "")[:16])
+    console.print(table)
+    if explanation["findings"]:
+        table = _table("Findings", "where", "rule", "what")
+        for finding in explanation["findings"]:
+            where = _place(finding).removeprefix(origin_of(explanation["url"]))
+            table.add_row(Text(where), finding["rule"], Text(finding["message"]))
+        console.print(table)
+
+
+def _elements(elements: list[dict[str, Any]], origin: str) -> Table:
+    table = _table("What ai.txt says of elements", "element", "type", "denied", "guided", "where")
+    for element in elements:
+        guided = {action for guide in element["guide"] for action in guide["actions"]}
+        lines = ",".join(str(because["line"]) for because in element["reasons"])
+        table.add_row(
+            Text(_shown(element["selector"]) + (" (whole document)" if element.get("whole") else "")),
+            element["type"] or "any",
+            Text(" ".join(map(_shown, shown(element["deny"])))),
+            Text(" ".join(map(_shown, shown(guided)))),
+            Text(f"{element['reasons'][0]['url'].removeprefix(origin)}:{lines}"),
+        )
+    return table
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(*columns, title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
+    for column in table.columns:
+        column.overflow = "fold"
+    return table
+
+
+def _place(reason: dict[str, Any]) -> str:
+    return f"{reason['url']}:{reason['line']}" if reason["line"] else str(reason["url"])
+
+
+def _limits(answer: dict[str, Any]) -> str:
+    """What restricts a permitted use, e.g. "max_words 12"."""
+    return ", ".join(
+        name if value is True else f"{name} {_listed(value)}"
+        for name, value in answer.items()
+        if name not in ("verdict", "stated", "reasons")
+    )
+
+
+def _listed(value: Any) -> str:
+    if not isinstance(value, list):
+        return str(value)
+    named = (f"{one['role']} {one['extract'] or one['url']}".strip() if isinstance(one, dict) else one for one in value)
+    return " ".join(map(_shown, named))
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        hours = f", {value['hours']} UTC" if value["hours"] else ""
+        return f"{value['requests']} requests in {value['seconds']} s{hours}"
+    return f"{value:g} s between requests" if isinstance(value, float) else str(value)
+
+
+def _shown(url: str) -> str:
+    return printable(url.encode("utf-8", "replace"))
