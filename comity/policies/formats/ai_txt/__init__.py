@@ -3,10 +3,12 @@
     kind_of(body, media_type)      kinds.py: which of the two it is, if any
     parse(text) -> AiTxt           grammar.py: the element-level language
     AiTxt.for_agent(token)         values.py: the rules that bind an agent, and which of them are about a resource
+    completions(text, at)          authoring.py: what may stand at a place of a file
     written, to_xml, from_xml      forms.py: its two written forms
     spawning(text) -> Spawning     spawning.py: refusals of training by file type
 What is supported, and every reading of an open point, stands in docs/ai-txt.md."""
 
+from comity.policies.formats.ai_txt.authoring import completions
 from comity.policies.formats.ai_txt.forms import from_xml, to_xml, written
 from comity.policies.formats.ai_txt.grammar import parse
 from comity.policies.formats.ai_txt.kinds import kind_of
@@ -20,6 +22,7 @@ __all__ = [
     "Guideline",
     "Rule",
     "Spawning",
+    "completions",
     "from_xml",
     "kind_of",
     "of_action",
