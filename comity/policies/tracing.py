@@ -243,11 +243,12 @@ class Origins:
 
     @cached_property
     def _exact(self) -> Mapping[str, set[int]]:
-        """Text that stands for itself, white space folded -> the scopes that it is in, wherever else it stands."""
+        """Text that stands for itself, white space folded, or an absolute URL -> the scopes that it is in, wherever else it
+        stands."""
         exact: dict[str, set[int]] = {}
         for scope, text, kind in self._pieces:
-            if kind != "url" and (folded := _folded(text)):
-                exact.setdefault(folded, set()).add(scope)
+            for one in filter(None, self._pieces.absolute(text) if kind == "url" else (_folded(text),)):
+                exact.setdefault(one, set()).add(scope)
         return exact
 
     @cached_property
