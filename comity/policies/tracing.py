@@ -148,8 +148,12 @@ class Origins:
     def _is_of(self, value: Any, own: Scopes) -> bool:
         """Whether a value may be of the node: a list may have been sorted, and of some nodes several values may be taken."""
         found = self._of(value)
-        is_whole = isinstance(value, str) and _folded(value) in self._exact
-        return any(scope in own for scope in found) if found and is_whole else all(scope in own for scope in found)
+        if all(scope in own for scope in found):
+            return True
+        if isinstance(value, str) and _folded(value) in self._exact and any(scope in own for scope in found):
+            return True  # it stands elsewhere, too
+        self._left -= _STEPS_OF_A_PLACE * sum(self._pieces.sizes[scope] for scope in chain(found, own))
+        return self._left >= 0 and self._pieces.elements(found) <= self._pieces.elements(own)
 
     def _of_node(self, node: Any) -> Scopes:
         twin = self._twin(node)
