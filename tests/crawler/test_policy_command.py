@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from comity.policies.site import WELL_KNOWN
+
 if TYPE_CHECKING:
     from tests.conftest import Serve
 
@@ -149,9 +151,7 @@ def test_usages_have_their_qualifiers_lines_and_files(offline: Path, tmp_path: P
     [request] = told["requests"]
     assert (request["action"], request["url"], request["arranged"]) == ("take-down", "https://example.com/gone", True)
     assert set(told["policies"]) == {
-        "https://example.com/robots.txt",
-        "https://example.com/automation-preferences.txt",
-        "https://example.com/.well-known/tdmrep.json",
+        *("https://example.com" + path for path in WELL_KNOWN),
         "https://example.com/more.txt",
         "https://example.org/else.txt",
     }
