@@ -47,7 +47,8 @@ class Reader(Protocol):
     def parts(self) -> Iterator[Part]:
         """All of them in the order of the file, found while they are asked for."""
 
-    def read(self, part: Part) -> Iterator[Batch]: ...
+    def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
+        """The records of a part. `fields`: others are not needed, and may be left out where that is faster."""
 
 
 class Writer(Protocol):

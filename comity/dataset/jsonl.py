@@ -74,7 +74,7 @@ class Reader:
         if held:
             yield held
 
-    def read(self, part: Part) -> Iterator[Batch]:
+    def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
         lines: Lines = part.place
         octets = lines.octets
         if not octets:
