@@ -1,6 +1,6 @@
 """What is done with datasets as wholes. Each is one or two passes over files of any size.
 
-export(inputs, output, asked)      what may be used so today, with a manifest beside it
+export(inputs, output, terms)      what may be used so today, with a manifest beside it
 expire(datasets, limits)           takes out what may not be kept
 stats(datasets)                    how much of them may be used how
 
@@ -26,7 +26,6 @@ from comity.dataset.jsonl import encoded
 from comity.dataset.judging import Terms, judged
 from comity.dataset.passes import Note, Outcome, Sinks, Unread, run
 from comity.dataset.records import FIELD, LICENSE, DatasetError, Record
-from comity.policies.vocabulary import Vocabulary
 
 ARRANGEMENT = "comity.arrangement"  # rule of the reasons that an arrangement of the operator's gives
 UNTAGGED = ("no-tag", "invalid-tag")  # how it begins why a record goes whose limits nobody knows
@@ -102,39 +101,33 @@ class ExportPass(NamedTuple):
         return Outcome(kept, exported)
 
 
-class Asked(NamedTuple):
-    """What an export is for."""
+def export(inputs: Sequence[Path], output: Path, terms: Terms, how: How = How()) -> Exported:  # noqa: B008  # immutable
+    """`terms`: without the pages that were fetched again; it finds them itself.
 
-    uses: tuple[str, ...]
-    now: datetime  # aware
-    vocabulary: Vocabulary
-
-
-def export(inputs: Sequence[Path], output: Path, asked: Asked, how: How = How()) -> Exported:  # noqa: B008  # immutable
-    """DatasetError, and `output` as it was, where a file cannot be used or written."""
+    DatasetError, and `output` as it was, where a file cannot be used or written."""
     readers = [open_reader(path) for path in inputs]
     if any(output.exists() and path.samefile(output) for path in inputs):
         raise DatasetError(f"{output} is read from: give the export another name")
     exported = Exported()
     with _Unread(output) as unread:
         with croissant.kept(output), open_writer(output) as writer:
-            terms = Terms(asked.uses, asked.now, asked.vocabulary, recrawled(readers, how))
+            terms = terms._replace(recrawled=recrawled(readers, how))
             sinks = Sinks(exported.merge, unreadable=unread.add, progress=how.progress)
             run(ExportPass(terms), readers, sinks, writer=writer, workers=how.workers)
             exported.counts.unreadable += unread.number
             unread.replace()
             croissant.retract(output)
-        croissant.write(output, croissant.manifest(output, _told(asked, exported), exported.fields))
+        croissant.write(output, croissant.manifest(output, _told(terms, exported), exported.fields))
     return exported
 
 
-def _told(asked: Asked, exported: Exported) -> croissant.Told:
+def _told(terms: Terms, exported: Exported) -> croissant.Told:
     counts = exported.counts
     return croissant.Told(
-        description=f"Records that could be used for {', '.join(asked.uses)} on {asked.now:%Y-%m-%d},"
+        description=f"Records that could be used for {', '.join(terms.uses)} on {terms.now:%Y-%m-%d},"
         " by what their sites said when they were fetched.",
-        uses=asked.uses,
-        exported_at=asked.now,
+        uses=terms.uses,
+        exported_at=terms.now,
         counts={
             "read": counts.records,
             "exported": counts.kept,
@@ -144,7 +137,7 @@ def _told(asked: Asked, exported: Exported) -> croissant.Told:
         agents=counts.agents,
         policies=counts.policies,
         arrangements=tuple(exported.arrangements),
-        vocabulary={name: words.revision for name, words in asked.vocabulary.words.items()},
+        vocabulary={name: words.revision for name, words in terms.vocabulary.words.items()},
         licenses=tuple(exported.licenses),
     )
 
