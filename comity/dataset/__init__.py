@@ -1,1 +1,1 @@
-"""Passes over records that carry their tag: what may be used, for which use, today (docs/datasets.md)."""
+"""Datasets of items with their tags: files of them, what may be done with each record today, and passes over all of them."""

@@ -1,51 +1,134 @@
-"""What a pass counts. Counts of parts are merged into those of the whole."""
+"""What a pass counts. The counts of parts are merged into those of the whole."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
+from urllib.parse import urlsplit
 
-from comity.dataset.records import Record
+from comity.dataset.expiring import NEVER_RECRAWLED, Recrawled, ended
+from comity.dataset.records import FIELD, Record
+from comity.dataset.tags import TagError, Use, read
 
 SOON = timedelta(days=30)
+MAX_POLICIES = 20_000  # copies of policy files that are listed
 
 
-class Tally(NamedTuple):
+@dataclass(slots=True)
+class Tally:
     """Records of one host, for one use."""
 
     allowed: int = 0
-    refused: int = 0  # by a verdict, a limit that is over or a tag that cannot be understood
+    refused: int = 0  # by a verdict, or because the permission has ended
     expiring: int = 0  # of those that are allowed: within SOON
+
+    def add(self, other: Tally) -> None:
+        self.allowed += other.allowed
+        self.refused += other.refused
+        self.expiring += other.expiring
 
 
 class Counts:
-    """Mergeable; it can be pickled. All of it is plain numbers by text."""
+    """Of records, for `stats` by `read`, for a manifest by `keep` and `drop`. It can be pickled."""
 
     def __init__(self) -> None:
-        self.records = 0  # that were read
-        self.kept = 0  # that came out
-        self.unreadable = 0
-        self.whys: Counter[str] = Counter()  # why others did not come out: Judged.why, Expired.why
-        self.rules: Counter[str] = Counter()  # of the uses that tags refuse, the rule that decided
+        self.records = 0  # that were counted
+        self.kept = 0
+        self.unreadable = 0  # for whoever reads files
+        self.whys: Counter[str] = (
+            Counter()
+        )  # Judged.why or Expired.why of those that were dropped; of tags that are not understood
+        self.rules: Counter[str] = Counter()  # of each refusal of a use, the rule that decided
         self.hosts: dict[str, dict[str, Tally]] = {}  # host -> use -> records
-        self.agents: Counter[str] = Counter()  # of the records that came out
-        self.policies: dict[str, dict[str, Any]] = {}  # URL -> the copies by SHA-256, of the records that came out
+        self.agents: Counter[str] = Counter()  # of records that were kept
+        self.arrangements: Counter[str] = Counter()  # the operator's licences by which they were
+        self.policies: dict[str, dict[str, dict[str, Any]]] = {}  # of records that were kept: URL -> SHA-256 -> as in the tag
+        self.has_more_policies = False
+        self._listed = 0
 
-    def read(self, record: Record, now: datetime) -> None:
-        """For stats: every use that its tag lists."""
-        raise NotImplementedError
+    def read(self, record: Record, now: datetime, recrawled: Recrawled = NEVER_RECRAWLED) -> None:
+        """Every use that its tag lists."""
+        self.records += 1
+        try:
+            tag = read(record)
+        except TagError as error:
+            self.whys[str(error)] += 1
+            return
+        uses = self.hosts.setdefault(_host(record), {})
+        for name, use in tag.uses.items():
+            why = _refusal(use, record, now, recrawled)
+            tally = uses.setdefault(name, Tally())
+            if why:
+                tally.refused += 1
+                self.rules[why if use.is_allowed else tag.reasons[use.because[0]]["rule"]] += 1
+            else:
+                until = use.qualifiers.until
+                tally.allowed += 1
+                tally.expiring += until is not None and until - now <= SOON
 
     def keep(self, record: Record) -> None:
-        """A record that comes out: for the manifest."""
-        raise NotImplementedError
+        """A record that comes out, with a tag that is understood."""
+        self.records += 1
+        self.kept += 1
+        tag = record[FIELD]
+        self.agents[tag["agent"]] += 1
+        for reason in tag["reasons"]:
+            if reason["rule"] == "comity.arrangement":
+                self.arrangements[reason["text"]] += 1
+        for url, policy in tag["policies"].items():
+            self._list(url, policy)
 
     def drop(self, why: str) -> None:
         """A record that does not come out."""
-        raise NotImplementedError
+        self.records += 1
+        self.whys[why] += 1
 
     def merge(self, other: Counts) -> None:
-        raise NotImplementedError
+        for name in ("records", "kept", "unreadable"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("whys", "rules", "agents", "arrangements"):
+            getattr(self, name).update(getattr(other, name))
+        for host, uses in other.hosts.items():
+            own = self.hosts.setdefault(host, {})
+            for use, tally in uses.items():
+                own.setdefault(use, Tally()).add(tally)
+        for url, copies in other.policies.items():
+            for policy in copies.values():
+                self._list(url, policy)
+        self.has_more_policies |= other.has_more_policies
 
     def as_json(self) -> dict[str, Any]:
-        raise NotImplementedError
+        """Plain data, in a stable order."""
+        hosts = {host: {use: asdict(tally) for use, tally in sorted(uses.items())} for host, uses in sorted(self.hosts.items())}
+        counted = {name: dict(getattr(self, name).most_common()) for name in ("whys", "rules", "agents", "arrangements")}
+        policies = {url: list(copies.values()) for url, copies in sorted(self.policies.items())}
+        numbers = {name: getattr(self, name) for name in ("records", "kept", "unreadable")}
+        return numbers | counted | {"hosts": hosts, "policies": policies, "has_more_policies": self.has_more_policies}
+
+    def _list(self, url: str, policy: dict[str, Any]) -> None:
+        """Each copy once, as it was had last."""
+        copy = policy["sha256"] or str(policy["status"])
+        copies = self.policies.get(url)
+        if copies is None or copy not in copies:
+            if self._listed == MAX_POLICIES:
+                self.has_more_policies = True
+                return
+            self._listed += 1
+            self.policies.setdefault(url, {})[copy] = policy
+        elif (copies[copy]["fetched_at"] or "") < (policy["fetched_at"] or ""):
+            copies[copy] = policy
+
+
+def _refusal(use: Use, record: Record, now: datetime, recrawled: Recrawled) -> str:
+    return ended(use, record, now, recrawled) if use.is_allowed else "deny"
+
+
+def _host(record: Record) -> str:
+    """With its port, of what answered; "" where nobody knows."""
+    url = record.get("final_url") or record.get("url")
+    try:
+        return urlsplit(url).netloc.rpartition("@")[2].lower() if isinstance(url, str) else ""
+    except ValueError:
+        return ""

@@ -1,4 +1,4 @@
-"""What a dataset is made of: records, each with the tag that says what may be done with it."""
+"""Records: the items of a dataset as a line of JSON has them, with their tag in the field `permissions`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ATTRIBUTION = "attribution"  # field of an export: what is to be shown with it, 
 INSTEAD = "must_use"  # field of an export: what alone may be used, a list of resources as the tag has them
 
 # Fields that say which page it is, and nothing of what stands there. Their names are those of comity.spiders.pages.PageItem.
-IDENTITY = frozenset(("url", "final_url", "status", "fetched_at", "content_type", "sha256", FIELD, LICENSE, ATTRIBUTION, INSTEAD))
+IDENTITY = frozenset(("url", "final_url", "status", "fetched_at", "content_type", "sha256", FIELD))
 
 
 class DatasetError(Exception):
@@ -19,9 +19,9 @@ class DatasetError(Exception):
 
 
 class Unreadable(NamedTuple):
-    """What stands where a record should be."""
+    """What stands where a record should and is none."""
 
-    place: str  # "line 12", "row 4711", "record at byte 93"
+    place: str  # "line 12", "row 4711", "record at octet 93"
     octets: bytes  # as they stand there
     why: str
 

@@ -255,13 +255,16 @@ def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 def refuses(rule: Rule, use: str, vocabulary: Vocabulary) -> bool:
     """Whether the rule refuses the use: it names it, a word that it is within, or one that touches it."""
-    if rule.verdict is not Verdict.DENY:
-        return False
-    if ALL in rule.actions:
+    return rule.verdict is Verdict.DENY and prohibits(rule.actions, use, vocabulary)
+
+
+def prohibits(actions: Collection[str], use: str, vocabulary: Vocabulary) -> bool:
+    """The same of actions of ai.txt that are prohibited, in lower case; `*`: all."""
+    if ALL in actions:
         return use not in _FETCHING
     related = vocabulary.related(VOCABULARY, use)
     words = {word for levels in related.levels for level in levels for word in level} | related.touching
-    return not rule.actions.isdisjoint(words | {use.lower()})
+    return not (words | {use.lower()}).isdisjoint(actions)
 
 
 def redacted(content: Content, said: Iterable[Covered], uses: Iterable[str], vocabulary: Vocabulary) -> bytes:
