@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from comity.dataset.expiring import NEVER_RECRAWLED, Recrawled, ended
+from comity.dataset.expiring import EXPIRED, has_passed
 from comity.dataset.records import FIELD, Record
-from comity.dataset.tags import TagError, Use, read
+from comity.dataset.tags import TagError, read
 
 SOON = timedelta(days=30)
 MAX_POLICIES = 20_000  # copies of policy files that are listed
@@ -40,16 +40,17 @@ class Counts:
         self.whys: Counter[str] = (
             Counter()
         )  # Judged.why or Expired.why of those that were dropped; of tags that are not understood
-        self.rules: Counter[str] = Counter()  # of each refusal of a use, the rule that decided
+        self.rules: Counter[str] = (
+            Counter()
+        )  # of each refusal of a use, the rule that decided; EXPIRED where the permission has ended
         self.hosts: dict[str, dict[str, Tally]] = {}  # host -> use -> records
         self.agents: Counter[str] = Counter()  # of records that were kept
-        self.arrangements: Counter[str] = Counter()  # the operator's licences by which they were
         self.policies: dict[str, dict[str, dict[str, Any]]] = {}  # of records that were kept: URL -> SHA-256 -> as in the tag
         self.has_more_policies = False
         self._listed = 0
 
-    def read(self, record: Record, now: datetime, recrawled: Recrawled = NEVER_RECRAWLED) -> None:
-        """Every use that its tag lists."""
+    def read(self, record: Record, now: datetime) -> None:
+        """Every use that its tag lists. Whether the page was fetched again is not asked."""
         self.records += 1
         try:
             tag = read(record)
@@ -58,13 +59,15 @@ class Counts:
             return
         uses = self.hosts.setdefault(_host(record), {})
         for name, use in tag.uses.items():
-            why = _refusal(use, record, now, recrawled)
             tally = uses.setdefault(name, Tally())
-            if why:
+            until = use.qualifiers.until
+            if not use.is_allowed:
                 tally.refused += 1
-                self.rules[why if use.is_allowed else tag.reasons[use.because[0]]["rule"]] += 1
+                self.rules[tag.because(use)[0]["rule"]] += 1
+            elif has_passed(until, now):
+                tally.refused += 1
+                self.rules[EXPIRED] += 1
             else:
-                until = use.qualifiers.until
                 tally.allowed += 1
                 tally.expiring += until is not None and until - now <= SOON
 
@@ -74,9 +77,6 @@ class Counts:
         self.kept += 1
         tag = record[FIELD]
         self.agents[tag["agent"]] += 1
-        for reason in tag["reasons"]:
-            if reason["rule"] == "comity.arrangement":
-                self.arrangements[reason["text"]] += 1
         for url, policy in tag["policies"].items():
             self._list(url, policy)
 
@@ -88,7 +88,7 @@ class Counts:
     def merge(self, other: Counts) -> None:
         for name in ("records", "kept", "unreadable"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in ("whys", "rules", "agents", "arrangements"):
+        for name in ("whys", "rules", "agents"):
             getattr(self, name).update(getattr(other, name))
         for host, uses in other.hosts.items():
             own = self.hosts.setdefault(host, {})
@@ -102,7 +102,7 @@ class Counts:
     def as_json(self) -> dict[str, Any]:
         """Plain data, in a stable order."""
         hosts = {host: {use: asdict(tally) for use, tally in sorted(uses.items())} for host, uses in sorted(self.hosts.items())}
-        counted = {name: dict(getattr(self, name).most_common()) for name in ("whys", "rules", "agents", "arrangements")}
+        counted = {name: dict(getattr(self, name).most_common()) for name in ("whys", "rules", "agents")}
         policies = {url: list(copies.values()) for url, copies in sorted(self.policies.items())}
         numbers = {name: getattr(self, name) for name in ("records", "kept", "unreadable")}
         return numbers | counted | {"hosts": hosts, "policies": policies, "has_more_policies": self.has_more_policies}
@@ -119,10 +119,6 @@ class Counts:
             self.policies.setdefault(url, {})[copy] = policy
         elif (copies[copy]["fetched_at"] or "") < (policy["fetched_at"] or ""):
             copies[copy] = policy
-
-
-def _refusal(use: Use, record: Record, now: datetime, recrawled: Recrawled) -> str:
-    return ended(use, record, now, recrawled) if use.is_allowed else "deny"
 
 
 def _host(record: Record) -> str:

@@ -172,16 +172,17 @@ def beyond(record: Record, limit: UseDecision) -> Removals:
 def fits(text: str, limit: UseDecision) -> bool:
     """Whether it is no longer than `max_chars` and `max_words` of the limit permit."""
     is_short = limit.max_chars is None or len(text) <= limit.max_chars
-    return is_short and (limit.max_words is None or len(text.split()) <= limit.max_words)
+    return is_short and (limit.max_words is None or len(text.split(None, limit.max_words)) <= limit.max_words)
 
 
 def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for name, member in value.items():
-            yield str(name)
-            yield from _texts(member)
-    elif isinstance(value, list):
-        for member in value:
-            yield from _texts(member)
+    """All of them, names of members too, as they come."""
+    pending = [value]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            pending += reversed([one for member in value.items() for one in member])
+        elif isinstance(value, list):
+            pending += reversed(value)

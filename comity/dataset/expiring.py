@@ -17,6 +17,8 @@ from comity.dataset.tags import TagError, Use, read
 from comity.policies.patterns import normal_target
 from comity.policies.urls import origin_of, target_of
 
+EXPIRED, SUPERSEDED, UNDATED = "expired", "superseded", "undated"
+_RECRAWLED = {False: "", True: SUPERSEDED, None: UNDATED}
 _FETCHING = ("crawl", "follow")  # what was done to get the record, not what is done with it
 
 
@@ -103,13 +105,17 @@ def _hash(page: str) -> int:
     return int.from_bytes(hashlib.blake2b(page.encode("utf-8", "surrogatepass"), digest_size=8).digest())
 
 
+def has_passed(until: datetime | None, now: datetime) -> bool:
+    """At that moment it has: the permission ends then."""
+    return until is not None and until <= now
+
+
 def ended(use: Use, record: Record, now: datetime, recrawled: Recrawled) -> str:
-    """Why a permission holds no longer: "expired", "superseded", or "undated" where nobody can know; "" where it holds."""
-    until = use.qualifiers.until
-    if until is not None and until <= now:
-        return "expired"
+    """Why a permission holds no longer: EXPIRED, SUPERSEDED, or UNDATED where nobody can know; "" where it holds."""
+    if has_passed(use.qualifiers.until, now):
+        return EXPIRED
     if use.qualifiers.until_recrawled:
-        return {False: "", True: "superseded", None: "undated"}[recrawled.supersedes(record)]
+        return _RECRAWLED[recrawled.supersedes(record)]
     return ""
 
 
@@ -151,7 +157,7 @@ def expired(record: Record, limits: Limits) -> Expired:
         if not use.is_allowed or name in _FETCHING:
             continue
         why = ended(use, record, limits.now, limits.recrawled)
-        if why in ("", "undated"):
+        if why in ("", UNDATED):
             is_usable = True
         elif name == "preserve":
             return Expired(f"{why}:{name}", tag.because(use))

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 from comity.dataset.cutting import Cut, Removals, beyond, content, fits, is_empty, removals
-from comity.dataset.expiring import NEVER_RECRAWLED, Recrawled, ended
+from comity.dataset.expiring import EXPIRED, NEVER_RECRAWLED, SUPERSEDED, Recrawled, ended
 from comity.dataset.records import ATTRIBUTION, FIELD, INSTEAD, LICENSE, DatasetError, Record
 from comity.dataset.tags import FREE, Tag, TagError, Use, read
 from comity.policies.covered import prohibits
@@ -98,14 +98,16 @@ def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
             because = tag.because(use)
             raise _RefusedError(f"deny:{because[0]['rule']}", because)
         if name in _CURRENT and terms.recrawled.supersedes(record):
-            raise _RefusedError(f"superseded:{name}")
+            raise _RefusedError(f"{SUPERSEDED}:{name}")
+        why = ended(use, record, terms.now, terms.recrawled)
+        if why:
+            raise _RefusedError(f"{why}:{name}", tag.because(use))
         uses.append(use)
     # What may be kept no longer is there no longer, whatever it may be used for.
-    for name, use in (*zip(terms.uses, uses, strict=True), ("preserve", tag.uses["preserve"])):
-        if use.is_allowed:
-            why = ended(use, record, terms.now, terms.recrawled)
-            if why:
-                raise _RefusedError(f"{why}:{name}", tag.because(use))
+    preserve = tag.uses["preserve"]
+    why = ended(preserve, record, terms.now, terms.recrawled) if preserve.is_allowed else ""
+    if why in (EXPIRED, SUPERSEDED):
+        raise _RefusedError(f"{why}:preserve", tag.because(preserve))
     return uses
 
 
