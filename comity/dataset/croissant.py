@@ -71,7 +71,9 @@ CONTEXT: dict[str, Any] = {
     "subField": "cr:subField",
     "transform": "cr:transform",
     "comity": "urn:comity:dataset:",
-    **{f"comity:{name}": {"@type": "@json"} for name in ("counts", "agents", "policies", "vocabulary", "removed")},
+    **{
+        f"comity:{name}": {"@type": "@json"} for name in ("counts", "agents", "policies", "arrangements", "vocabulary", "removed")
+    },
 }
 
 
@@ -138,7 +140,8 @@ class Told(NamedTuple):
     counts: Mapping[str, Any]  # records that were read, that came out, and why others did not
     agents: Mapping[str, int]  # product token -> records that it fetched
     policies: Mapping[str, Any]  # URL -> the copies that decided, with SHA-256 and time
-    arrangements: Sequence[str]  # of the operator with the sites, where they decided
+    has_more_policies: bool  # there are others besides
+    arrangements: Mapping[str, int]  # of the operator with the sites -> records that they permitted
     vocabulary: Mapping[str, str]  # name -> revision of its words
     licenses: Sequence[str]
 
@@ -159,7 +162,8 @@ def manifest(path: Path, told: Told, fields: Fields) -> dict[str, Any]:
         "comity:counts": dict(told.counts),
         "comity:agents": dict(told.agents),
         "comity:policies": dict(told.policies),
-        "comity:arrangements": list(told.arrangements),
+        "comity:hasMorePolicies": told.has_more_policies,
+        "comity:arrangements": dict(told.arrangements),
         "comity:vocabulary": dict(told.vocabulary),
         "distribution": [
             {"@type": "cr:FileObject", "@id": FILE, "name": path.name, "contentUrl": quote(path.name), **_file(path)}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime
@@ -64,7 +65,7 @@ class Exported:
     def __init__(self) -> None:
         self.counts = Counts()
         self.fields = Fields()
-        self.arrangements: dict[str, None] = {}
+        self.arrangements: Counter[str] = Counter()  # those that decided, of how many records
         self.licenses: dict[str, None] = {}
 
     def keep(self, record: Record) -> None:
@@ -72,14 +73,13 @@ class Exported:
         self.fields.note(record)
         for license_url in record.get(LICENSE, ()):
             self.licenses[license_url] = None
-        for reason in record[FIELD]["reasons"]:
-            if reason["rule"] == ARRANGEMENT:
-                self.arrangements[reason["text"]] = None
+        texts = {reason["text"] for reason in record[FIELD]["reasons"] if reason["rule"] == ARRANGEMENT}
+        self.arrangements.update(texts)
 
     def merge(self, other: Exported) -> None:
         self.counts.merge(other.counts)
         self.fields.merge(other.fields)
-        self.arrangements |= other.arrangements
+        self.arrangements.update(other.arrangements)
         self.licenses |= other.licenses
 
 
@@ -114,7 +114,7 @@ def export(inputs: Sequence[Path], output: Path, terms: Terms, how: How = How())
             terms = terms._replace(recrawled=recrawled(readers, how))
             sinks = Sinks(exported.merge, unreadable=unread.add, progress=how.progress)
             run(ExportPass(terms), readers, sinks, writer=writer, workers=how.workers)
-            exported.counts.unreadable += unread.number
+            exported.counts.unreadable += unread.records
             unread.replace()
             croissant.retract(output)
         croissant.write(output, croissant.manifest(output, _told(terms, exported), exported.fields))
@@ -135,8 +135,9 @@ def _told(terms: Terms, exported: Exported) -> croissant.Told:
             "unreadable": counts.unreadable,
         },
         agents=counts.agents,
-        policies=counts.policies,
-        arrangements=tuple(exported.arrangements),
+        policies={url: list(copies.values()) for url, copies in sorted(counts.policies.items())},
+        has_more_policies=counts.has_more_policies,
+        arrangements=exported.arrangements,
         vocabulary={name: words.revision for name, words in terms.vocabulary.words.items()},
         licenses=tuple(exported.licenses),
     )
@@ -204,7 +205,7 @@ def _expire(reader: Reader, limits: Limits, *, dry_run: bool, how: How) -> Count
         writer = None if dry_run else stack.enter_context(open_writer(path))
         sinks = Sinks(counts.merge, note, unread.add, how.progress)
         run(ExpirePass(limits), [reader], sinks, writer=writer, workers=how.workers)
-        counts.unreadable += unread.number
+        counts.unreadable += unread.records
         if dry_run or not (gone.number or unread.number):
             raise _NothingGoes
         unread.append()
@@ -297,6 +298,7 @@ class _Unread(_Lines):
 
     def __init__(self, dataset: Path) -> None:
         super().__init__(_beside(dataset, "unreadable"))
+        self.records = 0  # of the lines
 
     def add(self, unread: Unread) -> None:
         """UTF-8 as text, anything else in base64."""
@@ -305,4 +307,5 @@ class _Unread(_Lines):
             kept = {"text": octets.decode()}
         except UnicodeDecodeError:
             kept = {"base64": base64.b64encode(octets).decode("ascii")}
+        self.records += 1
         self.put({"file": str(unread.reader.path), "place": place, "why": why, **kept})

@@ -62,7 +62,7 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         return (
             f"{self.short_desc()}. Exit status: {DONE} done, or all is compliant; {TO_DO} something would go, or is not"
-            f" compliant; {FAILED} wrong usage, or a file that cannot be used; {INTERRUPTED} interrupted: the files are as they were."
+            f" compliant; {FAILED} wrong usage, or a file that cannot be used; {INTERRUPTED} interrupted: nothing has changed."
         )
 
     def add_options(self, parser: ArgumentParser) -> None:
@@ -121,7 +121,7 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     console.print(Text(f"{counts.kept} of {counts.records} records may be used for {', '.join(terms.uses)}: {opts.output}"))
     console.print(Text(f"What they are and how they were chosen: {croissant.place_of(opts.output)}"))
     _show_whys("Not exported", counts, console)
-    _show_unreadable(counts, [opts.output], console)
+    _show_unreadable(counts, "are kept in", [opts.output], console)
     return DONE
 
 
@@ -168,7 +168,7 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
             store.close()
     console = Console(stderr=True)
     _show_whys("Would go" if opts.dry_run else "Gone", counts, console)
-    _show_unreadable(counts, opts.datasets, console)
+    _show_unreadable(counts, "would move to" if opts.dry_run else "have moved to", opts.datasets, console)
     gone = counts.records - counts.kept
     console.print(Text(f"{gone} of {counts.records} records {'would go' if opts.dry_run else 'went'}, {counts.kept} stay"))
     return TO_DO if opts.dry_run and gone else DONE
@@ -270,10 +270,10 @@ def _show_whys(title: str, counts: Counts, console: Console) -> None:
         console.print(table)
 
 
-def _show_unreadable(counts: Counts, paths: Sequence[Path], console: Console) -> None:
+def _show_unreadable(counts: Counts, what: str, paths: Sequence[Path], console: Console) -> None:
     if counts.unreadable:
         places = ", ".join(f"{path}.unreadable.jsonl" for path in paths)
-        console.print(Text(f"{counts.unreadable} cannot be read: they are kept in {places}", "yellow"))
+        console.print(Text(f"{counts.unreadable} cannot be read: they {what} {places}", "yellow"))
 
 
 def _shown(text: str) -> str:
