@@ -46,9 +46,10 @@ class _DamageError(Exception):
 
 
 def is_compressed(file: IO[bytes]) -> bool:
-    """Whatever its name says."""
+    """As it begins; where that is damaged, as its name says."""
     file.seek(0)
-    return file.read(len(GZIP)) == GZIP
+    start = file.read(5)
+    return start.startswith(GZIP) or (start != b"WARC/" and str(file.name).lower().endswith(".gz"))
 
 
 def records(
