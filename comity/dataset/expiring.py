@@ -39,6 +39,10 @@ class Recrawled:
         self._pages = array("Q", sorted(last))
         self._last = array("q", (last[page] for page in self._pages))
 
+    def __len__(self) -> int:
+        """Pages."""
+        return len(self._pages)
+
     def supersedes(self, record: Record) -> bool | None:
         """Whether there is a later record of the same page. None: nobody knows, since it has no `url` or no `fetched_at`."""
         at, urls = _fetched(record)

@@ -22,13 +22,13 @@ from comity.policies.values import UseDecision, Verdict
 from comity.policies.vocabulary import Vocabulary
 
 _USE = re.compile("[a-z0-9][a-z0-9._-]*")
-_CURRENT = frozenset(
+CURRENT = frozenset(
     ("present-currentcopy", "present-snippet", "present-thumbnail")
 )  # ACAP 1.0 section-2.5.5.1: of the last fetch
 _FILES = ("files", "images")  # the fields in which Scrapy's media pipelines say what they have stored
 _CLIP = frozenset(("clip", "*"))  # "the entire original length must be preserved" (ai.txt paper section-3.3)
 _RESOURCES = ("must_use", "must_include")
-_LICENSES = {"rsl.permits": "url", "comity.arrangement": "text"}  # rule -> what of its reason names the licence
+LICENSES = {"rsl.permits": "url", "comity.arrangement": "text"}  # rule -> what of its reason names the licence
 
 
 class Terms(NamedTuple):
@@ -97,7 +97,7 @@ def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
         if not use.is_allowed:
             because = tag.because(use)
             raise _RefusedError(f"deny:{because[0]['rule']}", because)
-        if name in _CURRENT and terms.recrawled.supersedes(record):
+        if name in CURRENT and terms.recrawled.supersedes(record):
             raise _RefusedError(f"{SUPERSEDED}:{name}")
         why = ended(use, record, terms.now, terms.recrawled)
         if why:
@@ -213,7 +213,7 @@ class _Usable:
         """The RSL documents by which the uses are permitted, and the operator's own licences."""
         found: dict[str, None] = {}
         for reason in (reason for use in self._uses for reason in self._tag.because(use)):
-            key = _LICENSES.get(reason["rule"])
+            key = LICENSES.get(reason["rule"])
             if key:
                 found[reason[key]] = None
         if found:

@@ -1,4 +1,4 @@
-"""How the values of JSON become those of Arrow, kind by kind, and come back: where they would not come back equal, they do not fit."""
+"""How the values of JSON become those of Arrow, kind by kind, and come back. What would not come back equal does not fit."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Text:
         return value
 
     def values(self, array: pa.Array) -> list[Any]:
-        return array.to_pylist()
+        return _plain(array)
 
 
 class Truth:
@@ -59,7 +59,7 @@ class Truth:
         return value
 
     def values(self, array: pa.Array) -> list[Any]:
-        return array.to_pylist()
+        return _plain(array)
 
 
 class Whole:
@@ -75,7 +75,7 @@ class Whole:
         return value
 
     def values(self, array: pa.Array) -> list[Any]:
-        return array.to_pylist()
+        return _plain(array)
 
 
 class Number:
@@ -91,7 +91,7 @@ class Number:
         return value
 
     def values(self, array: pa.Array) -> list[Any]:
-        return array.to_pylist()
+        return _plain(array)
 
 
 class Moment:
@@ -162,41 +162,47 @@ class Struct:
     def __init__(self, members: Mapping[str, Kind], required: Iterable[str] = (), nullable: Iterable[str] = ()) -> None:
         self.members = dict(members)
         self.type = pa.struct([(name, kind.type) for name, kind in members.items()])
-        self._nullable = frozenset(nullable)
-        self._required = frozenset(required) | self._nullable
+        self.nullable = frozenset(nullable)
+        self.required = frozenset(required) | self.nullable
+        self._fitted = {name: _Nullable(kind).fitted if name in self.nullable else kind.fitted for name, kind in members.items()}
 
     def fitted(self, value: Any) -> dict[str, Any]:
-        if type(value) is not dict or not self._required <= value.keys():
+        if type(value) is not dict or not self.required <= value.keys():
             raise MisfitError
-        return {name: self._member(name, member) for name, member in value.items()}
-
-    def _member(self, name: str, value: Any) -> Any:
-        if value is None and name in self._nullable:
-            return None
-        kind = self.members.get(name)
-        if kind is None:
-            raise MisfitError
-        return kind.fitted(value)
+        try:
+            return {name: self._fitted[name](member) for name, member in value.items()}
+        except KeyError:
+            raise MisfitError from None
 
     def values(self, array: pa.Array) -> list[Any]:
         if not pa.types.is_struct(array.type):
             return _foreign(array)
-        names = [field.name for field in array.type]
-        columns = {name: self.members.get(name, ANY).values(array.field(place)) for place, name in enumerate(names)}
-        found: list[Any] = rows(len(array), columns, self._nullable)
+        columns = {
+            field.name: self.members.get(field.name, _ANY).values(array.field(place)) for place, field in enumerate(array.type)
+        }
+        found: list[Any] = rows(len(array), columns, self.nullable)
         if array.null_count:
             return [members if is_there else None for members, is_there in zip(found, _valid(array), strict=True)]
         return found
+
+
+class _Nullable:
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+
+    def fitted(self, value: Any) -> Any:
+        return value if value is None else self._kind.fitted(value)
 
 
 class Keyed:
     """An object with any keys: a list of structs whose first member is the key. (Some readers of Parquet know no maps.)"""
 
     def __init__(self, key: str, value: Struct) -> None:
-        self.type = pa.list_(pa.struct([(key, pa.string()), *value.type]))
         self._key = key
         self._text = Text()
         self._value = value
+        self._members = Several(Struct({key: self._text, **value.members}, (key, *value.required), value.nullable))
+        self.type = self._members.type
 
     def fitted(self, value: Any) -> list[dict[str, Any]]:
         if type(value) is not dict:
@@ -204,7 +210,7 @@ class Keyed:
         return [{self._key: self._text.fitted(key), **self._value.fitted(member)} for key, member in value.items()]
 
     def values(self, array: pa.Array) -> list[Any]:
-        return [None if members is None else self._object(members) for members in Several(self._value).values(array)]
+        return [members if members is None else self._object(members) for members in self._members.values(array)]
 
     def _object(self, members: list[Any]) -> Any:
         """What is no list of structs with a key each (another program wrote it) stays as it is."""
@@ -267,7 +273,7 @@ class Foreign:
         return _foreign(array)
 
 
-ANY = Foreign(pa.null())
+_ANY = Foreign(pa.null())
 
 
 def _foreign(array: pa.Array) -> list[Any]:
@@ -280,8 +286,13 @@ def _text(value: Any) -> str:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
+def _plain(array: pa.Array) -> list[Any]:
+    found: list[Any] = array.to_pylist()
+    return found
+
+
 def _valid(array: pa.Array) -> list[Any]:
-    return array.is_valid().to_pylist()
+    return _plain(array.is_valid())
 
 
 def _lists(array: pa.Array, member: Kind) -> Iterator[list[Any]]:
@@ -299,7 +310,9 @@ def rows(length: int, columns: Mapping[str, list[Any]], nullable: Iterable[str] 
     """Column by column -> dict by dict, without what is None."""
     full = {name: column for name, column in columns.items() if name in nullable or None not in column}
     names = tuple(full)
-    found = [dict(zip(names, row, strict=True)) for row in zip(*full.values(), strict=True)] if full else [{} for _ in range(length)]
+    found = (
+        [dict(zip(names, row, strict=True)) for row in zip(*full.values(), strict=True)] if full else [{} for _ in range(length)]
+    )
     for name in columns.keys() - full.keys():
         for row, value in zip(found, columns[name], strict=True):
             if value is not None:

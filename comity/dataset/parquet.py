@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from comity.dataset.files import Part, Replacement
 from comity.dataset.records import Batch, DatasetError, Record, Unreadable
-from comity.dataset.typed import adapted, decode, encode, proper, schema_of
+from comity.dataset.typed import EXTRA, adapted, decode, encode, proper, schema_of
 
 ROWS = 1_000  # read at once
 GROUP_ROWS = 10_000  # of a row group; it is written when it has so many
@@ -49,16 +49,17 @@ class Reader:
                 yield Part((group, number), octets + self.size - done if is_last else octets)
                 number += found.num_rows
 
-    def read(self, part: Part) -> Iterator[Batch]:
-        for batch, number in self.read_columns(part):
+    def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
+        for batch, number in self.read_columns(part, fields):
             yield [batch] if isinstance(batch, Unreadable) else decode(batch, number)
 
-    def read_columns(self, part: Part) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
+    def read_columns(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
         """With the number of the first row, from 1."""
         group, number = part.place
+        columns = None if fields is None else [*fields, EXTRA]
         with self._opened() as file:
             try:
-                for batch in file.iter_batches(ROWS, row_groups=[group]):
+                for batch in file.iter_batches(ROWS, [group], columns):
                     yield batch, number
                     number += batch.num_rows
             except (OSError, pa.ArrowException) as error:

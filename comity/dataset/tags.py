@@ -17,6 +17,8 @@ from comity.policies import qualifiers
 from comity.policies.page import BASIC_USES
 from comity.policies.qualifiers import Qualifiers
 
+AGENT, USE, RULE, HASH = r"[A-Za-z0-9_-]+", r"[a-z0-9][a-z0-9._-]*", r"[a-z-]+\.[a-z-]+", r"[0-9a-f]{64}"  # patterns of texts
+
 T = TypeVar("T")
 
 Span = list[Any]  # [field], [field, member of the list] or [field, first character, first one after it]
@@ -136,7 +138,7 @@ def _span(value: Any) -> bool:
 
 
 _because = _list(_count, at_least=1)
-_use_name = _matching("[a-z0-9][a-z0-9._-]*")
+_use_name = _matching(USE)
 _resource = _object({"role": _one_of("", "credit", "link"), "extract": _text, "url": _text, "content": _text})
 _use = _object(
     {"verdict": _one_of("allow", "deny"), "stated": _truth, "because": _because},
@@ -166,9 +168,9 @@ _is_element = _object(
     {"whole": lambda value: value is True, "urls": _names},
 )
 _reason = _object(
-    {"rule": _matching("[a-z-]+\\.[a-z-]+"), "spec": _text, "url": _text, "line": _count, "text": _text}, {"part": _text}
+    {"rule": _matching(RULE), "spec": _text, "url": _text, "line": _count, "text": _text}, {"part": _text}
 )
-_hash = _matching("[0-9a-f]{64}")
+_hash = _matching(HASH)
 _policy = _object(
     {
         "status": _count,
@@ -239,7 +241,7 @@ def _any(value: Any) -> bool:
 
 _TAG: Mapping[str, Check] = {
     "schema": lambda value: type(value) is int and value == 1,
-    "agent": _matching("[A-Za-z0-9_-]+"),
+    "agent": _matching(AGENT),
     "uses": _any,  # read
     "embedded": _any,  # read
     "elements": _list(_is_element),

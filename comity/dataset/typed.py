@@ -5,18 +5,33 @@
     adapted(batch, schema)    what was encoded by another schema
 
 A null is a field that is not there. A field whose column cannot give it back exactly (another type than the others, an explicit
-null, half of a surrogate pair) is in the column EXTRA, a JSON object, and nowhere else: a tag by no schema that is known has a null
-in the typed column, where no query can take it for a permission."""
+null, half of a surrogate pair) is in the column EXTRA, a JSON object, and nowhere else: a tag of no schema that is known has a
+null in the typed column, where no query can take it for a permission."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from comity.dataset.kinds import Foreign, Json, Keyed, Kind, MisfitError, Moment, Number, Several, Spans, Struct, Text, Truth, Whole, rows
+from comity.dataset.kinds import (
+    Foreign,
+    Json,
+    Keyed,
+    Kind,
+    MisfitError,
+    Moment,
+    Number,
+    Several,
+    Spans,
+    Struct,
+    Text,
+    Truth,
+    Whole,
+    rows,
+)
 from comity.dataset.records import FIELD, Batch, Record, Unreadable
 
 EXTRA = "extra_json"
@@ -100,9 +115,9 @@ def schema_of(records: Iterable[Record]) -> pa.Schema:
     found: dict[str, pa.DataType | None] = {}
     for record in records:
         for name, value in record.items():
-            if name in found or len(found) < MAX_FIELDS:
+            if name in found or (len(found) < MAX_FIELDS and _is_name(name)):
                 found[name] = _joined(found.get(name, pa.null()), _type_of(value))
-    types = {name: type_ for name, type_ in found.items() if type_ is not None and _is_known(type_) and _is_name(name)}
+    types = {name: type_ for name, type_ in found.items() if type_ is not None and _is_known(type_)}
     return pa.schema([*types.items(), *_WITH_TAG])
 
 
@@ -176,7 +191,7 @@ def _kind(type_: pa.DataType) -> Kind:
 
 
 def _kinds(schema: pa.Schema) -> dict[str, Kind]:
-    """Of the columns but EXTRA. Any column with tags is read as that, by the names of its members; one of text has them as JSON."""
+    """Of the columns but EXTRA. Any column with tags is read as that, by the names of its members; in text, they are JSON."""
     kinds = {field.name: _kind(field.type) for field in schema if field.name != EXTRA}
     if FIELD in kinds:
         kinds[FIELD] = Json() if isinstance(kinds[FIELD], Text) else TAG
@@ -218,8 +233,8 @@ def decode(batch: pa.RecordBatch, number: int = 1) -> Batch:
 def _with_rest(record: Record, text: str, number: int) -> Record | Unreadable:
     try:
         rest = json.loads(text)
-        if isinstance(rest, dict) and not rest.keys() & record.keys():
-            return record | rest
+        if isinstance(rest, dict) and all(rest[name] is None for name in rest.keys() & record.keys()):
+            return rest | record
         why = f"{EXTRA} is no object of further fields"
     except (ValueError, RecursionError) as error:
         why = f"{EXTRA} is no JSON: {error}"
@@ -239,7 +254,7 @@ def adapted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
             columns[name] = array
             continue
         fitted: list[Any] = [None] * batch.num_rows
-        for row, value in enumerate(own[name].values(array)):
+        for row, value in enumerate(kind.values(array)):
             if value is not None:
                 try:
                     fitted[row] = kinds[name].fitted(value)
@@ -256,8 +271,8 @@ def _extra(batch: pa.RecordBatch, rest: list[Record]) -> pa.Array:
     texts = batch.column(EXTRA).to_pylist() if EXTRA in batch.schema.names else [None] * batch.num_rows
     for row, further in enumerate(rest):
         if further:
-            # Two objects, one after the other, are one: also where the first cannot be read, it stays as unreadable as it is.
-            texts[row] = _json(further) if texts[row] is None else f"{texts[row][:-1]}, {_json(further)[1:]}"
+            # As text: what cannot be read stays as unreadable as it is.
+            texts[row] = _json(further) if texts[row] in (None, "{}") else f"{texts[row][:-1]},{_json(further)[1:]}"
     return pa.array(texts, pa.string())
 
 
