@@ -23,7 +23,7 @@ MAX_HEAD = 64 * 2**10  # octets of a head of HTTP that are read
 MAX_REMEMBERED = 100_000  # responses, of which later items may stand further behind
 
 NONE = "none"  # what no record has for an id
-POLICY = "comity-policy-sha256"  # field of the records of policy files
+POLICY = "Comity-Policy-SHA256"  # field of the records of policy files: what their tags say in `policies`
 HTML = "html"
 
 
@@ -138,7 +138,7 @@ def _at(file: IO[bytes], offset: int) -> WarcRecord | None:
 
 def _name(record: WarcRecord | Damage) -> str:
     """The id of a record that has a response; "" of others."""
-    if isinstance(record, Damage) or POLICY in record.fields:
+    if isinstance(record, Damage) or POLICY.lower() in record.fields:
         return ""
     is_content = record.fields.get("warc-type") in ("response", "resource", "conversion")
     return record.fields.get("warc-record-id", f"at {record.offset}") if is_content else ""

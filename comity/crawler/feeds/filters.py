@@ -33,12 +33,15 @@ class PermittedFor(ItemFilter):
         if not super().accepts(item) or not ItemAdapter.is_item(item):
             return False
         tag = ItemAdapter(item).get(FIELD)
-        return isinstance(tag, dict) and all(_permitted(tag.get("uses", {}).get(use), datetime.now(UTC)) for use in self.uses)
+        uses = tag.get("uses") if isinstance(tag, dict) else None
+        return isinstance(uses, dict) and all(_permits(uses.get(use), datetime.now(UTC)) for use in self.uses)
 
 
-def _permitted(decision: Any, now: datetime) -> bool:
-    """Whether the tag's entry of a use permits it. One that it does not list is not permitted."""
+def _permits(decision: Any, now: datetime) -> bool:
+    """Of a use that the tag does not list, and of what cannot be read, there is no permission."""
     if not isinstance(decision, dict) or decision.get("verdict") != "allow":
         return False
-    until = decision.get("until")
-    return until is None or now < datetime.fromisoformat(until)
+    try:
+        return "until" not in decision or now < datetime.fromisoformat(decision["until"])
+    except (TypeError, ValueError):
+        return False

@@ -30,6 +30,7 @@ import comity
 from comity.crawler.feeds.responses import Arrival, ItemResponses
 from comity.crawler.items import FIELD
 from comity.crawler.runtime import Runtime
+from comity.dataset.warc import POLICY
 from comity.policies.urls import origin_of
 from comity.policies.values import Fetched
 
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-POLICY = "Comity-Policy-SHA256"  # field of the records of policy files; its value is that of `policies` in the tag
 MAX_COPIES = 100_000  # copies of policy files that a writer remembers to have written
 
 # What would let others act in the operator's name.
@@ -70,7 +70,7 @@ class WarcExporter(BaseItemExporter):
         self._responses = responses
         self._secret = SECRET | {self._runtime.agent.key_header.lower().encode("latin-1")}
         self._encoder: json.JSONEncoder = ScrapyJSONEncoder()
-        self._writer = WARCWriter(file, gzip=self.compressed, warc_version="1.1")
+        self._writer = _Writer(file, gzip=self.compressed, warc_version="1.1")
         self._written: WeakKeyDictionary[Response, str] = WeakKeyDictionary()  # the ids of their records
         self._copies: dict[tuple[str, str], None] = {}  # URL and SHA-256 of policy files, the oldest first
         self._info = ""  # id of the `warcinfo` record
@@ -214,6 +214,11 @@ class WarcExporter(BaseItemExporter):
 
 class CompressedWarcExporter(WarcExporter):
     compressed = True
+
+
+class _Writer(WARCWriter):  # type: ignore[misc]  # it has no types
+    # The block of a record without a head of HTTP is its payload: its digest says all, and some readers know no other there.
+    NO_PAYLOAD_DIGEST_TYPES = ("warcinfo", "revisit", "metadata", "resource")
 
 
 class _AsSent(StatusAndHeaders):  # type: ignore[misc]  # it has no types
