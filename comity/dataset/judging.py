@@ -22,9 +22,8 @@ from comity.policies.values import UseDecision, Verdict
 from comity.policies.vocabulary import Vocabulary
 
 _USE = re.compile("[a-z0-9][a-z0-9._-]*")
-CURRENT = frozenset(
-    ("present-currentcopy", "present-snippet", "present-thumbnail")
-)  # ACAP 1.0 section-2.5.5.1: of the last fetch
+# Of the most recent fetch, by what they mean (ACAP 1.0 section-2.5.5.1).
+CURRENT = frozenset(("present-currentcopy", "present-snippet", "present-thumbnail"))
 _FILES = ("files", "images")  # the fields in which Scrapy's media pipelines say what they have stored
 _CLIP = frozenset(("clip", "*"))  # "the entire original length must be preserved" (ai.txt paper section-3.3)
 _RESOURCES = ("must_use", "must_include")
