@@ -28,6 +28,8 @@ from comity.crawler.feeds import PermittedFor
 from comity.crawler.feeds.csv import CsvExporter
 from comity.crawler.options import SettingsError
 from comity.dataset.files import open_reader
+from comity.dataset.jobs import How, export
+from comity.dataset.judging import Terms
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback
@@ -246,6 +248,20 @@ def test_records_read_back_are_those_of_json_lines(site: Loopback, crawl: Crawl,
 
 
 @pytest.mark.requirement("MEET-3")
+def test_an_export_of_either_has_the_same_records(site: Loopback, crawl: Crawl, tmp_path: Path) -> None:
+    path, beside = tmp_path / "pages.warc.gz", tmp_path / "items.jsonl"
+    feeds = {str(path): {}, str(beside): {"format": "jsonlines"}}
+    crawl(Pages, {"FEEDS": feeds, "COMITY_DROP_UNUSABLE": False}, origin=site.origin)
+    terms = Terms.of(["train-ai"])
+    for source in (path, beside):
+        export([source], tmp_path / f"of-{source.name}.jsonl", terms, How(workers=1))
+    of_warc = {record["name"]: record for record in lines(tmp_path / "of-pages.warc.gz.jsonl")}
+    of_items = {record["name"]: record for record in lines(tmp_path / "of-items.jsonl.jsonl")}
+    assert sorted(of_warc) == sorted(of_items) == ["a", "a again", "chunks", "failed HttpError", "final", "zipped"]
+    assert all(record.items() <= of_warc[name].items() for name, record in of_items.items())
+
+
+@pytest.mark.requirement("MEET-3")
 def test_each_file_of_several_stands_for_itself(site: Loopback, crawl: Crawl, tmp_path: Path) -> None:
     feed = {"format": "warc.gz", "batch_item_count": 1, "item_filter": FILTER, "comity_uses": "crawl"}
     crawl(Pages, {"FEEDS": {str(tmp_path / "%(batch_id)d.warc.gz"): feed}, "COMITY_DROP_UNUSABLE": False}, origin=site.origin)
@@ -259,12 +275,12 @@ def test_each_file_of_several_stands_for_itself(site: Loopback, crawl: Crawl, tm
 
 @pytest.mark.requirement("MEET-3")
 def test_a_feed_takes_what_is_permitted_for_its_uses(site: Loopback, crawl: Crawl, tmp_path: Path) -> None:
-    asked = {
+    asked: dict[str, dict[str, Any]] = {
         "asked.jsonl": {"comity_uses": ["train-ai"]},
         "declared.jsonl": {},
         "both.warc.gz": {"comity_uses": "train-ai, present"},
     }
-    feeds = {str(tmp_path / name): {"item_filter": FILTER} | options for name, options in asked.items()}
+    feeds = {str(tmp_path / name): options | {"item_filter": FILTER} for name, options in asked.items()}
     settings = {"FEEDS": feeds, "COMITY_USES": "crawl,train-ai", "COMITY_DROP_UNUSABLE": False}
     settings |= {"COMITY_DEFAULTS": {"present": "deny"}, "COMITY_SKIP_UNUSABLE": False}
     crawl(Pages, settings, origin=site.origin)
