@@ -1,20 +1,22 @@
 """Judgement of many records at once, for what their columns say plainly: `judged` has to see the rest only.
 
-    sorted_out(batch, terms) -> Sorted      who is permitted as it stands, and who is refused and why
+    sorted_out(batch, terms) -> Sorted          who is permitted as it stands, and who is refused and why
+    judge(batch, number, terms) -> JudgedRows   all rows, `judged` where it has to see them
 Both decide alike. A row with anything that needs a second look, or that `judged` might not understand, is left to it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import reduce
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.dataset.judging import CURRENT, LICENSES, Terms
-from comity.dataset.records import FIELD
+from comity.dataset.judging import CURRENT, LICENSES, Terms, judged
+from comity.dataset.records import FIELD, Record, Unreadable
 from comity.dataset.tags import AGENT, HASH, RULE, USE
-from comity.dataset.typed import EXTRA, TAG
+from comity.dataset.typed import EXTRA, TAG, adapted, decode, encode, proper, with_added
 from comity.policies.page import BASIC_USES
 
 _NAMES = ("prohibited_modifications", "prohibited_contexts", "required_contexts")
@@ -62,6 +64,47 @@ class _Flat:
 
     def __getitem__(self, name: str) -> pa.Array:
         return self.structs.field(name)
+
+
+class JudgedRows(NamedTuple):
+    """The rows of a batch. What may be used is in `kept` as it stands, in `changed` as `judged` gave it."""
+
+    kept: pa.RecordBatch
+    places: pa.Int64Array  # the rows where it stood
+    changed: list[Record]
+    changed_places: list[int]
+    whys: Counter[str]  # Judged.why of the others -> rows
+    unreadable: list[Unreadable]
+
+    def in_order(self) -> pa.RecordBatch:
+        """All that may be used, also what an export adds, which has its columns whether there is any of it or not."""
+        schema = with_added(proper(self.kept.schema))
+        kept = adapted(self.kept, schema)
+        if not self.changed:
+            return kept
+        both = pa.Table.from_batches([kept, encode(self.changed, schema)])
+        order = pc.sort_indices(pa.concat_arrays([self.places, pa.array(self.changed_places, pa.int64())]))
+        return both.take(order).combine_chunks().to_batches()[0]
+
+
+def judge(batch: pa.RecordBatch, number: int, terms: Terms) -> JudgedRows:
+    """`number`: of the first row in its file."""
+    found = sorted_out(batch, terms)
+    rows = _numbers(batch.num_rows)
+    whys: Counter[str] = Counter(found.whys.drop_null().to_pylist())
+    changed, changed_places, unreadable = [], [], []
+    places = rows.filter(found.rest).to_pylist()
+    for place, record in zip(places, decode(batch.filter(found.rest), [number + place for place in places]), strict=True):
+        if isinstance(record, Unreadable):
+            unreadable.append(record)
+            continue
+        answer = judged(record, terms)
+        if answer.record is None:
+            whys[answer.why] += 1
+        else:
+            changed.append(answer.record)
+            changed_places.append(place)
+    return JudgedRows(batch.filter(found.kept), rows.filter(found.kept), changed, changed_places, whys, unreadable)
 
 
 # Doubts: what the schema of the tag forbids, and the types of the columns do not; and what is not decided here
@@ -148,12 +191,12 @@ def _matches(texts: pa.Array, pattern: str) -> pa.Array:
 def _decided(tag: pa.StructArray, terms: Terms) -> Sorted:
     length = len(tag)
     uses, rules = _Flat(tag.field("uses")), _Rules(_Flat(tag.field("reasons")))
-    whys, is_open = pa.nulls(length, pa.string()), _same(False, length)
+    whys, is_open = pa.nulls(length, pa.string()), rules.names_license
     for name in terms.uses:
         one = _One(uses, name, length)
         says = pc.if_else(one.is_missing, f"not-listed:{name}", pc.if_else(one.is_denied, rules.deciding(one), None))
         whys = pc.coalesce(whys, pc.if_else(is_open, None, says))
-        is_open = _any(is_open, one.is_ended(terms), one.is_limited, rules.licensed(one))
+        is_open = _any(is_open, one.is_ended(terms), one.is_limited)
     preserve = _One(uses, "preserve", length)
     ended = pc.and_not(preserve.is_ended(terms), preserve.is_denied)
     return Sorted(pc.and_(whys.is_null(), pc.invert(_any(is_open, ended))), whys)
@@ -190,21 +233,13 @@ class _Rules:
     def __init__(self, reasons: _Flat) -> None:
         self._starts = pc.subtract(pc.cumulative_sum(reasons.lengths), reasons.lengths)
         self._rules = reasons["rule"]
-        self._is_license = pc.is_in(self._rules, pa.array([*LICENSES]))
+        licensed = reasons.rows.filter(pc.is_in(self._rules, pa.array([*LICENSES])))
+        self.names_license = pc.is_in(_numbers(len(reasons.lengths)), licensed)
 
     def deciding(self, use: _One) -> pa.StringArray:
         """Why it is denied."""
         first = pc.add(pc.list_element(use["because"], 0), self._starts)
         return pc.binary_join_element_wise("deny", self._rules.take(first), ":")
-
-    def licensed(self, use: _One) -> pa.BooleanArray:
-        """Whether its reasons name a licence."""
-        if not pc.any(self._is_license, min_count=0).as_py():
-            return _same(False, len(self._starts))
-        because = use["because"]
-        rows = pc.list_parent_indices(because)
-        places = pc.add(pc.list_flatten(because), self._starts.take(rows))
-        return pc.is_in(_numbers(len(self._starts)), rows.filter(self._is_license.take(places)))
 
 
 def _any(*masks: pa.BooleanArray) -> pa.BooleanArray:

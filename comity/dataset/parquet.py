@@ -51,7 +51,7 @@ class Reader:
 
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
         for batch, number in self.read_columns(part, fields):
-            yield [batch] if isinstance(batch, Unreadable) else decode(batch, number)
+            yield [batch] if isinstance(batch, Unreadable) else decode(batch, range(number, number + batch.num_rows))
 
     def read_columns(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
         """With the number of the first row, from 1."""
@@ -116,6 +116,8 @@ class Writer:
     """A new Parquet file. `schema`: that of a Reader, or of schema_of; None: the first records say it.
 
     `write` takes what `encode` gave, or any record batch, e.g. one of `read_columns`."""
+
+    takes_columns = True
 
     def __init__(self, path: Path, schema: pa.Schema | None = None) -> None:
         self.path = path

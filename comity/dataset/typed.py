@@ -1,7 +1,7 @@
 """Records as Arrow columns, with types of their own for the tag, and back again without loss.
 
     encode(records, schema)   -> RecordBatch; schema None: types that fit these records
-    decode(batch, number)     -> records; `number`: of the first row in the file
+    decode(batch)             -> records
     adapted(batch, schema)    what was encoded by another schema
 
 A null is a field that is not there. A field whose column cannot give it back exactly (another type than the others, an explicit
@@ -32,7 +32,7 @@ from comity.dataset.kinds import (
     Whole,
     rows,
 )
-from comity.dataset.records import FIELD, Batch, Record, Unreadable
+from comity.dataset.records import ATTRIBUTION, FIELD, INSTEAD, LICENSE, Batch, Record, Unreadable
 
 EXTRA = "extra_json"
 MAX_MEMBERS = 100  # of an object that becomes a struct: one with more has keys that are data
@@ -124,6 +124,13 @@ def schema_of(records: Iterable[Record]) -> pa.Schema:
 def proper(schema: pa.Schema) -> pa.Schema:
     """The same with columns that hold any tag: another program may have left out what none of its records had."""
     return pa.schema([*((field.name, field.type) for field in schema if _is_name(field.name)), *_WITH_TAG])
+
+
+def with_added(schema: pa.Schema) -> pa.Schema:
+    """The same with the columns that an export fills."""
+    added = {LICENSE: _NAMES.type, ATTRIBUTION: _RESOURCES.type, INSTEAD: _RESOURCES.type}
+    fields = {field.name: field.type for field in schema}
+    return pa.schema([*(fields | {name: type_ for name, type_ in added.items() if name not in fields}).items()])
 
 
 def _is_name(name: str) -> bool:
@@ -218,15 +225,16 @@ def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.Rec
     return pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
-def decode(batch: pa.RecordBatch, number: int = 1) -> Batch:
-    """`number`: of the first row in its file."""
+def decode(batch: pa.RecordBatch, numbers: Sequence[int] | None = None) -> Batch:
+    """`numbers`: of the rows in their file; None: from 1."""
+    numbers = numbers or range(1, batch.num_rows + 1)
     columns = {name: kind.values(batch.column(name)) for name, kind in _kinds(batch.schema).items()}
     found: Batch = [*rows(batch.num_rows, columns)]
     if EXTRA not in batch.schema.names:
         return found
     for row, text in enumerate(batch.column(EXTRA).to_pylist()):
         if text is not None:
-            found[row] = _with_rest(found[row], text, number + row)  # type: ignore[arg-type]  # no row was here yet
+            found[row] = _with_rest(found[row], text, numbers[row])  # type: ignore[arg-type]  # no row was here yet
     return found
 
 
@@ -268,7 +276,7 @@ def adapted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _extra(batch: pa.RecordBatch, rest: list[Record]) -> pa.Array:
-    texts = batch.column(EXTRA).to_pylist() if EXTRA in batch.schema.names else [None] * batch.num_rows
+    texts: list[Any] = batch.column(EXTRA).to_pylist() if EXTRA in batch.schema.names else [None] * batch.num_rows
     for row, further in enumerate(rest):
         if further:
             # As text: what cannot be read stays as unreadable as it is.

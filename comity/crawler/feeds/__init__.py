@@ -7,6 +7,7 @@ from typing import Any
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
+from comity.crawler.feeds import parquet
 from comity.crawler.feeds.filters import OPTION, PermittedFor
 
 __all__ = ["EXPORTERS", "PermittedFor", "register"]
@@ -15,6 +16,7 @@ __all__ = ["EXPORTERS", "PermittedFor", "register"]
 # checks before it asks any add-on.
 EXPORTERS = {
     "csv": "comity.crawler.feeds.csv.CsvExporter",
+    "parquet": "comity.crawler.feeds.parquet.ParquetExporter",
     "warc": "comity.crawler.feeds.warc.WarcExporter",
     "warc.gz": "comity.crawler.feeds.warc.CompressedWarcExporter",
     "gz": "comity.crawler.feeds.warc.CompressedWarcExporter",  # what Scrapy takes for the end of .warc.gz
@@ -23,6 +25,7 @@ EXPORTERS = {
 
 def register(settings: BaseSettings, uses: tuple[str, ...]) -> None:
     """Adds the exporters that the project has not set otherwise, and tells the filters of feeds what is asked for."""
+    parquet.check(settings)
     exporters = {**EXPORTERS, **settings.getdict("FEED_EXPORTERS")}
     settings.set("FEED_EXPORTERS", exporters, settings.getpriority("FEED_EXPORTERS") or 0)
     feeds = settings.getdict("FEEDS")
