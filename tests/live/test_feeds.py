@@ -26,6 +26,7 @@ from warcio.cli import main as warcio_main  # type: ignore[import-untyped]
 
 from comity.crawler.feeds import PermittedFor
 from comity.crawler.feeds.csv import CsvExporter
+from comity.crawler.feeds.responses import ItemResponses
 from comity.crawler.options import SettingsError
 from comity.dataset.files import open_reader
 from comity.dataset.jobs import How, export
@@ -72,6 +73,11 @@ class Pages(Spider):
         yield {"name": response.url.rpartition("/")[2], "url": response.url, "nested": [{"a": 1}], "words": ["x", "y"]}
         if response.url.endswith("/a"):
             yield {"name": "a again", "url": response.url, "nested": [], "words": []}
+
+    def closed(self, reason: str) -> None:
+        assert self.crawler.stats
+        held = self.crawler.get_extension(ItemResponses)
+        self.crawler.stats.set_value("held", None if held is None else len(held))
 
     def failed(self, failure: Any) -> Iterator[dict[str, Any]]:
         yield {"name": f"failed {type(failure.value).__name__}"}
@@ -142,6 +148,7 @@ def test_what_a_warc_file_holds(name: str, site: Loopback, crawl: Crawl, tmp_pat
     feeds = {str(path): {}, str(beside): {"format": "jsonlines"}}
     done = crawl(Pages, {"FEEDS": feeds, "COMITY_DROP_UNUSABLE": False}, origin=site.origin)
     assert "ERROR" not in done.log
+    assert done.stats["held"] == 0
     assert passes_warcio_check(path)
     found = records(path)
     of_kind = {kind: [record for record in found if record.kind == kind] for kind in {record.kind for record in found}}
@@ -231,6 +238,49 @@ def test_what_scrapy_was_told_not_to_decode_is_kept_as_it_came(site: Loopback, c
     assert zipped.body == ZIPPED
     assert dict(zipped.head)["Content-Encoding"] == "gzip"
     assert not any(name.startswith("X-Crawler") for name, _ in zipped.head)
+
+
+class Odd(Spider):
+    """What did not come whole, and what did not come by HTTP."""
+
+    name = "odd"
+    origin: str
+
+    async def start(self) -> AsyncIterator[Request]:
+        yield Request(self.origin + "/cut")
+        yield Request("data:text/html,%3Cp%3Edata")
+
+    def parse(self, response: Response) -> dict[str, Any]:
+        return {"body": response.text}
+
+
+def cut(handler: Any) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Type", "text/html")
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b"<p>not whole")
+
+
+@pytest.mark.requirement("MEET-3")
+def test_what_is_not_whole_or_not_of_http_is_said(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+    path = tmp_path / "pages.warc.gz"
+    settings = {
+        "FEEDS": {str(path): {}},
+        "COMITY_DROP_UNUSABLE": False,
+        "DOWNLOAD_FAIL_ON_DATALOSS": False,
+        "RETRY_ENABLED": False,
+    }
+    crawl(Odd, settings, origin=serve({"/robots.txt": "", "/cut": cut}).origin)
+    bodies = {record.body: record for record in records(path) if record.kind in ("response", "resource")}
+    not_whole, not_http = bodies[b"<p>not whole"], bodies[b"<p>data"]
+    assert not_whole.fields["WARC-Truncated"] == "disconnect"
+    assert dict(not_whole.head)["Content-Length"] == "12"
+    assert dict(not_whole.head)["X-Crawler-Content-Length"] == "1000"
+    assert not_http.kind == "resource"
+    assert not_http.fields["Content-Type"].startswith("text/html; charset=")
+    assert "WARC-Truncated" not in not_http.fields
+    assert sorted(record["html"] for record in read_back(path)) == ["<p>data", "<p>not whole"]
 
 
 @pytest.mark.requirement("MEET-3")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,8 +17,6 @@ from comity.crawler.options import stop
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-
-logger = logging.getLogger(__name__)
 
 WARC_FORMATS = {"warc": False, "warc.gz": True, "gz": True}  # whether they are compressed
 
@@ -47,6 +44,10 @@ class ItemResponses:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
+
+    def __len__(self) -> int:
+        """Items that are being exported now."""
+        return len(self._responses)
 
     def response(self, item: object) -> Response | None:
         """That the item came from, while it is exported; None where it came from none."""

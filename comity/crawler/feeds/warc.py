@@ -23,7 +23,7 @@ import scrapy
 from itemadapter import ItemAdapter
 from scrapy.exceptions import NotConfigured
 from scrapy.exporters import BaseItemExporter
-from scrapy.http import Request, Response
+from scrapy.http import HtmlResponse, Request, Response, TextResponse, XmlResponse
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
 import comity
@@ -120,8 +120,7 @@ class WarcExporter(BaseItemExporter):
         if why := _cut(response):
             fields["WARC-Truncated"] = why
         if urlsplit(response.url).scheme not in ("http", "https"):
-            content_type = (response.headers.get("Content-Type") or b"application/octet-stream").decode("latin-1")
-            self._write("resource", arrival.at, response.body, fields, content_type=content_type)
+            self._write("resource", arrival.at, response.body, fields, content_type=_media_type(response))
             return
         self._write("response", arrival.at, response.body, fields, head=self._response_head(response, arrival))
         if request := response.request:
@@ -238,6 +237,17 @@ class _AsSent(StatusAndHeaders):  # type: ignore[misc]  # it has no types
 def _head(first: str, fields: Head) -> bytes:
     lines = (first.encode("latin-1", "replace"), *(key + b": " + value for key, value in fields))
     return b"\r\n".join((*(line.replace(b"\r", b" ").replace(b"\n", b" ") for line in lines), b"", b""))
+
+
+def _media_type(response: Response) -> str:
+    """Of what came without fields: as Scrapy takes it."""
+    if stated := response.headers.get("Content-Type"):
+        return stated.decode("latin-1")
+    if not isinstance(response, TextResponse):
+        return "application/octet-stream"
+    kinds = {HtmlResponse: "text/html", XmlResponse: "application/xml"}
+    kind = next((name for cls, name in kinds.items() if isinstance(response, cls)), "text/plain")
+    return f"{kind}; charset={response.encoding}"
 
 
 def _cut(response: Response) -> str:
