@@ -1,22 +1,20 @@
 """Judgement of many records at once, for what their columns say plainly: `judged` has to see the rest only.
 
-    sorted_out(batch, terms) -> Sorted          who is permitted as it stands, and who is refused and why
-    judge(batch, number, terms) -> JudgedRows   all rows, `judged` where it has to see them
+    sorted_out(batch, terms) -> Sorted      who is permitted as it stands, and who is refused and why
 Both decide alike. A row with anything that needs a second look, or that `judged` might not understand, is left to it."""
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import reduce
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.dataset.judging import CURRENT, LICENSES, Terms, judged
-from comity.dataset.records import FIELD, Record, Unreadable
+from comity.dataset.judging import CURRENT, LICENSES, Terms
+from comity.dataset.records import FIELD
 from comity.dataset.tags import AGENT, HASH, RULE, USE
-from comity.dataset.typed import EXTRA, TAG, adapted, decode, encode, proper, with_added
+from comity.dataset.typed import EXTRA, TAG
 from comity.policies.page import BASIC_USES
 
 _NAMES = ("prohibited_modifications", "prohibited_contexts", "required_contexts")
@@ -64,47 +62,6 @@ class _Flat:
 
     def __getitem__(self, name: str) -> pa.Array:
         return self.structs.field(name)
-
-
-class JudgedRows(NamedTuple):
-    """The rows of a batch. What may be used is in `kept` as it stands, in `changed` as `judged` gave it."""
-
-    kept: pa.RecordBatch
-    places: pa.Int64Array  # the rows where it stood
-    changed: list[Record]
-    changed_places: list[int]
-    whys: Counter[str]  # Judged.why of the others -> rows
-    unreadable: list[Unreadable]
-
-    def in_order(self) -> pa.RecordBatch:
-        """All that may be used, also what an export adds, which has its columns whether there is any of it or not."""
-        schema = with_added(proper(self.kept.schema))
-        kept = adapted(self.kept, schema)
-        if not self.changed:
-            return kept
-        both = pa.Table.from_batches([kept, encode(self.changed, schema)])
-        order = pc.sort_indices(pa.concat_arrays([self.places, pa.array(self.changed_places, pa.int64())]))
-        return both.take(order).combine_chunks().to_batches()[0]
-
-
-def judge(batch: pa.RecordBatch, number: int, terms: Terms) -> JudgedRows:
-    """`number`: of the first row in its file."""
-    found = sorted_out(batch, terms)
-    rows = _numbers(batch.num_rows)
-    whys: Counter[str] = Counter(found.whys.drop_null().to_pylist())
-    changed, changed_places, unreadable = [], [], []
-    places = rows.filter(found.rest).to_pylist()
-    for place, record in zip(places, decode(batch.filter(found.rest), [number + place for place in places]), strict=True):
-        if isinstance(record, Unreadable):
-            unreadable.append(record)
-            continue
-        answer = judged(record, terms)
-        if answer.record is None:
-            whys[answer.why] += 1
-        else:
-            changed.append(answer.record)
-            changed_places.append(place)
-    return JudgedRows(batch.filter(found.kept), rows.filter(found.kept), changed, changed_places, whys, unreadable)
 
 
 # Doubts: what the schema of the tag forbids, and the types of the columns do not; and what is not decided here

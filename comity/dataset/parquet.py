@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -9,13 +10,15 @@ from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from comity.dataset.files import Part, Replacement
-from comity.dataset.records import Batch, DatasetError, Record, Unreadable
-from comity.dataset.typed import EXTRA, adapted, decode, encode, proper, schema_of
+from comity.dataset.records import FIELD, Batch, DatasetError, Record, Unreadable
+from comity.dataset.typed import EXTRA, TAG, adapted, decode, encode, proper, schema_of
 
-ROWS = 1_000  # read at once
+ROWS = 1000  # read at once, at most
+OCTETS = 16 * 2**20  # read at once, uncompressed, unless one row alone has more
 GROUP_ROWS = 10_000  # of a row group; it is written when it has so many
 GROUP_OCTETS = 16 * 2**20  # or so much, before compression
 COMPRESSION = {"compression": "zstd", "compression_level": 1}
@@ -49,6 +52,19 @@ class Reader:
                 yield Part((group, number), octets + self.size - done if is_last else octets)
                 number += found.num_rows
 
+    def may_mention(self, key: str) -> bool:
+        with self._opened() as file:
+            if FIELD in file.schema_arrow.names and file.schema_arrow.field(FIELD).type != TAG.type:
+                return True
+            groups = range(file.metadata.num_row_groups)
+            if any(_may_be_set(file.metadata.row_group(group), key) for group in groups):
+                return True
+            if EXTRA not in file.schema_arrow.names:
+                return False
+            pattern = rf"{re.escape(key)}|\\u00[4-7]"  # as it stands, or a letter of it escaped
+            found = (batch.column(0) for batch in file.iter_batches(columns=[EXTRA]))
+            return any(pc.any(pc.match_substring_regex(column, pattern)).as_py() for column in found)
+
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
         for batch, number in self.read_columns(part, fields):
             yield [batch] if isinstance(batch, Unreadable) else decode(batch, range(number, number + batch.num_rows))
@@ -59,7 +75,9 @@ class Reader:
         columns = None if fields is None else [*fields, EXTRA]
         with self._opened() as file:
             try:
-                for batch in file.iter_batches(ROWS, [group], columns):
+                found = file.metadata.row_group(group)
+                of_each = max(1, found.total_byte_size // max(1, found.num_rows))
+                for batch in file.iter_batches(max(1, min(ROWS, OCTETS // of_each)), [group], columns):
                     yield batch, number
                     number += batch.num_rows
             except (OSError, pa.ArrowException) as error:
@@ -72,6 +90,19 @@ class Reader:
         except (OSError, pa.ArrowException) as error:
             why = str(error).partition("\n")[0]
             raise DatasetError(f"{self.path} is no Parquet file, or was cut off while it was written: {why}") from None
+
+
+def _may_be_set(group: Any, key: str) -> bool:
+    """Whether a column of this name, which is true or false, is true anywhere in the row group."""
+    for place in range(group.num_columns):
+        column = group.column(place)
+        if column.path_in_schema.rpartition(".")[2] == key:
+            statistics = column.statistics
+            if statistics is None or not statistics.has_null_count:
+                return True
+            if statistics.null_count < column.num_values and (not statistics.has_min_max or statistics.max is not False):
+                return True
+    return False
 
 
 class Rows:
@@ -117,7 +148,7 @@ class Writer:
 
     `write` takes what `encode` gave, or any record batch, e.g. one of `read_columns`."""
 
-    takes_columns = True
+    takes_columns = True  # of `read_columns`: passes need not make records of them
 
     def __init__(self, path: Path, schema: pa.Schema | None = None) -> None:
         self.path = path

@@ -32,7 +32,7 @@ from comity.dataset.kinds import (
     Whole,
     rows,
 )
-from comity.dataset.records import ATTRIBUTION, FIELD, INSTEAD, LICENSE, Batch, Record, Unreadable
+from comity.dataset.records import FIELD, Batch, Record, Unreadable
 
 EXTRA = "extra_json"
 MAX_MEMBERS = 100  # of an object that becomes a struct: one with more has keys that are data
@@ -124,13 +124,6 @@ def schema_of(records: Iterable[Record]) -> pa.Schema:
 def proper(schema: pa.Schema) -> pa.Schema:
     """The same with columns that hold any tag: another program may have left out what none of its records had."""
     return pa.schema([*((field.name, field.type) for field in schema if _is_name(field.name)), *_WITH_TAG])
-
-
-def with_added(schema: pa.Schema) -> pa.Schema:
-    """The same with the columns that an export fills."""
-    added = {LICENSE: _NAMES.type, ATTRIBUTION: _RESOURCES.type, INSTEAD: _RESOURCES.type}
-    fields = {field.name: field.type for field in schema}
-    return pa.schema([*(fields | {name: type_ for name, type_ in added.items() if name not in fields}).items()])
 
 
 def _is_name(name: str) -> bool:

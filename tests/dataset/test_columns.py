@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.dataset.columns import judge, sorted_out
+from comity.dataset.columns import sorted_out
 from comity.dataset.expiring import Recrawled
 from comity.dataset.judging import Terms, judged
-from comity.dataset.records import Record, Unreadable
+from comity.dataset.records import Record
 from comity.dataset.typed import EXTRA, decode, encode
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
@@ -57,6 +56,7 @@ SPOILT: list[tuple[str, Any]] = [
     ("policies", {}),
     ("elements", [{"selector": "p", "type": "", "deny": ["train"], "guide": [], "spans": [["text", 0, 3]], "because": [0]}]),
     ("embedded", {"train": {"verdict": "deny", "stated": True, "because": [0]}}),
+    ("embedded", {"index": {"verdict": "deny", "stated": True, "because": [0]}}),
     ("embedded", {}),
 ]
 
@@ -112,20 +112,40 @@ TERMS = st.builds(
 )
 
 
+def agree(batch: pa.RecordBatch, terms: Terms) -> None:
+    """Judgement by columns and by records."""
+    said = sorted_out(batch, terms)
+    rest = said.rest.to_pylist()
+    for record, kept, why, is_rest in zip(decode(batch), said.kept.to_pylist(), said.whys.to_pylist(), rest, strict=True):
+        assert kept + (why is not None) + is_rest == 1
+        if not is_rest:
+            assert isinstance(record, dict)
+            answer = judged(record, terms)
+            assert answer.record == (record if kept else None)
+            assert kept or answer.why == why
+
+
 @pytest.mark.requirement("MEET-3", "MEET-5")
 @given(st.lists(records(), max_size=6), TERMS)
 def test_columns_decide_what_records_decide(found: list[Record], terms: Terms) -> None:
-    batch = encode(found)
-    rows = judge(batch, 1, terms)
-    answers = [judged(record, terms) for record in found]
-    assert rows.unreadable == []
-    assert decode(rows.in_order()) == [answer.record for answer in answers if answer.record is not None]
-    assert rows.whys == Counter(answer.why for answer in answers if answer.record is None)
+    agree(encode(found), terms)
 
-    said = sorted_out(batch, terms)
-    for answer, record, kept, why in zip(answers, found, said.kept.to_pylist(), said.whys.to_pylist(), strict=True):
-        assert not kept or answer.record == record
-        assert why is None or (answer.record is None and answer.why == why)
+
+@pytest.mark.requirement("MEET-3", "MEET-5")
+@pytest.mark.parametrize("asked", ["index", "present,index", "index,train", "present-snippet"])
+def test_they_agree_on_each_condition_by_itself(asked: str) -> None:
+    found = []
+    for use in ("index", "present", "preserve", "follow"):
+        for key, value in VALID + INVALID:
+            found.append(plain() | {"images": ["a.png"]})
+            found[-1]["permissions"]["uses"][use] |= {key: value}
+    for key, value in SPOILT:
+        found.append(plain() | {"images": ["a.png"]})
+        found[-1]["permissions"][key] = value
+    for rule in RULES:
+        found.append(plain())
+        found[-1]["permissions"]["reasons"][0]["rule"] = rule
+    agree(encode(found), Terms.of(asked.split(","), now=NOW))
 
 
 @pytest.mark.requirement("MEET-3")
@@ -184,23 +204,7 @@ def without(part: str, member: str) -> Any:
 )
 def test_columns_that_others_have_altered_are_judged_as_they_are_read(changed: dict[str, Any]) -> None:
     batch = columns_of(plain(), **changed)
+    assert decode(batch) != [plain()] * 3 or EXTRA in changed
     terms = Terms.of(["index"], now=NOW)
-    found = decode(batch)
-    assert found != [plain()] * 3 or EXTRA in changed
-    answers = [judged(record, terms) for record in found if not isinstance(record, Unreadable)]
-    rows = judge(batch, 1, terms)
-    assert rows.unreadable == [record for record in found if isinstance(record, Unreadable)]
-    assert decode(rows.in_order()) == [answer.record for answer in answers if answer.record is not None]
-    assert rows.whys == Counter(answer.why for answer in answers if answer.record is None)
-
-
-def test_rows_keep_their_order_and_their_numbers() -> None:
-    limited = plain()
-    limited["permissions"]["uses"]["present"]["max_chars"] = 4
-    found: list[Record] = [{**copy.deepcopy(limited if number % 3 == 0 else plain()), "number": number} for number in range(10)]
-    batch = encode([*found, {"x": 1}])
-    rows = judge(batch, 101, Terms.of(["present"], now=NOW))
-    assert [record["number"] for record in decode(rows.in_order()) if isinstance(record, dict)] == [*range(10)]
-    assert rows.whys == {"no-tag": 1}
-    broken = columns_of(plain(), **{EXTRA: "{"})
-    assert [one.place for one in judge(broken, 101, Terms.of(["present"], now=NOW)).unreadable] == ["row 102"]
+    agree(batch, terms)
+    assert sorted_out(batch, terms).kept.to_pylist()[::2] == [True, True]
