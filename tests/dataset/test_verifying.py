@@ -187,7 +187,7 @@ def test_a_refusal_of_the_page_that_a_file_outweighed_is_not_forgotten(field: st
     """The page refused all automated processing; the file permitted training, which is the nearer word. It does no more.
 
     The second field is longer than what the tag quotes of it."""
-    page = {"headers": {"Content-Usage": field}}
+    page: dict[str, Any] = {"headers": {"Content-Usage": field}}
     files = {ROBOTS: "User-agent: *\nContent-Usage: train-ai=y\nAllow: /\n"}
     made = record(files, **page)
     assert made["permissions"]["uses"]["train"]["verdict"] == "allow"
@@ -268,6 +268,7 @@ def test_a_licence_that_has_ended_permits_nothing() -> None:
         ({ROBOTS: NO_TRAINING}, {}),
         ({}, {"body": INLINE.format("prohibits", "ai-train", "prohibits")}),
         ({}, {"headers": {"X-Robots-Tag": "noai"}}),
+        ({ROBOTS: NO_TRAINING}, {"body": INLINE.format("permits", "ai-train", "permits")}),
     ):
         made = record(files, agent=licensed, **page)
         assert made["permissions"]["uses"]["train"]["verdict"] == "allow"
@@ -283,7 +284,7 @@ def test_a_tag_of_another_agent_is_judged_by_its_name_and_by_nothing_that_we_arr
     ours = replace(AGENT, arrangements=(licence,))
     found = today(
         made,
-        {ROBOTS: f"User-agent: examplebot\nAllow: /\n\nUser-agent: otherbot\nContent-Usage: train-ai=n\nDisallow: /\n"},
+        {ROBOTS: "User-agent: examplebot\nAllow: /\n\nUser-agent: otherbot\nContent-Usage: train-ai=n\nDisallow: /\n"},
         agent=ours,
     )
     assert found.agent == "otherbot"

@@ -45,7 +45,7 @@ class Action(NamedTuple):
     add_arguments: Callable[[ArgumentParser], None]
     run: Callable[[Namespace, BaseSettings, Any], int]  # gives the exit status; DatasetError, PolicyError, OSError, UsageError
     process_options: Callable[[Namespace, BaseSettings], None] | None = None  # before the process that crawls is made
-    crawls: bool = False  # it needs a Process
+    crawls: Callable[[Namespace], bool] = lambda _: False  # whether it needs a Process
 
 
 class Command(ScrapyCommand):
@@ -81,7 +81,7 @@ class Command(ScrapyCommand):
                 f"dataset {opts.action} knows no `{args[0]}` (global options stand before `{opts.action}`)", print_help=False
             )
         action = ACTIONS[opts.action]
-        self.requires_crawler_process = action.crawls
+        self.requires_crawler_process = action.crawls(opts)
         if action.process_options:
             action.process_options(opts, self.settings)
 
@@ -289,6 +289,6 @@ ACTIONS = {
         dataset_verify.add_arguments,
         dataset_verify.run,
         dataset_verify.process_options,
-        crawls=True,
+        dataset_verify.crawls,
     ),
 }

@@ -20,6 +20,7 @@ from scrapy.settings import BaseSettings
 
 from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
 from comity.crawler.refresh import RefreshSpider, StoredSites
+from comity.crawler.store import PolicyStore
 from comity.dataset import passes
 from comity.dataset.files import Reader, Replacement, open_reader
 from comity.dataset.records import DatasetError, Unreadable
@@ -52,30 +53,40 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
+def crawls(opts: Namespace) -> bool:
+    refresh: bool = opts.refresh
+    return refresh
+
+
 def process_options(opts: Namespace, settings: BaseSettings) -> None:
-    """Before the process that crawls is made of the settings."""
+    """Before the process that crawls is made of the settings. UsageError where they make no sense."""
     if opts.store:
         settings.set("COMITY_STORE", opts.store, priority="cmdline")
     if not (opts.loglevel or opts.logfile):
         settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
     settings.set("TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline")  # whatever reactor the project's crawls use
+    try:
+        options = Options.from_settings(settings)
+        open_reader(opts.dataset)  # before any site is asked
+        if opts.refresh or options.store.exists():
+            PolicyStore(options.store).close()
+    except (DatasetError, PolicyError) as error:
+        raise UsageError(str(error), print_help=False) from None
 
 
-def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | CrawlerProcess) -> int:
-    """The exit status. UsageError where it cannot be done."""
+def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | CrawlerProcess | None) -> int:
+    """The exit status. UsageError, DatasetError, PolicyError or OSError where it cannot be done."""
     uses = _uses(opts.uses or ())
     if opts.workers is not None and opts.workers < 1:
         raise UsageError(f"--workers {opts.workers}: write a number of at least 1", print_help=False)
-    try:
-        options = Options.from_settings(settings)
-        reader = open_reader(opts.dataset)
-        if opts.refresh and not _refresh(reader, process):
+    options, reader = Options.from_settings(settings), open_reader(opts.dataset)
+    if opts.refresh:
+        assert process
+        if not _refresh(reader, process):
             return FAILED
-        now = datetime.now(UTC)
-        work = Verify(StoredSites(options.store, now), Today(options.agent, now, uses))
-        report = _verified(work, reader, opts.listed, opts.workers)
-    except (DatasetError, PolicyError, OSError) as error:
-        raise UsageError(str(error), print_help=False) from None
+    now = datetime.now(UTC)
+    work = Verify(StoredSites(options.store, now), Today(options.agent, now, uses))
+    report = _verified(work, reader, opts.listed, opts.workers)
     if opts.json:
         print(json.dumps(report.as_json(), indent=2))  # noqa: T201
     else:
