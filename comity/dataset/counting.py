@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -73,17 +74,22 @@ class Counts:
 
     def keep(self, record: Record) -> None:
         """A record that comes out, with a tag that is understood."""
-        self.records += 1
-        self.kept += 1
         tag = record[FIELD]
-        self.agents[tag["agent"]] += 1
-        for url, policy in tag["policies"].items():
+        self.keep_several(1, {tag["agent"]: 1}, tag["policies"].items())
+
+    def keep_several(self, records: int, agents: Mapping[str, int], policies: Iterable[tuple[str, dict[str, Any]]]) -> None:
+        """`agents`: of how many of them. `policies`: URL and copy, as their tags have them, each at least once."""
+        self.records += records
+        self.kept += records
+        for agent, number in agents.items():
+            self.agents[agent] += number
+        for url, policy in policies:
             self._list(url, policy)
 
-    def drop(self, why: str) -> None:
-        """A record that does not come out."""
-        self.records += 1
-        self.whys[why] += 1
+    def drop(self, why: str, records: int = 1) -> None:
+        """Records that do not come out."""
+        self.records += records
+        self.whys[why] += records
 
     def merge(self, other: Counts) -> None:
         for name in ("records", "kept", "unreadable"):

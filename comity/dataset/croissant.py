@@ -113,6 +113,8 @@ def _kind(name: str, value: Any) -> str:
 def _one_of(kinds: set[str]) -> str:
     """The type that all of them have."""
     kinds = kinds - {""}
+    if len(kinds) > 1:
+        kinds = kinds - {"[]"}
     if len(kinds) < 2:
         return next(iter(kinds), "")
     return "sc:Float" if kinds == {"sc:Integer", "sc:Float"} else "?"
@@ -148,6 +150,7 @@ class Told(NamedTuple):
 
 def manifest(path: Path, told: Told, fields: Fields) -> dict[str, Any]:
     """Of a file that is written."""
+    described_fields = list(_described(fields, told.uses, format_of(path)))
     described = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
@@ -168,7 +171,14 @@ def manifest(path: Path, told: Told, fields: Fields) -> dict[str, Any]:
         "distribution": [
             {"@type": "cr:FileObject", "@id": FILE, "name": path.name, "contentUrl": quote(path.name), **_file(path)}
         ],
-        "recordSet": [{"@type": "cr:RecordSet", "@id": RECORDS, "name": RECORDS, "field": list(_described(fields, told.uses))}],
+        "recordSet": [
+            {
+                "@type": "cr:RecordSet",
+                "@id": RECORDS,
+                "name": RECORDS,
+                "field": described_fields,
+            }
+        ],
     }
     return {key: value for key, value in described.items() if value or key != "license"}
 
@@ -179,11 +189,12 @@ def _file(path: Path) -> dict[str, str]:
     return {"encodingFormat": ENCODINGS[format_of(path)], "sha256": digest, "contentSize": f"{path.stat().st_size} B"}
 
 
-def _described(fields: Fields, uses: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Of the tag, the agent and what it says of the uses; fields of other nested values are in the file only."""
+def _described(fields: Fields, uses: Sequence[str], format_: str) -> Iterator[dict[str, Any]]:
+    """Of the tag the agent and, where uses have their names as keys, the verdicts; other nested values are in the file only."""
     for name, kinds in fields.kinds.items():
         if name == FIELD:
-            paths = {"agent": "$.agent", **{use: f"$.uses.'{use}'.verdict" for use in uses}}
+            verdicts = {use: f"$.uses.'{use}'.verdict" for use in uses} if format_ == "jsonl" else {}
+            paths = {"agent": "$.agent", **verdicts}
             yield {
                 "@type": "cr:Field",
                 "@id": f"{RECORDS}/{FIELD}",

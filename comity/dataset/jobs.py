@@ -21,10 +21,10 @@ from typing import IO, Any, NamedTuple, Self
 from comity.dataset import croissant
 from comity.dataset.counting import Counts
 from comity.dataset.croissant import Fields
-from comity.dataset.expiring import Fetches, Limits, Recrawled, expired
+from comity.dataset.expiring import NEVER_RECRAWLED, Fetches, Limits, Recrawled, expired
 from comity.dataset.files import Reader, Replacement, open_reader, open_writer, sync
 from comity.dataset.jsonl import encoded
-from comity.dataset.judging import Terms, judged
+from comity.dataset.judging import CURRENT, Terms, judged
 from comity.dataset.passes import Note, Outcome, Sinks, Unread, run
 from comity.dataset.records import FIELD, LICENSE, DatasetError, Record
 
@@ -52,8 +52,10 @@ class FetchPass(NamedTuple):
         return Outcome([], fetches)
 
 
-def recrawled(readers: Sequence[Reader], how: How) -> Recrawled:
-    """Which pages of these files were fetched more than once."""
+def recrawled(readers: Sequence[Reader], how: How, uses: Iterable[str] = ()) -> Recrawled:
+    """Which pages of these files were fetched more than once, where anything depends on it."""
+    if CURRENT.isdisjoint(uses) and not any(reader.may_mention("until_recrawled") for reader in readers):
+        return NEVER_RECRAWLED
     fetches = Fetches()
     run(FetchPass(), readers, Sinks(fetches.merge, progress=how.progress), workers=how.workers)
     return fetches.recrawled()
@@ -90,15 +92,22 @@ class ExportPass(NamedTuple):
     fields: Sequence[str] | None = None
 
     def __call__(self, records: list[Record]) -> Outcome:
-        exported, kept = Exported(), []
-        for record in records:
-            answer = judged(record, self.terms)
-            if answer.record is None:
-                exported.counts.drop(answer.why)
-            else:
-                exported.keep(answer.record)
-                kept.append(answer.record)
+        exported = Exported()
+        kept = [usable for record in records if (usable := self.judged(record, exported)) is not None]
         return Outcome(kept, exported)
+
+    def judged(self, record: Record, exported: Exported) -> Record | None:
+        answer = judged(record, self.terms)
+        if answer.record is None:
+            exported.counts.drop(answer.why)
+        else:
+            exported.keep(answer.record)
+        return answer.record
+
+    def columns(self, batch: Any, number: int) -> Outcome:
+        from comity.dataset.tables import export_columns  # pyarrow is there where there are columns
+
+        return export_columns(self, batch, number)
 
 
 def export(inputs: Sequence[Path], output: Path, terms: Terms, how: How = How()) -> Exported:  # noqa: B008  # immutable
@@ -111,7 +120,7 @@ def export(inputs: Sequence[Path], output: Path, terms: Terms, how: How = How())
     exported = Exported()
     with _Unread(output) as unread:
         with croissant.kept(output), open_writer(output) as writer:
-            terms = terms._replace(recrawled=recrawled(readers, how))
+            terms = terms._replace(recrawled=recrawled(readers, how, terms.uses))
             sinks = Sinks(exported.merge, unreadable=unread.add, progress=how.progress)
             run(ExportPass(terms), readers, sinks, writer=writer, workers=how.workers)
             exported.counts.unreadable += unread.records

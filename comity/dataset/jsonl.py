@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -20,6 +21,7 @@ from comity.dataset.records import Batch, DatasetError, Record, Unreadable
 PART = 2 * 2**20  # octets of text
 MAX_LINE = 128 * 2**20  # octets; what is longer is no record but a mistake, and would have to be held whole
 BOM = b"\xef\xbb\xbf"
+_ESCAPED = rb"|\\u00[4-7]"  # a letter of ASCII that need not be escaped, and then may be one of a key
 
 
 class Lines(NamedTuple):
@@ -42,11 +44,18 @@ class Reader:
     def size(self) -> int:
         return self.path.stat().st_size
 
+    def may_mention(self, key: str) -> bool:
+        word = re.compile(re.escape(key.encode()) + _ESCAPED)
+        with self.path.open("rb") as file:
+            return any(word.search(lines) for lines in self._lines(self._text(file)))
+
+    def _text(self, file: IO[bytes]) -> IO[bytes]:
+        return cast(IO[bytes], gzip.GzipFile(fileobj=file)) if self._compressed else file
+
     def parts(self) -> Iterator[Part]:
         number, start, done = 1, 0, 0
         with self.path.open("rb") as file:
-            text = cast(IO[bytes], gzip.GzipFile(fileobj=file)) if self._compressed else file
-            for lines in self._lines(text):
+            for lines in self._lines(self._text(file)):
                 at = file.tell() if self._compressed else start + len(lines)
                 yield Part(Lines(number, start, lines if self._compressed else b"", len(lines)), at - done)
                 done = at

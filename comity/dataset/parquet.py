@@ -17,7 +17,7 @@ from comity.dataset.files import Part, Replacement
 from comity.dataset.records import FIELD, Batch, DatasetError, Record, Unreadable
 from comity.dataset.typed import EXTRA, TAG, adapted, decode, encode, proper, schema_of
 
-ROWS = 1000  # read at once, at most
+ROWS = 2_500  # read at once, at most
 OCTETS = 16 * 2**20  # read at once, uncompressed, unless one row alone has more
 GROUP_ROWS = 10_000  # of a row group; it is written when it has so many
 GROUP_OCTETS = 16 * 2**20  # or so much, before compression
@@ -77,7 +77,7 @@ class Reader:
             try:
                 found = file.metadata.row_group(group)
                 of_each = max(1, found.total_byte_size // max(1, found.num_rows))
-                for batch in file.iter_batches(max(1, min(ROWS, OCTETS // of_each)), [group], columns):
+                for batch in file.iter_batches(max(1, min(ROWS, OCTETS // of_each)), [group], columns, use_threads=False):
                     yield batch, number
                     number += batch.num_rows
             except (OSError, pa.ArrowException) as error:

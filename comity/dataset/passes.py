@@ -17,13 +17,13 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from multiprocessing import get_context, parent_process
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 from comity.dataset.files import Part, Reader, Writer
 from comity.dataset.records import DatasetError, Record, Unreadable
 
 SMALL = 16 * 2**20  # octets: files that together have fewer are done before other processes have started
-AHEAD = 2  # parts a process that are asked for before they are needed
+AHEAD = 1  # parts a process that wait for it, or for their place in the output
 
 Found = Any  # what a pass finds out: it has `merge(other)`
 Note = dict[str, Any]  # a line of a log
@@ -32,9 +32,10 @@ Note = dict[str, Any]  # a line of a log
 class Outcome(NamedTuple):
     """What a pass made of some records. It can be pickled."""
 
-    records: list[Record]  # those to be written
+    records: Any  # those to be written: a list of Records; of `columns` a pyarrow.RecordBatch
     found: Found
-    notes: list[Note] = []  # noqa: RUF012  # never written to
+    notes: Sequence[Note] = ()
+    unreadable: Sequence[Unreadable] = ()
 
 
 class Work(Protocol):
@@ -45,6 +46,13 @@ class Work(Protocol):
         """Those that it reads; None: all."""
 
     def __call__(self, records: list[Record]) -> Outcome: ...
+
+
+class ColumnWork(Work, Protocol):
+    """A pass that can also take columns where a Reader has them (`read_columns`), which is faster. The outcome is the same."""
+
+    def columns(self, batch: Any, number: int) -> Outcome:
+        """`batch`: a pyarrow.RecordBatch. `number`: of its first row in the file."""
 
 
 class Unread(NamedTuple):
@@ -77,12 +85,14 @@ def usable_cores() -> int:
 
 
 def run(work: Work, readers: Sequence[Reader], sinks: Sinks, *, writer: Writer | None = None, workers: int | None = None) -> None:
-    """One pass. `writer` is entered. `workers`: processes, None: as many as there are cores for large files; 1: this one alone.
+    """One pass. `writer` is entered. `workers`: processes; 1: this one alone; None: as many as there are cores, where that is
+    faster: not for small files, nor where columns go from file to file, which costs less than handing them on.
 
     DatasetError, whatever of it has been written: where a file cannot be read, or a process was killed."""
-    task = _Task(work, tuple(readers), writer.encode if writer else None)
+    task = _Task(work, tuple(readers), writer.encode if writer else None, getattr(writer, "takes_columns", False))
     if workers is None:
-        workers = 1 if sum(reader.size for reader in readers) < SMALL else usable_cores()
+        is_small = sum(reader.size for reader in readers) < SMALL
+        workers = 1 if is_small or (task.takes_columns and all(map(task.by_columns, readers))) else usable_cores()
     made = (_alone if workers == 1 else _shared(workers))(task, _parts(readers))
     with closing(made):
         for number, part, done in made:
@@ -108,17 +118,42 @@ class _Task(NamedTuple):
     work: Work
     readers: tuple[Reader, ...]
     encode: Callable[[Sequence[Record]], Any] | None
+    takes_columns: bool  # as they are
 
     def done(self, number: int, part: Part) -> Made:
         made = Made([], [], [], [])
-        for batch in self.readers[number].read(part, self.work.fields):
-            made.unreadable.extend(record for record in batch if isinstance(record, Unreadable))
-            outcome = self.work([record for record in batch if not isinstance(record, Unreadable)])
-            if self.encode and outcome.records:
-                made.encoded.append(self.encode(outcome.records))
-            made.found.append(outcome.found)
+        for outcome in self._outcomes(self.readers[number], part):
+            if self.encode and len(outcome.records):
+                made.encoded.append(self._encoded(outcome.records, self.encode))
+            if outcome.found is not None:
+                made.found.append(outcome.found)
             made.notes.extend(outcome.notes)
+            made.unreadable.extend(outcome.unreadable)
         return made
+
+    def by_columns(self, reader: Reader) -> bool:
+        return hasattr(reader, "read_columns") and hasattr(self.work, "columns")
+
+    def _encoded(self, records: Any, encode: Callable[[Sequence[Record]], Any]) -> Any:
+        if isinstance(records, list):
+            return encode(records)
+        if self.takes_columns:
+            return records
+        from comity.dataset.typed import decode  # pyarrow is there where there are columns
+
+        return encode([record for record in decode(records) if not isinstance(record, Unreadable)])
+
+    def _outcomes(self, reader: Reader, part: Part) -> Iterator[Outcome]:
+        if self.by_columns(reader):
+            columnar: Any = reader
+            work = cast(ColumnWork, self.work)
+            for batch, row in columnar.read_columns(part, self.work.fields):
+                yield Outcome([], None, unreadable=[batch]) if isinstance(batch, Unreadable) else work.columns(batch, row)
+            return
+        for batch in reader.read(part, self.work.fields):
+            outcome = self.work([record for record in batch if not isinstance(record, Unreadable)])
+            unreadable = [record for record in batch if isinstance(record, Unreadable)]
+            yield outcome._replace(unreadable=[*unreadable, *outcome.unreadable]) if unreadable else outcome
 
 
 def _alone(task: _Task, parts: Iterator[Numbered]) -> Generator[tuple[int, Part, Made], None, None]:

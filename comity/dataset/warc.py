@@ -73,6 +73,9 @@ class Reader:
         if end > start:
             yield Part(Stretch(start, end, before), end - start)
 
+    def may_mention(self, key: str) -> bool:
+        return True
+
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
         batch: Batch = []
         for record in self._read(part.place, wants_html=fields is None or HTML in fields):
