@@ -75,7 +75,10 @@ class Whole:
         return value
 
     def values(self, array: pa.Array) -> list[Any]:
-        return _plain(array)
+        values = _plain(array)
+        if pa.types.is_floating(array.type):  # pandas has no whole numbers where some are missing
+            return [int(value) if value is not None and value.is_integer() else value for value in values]
+        return values
 
 
 class Number:

@@ -246,16 +246,26 @@ def adapted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """As `schema` has it, column by column: what does not fit there goes into EXTRA."""
     if batch.schema.equals(schema):
         return batch
+    columns = {name: batch.column(name) for name in batch.schema.names}
+    types = {field.name: field.type for field in schema}
+    unlike = [name for name, array in columns.items() if name != EXTRA and array.type != types.get(name)]
+    if unlike:
+        columns |= _converted(batch, schema, unlike)
+    elif EXTRA in columns:
+        columns[EXTRA] = columns[EXTRA].cast(types[EXTRA])
+    return pa.record_batch(
+        [columns[name] if name in columns else pa.nulls(batch.num_rows, type_) for name, type_ in types.items()], schema=schema
+    )
+
+
+def _converted(batch: pa.RecordBatch, schema: pa.Schema, names: Iterable[str]) -> dict[str, pa.Array]:
+    """These columns, and EXTRA with what does not fit."""
     kinds, own = _kinds(schema), _kinds(batch.schema)
     rest: list[Record] = [{} for _ in range(batch.num_rows)]
     columns = {}
-    for name, kind in own.items():
-        array = batch.column(name)
-        if name in kinds and array.type == kinds[name].type:
-            columns[name] = array
-            continue
+    for name in names:
         fitted: list[Any] = [None] * batch.num_rows
-        for row, value in enumerate(kind.values(array)):
+        for row, value in enumerate(own[name].values(batch.column(name))):
             if value is not None:
                 try:
                     fitted[row] = kinds[name].fitted(value)
@@ -263,9 +273,7 @@ def adapted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
                     rest[row][name] = value
         if name in kinds:
             columns[name] = pa.array(fitted, kinds[name].type)
-    columns[EXTRA] = _extra(batch, rest)
-    empty = {field.name: pa.nulls(batch.num_rows, field.type) for field in schema if field.name not in columns}
-    return pa.record_batch([(columns | empty)[name] for name in schema.names], schema=schema)
+    return columns | {EXTRA: _extra(batch, rest)}
 
 
 def _extra(batch: pa.RecordBatch, rest: list[Record]) -> pa.Array:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -268,6 +269,21 @@ def test_a_row_with_a_broken_column_of_others_is_unreadable_alone(tmp_path: Path
     assert (first.place, second.place) == ("row 1", "row 2")
     assert json.loads(first.octets) == {"n": 1, EXTRA: "{"}
     assert others == [{"n": 3, "m": 1}, {"n": 4}]
+
+
+@pytest.mark.requirement("MEET-3")
+def test_what_pandas_writes_again_is_read_as_before(tmp_path: Path) -> None:
+    records: list[Record] = [{"n": 1, "permissions": FULL}, {"n": 2, "permissions": FULL | {"elements": []}}]
+    path, other, third = (tmp_path / name for name in ("a.parquet", "b.parquet", "c.parquet"))
+    pd.read_parquet(written(path, [records])).to_parquet(other)
+    assert normal(read(other)) == normal(records)
+    reader = Reader(other)
+    with Writer(third, reader.schema) as writer:
+        for part in reader.parts():
+            for batch, _ in reader.read_columns(part):
+                writer.write(batch)
+    assert normal(read(third)) == normal(records)
+    assert pq.read_schema(third).field("permissions").type == TAG.type
 
 
 @pytest.mark.requirement("MEET-3")
