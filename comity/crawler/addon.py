@@ -17,7 +17,9 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
 
 import comity
+from comity.crawler import feeds
 from comity.crawler.downloadermw import AccessMiddleware
+from comity.crawler.feeds.responses import ItemResponses
 from comity.crawler.fieldsmw import FieldsMiddleware
 from comity.crawler.options import ASYNCIO_REACTOR, DEFAULT_AGENT, DEFAULTS, Options, stop
 from comity.crawler.pipeline import PermissionsPipeline
@@ -33,6 +35,7 @@ COMPONENTS: dict[str, dict[type[object], int]] = {
     "DOWNLOADER_MIDDLEWARES": {AccessMiddleware: 100, RateMiddleware: 560, FieldsMiddleware: 940, PolicyTransfer: 950},
     "SPIDER_MIDDLEWARES": {PageMiddleware: 10},
     "ITEM_PIPELINES": {PermissionsPipeline: 0},
+    "EXTENSIONS": {ItemResponses: -1},
 }
 
 # These must see items before and after anybody else replaces them: where others have a lower number, ours go below it.
@@ -63,6 +66,7 @@ class Addon:
                 place = min(position, _lowest(settings, name) - 1) if component in OUTERMOST else position
                 settings.setdefault_in_component_priority_dict(name, component, place)
         agent = _check(settings).agent
+        feeds.register(settings, agent.uses)
         settings.set("USER_AGENT", f"{agent.token}/{comity.__version__} (Scrapy; comity)", priority="addon")
         for warning in (*_anonymous(settings, agent.token), *_switched_off(settings)):
             logger.warning("%s", warning)
@@ -128,6 +132,7 @@ _LOST: dict[type[object], str] = {
     PolicyTransfer: "redirects of policy files to other hosts are not followed, and their sites are refused",
     PageMiddleware: "items do not know their page, and nobody may use them",
     PermissionsPipeline: "items carry no permissions",
+    ItemResponses: "WARC feeds hold no responses",
 }
 
 

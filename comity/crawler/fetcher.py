@@ -86,6 +86,7 @@ class PolicyFetcher:
         """`agent`: who asks; some files are named for some agents only. `timeout`: seconds for one policy file over all its hops.
         `clock`: seconds since the epoch. `paths`: of the policy files of an origin, robots.txt among them. `found`: is told of
         the policies whenever they were looked up."""
+        self.renew_before = 0.0  # seconds since the epoch: a copy that was confirmed earlier is asked for again, however fresh
         self._found = found
         self._crawler = crawler
         self._store = store
@@ -93,7 +94,7 @@ class PolicyFetcher:
         self._exchange = PolicyExchange(crawler, timeout=timeout, clock=clock)
         self._clock = clock
         self._paths = tuple(paths)
-        self._sites = _Sites()
+        self._sites = Sites()
         self._flights: dict[tuple[str, Reach | None], asyncio.Task[Policies]] = {}  # by origin and who leads there
         self._saves: set[asyncio.Task[None]] = set()
         self._watch: asyncio.Task[None] | None = None
@@ -181,13 +182,14 @@ class PolicyFetcher:
         except Exception as error:
             logger.exception("The policies of %(origin)s cannot be read: nothing of it is fetched", {"origin": origin})
             robots = {"/robots.txt": PolicyFile(due=self._clock() + BACK_OFF, copy=Fetched(status=0, error=repr(error)))}
-            return _policies(origin, robots, self._clock())
+            return policies_of(origin, robots, self._clock())
 
     async def _looked_up(self, origin: str, led_from: Reach | None) -> Policies:
         nothing: dict[str, PolicyFile] = {}
         stored = await self._ask_store(nothing, f"{origin} is asked instead", self._store.load, origin)
+        stored = {path: file.due_if_before(self.renew_before) for path, file in stored.items()}
         files = await self._current(origin, self._paths, stored, led_from)
-        policies = _policies(origin, files, self._clock())
+        policies = policies_of(origin, files, self._clock())
         named, licenses = policies.site.references(self._agent), policies.site.licenses(self._agent)
         if len(named) > MAX_REFERENCES:
             logger.warning(
@@ -198,7 +200,7 @@ class PolicyFetcher:
         if named or licenses:
             paths = tuple(dict.fromkeys((*named, *licenses)))
             files |= await self._current(origin, paths, stored, led_from, files["/robots.txt"].reach, vital=named)
-            policies = _policies(origin, files, self._clock(), named)
+            policies = policies_of(origin, files, self._clock(), named)
         if all(file is stored.get(path) for path, file in files.items()):
             self._count("from_store")
         if led_from is None or not policies.unreachable:
@@ -300,7 +302,7 @@ class PolicyFetcher:
         )
 
 
-class _Sites:
+class Sites:
     """The origins that were asked for last, within MAX_SITES and MAX_SITE_BYTES."""
 
     def __init__(self) -> None:
@@ -326,7 +328,7 @@ def _size(policies: Policies) -> int:
     return sum(len(file.body) for file in policies.site.files.values())
 
 
-def _policies(origin: str, files: Mapping[str, PolicyFile], now: float, named: Iterable[str] = ()) -> Policies:
+def policies_of(origin: str, files: Mapping[str, PolicyFile], now: float, named: Iterable[str] = ()) -> Policies:
     current = {_url(origin, path): file.current(now) for path, file in files.items()}
     needed = (current[url] for url in (f"{origin}/robots.txt", *named))
     missing = next((file for file in needed if availability(file) is Availability.UNREACHABLE), None)

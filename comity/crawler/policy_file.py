@@ -31,6 +31,12 @@ class PolicyFile:
         """A time that lies further ahead than any that is ever set was written before the clock was put back."""
         return not now < self.due <= now + DAY
 
+    def due_if_before(self, moment: float) -> PolicyFile:
+        """Due at once, if it was last confirmed before. A server that fails is asked when it wants to be."""
+        confirmed = self.copy.fetched_at if self.copy else None
+        is_old = self.failure is None and (confirmed is None or confirmed.timestamp() < moment)
+        return replace(self, due=0.0) if is_old and moment else self
+
     def current(self, now: float) -> Fetched:
         """What counts at this time."""
         if self.failure is None:

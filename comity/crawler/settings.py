@@ -2,6 +2,8 @@
 
 Anywhere else: SCRAPY_SETTINGS_MODULE=comity.crawler.settings scrapy crawl site -a url=..."""
 
+from comity.crawler.feeds import EXPORTERS
+
 BOT_NAME = "comity"
 SPIDER_MODULES = ["comity.spiders"]
 ADDONS = {"comity.crawler.addon.Addon": 100}
@@ -11,3 +13,4 @@ CONCURRENT_REQUESTS_PER_DOMAIN = 1
 DOWNLOAD_TIMEOUT = 60
 STATS_DUMP = False  # the summary says it in fewer lines
 FEED_EXPORT_ENCODING = "utf-8"
+FEED_EXPORTERS = EXPORTERS

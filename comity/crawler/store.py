@@ -196,6 +196,17 @@ class PolicyStore:
             raise OSError(f"{self.path} cannot be read: {error}") from None
         return [(url, datetime.fromtimestamp(requested, UTC)) for url, requested in rows]
 
+    def took_down(self, urls: Iterable[str], at: datetime) -> None:
+        """They are taken down, all of them or none. What a site has asked for after this time is still to be done."""
+        rows = [(at.timestamp(), url, at.timestamp()) for url in urls]
+        try:
+            with self._transaction():
+                self._db.executemany(
+                    "UPDATE action SET done = ? WHERE url = ? AND action = 'take-down' AND done IS NULL AND requested <= ?", rows
+                )
+        except sqlite3.Error as error:
+            raise OSError(f"{self.path} cannot be written: {error}") from None
+
     def session_began(self, host: str, secret: bytes, at: datetime) -> datetime:
         try:
             (salt,) = self._db.execute("SELECT salt FROM salt").fetchone()

@@ -1,0 +1,226 @@
+"""An export from Parquet, side by side in one run with DuckDB, which only filters by the verdict.
+
+python benchmarks/datasets.py
+
+It shows records a second and core (CPU time of all processes), the largest resident memory of one process and of all together,
+and how both grow with the number of records."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+
+from comity.dataset import jobs
+from comity.dataset.files import open_writer
+from comity.dataset.judging import Terms
+from comity.dataset.typed import encode
+from comity.policies import Agent, Fetched, Site
+
+SIZES = (125_000, 250_000, 500_000, 1_000_000)
+USE = "train-ai"
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+AGENT = Agent("examplebot", uses=(USE, "index"))
+TEMPLATES = 10_000  # records that are judged one by one when they are made; the others are these under URLs of their own
+SITES = 500
+WORDS = (
+    "a",
+    "crawl",
+    "of",
+    "pages",
+    "that",
+    "sites",
+    "publish",
+    "asks",
+    "what",
+    "may",
+    "be",
+    "done",
+    "with",
+    "each",
+    "of",
+    "them",
+)
+
+
+ROBOTS = """User-agent: *
+Disallow: /private/
+Content-Usage: train-ai=y
+Content-Usage: /premium/ train-ai=n
+
+ACAP-crawler: *
+ACAP-allow-crawl: /
+ACAP-allow-index: / time-limit={days}-days
+ACAP-allow-preserve: /
+"""
+
+console = Console(width=120)
+
+
+def template(number: int, chance: random.Random) -> dict[str, Any]:
+    origin = f"https://site{number % SITES}.example"
+    url = f"{origin}/{'premium' if number % 3 == 0 else 'news'}/{number}.html"
+    at = NOW - timedelta(minutes=number)
+    robots = Fetched(status=200, body=ROBOTS.format(days=number % SITES + 10).encode(), fetched_at=NOW - timedelta(days=1))
+    page = Site.from_files(origin, {"/robots.txt": robots}).page(AGENT, url, now=at)
+    return {
+        "url": url,
+        "final_url": url,
+        "status": 200,
+        "fetched_at": at.isoformat(timespec="seconds"),
+        "content_type": "text/html; charset=utf-8",
+        "title": " ".join(chance.choices(WORDS, k=6)),
+        "text": " ".join(chance.choices(WORDS, k=200)),
+        "links": [f"{origin}/news/{chance.randrange(10_000)}.html" for _ in range(10)],
+        "sha256": chance.randbytes(32).hex(),
+        "html": None,
+        "permissions": page.permissions,
+    }
+
+
+def generate(path: Path, records: int) -> None:
+    chance = random.Random(8)
+    batch = encode([template(number, chance) for number in range(TEMPLATES)])
+    names = batch.schema.names
+    with open_writer(path, schema=batch.schema) as writer:
+        for start in range(0, records, TEMPLATES):
+            some = batch.slice(0, min(TEMPLATES, records - start))
+            columns = [some.column(name) for name in names]
+            urls = pa.array([f"https://site{number % SITES}.example/{number}" for number in range(start, start + len(some))])
+            for name in ("url", "final_url"):
+                columns[names.index(name)] = urls
+            writer.write(pa.record_batch(columns, schema=batch.schema))
+
+
+class Cost(NamedTuple):
+    """Of one run, in processes of its own."""
+
+    records: int  # that came out
+    seconds: float
+    cpu: float  # seconds, of all processes
+    peak: int  # octets that the largest process had at most
+    together: int  # octets that all processes had at most at a time, what they share counted once
+
+
+def ours(source: Path, output: Path) -> int:
+    return jobs.export([source], output, Terms.of([USE], now=NOW)).counts.kept
+
+
+def ours_alone(source: Path, output: Path) -> int:
+    return jobs.export([source], output, Terms.of([USE], now=NOW), jobs.How(workers=1)).counts.kept
+
+
+def by_duckdb(source: Path, output: Path) -> int:
+    with duckdb.connect() as db:
+        db.execute("SET enable_progress_bar = false")
+        db.execute("SET memory_limit = '400MB'")
+        db.execute("SET preserve_insertion_order = true")
+        [[written]] = db.execute(
+            f"""COPY (SELECT * FROM read_parquet('{source}') WHERE len(list_filter(
+                permissions.uses, lambda one: one.use = '{USE}' AND one.verdict = 'allow'
+                AND (one.until IS NULL OR one.until > TIMESTAMPTZ '{NOW.isoformat()}'))) > 0)
+                TO '{output}' (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)"""
+        ).fetchall()
+    return int(written)
+
+
+def measured(work: Callable[[Path, Path], int], source: Path, output: Path) -> Cost:
+    reader, writer = multiprocessing.get_context("spawn").Pipe(duplex=False)
+    process = multiprocessing.get_context("spawn").Process(target=_run, args=(work, source, output, writer))
+    process.start()
+    writer.close()
+    largest: dict[int, int] = {}
+    together = 0
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal together
+        assert process.pid
+        while not done.wait(0.05):
+            sizes = {one: _resident(one) for one in (process.pid, *_descendants(process.pid))}
+            together = max(together, sum(_proportional(one) for one in sizes))
+            for one, size in sizes.items():
+                largest[one] = max(size, largest.get(one, 0))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    records, seconds, cpu = reader.recv()
+    done.set()
+    watcher.join()
+    process.join()
+    return Cost(records, seconds, cpu, max(largest.values()), together)
+
+
+def _run(work: Callable[[Path, Path], int], source: Path, output: Path, writer: Any) -> None:
+    start = time.perf_counter()
+    records = work(source, output)
+    seconds = time.perf_counter() - start
+    times = os.times()  # children that have ended are counted in
+    writer.send((records, seconds, times.user + times.system + times.children_user + times.children_system))
+
+
+def _resident(process: int) -> int:
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def _proportional(process: int) -> int:
+    with suppress(OSError, StopIteration), Path(f"/proc/{process}/smaps_rollup").open() as lines:
+        return int(next(line for line in lines if line.startswith("Pss:")).split()[1]) * 1024
+    return 0
+
+
+def _descendants(process: int) -> list[int]:
+    found: list[int] = []
+    with suppress(OSError):
+        for task in Path(f"/proc/{process}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                found += [int(child), *_descendants(int(child))]
+    return found
+
+
+WORKS: dict[str, tuple[Callable[[Path, Path], int], str]] = {
+    "export to Parquet": (ours, ".parquet"),
+    "the same in one process": (ours_alone, ".parquet"),
+    "export to JSON Lines": (ours, ".jsonl"),
+    "DuckDB to Parquet": (by_duckdb, ".parquet"),
+}
+
+
+def main() -> None:
+    sizes = tuple(int(size) for size in sys.argv[1:]) or SIZES
+    columns = ("records", "", "came out", "seconds", "a second and core", "largest MB", "together MB")
+    table = Table(*columns, title="Export from Parquet")
+    with tempfile.TemporaryDirectory() as folder:
+        for size in sizes:
+            source = Path(folder) / "source.parquet"
+            generate(source, size)
+            for name, (work, ending) in WORKS.items():
+                output = Path(folder) / f"output{ending}"
+                cost = measured(work, source, output)
+                told = (cost.seconds, size / cost.cpu, cost.peak / 1e6, cost.together / 1e6)
+                shown = ("{:.1f}", "{:,.0f}", "{:.0f}", "{:.0f}")
+                numbers = [form.format(number) for form, number in zip(shown, told, strict=True)]
+                table.add_row(f"{size:,}", name, f"{cost.records:,}", *numbers)
+                output.unlink()
+            table.add_section()
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,294 @@
+"""`scrapy dataset export|expire|stats|verify`: what may be done with a dataset, and keeping it so."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+from scrapy.commands import ScrapyCommand
+from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+from scrapy.exceptions import UsageError
+from scrapy.settings import BaseSettings
+
+from comity.crawler.commands import dataset_verify
+from comity.crawler.options import Options
+from comity.crawler.store import PolicyStore
+from comity.dataset import croissant, jobs
+from comity.dataset.counting import Counts
+from comity.dataset.judging import Terms
+from comity.dataset.passes import Note
+from comity.dataset.records import DatasetError
+from comity.policies import PolicyError
+from comity.policies.text import printable
+from comity.policies.vocabulary import Vocabulary
+
+DONE, TO_DO, FAILED, INTERRUPTED = 0, 1, 2, 130
+
+Process = AsyncCrawlerProcess | CrawlerProcess | None
+
+
+class Action(NamedTuple):
+    """One of the words after `scrapy dataset`."""
+
+    help: str
+    add_arguments: Callable[[ArgumentParser], None]
+    run: Callable[[Namespace, BaseSettings, Any], int]  # gives the exit status; DatasetError, PolicyError, OSError, UsageError
+    process_options: Callable[[Namespace, BaseSettings], None] | None = None  # before the process that crawls is made
+    crawls: Callable[[Namespace], bool] = lambda _: False  # whether it needs a Process
+
+
+class Command(ScrapyCommand):
+    requires_project = False
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"ADDONS": {"comity.crawler.addon.Addon": 100}}
+
+    def syntax(self) -> str:
+        return f"[options] {'|'.join(ACTIONS)} ..."
+
+    def short_desc(self) -> str:
+        return "Export what may be used of a dataset, take out what may not be kept, count, verify"
+
+    def long_desc(self) -> str:
+        return (
+            f"{self.short_desc()}. Exit status: {DONE} done, or all is compliant; {TO_DO} something would go, or is not"
+            f" compliant; {FAILED} wrong usage, or a file that cannot be used; {INTERRUPTED} interrupted: nothing has changed."
+        )
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
+        actions = parser.add_subparsers(dest="action", metavar="|".join(ACTIONS), required=True, title="actions")
+        for name, action in ACTIONS.items():
+            own = actions.add_parser(name, help=action.help, description=f"{action.help}.", prog=f"scrapy dataset {name}")
+            own.add_argument("-s", "--set", action="append", default=SUPPRESS, metavar="NAME=VALUE", help="set a setting")
+            action.add_arguments(own)
+
+    def process_options(self, args: list[str], opts: Namespace) -> None:
+        super().process_options(args, opts)
+        assert self.settings is not None
+        if args:
+            raise UsageError(
+                f"dataset {opts.action} knows no `{args[0]}` (global options stand before `{opts.action}`)", print_help=False
+            )
+        action = ACTIONS[opts.action]
+        self.requires_crawler_process = action.crawls(opts)
+        if action.process_options:
+            action.process_options(opts, self.settings)
+
+    def run(self, args: list[str], opts: Namespace) -> None:
+        assert self.settings is not None
+        try:
+            self.exitcode = ACTIONS[opts.action].run(opts, self.settings, self.crawler_process)
+        except (DatasetError, PolicyError, OSError) as error:
+            raise UsageError(_shown(str(error)), print_help=False) from None
+        except KeyboardInterrupt:
+            print("Interrupted: what was to be written is as it was.", file=sys.stderr)  # noqa: T201
+            self.exitcode = INTERRUPTED
+
+
+# export
+
+
+def _export_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("inputs", nargs="+", type=Path, metavar="IN", help="JSON Lines, Parquet or WARC")
+    parser.add_argument(
+        "--for", dest="uses", required=True, metavar="USE[,USE]", help="what the records have to permit, all of it"
+    )
+    parser.add_argument("-o", dest="output", required=True, type=Path, metavar="OUT", help="JSON Lines or Parquet")
+    _workers(parser)
+
+
+def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
+    vocabulary = Options.from_settings(settings).agent.vocabulary
+    terms = Terms.of(opts.uses.split(","), now=datetime.now(UTC), vocabulary=vocabulary)
+    for use in terms.uses:
+        if hint := _unknown(use, vocabulary):
+            print(hint, file=sys.stderr)  # noqa: T201
+    with _progress("exporting", opts.inputs, passes=2) as advance:
+        exported = jobs.export(opts.inputs, opts.output, terms, jobs.How(opts.workers, advance))
+    counts = exported.counts
+    console = Console()
+    console.print(Text(f"{counts.kept} of {counts.records} records may be used for {', '.join(terms.uses)}: {opts.output}"))
+    console.print(Text(f"What they are and how they were chosen: {croissant.place_of(opts.output)}"))
+    _show_whys("Not exported", counts, console)
+    _show_unreadable(counts, "are kept in", [opts.output], console)
+    return DONE
+
+
+def _unknown(use: str, vocabulary: Vocabulary) -> str:
+    known = {*vocabulary.uses, *(word for words in vocabulary.words.values() for word in words.narrows)}
+    if use in known:
+        return ""
+    close = get_close_matches(use, known, 1)
+    meant = (
+        f"did you mean `{close[0]}`?" if close else "only what a crawl had in COMITY_USES, or a site names itself, permits it."
+    )
+    return f"No vocabulary has a use `{use}`: {meant}"
+
+
+# expire
+
+
+def _expire_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("datasets", nargs="+", type=Path, metavar="DATASET", help="JSON Lines, Parquet or WARC; it is rewritten")
+    parser.add_argument("--dry-run", action="store_true", help=f"change nothing; exit status {TO_DO} where something would go")
+    parser.add_argument(
+        "--store",
+        type=Path,
+        metavar="PATH",
+        help="policy store with the take-downs that sites asked for (COMITY_STORE of the crawl); they count as done"
+        " once they are gone from all datasets that are given",
+    )
+    _workers(parser)
+
+
+def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
+    now = datetime.now(UTC)
+    store = _store(opts.store)
+    try:
+        urls = [url for url, _ in store.take_downs()] if store else []
+        # Each dataset is read twice: once for when its pages were fetched.
+        with _progress("expiring", opts.datasets, passes=2) as advance:
+            how = jobs.How(opts.workers, advance, _print_removed)
+            counts = jobs.expire(opts.datasets, now, urls, dry_run=opts.dry_run, how=how)
+        if store and not opts.dry_run:
+            store.took_down(urls, now)
+    finally:
+        if store:
+            store.close()
+    console = Console(stderr=True)
+    _show_whys("Would go" if opts.dry_run else "Gone", counts, console)
+    _show_unreadable(counts, "would move to" if opts.dry_run else "have moved to", opts.datasets, console)
+    gone = counts.records - counts.kept
+    console.print(Text(f"{gone} of {counts.records} records {'would go' if opts.dry_run else 'went'}, {counts.kept} stay"))
+    return TO_DO if opts.dry_run and gone else DONE
+
+
+def _store(path: Path | None) -> PolicyStore | None:
+    if path is None:
+        return None
+    if not path.is_file():
+        raise DatasetError(f"--store {path}: there is no such file")
+    return PolicyStore(path)
+
+
+def _print_removed(note: Note) -> None:
+    print(f"{note['why']}\t{_shown(str(note['url'] or ''))}")  # noqa: T201
+
+
+# stats
+
+
+def _stats_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("datasets", nargs="+", type=Path, metavar="DATASET", help="JSON Lines, Parquet or WARC")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    _workers(parser)
+
+
+def _stats(opts: Namespace, settings: BaseSettings, _: Process) -> int:
+    with _progress("counting", opts.datasets) as advance:
+        counts = jobs.stats(opts.datasets, datetime.now(UTC), jobs.How(opts.workers, advance))
+    if opts.json:
+        print(json.dumps(counts.as_json(), indent=2))  # noqa: T201
+    else:
+        show(counts, Console())
+    return DONE
+
+
+def show(counts: Counts, console: Console) -> None:
+    """The counts for people. Nothing in them is taken for markup."""
+    table = _table("What may be done with the records", "host", "use")
+    for column in ("allowed", "refused", "within 30 days"):
+        table.add_column(column, justify="right")
+    for host, uses in sorted(counts.hosts.items()):
+        shown = _shown(host) or "no host"
+        for use, tally in sorted(uses.items()):
+            soon = Text(str(tally.expiring), "yellow" if tally.expiring else "")
+            table.add_row(Text(shown), Text(_shown(use)), str(tally.allowed), str(tally.refused), soon)
+            shown = ""
+    console.print(table)
+    if counts.rules:
+        table = _table("Why uses are refused", "rule")
+        table.add_column("times", justify="right")
+        for rule, number in counts.rules.most_common():
+            table.add_row(Text(_shown(rule)), str(number))
+        console.print(table)
+    console.print(f"{counts.records} records of {len(counts.hosts)} hosts, {counts.unreadable} that cannot be read")
+
+
+# all
+
+
+def _workers(parser: ArgumentParser) -> None:
+    parser.add_argument("--workers", type=_number, metavar="N", help="processes (default: one a core where files are large)")
+
+
+def _number(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+_number.__name__ = "number of processes"  # argparse says it where the text is none
+
+
+@contextmanager
+def _progress(what: str, paths: Sequence[Path], *, passes: int = 1) -> Iterator[Callable[[int], object]]:
+    """A bar on a terminal, nothing elsewhere."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
+    total = passes * sum(path.stat().st_size for path in paths if path.exists())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.advance(task, done)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(*columns, title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
+    for column in table.columns:
+        column.overflow = "fold"
+    return table
+
+
+def _show_whys(title: str, counts: Counts, console: Console) -> None:
+    if counts.whys:
+        table = _table(title, "why")
+        table.add_column("records", justify="right")
+        for why, number in counts.whys.most_common():
+            table.add_row(Text(_shown(why)), str(number))
+        console.print(table)
+
+
+def _show_unreadable(counts: Counts, what: str, paths: Sequence[Path], console: Console) -> None:
+    if counts.unreadable:
+        places = ", ".join(f"{path}.unreadable.jsonl" for path in paths)
+        console.print(Text(f"{counts.unreadable} cannot be read: they {what} {places}", "yellow"))
+
+
+def _shown(text: str) -> str:
+    return printable(text.encode("utf-8", "replace"))
+
+
+ACTIONS = {
+    "export": Action("Write what may be used so today, with a manifest beside it", _export_arguments, _export),
+    "expire": Action("Take out what may not be kept any longer", _expire_arguments, _expire),
+    "stats": Action("Count what may be done with the records", _stats_arguments, _stats),
+    "verify": Action(
+        "Say which records today's policies would refuse",
+        dataset_verify.add_arguments,
+        dataset_verify.run,
+        dataset_verify.process_options,
+        dataset_verify.crawls,
+    ),
+}

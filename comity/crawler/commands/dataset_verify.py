@@ -1,0 +1,201 @@
+"""`scrapy dataset verify DATASET`: which of its records would today's policies refuse?"""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+from scrapy.exceptions import UsageError
+from scrapy.settings import BaseSettings
+
+from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
+from comity.crawler.refresh import RefreshSpider, StoredSites
+from comity.crawler.store import PolicyStore
+from comity.dataset import passes
+from comity.dataset.files import Reader, Replacement, open_reader
+from comity.dataset.records import DatasetError, Unreadable
+from comity.dataset.verification import Host, Report, Verify
+from comity.dataset.verifying import GAINED, LOST, RESTRICTED, URL_FIELDS, Because, Today, origin, page_url
+from comity.policies import PolicyError
+from comity.policies.text import printable
+
+COMPLIANT, NOT_COMPLIANT, FAILED = 0, 1, 2
+MOST_SHOWN = 50  # hosts
+
+Notes = Callable[[list[dict[str, Any]]], None]
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("dataset", metavar="DATASET", type=Path, help="file of records: JSON Lines, Parquet or WARC")
+    parser.add_argument(
+        "--for",
+        dest="uses",
+        action="append",
+        metavar="USE[,USE]",
+        help="all of these have to be permitted (default: what tags permit)",
+    )
+    parser.add_argument("--refresh", action="store_true", help="fetch the policy files of all hosts again")
+    parser.add_argument("--store", metavar="PATH", help="the policy store (default: COMITY_STORE)")
+    parser.add_argument(
+        "--list", dest="listed", metavar="FILE", type=Path, help="write those that are not compliant, and why, as JSON Lines"
+    )
+    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: as many as there are cores)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def crawls(opts: Namespace) -> bool:
+    refresh: bool = opts.refresh
+    return refresh
+
+
+def process_options(opts: Namespace, settings: BaseSettings) -> None:
+    """Before the process that crawls is made of the settings. UsageError where they make no sense."""
+    if opts.store:
+        settings.set("COMITY_STORE", opts.store, priority="cmdline")
+    if not (opts.loglevel or opts.logfile):
+        settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
+    settings.set("TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline")  # whatever reactor the project's crawls use
+    try:
+        options = Options.from_settings(settings)
+        open_reader(opts.dataset)  # before any site is asked
+        if opts.refresh or options.store.exists():
+            PolicyStore(options.store).close()
+    except (DatasetError, PolicyError) as error:
+        raise UsageError(str(error), print_help=False) from None
+
+
+def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | CrawlerProcess | None) -> int:
+    """The exit status. UsageError, DatasetError, PolicyError or OSError where it cannot be done."""
+    uses = _uses(opts.uses or ())
+    if opts.workers is not None and opts.workers < 1:
+        raise UsageError(f"--workers {opts.workers}: write a number of at least 1", print_help=False)
+    options, reader = Options.from_settings(settings), open_reader(opts.dataset)
+    if opts.refresh:
+        assert process
+        if not _refresh(reader, process):
+            return FAILED
+    now = datetime.now(UTC)
+    work = Verify(StoredSites(options.store, now), Today(options.agent, now, uses))
+    report = _verified(work, reader, opts.listed, opts.workers)
+    if opts.json:
+        print(json.dumps(report.as_json(), indent=2))  # noqa: T201
+    else:
+        show(report, options.agent.token, Console())
+    return COMPLIANT if report.is_compliant else NOT_COMPLIANT
+
+
+def _uses(stated: list[str] | tuple[()]) -> tuple[str, ...]:
+    uses = [use.strip().lower() for one in stated for use in one.split(",")]
+    for use in uses:
+        if not NAME.fullmatch(use):
+            raise UsageError(f"--for `{use}` is no use: write names with commas between, e.g. index,train", print_help=False)
+    return tuple(uses)
+
+
+def _refresh(reader: Reader, process: AsyncCrawlerProcess | CrawlerProcess) -> bool:
+    """False where it was ended before its time."""
+    crawler = process.create_crawler(RefreshSpider)
+    with _progress("policies", reader.size) as advance:
+        process.crawl(crawler, origins=_origins(reader, advance))
+        process.start()
+    spider = crawler.spider
+    if not isinstance(spider, RefreshSpider):  # the crawl could not even start; it has said why
+        return False
+    if spider.error:
+        raise spider.error
+    return spider.is_complete
+
+
+def _origins(reader: Reader, advance: Callable[[int], object]) -> Iterator[str]:
+    for part in reader.parts():
+        for batch in reader.read(part, URL_FIELDS):
+            yield from filter(None, (origin(page_url(one)) for one in batch if not isinstance(one, Unreadable)))
+        advance(part.octets)
+
+
+def _verified(work: Verify, reader: Reader, listed: Path | None, workers: int | None) -> Report:
+    report = Report()
+    with ExitStack() as stack:
+        file = stack.enter_context(Replacement(listed)) if listed else None
+        advance = stack.enter_context(_progress("records", reader.size))
+
+        def write(notes: list[dict[str, Any]]) -> None:
+            if file:
+                file.write(b"".join(json.dumps(note).encode() + b"\n" for note in notes))
+
+        def keep(one: passes.Unread) -> None:
+            report.unreadable += 1
+            write([{"place": one.unreadable.place, "unknown": True, "why": [f"unreadable: {one.unreadable.why}"]}])
+
+        sinks = passes.Sinks(report.merge, notes=write, unreadable=keep, progress=advance)
+        passes.run(work, [reader], sinks, workers=workers)
+    return report
+
+
+@contextmanager
+def _progress(what: str, octets: int) -> Iterator[Callable[[int], object]]:
+    """A bar on a terminal, nothing elsewhere."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=octets)
+        yield lambda done: bar.advance(task, done)
+
+
+COLORS = {LOST: "red", RESTRICTED: "yellow", GAINED: "green"}
+
+
+def show(report: Report, token: str, console: Console) -> None:
+    """The report for people. Nothing in it is taken for markup."""
+    for other, times in report.agents.most_common():
+        if other.lower() != token.lower():
+            console.print(Text(f"{times} records are tagged for {other}, not for {token}: they are judged for that name."))
+    hosts = sorted(report.hosts.items(), key=lambda one: (-one[1].refused - one[1].unknown, one[0]))
+    for name, host in hosts[:MOST_SHOWN]:
+        if host.refused or host.unknown or host.changes:
+            _show_host(name, host, console)
+    if len(hosts) > MOST_SHOWN:
+        console.print(f"{len(hosts) - MOST_SHOWN} more hosts: --json has all.")
+    total = report.records + report.unreadable
+    verdict = "all of them are compliant" if report.is_compliant else f"{report.refused} refused, {report.unknown} unknown"
+    console.print(
+        Text(f"{total} records of {len(report.hosts)} hosts: {verdict}", "green" if report.is_compliant else "bold red")
+    )
+
+
+def _show_host(name: str, host: Host, console: Console) -> None:
+    console.print(
+        Text(
+            f"{_printable(name) or 'without a host'}: {host.records} records, {host.refused} refused, {host.unknown} unknown",
+            "bold",
+        )
+    )
+    table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
+    for (use, change), times in sorted(host.changes.items()):
+        table.add_row(Text(change, COLORS[change]), Text(use), str(times), "")
+        for (*what, because), records in host.losses.most_common():
+            if what == [use, change]:
+                table.add_row("", "", str(records), Text(_told(because)))
+    for because, times in host.whys.most_common():
+        table.add_row(Text("unknown", "yellow"), "", str(times), Text(_told(because)))
+    if host.changed_elements:
+        table.add_row(Text("changed", "yellow"), "elements", str(host.changed_elements), "")
+    console.print(table)
+
+
+def _told(because: Because) -> str:
+    return _printable(str(because))
+
+
+def _printable(text: str) -> str:
+    return printable(text.encode("utf-8", "replace"))

@@ -1,0 +1,39 @@
+"""What feeds write beside Scrapy's own formats, and which items they take (docs/datasets.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scrapy.settings import BaseSettings
+from scrapy.utils.misc import load_object
+
+from comity.crawler.feeds import parquet
+from comity.crawler.feeds.filters import OPTION, PermittedFor
+
+__all__ = ["EXPORTERS", "PermittedFor", "register"]
+
+# Format, which is the end of a file's name too -> exporter. A project needs them in FEED_EXPORTERS for -o and -O, which Scrapy
+# checks before it asks any add-on.
+EXPORTERS = {
+    "csv": "comity.crawler.feeds.csv.CsvExporter",
+    "parquet": "comity.crawler.feeds.parquet.ParquetExporter",
+    "warc": "comity.crawler.feeds.warc.WarcExporter",
+    "warc.gz": "comity.crawler.feeds.warc.CompressedWarcExporter",
+    "gz": "comity.crawler.feeds.warc.CompressedWarcExporter",  # what Scrapy takes for the end of .warc.gz
+}
+
+
+def register(settings: BaseSettings, uses: tuple[str, ...]) -> None:
+    """Adds the exporters that the project has not set otherwise, and tells the filters of feeds what is asked for."""
+    parquet.check(settings)
+    exporters = {**EXPORTERS, **settings.getdict("FEED_EXPORTERS")}
+    settings.set("FEED_EXPORTERS", exporters, settings.getpriority("FEED_EXPORTERS") or 0)
+    feeds = settings.getdict("FEEDS")
+    if any("item_filter" in feed for feed in feeds.values()):
+        filled = {uri: {OPTION: uses, **feed} if _is_ours(feed) else feed for uri, feed in feeds.items()}
+        settings.set("FEEDS", filled, settings.getpriority("FEEDS") or 0)
+
+
+def _is_ours(feed: dict[str, Any]) -> bool:
+    chosen = load_object(feed["item_filter"]) if "item_filter" in feed else None
+    return isinstance(chosen, type) and issubclass(chosen, PermittedFor)

@@ -1,0 +1,47 @@
+"""Which items a feed takes: `"item_filter": "comity.crawler.feeds.PermittedFor"` in its options."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from itemadapter import ItemAdapter
+from scrapy.extensions.feedexport import ItemFilter
+
+from comity.crawler.items import FIELD
+from comity.crawler.options import NAME, stop
+
+OPTION = "comity_uses"  # of a feed: uses, as a list or with commas between; the add-on fills in COMITY_USES
+
+
+class PermittedFor(ItemFilter):
+    """Items of which each of the uses is permitted now. They are taken whole: an export cuts out what is refused in them."""
+
+    def __init__(self, feed_options: dict[str, Any] | None) -> None:
+        super().__init__(feed_options)
+        given = (feed_options or {}).get(OPTION) or ()
+        names = given.split(",") if isinstance(given, str) else given
+        if not isinstance(names, list | tuple | set | frozenset):
+            stop(f'FEEDS: {OPTION} `{given}` is no list of uses: write "{OPTION}": ["train"]')
+        self.uses = tuple(str(name).strip().lower() for name in names)
+        if not self.uses:
+            stop(f'FEEDS: PermittedFor has no uses to ask for: set COMITY_USES, or "{OPTION}": ["train"] in the feed\'s options')
+        if wrong := next((use for use in self.uses if not NAME.fullmatch(use)), None):
+            stop(f"FEEDS: {OPTION} has `{wrong}`, which is no name of a use: write e.g. train")
+
+    def accepts(self, item: Any) -> bool:
+        if not super().accepts(item) or not ItemAdapter.is_item(item):
+            return False
+        tag = ItemAdapter(item).get(FIELD)
+        uses = tag.get("uses") if isinstance(tag, dict) else None
+        return isinstance(uses, dict) and all(_permits(uses.get(use), datetime.now(UTC)) for use in self.uses)
+
+
+def _permits(decision: Any, now: datetime) -> bool:
+    """Of a use that the tag does not list, and of what cannot be read, there is no permission."""
+    if not isinstance(decision, dict) or decision.get("verdict") != "allow":
+        return False
+    try:
+        return "until" not in decision or now < datetime.fromisoformat(decision["until"])
+    except (TypeError, ValueError):
+        return False

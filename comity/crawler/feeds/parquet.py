@@ -1,0 +1,84 @@
+"""Parquet files of a crawl: items in typed columns, their tag too (docs/datasets.md)."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+from scrapy.exporters import BaseItemExporter
+from scrapy.settings import BaseSettings
+from scrapy.utils.serialize import ScrapyJSONEncoder
+from w3lib.url import file_uri_to_path
+
+from comity.crawler.options import stop
+
+BATCH = 200  # items that wait as they are; after that they wait as columns, for a row group
+FORMAT = "parquet"
+
+
+def check(settings: BaseSettings) -> None:
+    """SettingsError for a feed that cannot be written: Scrapy would crawl all the same."""
+    for uri, feed in settings.getdict("FEEDS").items():
+        if feed.get("format", Path(str(uri)).suffix[1:]) != FORMAT:
+            continue
+        if find_spec("pyarrow") is None:
+            stop(f"{uri}: pyarrow is not installed: pip install 'comity[parquet]'")
+        parts = urlsplit(str(uri))
+        path = Path(file_uri_to_path(str(uri)) if parts.scheme == "file" else str(uri))
+        if parts.scheme in ("", "file") and not feed.get("overwrite") and path.is_file() and path.stat().st_size:
+            stop(f"{path} exists, and Parquet files cannot be added to: give another name, or overwrite it with -O")
+
+
+class ParquetExporter(BaseItemExporter):
+    """What a feed of JSON lines would hold, in columns. The first items say which columns there are."""
+
+    def __init__(self, file: IO[bytes], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        # Scrapy loads the exporters of all formats for any feed: pyarrow is loaded for this one only.
+        from comity.dataset.parquet import Rows
+        from comity.dataset.typed import encode
+
+        self._rows = Rows(_Counted(file))
+        self._encode = encode
+        self._encoder: json.JSONEncoder = ScrapyJSONEncoder()
+        self._items: list[dict[str, Any]] = []
+
+    def export_item(self, item: Any) -> None:
+        self._items.append(json.loads(self._encoder.encode(dict(self.get_serialized_fields(item)))))
+        if len(self._items) >= BATCH:
+            self._flush()
+
+    def finish_exporting(self) -> None:
+        self._flush()
+        self._rows.close()
+
+    def _flush(self) -> None:
+        self._rows.write(self._encode(self._items))
+        self._items = []
+
+
+class _Counted:
+    """A file that is written from its front and tells how much: standard output and compressed files cannot. It stays open."""
+
+    closed = False
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._octets = 0
+
+    def write(self, octets: bytes) -> int:
+        self._file.write(octets)
+        self._octets += len(octets)
+        return len(octets)
+
+    def tell(self) -> int:
+        return self._octets
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,257 @@
+"""WARC files of a crawl (ISO 28500, WARC 1.1): what was asked and answered, the policies that held, and each item with its tag.
+
+Each item is a `metadata` record (application/json) that refers to the record of its response. The record of a response stands
+once in a file, right after that of its first item. Each record is a gzip member of its own: of a file that was cut off, all that
+stands before can be read."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from http.client import responses as REASONS  # noqa: N812  # a constant by its kind
+from io import BytesIO
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Self
+from urllib.parse import urlsplit
+from uuid import uuid4
+from weakref import WeakKeyDictionary
+
+import scrapy
+from itemadapter import ItemAdapter
+from scrapy.exceptions import NotConfigured
+from scrapy.exporters import BaseItemExporter
+from scrapy.http import HtmlResponse, Request, Response, TextResponse, XmlResponse
+from scrapy.utils.serialize import ScrapyJSONEncoder
+
+import comity
+from comity.crawler.feeds.responses import Arrival, ItemResponses
+from comity.crawler.items import FIELD
+from comity.crawler.runtime import Runtime
+from comity.dataset.warc import POLICY
+from comity.policies.urls import origin_of
+from comity.policies.values import Fetched
+
+try:
+    from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]  # it ships no types
+    from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
+except ModuleNotFoundError:
+    raise NotConfigured from None  # Scrapy loads the exporters of all formats; ItemResponses says what to install
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+MAX_COPIES = 100_000  # copies of policy files that a writer remembers to have written
+
+# What would let others act in the operator's name.
+SECRET = frozenset((b"authorization", b"cookie", b"proxy-authorization", b"set-cookie"))
+# What was true of the transfer, and no more of the body as it is kept.
+TRANSFER = frozenset((b"content-length", b"transfer-encoding"))
+
+Head = list[tuple[bytes, bytes]]
+
+
+class WarcExporter(BaseItemExporter):
+    """Exporter. It needs the extension ItemResponses, which knows the response of each item."""
+
+    compressed: ClassVar[bool] = False
+
+    def __init__(self, file: IO[bytes], *, crawler: Crawler, **options: Any) -> None:
+        super().__init__(**options)
+        self._crawler = crawler
+        self._runtime = Runtime.of(crawler)
+        responses = crawler.get_extension(ItemResponses)
+        if responses is None:
+            raise NotConfigured("WARC feeds need EXTENSIONS to have comity.crawler.feeds.responses.ItemResponses at -1")
+        self._responses = responses
+        self._secret = SECRET | {self._runtime.agent.key_header.lower().encode("latin-1")}
+        self._encoder: json.JSONEncoder = ScrapyJSONEncoder()
+        self._writer = _Writer(file, gzip=self.compressed, warc_version="1.1")
+        self._written: WeakKeyDictionary[Response, str] = WeakKeyDictionary()  # the ids of their records
+        self._copies: dict[tuple[str, str], None] = {}  # URL and SHA-256 of policy files, the oldest first
+        self._info = ""  # id of the `warcinfo` record
+        self._warned = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, file: IO[bytes], **options: Any) -> Self:
+        return cls(file, crawler=crawler, **options)
+
+    def start_exporting(self) -> None:
+        about = {
+            "software": f"comity/{comity.__version__} Scrapy/{scrapy.__version__} Python/{sys.version.split()[0]}",
+            "format": "WARC File Format 1.1",
+            "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+            "http-header-user-agent": self._runtime.agent.user_agent,
+            "robots": "obey",
+            "description": "Bodies without the content codings that were decoded; fields that carry cookies and keys left out",
+        }
+        self._info = ""
+        lines = "".join(f"{name}: {value}\r\n" for name, value in about.items())
+        self._info = self._write("warcinfo", datetime.now(UTC), lines.encode(), content_type="application/warc-fields")
+
+    def export_item(self, item: Any) -> None:
+        record = dict(self.get_serialized_fields(item))
+        tag = ItemAdapter(item).get(FIELD)
+        if tag is not None:
+            record[FIELD] = tag
+        octets = self._encoder.encode(record).encode()
+        response = self._responses.response(item)
+        if response is None:
+            self._write("metadata", datetime.now(UTC), octets, content_type="application/json")
+            return
+        arrival = self._responses.arrival(response)
+        if isinstance(tag, dict):
+            self._write_policies(tag, response)
+        is_new = response not in self._written
+        name = self._written.setdefault(response, f"<urn:uuid:{uuid4()}>")
+        fields = {"WARC-Target-URI": response.url, "WARC-Refers-To": name, "WARC-Concurrent-To": name}
+        self._write("metadata", arrival.at, octets, fields, content_type="application/json")
+        if is_new:
+            self._write_exchange(response, arrival, name)
+
+    def _write_exchange(self, response: Response, arrival: Arrival, name: str) -> None:
+        fields = {"WARC-Target-URI": response.url, "WARC-Record-ID": name}
+        if response.ip_address is not None:
+            fields["WARC-IP-Address"] = str(response.ip_address)
+        if why := _cut(response):
+            fields["WARC-Truncated"] = why
+        if urlsplit(response.url).scheme not in ("http", "https"):
+            self._write("resource", arrival.at, response.body, fields, content_type=_media_type(response))
+            return
+        self._write("response", arrival.at, response.body, fields, head=self._response_head(response, arrival))
+        if request := response.request:
+            asked = {"WARC-Target-URI": response.url, "WARC-Concurrent-To": name}
+            self._write("request", arrival.at, request.body, asked, head=self._request_head(request))
+
+    def _response_head(self, response: Response, arrival: Arrival) -> bytes:
+        sent = [(key, value) for key, values in response.headers.items() for value in values]
+        kept = [(key, value) for key, value in sent if key.lower() not in self._secret | TRANSFER]
+        length = str(len(response.body)).encode()
+        changed = [(key, value) for key, value in sent if key.lower() in TRANSFER and value != length]
+        if tuple(response.headers.getlist("Content-Encoding")) != arrival.encodings:
+            changed += [(b"Content-Encoding", value) for value in arrival.encodings]
+        kept += [(b"X-Crawler-" + key, value) for key, value in changed]
+        protocol = response.protocol if (response.protocol or "").startswith("HTTP/1") else "HTTP/1.1"
+        return _head(f"{protocol} {response.status} {REASONS.get(response.status, '')}", [*kept, (b"Content-Length", length)])
+
+    def _request_head(self, request: Request) -> bytes:
+        parts = urlsplit(request.url)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        sent = [(key, value) for key, values in request.headers.items() for value in values]
+        kept = [(key, value) for key, value in sent if key.lower() not in self._secret | TRANSFER]
+        if b"Host" not in request.headers:
+            kept.insert(0, (b"Host", parts.netloc.rpartition("@")[2].encode()))
+        if request.body:
+            kept.append((b"Content-Length", str(len(request.body)).encode()))
+        return _head(f"{request.method} {target} HTTP/1.1", kept)
+
+    def _write_policies(self, tag: Mapping[str, Any], response: Response) -> None:
+        """The copies by which the item was judged, each once."""
+        for url, policy in tag["policies"].items():
+            key = url, policy["sha256"]
+            if policy["sha256"] is None or key in self._copies:
+                continue
+            file = next(self._copies_of(url, policy["sha256"], response), None)
+            if file is None:
+                self._warn_of(url)
+                continue
+            self._copies[key] = None
+            if len(self._copies) > MAX_COPIES:
+                del self._copies[next(iter(self._copies))]
+            content_type = file.header(b"content-type").decode("latin-1") or "application/octet-stream"
+            fields = {"WARC-Target-URI": url, POLICY: policy["sha256"]}
+            self._write("resource", file.fetched_at or datetime.now(UTC), file.body, fields, content_type=content_type)
+
+    def _copies_of(self, url: str, sha256: str, response: Response) -> Iterator[Fetched]:
+        outgoing = self._runtime.outgoing(response.request) if response.request else None
+        sites = [outgoing.site] if outgoing else []
+        for place in (response.url, url):
+            with suppress(ValueError):  # it has no origin
+                known = self._runtime.policies.known(origin_of(place))
+                sites += [known.site] if known else []
+        for site in sites:
+            if url in site.files and site.policies[url]["sha256"] == sha256:
+                yield site.files[url]
+
+    def _warn_of(self, url: str) -> None:
+        """Once a file."""
+        assert self._crawler.stats
+        self._crawler.stats.inc_value("comity/warc/policy-missing")
+        if not self._warned:
+            self._warned = True
+            logger.warning("%(url)s is not in the WARC file: the copy that decided is no longer known", {"url": url})
+
+    def _write(
+        self,
+        kind: str,
+        at: datetime,
+        body: bytes,
+        fields: Mapping[str, str] | None = None,
+        *,
+        head: bytes = b"",
+        content_type: str = "",
+    ) -> str:
+        """Gives the id of the record. `head`: of HTTP, before the body. `content_type`: where there is none."""
+        info = {"WARC-Warcinfo-ID": self._info} if self._info else {}
+        record = self._writer.create_warc_record(
+            "",
+            kind,
+            payload=BytesIO(body),
+            length=len(body),
+            warc_content_type=content_type,
+            warc_headers_dict={"WARC-Date": at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), **info, **(fields or {})},
+            http_headers=_AsSent(head) if head else None,
+        )
+        self._writer.write_record(record)
+        name: str = record.rec_headers.get_header("WARC-Record-ID")
+        return name
+
+
+class CompressedWarcExporter(WarcExporter):
+    compressed = True
+
+
+class _Writer(WARCWriter):  # type: ignore[misc]  # it has no types
+    # The block of a record without a head of HTTP is its payload: its digest says all, and some readers know no other there.
+    NO_PAYLOAD_DIGEST_TYPES = ("warcinfo", "revisit", "metadata", "resource")
+
+
+class _AsSent(StatusAndHeaders):  # type: ignore[misc]  # it has no types
+    """The head of a message, octet by octet: warcio would write fields that are not ASCII in another way."""
+
+    def __init__(self, octets: bytes) -> None:
+        super().__init__("", [])
+        self.headers_buff = self._octets = octets
+
+    def __bool__(self) -> bool:
+        return True
+
+    def compute_headers_buffer(self, header_filter: object = None) -> None:
+        self.headers_buff = self._octets
+
+
+def _head(first: str, fields: Head) -> bytes:
+    lines = (first.encode("latin-1", "replace"), *(key + b": " + value for key, value in fields))
+    return b"\r\n".join((*(line.replace(b"\r", b" ").replace(b"\n", b" ") for line in lines), b"", b""))
+
+
+def _media_type(response: Response) -> str:
+    """Of what came without fields: as Scrapy takes it."""
+    if stated := response.headers.get("Content-Type"):
+        return stated.decode("latin-1")
+    if not isinstance(response, TextResponse):
+        return "application/octet-stream"
+    kinds = {HtmlResponse: "text/html", XmlResponse: "application/xml"}
+    kind = next((name for cls, name in kinds.items() if isinstance(response, cls)), "text/plain")
+    return f"{kind}; charset={response.encoding}"
+
+
+def _cut(response: Response) -> str:
+    """Why the body is not whole, as WARC 1.1 section-5.13 names it; "": it is."""
+    if "dataloss" in response.flags:
+        return "disconnect"
+    return "unspecified" if "download_stopped" in response.flags else ""

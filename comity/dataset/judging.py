@@ -1,0 +1,264 @@
+"""May a record be used in these ways, now, and which of it?
+
+    judged(record, terms) -> Judged     the record as it may be used, or why not
+A tag that cannot be understood permits nothing, and neither does one that does not list the use. Readings: docs/datasets.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, NamedTuple, Self
+
+from comity.dataset.expiring import EXPIRED, NEVER_RECRAWLED, SUPERSEDED, Recrawled, ended
+from comity.dataset.lengths import beyond, content, fits
+from comity.dataset.records import ATTRIBUTION, FIELD, INSTEAD, LICENSE, DatasetError, Record
+from comity.dataset.tags import FREE, Tag, TagError, Use, read
+from comity.policies.covered import refuses
+from comity.policies.cutting import Cut, Removals, is_empty, removals
+from comity.policies.qualifiers import Resource
+from comity.policies.rules import RULES
+from comity.policies.values import UseDecision, Verdict
+from comity.policies.vocabulary import Vocabulary
+
+_USE = re.compile("[a-z0-9][a-z0-9._-]*")
+# Of the most recent fetch, by what they mean (ACAP 1.0 section-2.5.5.1).
+CURRENT = frozenset(("present-currentcopy", "present-snippet", "present-thumbnail"))
+_FILES = ("files", "images")  # the fields in which Scrapy's media pipelines say what they have stored
+_CLIP = frozenset(("clip", "*"))  # "the entire original length must be preserved" (ai.txt paper section-3.3)
+_RESOURCES = ("must_use", "must_include")
+LICENSES = {"rsl.permits": "url", "comity.arrangement": "text"}  # rule -> what of its reason names the licence
+
+
+class Terms(NamedTuple):
+    """What is asked for. It can be pickled."""
+
+    uses: tuple[str, ...]  # lower case; all of them have to be permitted
+    now: datetime  # aware
+    vocabulary: Vocabulary
+    recrawled: Recrawled = NEVER_RECRAWLED  # which pages were fetched again, for permissions that end then
+
+    @classmethod
+    def of(
+        cls,
+        uses: Iterable[str],
+        *,
+        now: datetime | None = None,
+        vocabulary: Vocabulary | None = None,
+        recrawled: Recrawled = NEVER_RECRAWLED,
+    ) -> Self:
+        """DatasetError where a use cannot be one, or there is none."""
+        names = tuple(dict.fromkeys(use.strip().lower() for use in uses))
+        for name in names or ("",):
+            if not _USE.fullmatch(name):
+                raise DatasetError(f"`{name}` is no name of a use: write, for example, train,index")
+        return cls(names, now or datetime.now(UTC), vocabulary or Vocabulary.shipped(), recrawled)
+
+
+class Judged(NamedTuple):
+    """One record."""
+
+    record: Record | None  # a copy where it differs; None: it may not be used
+    why: str = ""  # "" where it may; else one of those that docs/datasets.md lists: "no-tag", "deny:RULE", "expired:USE", ...
+    because: tuple[dict[str, Any], ...] = ()  # the statements that refuse, as the tag has them
+
+
+class _RefusedError(Exception):
+    """The record may not be used."""
+
+    def __init__(self, why: str, because: tuple[dict[str, Any], ...] = ()) -> None:
+        super().__init__(why)
+        self.why = why
+        self.because = because
+
+
+def judged(record: Record, terms: Terms) -> Judged:
+    """Whether each of the uses is permitted, and the record without what is not."""
+    try:
+        tag = read(record)
+        uses = _permitted(record, tag, terms)
+        return Judged(_usable(record, tag, uses, terms))
+    except TagError as error:
+        return Judged(None, str(error))
+    except _RefusedError as refused:
+        return Judged(None, refused.why, refused.because)
+
+
+# The uses as a whole
+
+
+def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
+    uses: list[Use] = []
+    for name in terms.uses:
+        use = tag.uses.get(name)
+        if use is None:
+            raise _RefusedError(f"not-listed:{name}")
+        if not use.is_allowed:
+            because = tag.because(use)
+            raise _RefusedError(f"deny:{because[0]['rule']}", because)
+        if name in CURRENT and terms.recrawled.supersedes(record):
+            raise _RefusedError(f"{SUPERSEDED}:{name}")
+        why = ended(use, record, terms.now, terms.recrawled)
+        if why:
+            raise _RefusedError(f"{why}:{name}", tag.because(use))
+        uses.append(use)
+    # What may be kept no longer is there no longer, whatever it may be used for.
+    preserve = tag.uses["preserve"]
+    why = ended(preserve, record, terms.now, terms.recrawled) if preserve.is_allowed else ""
+    if why in (EXPIRED, SUPERSEDED):
+        raise _RefusedError(f"{why}:preserve", tag.because(preserve))
+    return uses
+
+
+# What of the record
+
+
+def _usable(record: Record, tag: Tag, uses: list[Use], terms: Terms) -> Record:
+    """The record without what is refused or too much, and with what has to be shown."""
+    usable = _Usable(record, tag, uses, terms)
+    if tag.elements:
+        usable.cut_elements()
+    if tag.embedded:
+        usable.cut_files()
+    if any(use.qualifiers is not FREE for use in uses):
+        usable.use_instead()
+        usable.cut_length()
+        usable.attribute()
+    usable.license()
+    return usable.record
+
+
+class _Usable:
+    """A record on its way. What cannot be done without breaking another of its terms raises _RefusedError."""
+
+    def __init__(self, record: Record, tag: Tag, uses: list[Use], terms: Terms) -> None:
+        self.record = record
+        self._tag = tag
+        self._uses = uses
+        self._terms = terms
+        self._chars = [use.qualifiers.max_chars for use in uses if use.qualifiers.max_chars is not None]
+        self._words = [use.qualifiers.max_words for use in uses if use.qualifiers.max_words is not None]
+        self._is_limited = bool(self._chars or self._words)
+
+    def cut_elements(self) -> None:
+        """Elements on which one of the uses is refused."""
+        names, vocabulary = tuple(name for name in self._terms.uses if not self._is_licensed(name)), self._terms.vocabulary
+        places = [place for place, one in enumerate(self._tag.elements) if _refuses(one.deny, names, vocabulary)]
+        if not places:
+            return
+        refused = [self._tag.elements[place] for place in places]
+        for element in refused:
+            if element.is_whole:
+                because = self._tag.because(element)
+                raise _RefusedError(f"deny:{because[0]['rule']}", because)
+        self._doubt_extracts()
+        self._remove(removals(self.record, [span for element in refused for span in element.spans]), without=places)
+
+    def _is_licensed(self, use: str) -> bool:
+        """What is arranged comes before whatever a site states, of elements too."""
+        return any(reason["rule"] == "comity.arrangement" for reason in self._tag.because(self._tag.uses[use]))
+
+    def _doubt_extracts(self) -> None:
+        """What permissions name of the page may be, or hold, what is cut: a permission that asks for it cannot be used."""
+        written = self.record[FIELD]
+        reasons = list(written["reasons"])
+        told = {part: dict(written[part]) for part in ("uses", "embedded") if part in written}
+        for uses in told.values():
+            for name, use in uses.items():
+                if any(resource["extract"] and resource["content"] for key in _RESOURCES for resource in use.get(key, ())):
+                    if name in self._terms.uses:
+                        raise _RefusedError("deny:acap.resource", tuple(reasons[place] for place in use["because"]))
+                    reason = reasons[use["because"][0]]
+                    reasons.append(reason | {"rule": "acap.resource", "spec": RULES["acap.resource"].spec})
+                    uses[name] = {"verdict": "deny", "stated": use["stated"], "because": [len(reasons) - 1]}
+        if len(reasons) > len(written["reasons"]):
+            self.record = self.record | {FIELD: written | told | {"reasons": reasons}}
+
+    def cut_files(self) -> None:
+        """What media pipelines say of embedded files that one of the uses does not cover."""
+        for name in self._terms.uses:
+            use = self._tag.embedded.get(name)
+            if use and (not use.is_allowed or ended(use, self.record, self._terms.now, self._terms.recrawled)):
+                self._remove({field: None for field in _FILES if not is_empty(self.record.get(field))})
+
+    def use_instead(self) -> None:
+        """Nothing but the resources that are to be used instead of the page (ACAP 1.0 section-2.5.3.2)."""
+        stated = [use.qualifiers.must_use for use in self._uses if use.qualifiers.must_use]
+        if not stated:
+            return
+        common = [resource for resource in stated[0] if all(resource in other for other in stated)]
+        if len(stated) < len(self._uses):  # a use that may have the page may have a part of it, and no other resource
+            common = [resource for resource in common if resource.extract]
+        if not common:
+            raise _RefusedError("must-use")
+        self._remove(dict.fromkeys(content(self.record)))
+        self.record = self.record | {INSTEAD: [_written(resource) for resource in common]}
+
+    def cut_length(self) -> None:
+        """Text beyond the lengths that are permitted (ACAP 1.0 section-2.5.5.2.3)."""
+        if not self._is_limited:
+            return
+        chars, words = min(self._chars, default=None), min(self._words, default=None)
+        limit = UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=(), max_chars=chars, max_words=words)
+        if any(use.qualifiers.must_use for use in self._uses):
+            if not fits(" ".join(resource["content"] for resource in self.record[INSTEAD]), limit):
+                raise _RefusedError("max-length")
+        else:
+            self._remove(beyond(self.record, limit))
+
+    def attribute(self) -> None:
+        """What is to be shown with it (ACAP 1.0 section-2.5.5.2.5)."""
+        included = dict.fromkeys(resource for use in self._uses for resource in use.qualifiers.must_include)
+        if included:
+            self.record = self.record | {ATTRIBUTION: [_written(resource) for resource in included]}
+
+    def license(self) -> None:
+        """The RSL documents by which the uses are permitted, and the operator's own licences."""
+        found: dict[str, None] = {}
+        for reason in (reason for use in self._uses for reason in self._tag.because(use)):
+            key = LICENSES.get(reason["rule"])
+            if key:
+                found[reason[key]] = None
+        if found:
+            self.record = self.record | {LICENSE: list(found)}
+
+    def _remove(self, removed: Removals, *, without: Collection[int] = ()) -> None:
+        """`without`: the elements that go, by their places: of these nothing is left."""
+        removed = {field: ranges for field, ranges in removed.items() if ranges != []}
+        if removed and any(
+            "any" in use.qualifiers.prohibited_modifications and not use.qualifiers.must_use for use in self._uses
+        ):
+            raise _RefusedError("modified")
+        if not removed and not without:
+            return
+        cut = Cut(self.record, removed)
+        written = self.record[FIELD]
+        elements = []
+        for place, element in enumerate(written["elements"]):
+            if place in without:
+                elements.append({key: value for key, value in element.items() if key != "urls"} | {"spans": []})
+                continue
+            if removed and self._keeps_length(element) and ("whole" in element or cut.shortens(element["spans"])):
+                raise _RefusedError("clip", self._tag.because(self._tag.elements[place]))
+            elements.append(element | {"spans": cut.moved(element["spans"])})
+        self.record = cut.fields | {FIELD: written | {"elements": elements}}
+
+    def _keeps_length(self, element: dict[str, Any]) -> bool:
+        """Whether it may be left out of what is shown, and not be shown shortened."""
+        return not _CLIP.isdisjoint(element["deny"]) and (self._is_limited or any(map(_shows, self._terms.uses)))
+
+
+def _shows(use: str) -> bool:
+    return use in ("present", "return", "clip") or use.startswith("present-")
+
+
+@lru_cache(maxsize=4096)
+def _refuses(deny: frozenset[str], uses: tuple[str, ...], vocabulary: Vocabulary) -> bool:
+    """Whether an element on which these actions are prohibited may not be used in one of the ways."""
+    return any(refuses(deny, use, vocabulary) for use in uses)
+
+
+def _written(resource: Resource) -> dict[str, str]:
+    """As the tag has it."""
+    return {"role": resource.role, "extract": str(resource.extract or ""), "url": resource.uri, "content": resource.content}

@@ -1,0 +1,323 @@
+"""How the values of JSON become those of Arrow, kind by kind, and come back. What would not come back equal does not fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EXACT = 2**53  # integers up to it are exact as float
+
+
+class MisfitError(Exception):
+    """The type could not give the value back."""
+
+
+class Kind(Protocol):
+    """How the values of one Arrow type are those of JSON."""
+
+    @property
+    def type(self) -> pa.DataType: ...
+
+    def fitted(self, value: Any) -> Any:
+        """As Arrow takes it. MisfitError."""
+
+    def values(self, array: pa.Array) -> list[Any]:
+        """None for a null. The array may have any type that holds such values."""
+
+
+class Text:
+    def __init__(self, type_: pa.DataType | None = None) -> None:
+        self.type = type_ or pa.string()
+
+    def fitted(self, value: Any) -> str:
+        if type(value) is not str:
+            raise MisfitError
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise MisfitError from None
+        return value
+
+    def values(self, array: pa.Array) -> list[Any]:
+        return _plain(array)
+
+
+class Truth:
+    type = pa.bool_()
+
+    def fitted(self, value: Any) -> bool:
+        if type(value) is not bool:
+            raise MisfitError
+        return value
+
+    def values(self, array: pa.Array) -> list[Any]:
+        return _plain(array)
+
+
+class Whole:
+    def __init__(self, type_: pa.DataType | None = None) -> None:
+        self.type = type_ or pa.int64()
+        bits = self.type.bit_width
+        signed = pa.types.is_signed_integer(self.type)
+        self._range = range(-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else range(2**bits)
+
+    def fitted(self, value: Any) -> int:
+        if type(value) is not int or value not in self._range:
+            raise MisfitError
+        return value
+
+    def values(self, array: pa.Array) -> list[Any]:
+        values = _plain(array)
+        if pa.types.is_floating(array.type):  # pandas has no whole numbers where some are missing
+            return [int(value) if value is not None and value.is_integer() else value for value in values]
+        return values
+
+
+class Number:
+    """Where some are no integers, all are floats: 1 comes back as 1.0, which is equal."""
+
+    type = pa.float64()
+
+    def fitted(self, value: Any) -> float:
+        if type(value) is int and -_EXACT <= value <= _EXACT:
+            return float(value)
+        if type(value) is not float:
+            raise MisfitError
+        return value
+
+    def values(self, array: pa.Array) -> list[Any]:
+        return _plain(array)
+
+
+class Moment:
+    """A date and time as text, which is UTC. Nothing else would come back letter by letter.
+
+    `suffix`: "Z", with whole seconds; or "+00:00", with what Python writes."""
+
+    type = pa.timestamp("us", "UTC")
+
+    def __init__(self, suffix: str) -> None:
+        self._suffix = suffix
+
+    def fitted(self, value: Any) -> int:
+        if type(value) is not str:
+            raise MisfitError
+        return _instant(value, self._suffix)
+
+    def values(self, array: pa.Array) -> list[Any]:
+        if not pa.types.is_timestamp(array.type):
+            return _foreign(array)
+        instants = array.cast(self.type, safe=False).cast(pa.int64()).to_pylist()
+        return [instant if instant is None else _written(instant, self._suffix) for instant in instants]
+
+
+@lru_cache(10_000)
+def _instant(text: str, suffix: str) -> int:
+    """Microseconds since 1970."""
+    try:
+        instant = (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)
+    except (ValueError, TypeError):  # a date without a time zone
+        raise MisfitError from None
+    if _written(instant, suffix) != text:
+        raise MisfitError
+    return instant
+
+
+@lru_cache(10_000)
+def _written(instant: int, suffix: str) -> str:
+    try:
+        text = (_EPOCH + timedelta(microseconds=instant)).isoformat()
+    except OverflowError:
+        return str(instant)
+    return text.replace("+00:00", suffix)
+
+
+class Several:
+    """A list. No member is null."""
+
+    def __init__(self, member: Kind, type_: pa.DataType | None = None) -> None:
+        self.type = type_ or pa.list_(member.type)
+        self._member = member
+
+    def fitted(self, value: Any) -> list[Any]:
+        if type(value) is not list:
+            raise MisfitError
+        return [self._member.fitted(member) for member in value]
+
+    def values(self, array: pa.Array) -> list[Any]:
+        found = _lists(array, self._member)
+        if array.null_count:
+            return [members if is_there else None for members, is_there in zip(found, _valid(array), strict=True)]
+        return list(found)
+
+
+class Struct:
+    """An object with these members. A member that is not there is null; one of `nullable` is always there and may be null."""
+
+    def __init__(self, members: Mapping[str, Kind], required: Iterable[str] = (), nullable: Iterable[str] = ()) -> None:
+        self.members = dict(members)
+        self.type = pa.struct([(name, kind.type) for name, kind in members.items()])
+        self.nullable = frozenset(nullable)
+        self.required = frozenset(required) | self.nullable
+        self._fitted = {name: _Nullable(kind).fitted if name in self.nullable else kind.fitted for name, kind in members.items()}
+
+    def fitted(self, value: Any) -> dict[str, Any]:
+        if type(value) is not dict or not self.required <= value.keys():
+            raise MisfitError
+        try:
+            return {name: self._fitted[name](member) for name, member in value.items()}
+        except KeyError:
+            raise MisfitError from None
+
+    def values(self, array: pa.Array) -> list[Any]:
+        if not pa.types.is_struct(array.type):
+            return _foreign(array)
+        columns = {
+            field.name: self.members.get(field.name, _ANY).values(array.field(place)) for place, field in enumerate(array.type)
+        }
+        found: list[Any] = rows(len(array), columns, self.nullable)
+        if array.null_count:
+            return [members if is_there else None for members, is_there in zip(found, _valid(array), strict=True)]
+        return found
+
+
+class _Nullable:
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+
+    def fitted(self, value: Any) -> Any:
+        return value if value is None else self._kind.fitted(value)
+
+
+class Keyed:
+    """An object with any keys: a list of structs whose first member is the key. (Some readers of Parquet know no maps.)"""
+
+    def __init__(self, key: str, value: Struct) -> None:
+        self._key = key
+        self._text = Text()
+        self._value = value
+        self._members = Several(Struct({key: self._text, **value.members}, (key, *value.required), value.nullable))
+        self.type = self._members.type
+
+    def fitted(self, value: Any) -> list[dict[str, Any]]:
+        if type(value) is not dict:
+            raise MisfitError
+        return [{self._key: self._text.fitted(key), **self._value.fitted(member)} for key, member in value.items()]
+
+    def values(self, array: pa.Array) -> list[Any]:
+        return [members if members is None else self._object(members) for members in self._members.values(array)]
+
+    def _object(self, members: list[Any]) -> Any:
+        """What is no list of structs with a key each (another program wrote it) stays as it is."""
+        try:
+            found = {member[self._key]: member for member in members}
+        except (KeyError, TypeError):
+            return members
+        if len(found) < len(members):
+            return members
+        for member in members:
+            del member[self._key]
+        return found
+
+
+class Spans:
+    """Where something stands in a record: [field], [field, member of the list], [field, first character, first one after it]."""
+
+    type = pa.struct([("field", pa.string()), ("start", pa.int64()), ("end", pa.int64())])
+
+    def __init__(self) -> None:
+        self._struct = Struct({"field": Text(), "start": Whole(), "end": Whole()}, required=("field",))
+
+    def fitted(self, value: Any) -> dict[str, Any]:
+        if type(value) is not list or not 1 <= len(value) <= 3:
+            raise MisfitError
+        return self._struct.fitted(dict(zip(("field", "start", "end"), value, strict=False)))
+
+    def values(self, array: pa.Array) -> list[Any]:
+        names = ("field", "start", "end")
+        return [span and [span[name] for name in names if name in span] for span in self._struct.values(array)]
+
+
+class Json(Text):
+    """Any value as text: so other programs have nested ones. It is read, and not written."""
+
+    def fitted(self, value: Any) -> str:
+        raise MisfitError
+
+    def values(self, array: pa.Array) -> list[Any]:
+        return [text if text is None else _read(text) for text in array.to_pylist()]
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+class Foreign:
+    """What another program wrote: dates, decimals, bytes. It is read, and not written."""
+
+    def __init__(self, type_: pa.DataType) -> None:
+        self.type = type_
+
+    def fitted(self, value: Any) -> Any:
+        raise MisfitError
+
+    def values(self, array: pa.Array) -> list[Any]:
+        return _foreign(array)
+
+
+_ANY = Foreign(pa.null())
+
+
+def _foreign(array: pa.Array) -> list[Any]:
+    return [value if value is None else json.loads(json.dumps(value, default=_text)) for value in array.to_pylist()]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _plain(array: pa.Array) -> list[Any]:
+    found: list[Any] = array.to_pylist()
+    return found
+
+
+def _valid(array: pa.Array) -> list[Any]:
+    return _plain(array.is_valid())
+
+
+def _lists(array: pa.Array, member: Kind) -> Iterator[list[Any]]:
+    if pa.types.is_null(array.type):
+        return iter([[]] * len(array))
+    if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
+        return iter(_foreign(array))
+    offsets = array.offsets.to_pylist()
+    start = offsets[0]
+    members = member.values(array.values[start : offsets[-1]])
+    return (members[first - start : end - start] for first, end in pairwise(offsets))
+
+
+def rows(length: int, columns: Mapping[str, list[Any]], nullable: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """Column by column -> dict by dict, without what is None."""
+    full = {name: column for name, column in columns.items() if name in nullable or None not in column}
+    names = tuple(full)
+    found = (
+        [dict(zip(names, row, strict=True)) for row in zip(*full.values(), strict=True)] if full else [{} for _ in range(length)]
+    )
+    for name in columns.keys() - full.keys():
+        for row, value in zip(found, columns[name], strict=True):
+            if value is not None:
+                row[name] = value
+    return found

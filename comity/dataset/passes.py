@@ -1,0 +1,221 @@
+"""Passes over all records of some files, in several processes of one machine.
+
+run(work, readers)                  what `work` made of each batch, in the order of the records
+run(work, readers, writer)          and the records that it gives are written
+
+`work` is a pure function of a batch and can be pickled. What is held at a time is a few parts a process, however large the files.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
+from multiprocessing import get_context, parent_process
+from typing import Any, NamedTuple, Protocol, cast
+
+from comity.dataset.files import Part, Reader, Writer
+from comity.dataset.records import DatasetError, Record, Unreadable
+
+SMALL = 16 * 2**20  # octets: files that together have fewer are done before other processes have started
+AHEAD = 1  # parts a process that wait for it, or for their place in the output
+
+Found = Any  # what a pass finds out: it has `merge(other)`
+Note = dict[str, Any]  # a line of a log
+
+
+class Outcome(NamedTuple):
+    """What a pass made of some records. It can be pickled."""
+
+    records: Any  # those to be written: a list of Records; of `columns` a pyarrow.RecordBatch
+    found: Found
+    notes: Sequence[Note] = ()
+    unreadable: Sequence[Unreadable] = ()
+
+
+class Work(Protocol):
+    """A pass. It can be pickled: each process has a copy, and nothing of it comes back but the outcome."""
+
+    @property
+    def fields(self) -> Sequence[str] | None:
+        """Those that it reads; None: all."""
+
+    def __call__(self, records: list[Record]) -> Outcome: ...
+
+
+class ColumnWork(Work, Protocol):
+    """A pass that can also take columns where a Reader has them (`read_columns`), which is faster. The outcome is the same."""
+
+    def columns(self, batch: Any, number: int) -> Outcome:
+        """`batch`: a pyarrow.RecordBatch. `number`: of its first row in the file."""
+
+
+class Unread(NamedTuple):
+    """A record that could not be read, and of which file."""
+
+    reader: Reader
+    unreadable: Unreadable
+
+
+class Made(NamedTuple):
+    """Of one part."""
+
+    encoded: list[Any]  # by the writer's `encode`
+    found: list[Found]
+    notes: list[Note]
+    unreadable: list[Unreadable]
+
+
+class Sinks(NamedTuple):
+    """What takes that up which comes out beside the records."""
+
+    found: Callable[[Found], object]
+    notes: Callable[[list[Note]], object] = lambda _: None
+    unreadable: Callable[[Unread], object] = lambda _: None
+    progress: Callable[[int], object] = lambda _: None  # octets that are done
+
+
+def usable_cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def run(work: Work, readers: Sequence[Reader], sinks: Sinks, *, writer: Writer | None = None, workers: int | None = None) -> None:
+    """One pass. `writer` is entered. `workers`: processes; 1: this one alone; None: as many as there are cores, where that is
+    faster: not for small files, nor where columns go from file to file, which costs less than handing them on.
+
+    DatasetError, whatever of it has been written: where a file cannot be read, or a process was killed."""
+    task = _Task(work, tuple(readers), writer.encode if writer else None, getattr(writer, "takes_columns", False))
+    if workers is None:
+        is_small = sum(reader.size for reader in readers) < SMALL
+        workers = 1 if is_small or (task.takes_columns and all(map(task.by_columns, readers))) else usable_cores()
+    made = (_alone if workers == 1 else _shared(workers))(task, _parts(readers))
+    with closing(made):
+        for number, part, done in made:
+            for encoded in done.encoded:
+                assert writer
+                writer.write(encoded)
+            for found in done.found:
+                sinks.found(found)
+            sinks.notes(done.notes)
+            for unreadable in done.unreadable:
+                sinks.unreadable(Unread(readers[number], unreadable))
+            sinks.progress(part.octets)
+
+
+Numbered = tuple[int, Part]  # number of the reader
+
+
+def _parts(readers: Iterable[Reader]) -> Iterator[Numbered]:
+    return ((number, part) for number, reader in enumerate(readers) for part in reader.parts())
+
+
+class _Task(NamedTuple):
+    work: Work
+    readers: tuple[Reader, ...]
+    encode: Callable[[Sequence[Record]], Any] | None
+    takes_columns: bool  # as they are
+
+    def done(self, number: int, part: Part) -> Made:
+        made = Made([], [], [], [])
+        for outcome in self._outcomes(self.readers[number], part):
+            if self.encode and len(outcome.records):
+                made.encoded.append(self._encoded(outcome.records, self.encode))
+            if outcome.found is not None:
+                made.found.append(outcome.found)
+            made.notes.extend(outcome.notes)
+            made.unreadable.extend(outcome.unreadable)
+        return made
+
+    def by_columns(self, reader: Reader) -> bool:
+        return hasattr(reader, "read_columns") and hasattr(self.work, "columns")
+
+    def _encoded(self, records: Any, encode: Callable[[Sequence[Record]], Any]) -> Any:
+        if isinstance(records, list):
+            return encode(records)
+        if self.takes_columns:
+            return records
+        from comity.dataset.typed import decode  # pyarrow is there where there are columns
+
+        return encode([record for record in decode(records) if not isinstance(record, Unreadable)])
+
+    def _outcomes(self, reader: Reader, part: Part) -> Iterator[Outcome]:
+        if self.by_columns(reader):
+            columnar: Any = reader
+            work = cast(ColumnWork, self.work)
+            for batch, row in columnar.read_columns(part, self.work.fields):
+                yield Outcome([], None, unreadable=[batch]) if isinstance(batch, Unreadable) else work.columns(batch, row)
+            return
+        for batch in reader.read(part, self.work.fields):
+            outcome = self.work([record for record in batch if not isinstance(record, Unreadable)])
+            unreadable = [record for record in batch if isinstance(record, Unreadable)]
+            yield outcome._replace(unreadable=[*unreadable, *outcome.unreadable]) if unreadable else outcome
+
+
+def _alone(task: _Task, parts: Iterator[Numbered]) -> Generator[tuple[int, Part, Made], None, None]:
+    for number, part in parts:
+        yield number, part, task.done(number, part)
+
+
+def _shared(workers: int) -> Callable[[_Task, Iterator[Numbered]], Generator[tuple[int, Part, Made], None, None]]:
+    def made(task: _Task, parts: Iterator[Numbered]) -> Generator[tuple[int, Part, Made], None, None]:
+        # Not "fork": a copy of a process with threads (pyarrow has some) may wait for ever for a lock that one of them held.
+        pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (task,))
+        waiting: deque[tuple[int, Part, Future[Made]]] = deque()
+        try:
+            for number, part in parts:
+                waiting.append((number, part, _submitted(pool, number, part)))
+                if len(waiting) > workers * AHEAD:
+                    yield _next(waiting)
+            while waiting:
+                yield _next(waiting)
+        except BrokenProcessPool:
+            raise DatasetError(
+                f"a process ended before its work was done, as when memory runs out: try --workers {max(1, workers // 2)}"
+            ) from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    return made
+
+
+def _submitted(pool: ProcessPoolExecutor, number: int, part: Part) -> Future[Made]:
+    """The processes start here: Ctrl-C is for this one alone, which ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        return pool.submit(_do, number, part)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return pool.submit(_do, number, part)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _next(waiting: deque[tuple[int, Part, Future[Made]]]) -> tuple[int, Part, Made]:
+    number, part, future = waiting.popleft()
+    return number, part, future.result()
+
+
+_task: _Task  # of this process
+
+
+def _begin(task: _Task) -> None:
+    """In a process that has just started."""
+    global _task
+    _task = task
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Or it would wait for work for ever once the process that gives it is killed."""
+    parent = parent_process()
+    assert parent
+    parent.join()
+    os._exit(1)
+
+
+def _do(number: int, part: Part) -> Made:
+    return _task.done(number, part)

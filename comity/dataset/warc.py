@@ -1,0 +1,230 @@
+"""WARC files: of those that comity writes, its items (docs/datasets.md); of others, their responses without a tag.
+
+The record of an item is its `metadata` record, with what its response says besides, and with the text of the response as `html`.
+What no such record stands before is a response of which nobody said what may be done with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, NamedTuple, NoReturn
+
+from comity.dataset.files import Part
+from comity.dataset.records import FIELD, Batch, DatasetError, Record, Unreadable
+from comity.dataset.warc_records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
+from comity.policies.content import Content
+
+PART = 4 * 2**20  # octets of the file
+BATCH = 256  # records
+MAX_BLOCK = 128 * 2**20  # octets of a record that are held; a longer body is left out, a longer item cannot be read
+MAX_HEAD = 64 * 2**10  # octets of a head of HTTP that are read
+MAX_REMEMBERED = 100_000  # responses, of which later items may stand further behind
+
+NONE = "none"  # what no record has for an id
+POLICY = "Comity-Policy-SHA256"  # field of the records of policy files: what their tags say in `policies`
+HTML = "html"
+
+
+class Stretch(NamedTuple):
+    """Place of a part."""
+
+    start: int
+    end: int
+    before: dict[str, int]  # id of a response that stands before it, and is referred to in it -> where that begins
+
+
+class Reader:
+    """A WARC file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    def parts(self) -> Iterator[Part]:
+        start, end, awaited = 0, 0, ""
+        seen: dict[str, int] = {}  # ids of responses, the oldest first -> where they begin
+        before: dict[str, int] = {}
+        with self.path.open("rb", BUFFER) as file:
+            for record in records(file, 0, self.size):
+                name = _name(record)
+                if record.offset - start >= PART and (not awaited or awaited != name):
+                    yield Part(Stretch(start, record.offset, before), record.offset - start)
+                    start, before = record.offset, {}
+                end, awaited = record.end, ""
+                if isinstance(record, Damage):
+                    if record.why == PACKED:
+                        raise DatasetError(f"{self.path} is packed as a whole, its records cannot be found: gunzip it first")
+                    continue
+                if refers_to := _refers_to(record):
+                    place = seen.get(refers_to)
+                    if place is None:
+                        awaited = refers_to
+                    elif place < start:
+                        before[refers_to] = place
+                elif name:
+                    seen[name] = record.offset
+                    if len(seen) > MAX_REMEMBERED:
+                        del seen[next(iter(seen))]
+        if end > start:
+            yield Part(Stretch(start, end, before), end - start)
+
+    def may_mention(self, key: str) -> bool:
+        return True
+
+    def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
+        batch: Batch = []
+        for record in self._read(part.place, wants_html=fields is None or HTML in fields):
+            batch.append(record)
+            if len(batch) == BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    def _read(self, stretch: Stretch, *, wants_html: bool) -> Iterator[Record | Unreadable]:
+        seen = dict(stretch.before)
+        awaited = ""  # id of the response that is to come next
+        item: Record = {}  # what it is awaited for
+
+        def keep(fields: Fields) -> int:
+            if _is_item(fields) or (wants_html and awaited and fields.get("warc-record-id") == awaited):
+                return MAX_BLOCK
+            return MAX_HEAD
+
+        with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as again:
+            for record in records(file, stretch.start, stretch.end, keep):
+                name = _name(record)
+                if awaited and name != awaited:
+                    yield item
+                    awaited = ""
+                if isinstance(record, Damage):
+                    yield from self._unreadable(record)
+                elif name:
+                    seen[name] = record.offset
+                    yield _completed(item, record, wants_html=wants_html) if awaited else _facts(record)
+                    awaited = ""
+                elif _is_item(record.fields):
+                    found, refers_to = _item(record), _refers_to(record)
+                    if isinstance(found, Unreadable):
+                        yield found
+                    elif found is not None and refers_to in seen:
+                        yield _completed(found, _at(again, seen[refers_to]), wants_html=wants_html)
+                    elif found is not None:  # its response comes next, where it has one
+                        awaited, item = refers_to or NONE, found
+            if awaited:
+                yield item
+
+    def _unreadable(self, damage: Damage) -> Iterator[Unreadable]:
+        """It can be longer than what may be held."""
+        with self.path.open("rb") as file:
+            for at in range(damage.offset, damage.end, PART):
+                file.seek(at)
+                yield Unreadable(f"record at octet {at}", file.read(min(PART, damage.end - at)), damage.why)
+
+
+class Writer:
+    """Nobody knows what was asked and answered when records are written."""
+
+    def __init__(self, path: Path) -> NoReturn:
+        raise DatasetError(f"{path}: records cannot be written as WARC: choose .jsonl or .parquet")
+
+
+def _at(file: IO[bytes], offset: int) -> WarcRecord | None:
+    found = next(records(file, offset, offset + 1, lambda fields: MAX_BLOCK), None)
+    return found if isinstance(found, WarcRecord) else None
+
+
+def _name(record: WarcRecord | Damage) -> str:
+    """The id of a record that has a response; "" of others."""
+    if isinstance(record, Damage) or POLICY.lower() in record.fields:
+        return ""
+    is_content = record.fields.get("warc-type") in ("response", "resource", "conversion")
+    return record.fields.get("warc-record-id", f"at {record.offset}") if is_content else ""
+
+
+def _is_item(fields: Fields) -> bool:
+    media_type = fields.get("content-type", "").partition(";")[0].strip().lower()
+    return fields.get("warc-type") == "metadata" and media_type == "application/json"
+
+
+def _refers_to(record: WarcRecord) -> str:
+    return record.fields.get("warc-refers-to", "") if _is_item(record.fields) else ""
+
+
+def _item(record: WarcRecord) -> Record | Unreadable | None:
+    """None where it is something else of another program."""
+    try:
+        item = json.loads(record.block)
+    except (ValueError, RecursionError) as error:
+        return Unreadable(f"record at octet {record.offset}", record.block, f"is no JSON: {error}")
+    return item if isinstance(item, dict) and FIELD in item else None
+
+
+def _completed(item: Record, answer: WarcRecord | None, *, wants_html: bool) -> Record:
+    if answer is None:
+        return item
+    record = {**_facts(answer), **item}
+    if wants_html and record.get(HTML) is None and not _rules_parts(item[FIELD]) and (text := _text(answer)):
+        record[HTML] = text
+    return record
+
+
+def _rules_parts(tag: Any) -> bool:
+    """Whether something is prohibited on parts of the page: nobody knows where in its source these stand."""
+    elements = tag.get("elements") if isinstance(tag, dict) else None
+    if not isinstance(elements, list):
+        return True
+    return any(not isinstance(one, dict) or (one.get("deny") != [] and one.get("whole") is not True) for one in elements)
+
+
+def _facts(record: WarcRecord) -> Record:
+    """What the record of a response says besides its body."""
+    url = record.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
+    facts: Record = {"url": url, "final_url": url, "fetched_at": record.fields.get("warc-date", "")}
+    if not _is_http(record):
+        return {**facts, "content_type": record.fields.get("content-type", "")}
+    first, fields, _ = _message(record.block)
+    status = first.split(b" ")[1:2]
+    content_type = next((value for name, value in fields if name == b"content-type"), b"")
+    return {
+        **facts,
+        "status": int(status[0]) if status and status[0].isdigit() and len(status[0]) == 3 else 0,
+        "content_type": content_type.decode("latin-1"),
+    }
+
+
+def _text(record: WarcRecord) -> str:
+    """The body of a response, where it is text; "" where it is none, or not all of it is at hand."""
+    if len(record.block) < record.length:
+        return ""
+    fields = [(b"content-type", record.fields.get("content-type", "").encode())]
+    body = record.block
+    if _is_http(record):
+        _, fields, body = _message(body)
+    if any(name == b"content-encoding" for name, _ in fields):
+        return ""
+    content = Content(fields, body)
+    if content.text or not content.media_type.endswith(("json", "xml")):
+        return content.text
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return ""
+
+
+def _is_http(record: WarcRecord) -> bool:
+    media_type = record.fields.get("content-type", "").partition(";")[0].strip().lower()
+    return record.fields.get("warc-type") == "response" and media_type == "application/http"
+
+
+def _message(octets: bytes) -> tuple[bytes, list[tuple[bytes, bytes]], bytes]:
+    """First line, fields with their names in lower case, and body of an HTTP message."""
+    head, _, body = octets.partition(b"\r\n\r\n")
+    first, *lines = head.split(b"\r\n")
+    pairs = (line.partition(b":") for line in lines)
+    return first, [(name.strip().lower(), value.strip()) for name, colon, value in pairs if colon], body

@@ -1,0 +1,180 @@
+"""WARC files as they stand (ISO 28500): record after record, plain or with a gzip member for each record.
+
+records(file, start, end)       what stands between two places, what cannot be read included
+What is damaged is passed over up to the next record: nothing raises but OSError, and no more of a record is held than is asked
+for."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from typing import IO, NamedTuple
+
+GZIP = b"\x1f\x8b\x08"  # a member begins so: its magic number and its method (RFC 1952 section-2.3.1)
+MAX_HEAD = 2**20  # octets of the fields of a record
+CHUNK = 2**14  # octets that are read at a time
+BUFFER = 2**20  # octets, for the files that are given: between records they are set back a little
+PACKED = "one gzip member holds several records"  # why there is no telling where the others begin
+
+# section-4
+#   warc-record = header CRLF block CRLF CRLF
+#   version = "WARC/" 1*DIGIT "." 1*DIGIT CRLF
+_VERSION = re.compile(rb"WARC/[0-9]+\.[0-9]+\r\n")
+
+Fields = dict[str, str]  # names in lower case; of fields of one name, the first
+
+
+class WarcRecord(NamedTuple):
+    offset: int  # where it begins in the file
+    end: int
+    fields: Fields
+    block: bytes  # as much of it as was asked for, from its front
+    length: int  # octets of the whole block
+
+
+class Damage(NamedTuple):
+    """What is no record."""
+
+    offset: int
+    end: int
+    why: str
+
+
+class _DamageError(Exception):
+    """Why something is no record."""
+
+
+def is_compressed(file: IO[bytes]) -> bool:
+    """As it begins; where that is damaged, as its name says."""
+    file.seek(0)
+    start = file.read(5)
+    return start.startswith(GZIP) or (start != b"WARC/" and str(file.name).lower().endswith(".gz"))
+
+
+def records(
+    file: IO[bytes], start: int, end: int, keep: Callable[[Fields], int] = lambda fields: 0
+) -> Iterator[WarcRecord | Damage]:
+    """`start`, `end`: where records begin, or the ends of the file. `keep`: octets of the block that are wanted."""
+    compressed = is_compressed(file)
+    at = start
+    while at < end:
+        try:
+            record = (_of_member if compressed else _of_plain)(file, at, keep)
+        except _DamageError as error:
+            following = _next(file, at + 1, end, compressed=compressed)
+            yield Damage(at, following, str(error))
+            at = following
+        else:
+            yield record
+            at = record.end
+
+
+def _of_plain(file: IO[bytes], at: int, keep: Callable[[Fields], int]) -> WarcRecord:
+    file.seek(at)
+    fields, length, front = _head(lambda: file.read(CHUNK))
+    begin = file.tell() - len(front)
+    file.seek(begin)
+    block = file.read(min(length, keep(fields)))
+    file.seek(begin + length)
+    _check_end(file.read(4))
+    return WarcRecord(at, begin + length + 4, fields, block, length)
+
+
+def _of_member(file: IO[bytes], at: int, keep: Callable[[Fields], int]) -> WarcRecord:
+    member = _Member(file, at)
+    fields, length, front = _head(member.read)
+    wanted, block, tail, done = min(length, keep(fields)), bytearray(), b"", 0
+    while front:
+        block += front[: max(0, wanted - done)]
+        tail = (tail + front[max(0, length - done) :])[:20]
+        done += len(front)
+        front = member.read()
+    if _VERSION.match(tail[4:]):
+        raise _DamageError(PACKED)
+    _check_end(tail)
+    return WarcRecord(at, member.end, fields, bytes(block), length)
+
+
+class _Member:
+    """A member of a gzip file, some octets at a time."""
+
+    def __init__(self, file: IO[bytes], at: int) -> None:
+        self._file = file
+        self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        self._held = b""  # compressed
+        file.seek(at)
+
+    def read(self) -> bytes:
+        """b"" at its end."""
+        while not self._inflater.eof:
+            if not self._held:
+                self._held = self._file.read(CHUNK)
+                if not self._held:
+                    raise _DamageError("the file ends within it")
+            try:
+                octets = self._inflater.decompress(self._held, CHUNK)
+            except zlib.error as error:
+                raise _DamageError(f"it cannot be unpacked: {error}") from None
+            self._held = self._inflater.unconsumed_tail
+            if octets:
+                return octets
+        return b""
+
+    @property
+    def end(self) -> int:
+        """Where the next one begins, once all is read."""
+        return self._file.tell() - len(self._inflater.unused_data)
+
+
+def _head(read: Callable[[], bytes]) -> tuple[Fields, int, bytes]:
+    """The fields, the length of the block, and what was read of it already."""
+    octets = b""
+    while (end := octets.find(b"\r\n\r\n")) < 0:
+        more = read()
+        octets += more
+        if not _VERSION.match(octets[:20]):
+            raise _DamageError("no WARC record begins here")
+        if not more:
+            raise _DamageError("the file ends within it")
+        if len(octets) > MAX_HEAD:
+            raise _DamageError(f"it has more than {MAX_HEAD} octets of fields")
+    fields: Fields = {}
+    lines = re.sub(rb"\r\n[ \t]+", b" ", octets[:end]).split(b"\r\n")[1:]
+    for line in lines:
+        name, colon, value = line.decode("utf-8", "replace").partition(":")
+        if colon:
+            fields.setdefault(name.strip().lower(), value.strip())
+    length = fields.get("content-length", "")
+    if not re.fullmatch("[0-9]{1,15}", length):
+        raise _DamageError("it does not say how long it is")
+    return fields, int(length), octets[end + 4 :]
+
+
+def _check_end(octets: bytes) -> None:
+    """What follows a block."""
+    if octets != b"\r\n\r\n":
+        raise _DamageError("it does not end where it says" if len(octets) >= 4 else "the file ends within it")
+
+
+def _next(file: IO[bytes], at: int, end: int, *, compressed: bool) -> int:
+    """Where the next record begins, `end` where none does."""
+    overlap = 32
+    while at < end:
+        file.seek(at)
+        octets = file.read(min(CHUNK, end - at) + overlap)
+        for found in re.finditer(re.escape(GZIP) if compressed else rb"(?<=\n)WARC/", octets):
+            place = at + found.start()
+            if place < end and _begins(file, place, compressed=compressed):
+                return place
+        at += CHUNK
+    return end
+
+
+def _begins(file: IO[bytes], at: int, *, compressed: bool) -> bool:
+    file.seek(at)
+    try:
+        octets = _Member(file, at).read() if compressed else file.read(20)
+    except _DamageError:
+        return False
+    return _VERSION.match(octets) is not None

@@ -1,0 +1,210 @@
+"""Judgement by columns gives what judgement record by record gives."""
+
+from __future__ import annotations
+
+import copy
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comity.dataset.columns import sorted_out
+from comity.dataset.expiring import Recrawled
+from comity.dataset.judging import Terms, judged
+from comity.dataset.records import Record
+from comity.dataset.typed import EXTRA, decode, encode
+
+NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
+ROBOTS = "https://a.example/robots.txt"
+RULES = ("robots.allow", "acap.disallow", "rsl.permits", "comity.arrangement", "robots-meta.limit")
+RESOURCE = {"role": "credit", "extract": "", "url": "https://a.example/credit", "content": "By A"}
+VALID: list[tuple[str, Any]] = [
+    ("until", "2026-12-01T12:00:00Z"),
+    ("until", "2026-12-01T12:00:01Z"),
+    ("until_recrawled", True),
+    ("until_recrawled", False),
+    ("max_chars", 5),
+    ("max_words", 0),
+    ("prohibited_modifications", ["annotation"]),
+    ("required_contexts", []),
+    ("must_use", [RESOURCE]),
+    ("must_include", [RESOURCE]),
+]
+INVALID: list[tuple[str, Any]] = [
+    ("verdict", "perhaps"),
+    ("because", []),
+    ("because", [9]),
+    ("because", [-1]),
+    ("stated", None),
+    ("max_chars", -1),
+    ("until", "later"),
+    ("prohibited_modifications", ["any", "any"]),
+    ("must_use", [RESOURCE | {"role": "?"}]),
+]
+SPOILT: list[tuple[str, Any]] = [
+    ("schema", 2),
+    ("agent", "a b"),
+    ("agent", "testbot\n"),
+    ("reasons", []),
+    ("reasons", [{"rule": "No rule", "spec": "", "url": "", "line": 1, "text": ""}] * 5),
+    ("reasons", [{"rule": "a.b", "spec": "", "url": "", "line": -1, "text": ""}] * 5),
+    ("policies", {ROBOTS: {"status": -1, "sha256": None, "fetched_at": None}}),
+    ("policies", {ROBOTS: {"status": 200, "sha256": "ab" * 32 + "\n", "fetched_at": None}}),
+    ("policies", {}),
+    ("elements", [{"selector": "p", "type": "", "deny": ["train"], "guide": [], "spans": [["text", 0, 3]], "because": [0]}]),
+    ("embedded", {"train": {"verdict": "deny", "stated": True, "because": [0]}}),
+    ("embedded", {"index": {"verdict": "deny", "stated": True, "because": [0]}}),
+    ("embedded", {}),
+]
+
+
+def plain() -> Record:
+    uses = {
+        use: {"verdict": "allow", "stated": True, "because": [0]} for use in ("crawl", "follow", "index", "preserve", "present")
+    }
+    reasons = [{"rule": rule, "spec": "a", "url": ROBOTS, "line": 1, "text": rule} for rule in RULES[:2]]
+    policies = {ROBOTS: {"status": 200, "sha256": "ab" * 32, "fetched_at": "2026-11-21T03:00:00+00:00"}}
+    tag: Record = {"schema": 1, "agent": "testbot", "uses": uses, "elements": [], "reasons": reasons, "policies": policies}
+    return {
+        "url": "https://a.example/",
+        "fetched_at": "2026-11-21T03:00:00+00:00",
+        "text": "Some text to read",
+        "permissions": tag,
+    }
+
+
+@st.composite
+def records(draw: st.DrawFn) -> Record:
+    record = copy.deepcopy(plain())
+    tag = record["permissions"]
+    for use in draw(st.sets(st.sampled_from(["train", "index", "preserve", "present-snippet", "present"]))):
+        decision = {"verdict": draw(st.sampled_from(["allow", "allow", "deny"])), "stated": True}
+        decision |= {"because": draw(st.lists(st.integers(0, 1), min_size=1, max_size=3))}
+        tag["uses"][use] = decision | dict(draw(st.lists(st.sampled_from(VALID), max_size=2)))
+    change = draw(st.sampled_from(["", "", "", "license", "use", "gone", "name", "tag", "no tag", "null", "other"]))
+    if change == "license":
+        tag["reasons"][0]["rule"] = draw(st.sampled_from(RULES))
+    elif change == "use":
+        tag["uses"][draw(st.sampled_from(sorted(tag["uses"])))].update([draw(st.sampled_from(INVALID))])
+    elif change == "gone":
+        del tag["uses"][draw(st.sampled_from(sorted(tag["uses"])))]
+    elif change == "name":
+        tag["uses"][draw(st.sampled_from(["Train", "", "a b", "train\n"]))] = {"verdict": "allow", "stated": True, "because": [0]}
+    elif change == "tag":
+        tag.update([draw(st.sampled_from(SPOILT))])
+    elif change == "no tag":
+        record["permissions"] = draw(st.sampled_from([None, {}, "deny", []]))
+    elif change == "null":
+        record |= {"html": None, "note": None}
+    elif change == "other":
+        record["text"] = 5
+    return record
+
+
+TERMS = st.builds(
+    lambda uses, now, recrawled: Terms.of(uses, now=now, recrawled=recrawled),
+    st.lists(st.sampled_from(["train", "index", "present-snippet", "present", "search"]), min_size=1, max_size=3),
+    st.sampled_from([NOW, NOW - timedelta(microseconds=1), NOW + timedelta(seconds=1)]),
+    st.sampled_from([Recrawled(), Recrawled({1: 2})]),
+)
+
+
+def agree(batch: pa.RecordBatch, terms: Terms) -> None:
+    """Judgement by columns and by records."""
+    said = sorted_out(batch, terms)
+    rest = said.rest.to_pylist()
+    for record, kept, why, is_rest in zip(decode(batch), said.kept.to_pylist(), said.whys.to_pylist(), rest, strict=True):
+        assert kept + (why is not None) + is_rest == 1
+        if not is_rest:
+            assert isinstance(record, dict)
+            answer = judged(record, terms)
+            assert answer.record == (record if kept else None)
+            assert kept or answer.why == why
+
+
+@pytest.mark.requirement("MEET-3", "MEET-5")
+@given(st.lists(records(), max_size=6), TERMS)
+def test_columns_decide_what_records_decide(found: list[Record], terms: Terms) -> None:
+    agree(encode(found), terms)
+
+
+@pytest.mark.requirement("MEET-3", "MEET-5")
+@pytest.mark.parametrize("asked", ["index", "present,index", "index,train", "present-snippet"])
+def test_they_agree_on_each_condition_by_itself(asked: str) -> None:
+    found = []
+    for use in ("index", "present", "preserve", "follow"):
+        for key, value in VALID + INVALID:
+            found.append(plain() | {"images": ["a.png"]})
+            found[-1]["permissions"]["uses"][use] |= {key: value}
+    for key, value in SPOILT:
+        found.append(plain() | {"images": ["a.png"]})
+        found[-1]["permissions"][key] = value
+    for rule in RULES:
+        found.append(plain())
+        found[-1]["permissions"]["reasons"][0]["rule"] = rule
+    agree(encode(found), Terms.of(asked.split(","), now=NOW))
+
+
+@pytest.mark.requirement("MEET-3")
+def test_plain_records_need_no_second_look() -> None:
+    refused = plain()
+    refused["permissions"]["uses"]["index"] |= {"verdict": "deny", "because": [1]}
+    batch = encode([plain(), refused, plain() | {"html": None}])
+    said = sorted_out(batch, Terms.of(["index"], now=NOW))
+    assert said.kept.to_pylist() == [True, False, True]
+    assert said.whys.to_pylist() == [None, "deny:acap.disallow", None]
+    assert sorted_out(batch, Terms.of(["train"], now=NOW)).whys.to_pylist() == ["not-listed:train"] * 3
+    assert said.rest.true_count == 0
+
+
+def columns_of(record: Record, **changed: Any) -> pa.RecordBatch:
+    """What no Writer writes, and another program may."""
+    batch = encode([plain(), record, plain()])
+    for name, value in changed.items():
+        values = batch.column(name).to_pylist()
+        values[1] = value
+        batch = batch.set_column(batch.schema.get_field_index(name), name, pa.array(values, batch.schema.field(name).type))
+    return batch
+
+
+def twice(part: str) -> Any:
+    row = encode([plain()]).column("permissions").to_pylist()[0]
+    return row | {part: row[part] * 2}
+
+
+def without(part: str, member: str) -> Any:
+    row = encode([plain()]).column("permissions").to_pylist()[0]
+    return row | {part: [one | {member: None} for one in row[part]]}
+
+
+@pytest.mark.requirement("MEET-3")
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"permissions": twice("uses")},
+        {"permissions": twice("policies")},
+        {"permissions": without("uses", "use")},
+        {"permissions": without("uses", "verdict")},
+        {"permissions": without("uses", "stated")},
+        {"permissions": without("uses", "because")},
+        {"permissions": without("reasons", "rule")},
+        {"permissions": without("reasons", "line")},
+        {"permissions": without("reasons", "text")},
+        {"permissions": without("policies", "url")},
+        {"permissions": without("policies", "status")},
+        {"permissions": None},
+        {EXTRA: "{"},
+        {EXTRA: '{"permissions": {}}'},
+        {EXTRA: '{"text":null,"more":1}'},
+        {EXTRA: '{"text":null}'},
+    ],
+)
+def test_columns_that_others_have_altered_are_judged_as_they_are_read(changed: dict[str, Any]) -> None:
+    batch = columns_of(plain(), **changed)
+    assert decode(batch) != [plain()] * 3 or EXTRA in changed
+    terms = Terms.of(["index"], now=NOW)
+    agree(batch, terms)
+    assert sorted_out(batch, terms).kept.to_pylist()[::2] == [True, True]

@@ -1,0 +1,128 @@
+"""Which records have to go, and when."""
+
+from __future__ import annotations
+
+import pickle
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comity.dataset.expiring import Fetches, Limits, Recrawled, expired, page_of
+
+if TYPE_CHECKING:
+    from tests.dataset.conftest import MakeRecord
+
+UNTIL = datetime(2026, 12, 1, 12, tzinfo=UTC)
+OVER = {"until": "2026-12-01T12:00:00Z"}
+LATER = {"until": "2026-12-02T12:00:00Z"}
+AGAIN = {"until_recrawled": True}
+
+
+def fetched(url: Any, at: Any, final_url: Any = None) -> dict[str, Any]:
+    return {"url": url, "final_url": final_url or url, "fetched_at": at}
+
+
+def recrawled(*records: dict[str, Any]) -> Recrawled:
+    fetches = Fetches()
+    for record in records:
+        fetches.note(record)
+    return fetches.recrawled()
+
+
+@pytest.mark.requirement("ACAP-32")
+@pytest.mark.parametrize(
+    ("uses", "why"),
+    [
+        ({}, ""),  # nothing was permitted, and nothing has ended
+        ({"index": {}}, ""),
+        ({"index": OVER}, "expired:index"),
+        ({"index": OVER, "train": None}, "expired:index"),
+        ({"index": OVER, "train": {}}, ""),  # it may still be used
+        ({"index": OVER, "train": LATER}, ""),
+        ({"index": OVER, "present_link": OVER}, "expired:index"),
+        ({"index": OVER, "preserve": {}}, ""),
+        ({"index": {}, "preserve": OVER}, "expired:preserve"),  # what may not be kept may not stay
+        ({"index": {}, "preserve": AGAIN}, "superseded:preserve"),
+        ({"index": AGAIN}, "superseded:index"),
+        ({"index": AGAIN, "train": {}}, ""),
+        ({"index": AGAIN, "train": OVER}, "superseded:index"),
+    ],
+)
+def test_what_goes(make_record: MakeRecord, uses: dict[str, Any], why: str) -> None:
+    record = make_record(**uses)
+    again = recrawled(record, fetched(record["url"], "2026-11-30T12:00:00+00:00"))
+    answer = expired(record, Limits.of(UNTIL, again))
+    assert answer.why == why
+    assert bool(answer.because) == bool(why)
+    assert expired(record, Limits.of(UNTIL - timedelta(seconds=1))).why == ""
+
+
+@pytest.mark.requirement("ACAP-43")
+@pytest.mark.parametrize(
+    ("url", "goes"),
+    [
+        ("https://example.com/a", True),
+        ("https://EXAMPLE.com:443/%61#b", True),
+        ("https://example.com/asked", True),
+        ("http://example.com/a", False),
+        ("https://example.com/a?b", False),
+        ("https://example.com/a/b", False),
+    ],
+)
+def test_taken_down(make_record: MakeRecord, url: str, goes: bool) -> None:
+    record = make_record(index={}, fields={"url": "https://example.com/asked"})
+    assert expired(record, Limits.of(UNTIL, taken_down=[url])).why == ("taken-down" if goes else "")
+    assert expired({"url": url}, Limits.of(UNTIL, taken_down=[url])).why == "taken-down"
+
+
+def test_what_has_no_limits_that_are_known(make_record: MakeRecord) -> None:
+    assert expired({}, Limits.of(UNTIL)).why == "no-tag"
+    assert expired(make_record(index={"until": "soon"}), Limits.of(UNTIL)).why == "invalid-tag:uses"
+    nowhere = make_record(index=AGAIN, fields={"url": None, "final_url": None})
+    assert expired(nowhere, Limits.of(UNTIL)).why == ""
+
+
+@pytest.mark.requirement("ACAP-32")
+@pytest.mark.parametrize(
+    ("other", "is_later"),
+    [
+        (fetched("https://example.com/a", "2026-11-21T12:00:01+00:00"), True),
+        (fetched("https://example.com/a", "2026-11-21T12:00:00.5+00:00"), True),
+        (fetched("https://example.com/a", "2026-11-21T12:00:01"), True),  # without a zone: UTC
+        (fetched("https://example.com/a#b", "2026-11-21T12:00:01+00:00"), True),
+        (fetched("https://example.com/b", "2026-11-21T12:00:01+00:00", "https://example.com/a"), True),
+        (fetched("https://example.com/a", "2026-11-21T12:00:00+00:00"), False),
+        (fetched("https://example.com/a", "2026-11-21T13:00:00+02:00"), False),
+        (fetched("https://example.com/b", "2026-11-21T12:00:01+00:00"), False),
+        (fetched("https://example.com/a", "tomorrow"), False),
+        (fetched(None, "2026-11-21T12:00:01+00:00"), False),
+    ],
+)
+def test_a_later_record_of_the_same_page(other: dict[str, Any], is_later: bool) -> None:
+    record = fetched("https://example.com/a", "2026-11-21T12:00:00+00:00")
+    for records in ((record, other), (other, record)):
+        assert recrawled(*records).supersedes(record) is is_later
+
+
+@pytest.mark.requirement("ACAP-32")
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), max_size=20), st.integers(0, 20))
+def test_in_parts_or_at_once(seen: list[tuple[int, int]], middle: int) -> None:
+    records = [fetched(f"https://example.com/{page}", f"2026-11-21T12:00:0{at}Z") for page, at in seen]
+    whole, first, second = Fetches(), Fetches(), Fetches()
+    for place, record in enumerate(records):
+        whole.note(record)
+        (first if place < middle else second).note(record)
+    first.merge(pickle.loads(pickle.dumps(second)))
+    for (page, at), record in zip(seen, records, strict=True):
+        is_old = any(other == page and later > at for other, later in seen)
+        for fetches in (whole, first):
+            assert pickle.loads(pickle.dumps(fetches.recrawled())).supersedes(record) is is_old
+
+
+def test_pages() -> None:
+    assert page_of("https://example.com") == page_of("https://example.com/#top")
+    assert page_of("no URL") == "no URL"
+    assert page_of("http://[x") == "http://[x"

@@ -1,0 +1,104 @@
+"""A file takes the place of another whole, or not at all."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from comity.dataset.files import Replacement, format_of, open_reader, open_writer
+from comity.dataset.records import DatasetError
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"old")
+    return path
+
+
+def test_the_old_file_stands_until_the_new_one_is_whole(path: Path) -> None:
+    with Replacement(path) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+    assert [*path.parent.iterdir()] == [path]
+
+
+def test_an_error_leaves_the_old_file_and_nothing_else(path: Path) -> None:
+    def fail() -> None:
+        with Replacement(path) as file:
+            file.write(b"half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert path.read_bytes() == b"old"
+    assert [*path.parent.iterdir()] == [path]
+
+
+def test_what_a_killed_process_left_is_written_over(path: Path) -> None:
+    path.with_name(".a.jsonl.part").write_bytes(b"left by a killed process")
+    with Replacement(path) as file:
+        file.write(b"new")
+    assert path.read_bytes() == b"new"
+
+
+def test_two_do_not_write_the_same_file(path: Path) -> None:
+    with Replacement(path) as file:
+        file.write(b"new")
+        with pytest.raises(DatasetError, match=r"a\.jsonl is being written by another process"), Replacement(path):
+            pass
+    assert path.read_bytes() == b"new"
+
+
+def test_whoever_comes_when_it_is_done_writes_a_file_of_its_own(path: Path) -> None:
+    """And not the one that has the name by now, on which it may have waited."""
+    for number in range(50):
+        threads = [threading.Thread(target=_replace, args=(path, f"{number} {name}" * 1000)) for name in "ab"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert path.read_text() in (f"{number} a" * 1000, f"{number} b" * 1000)
+
+
+def _replace(path: Path, text: str) -> None:
+    try:
+        with Replacement(path) as file:
+            file.write(text.encode())
+    except DatasetError:
+        pass
+
+
+def test_a_link_stays_a_link_and_permissions_stay(path: Path) -> None:
+    path.chmod(0o640)
+    link = path.with_name("link.jsonl")
+    link.symlink_to(path)
+    with Replacement(link) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o640)
+
+
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [("a.jsonl", "jsonl"), ("A.JL.GZ", "jsonl"), ("a.b.parquet", "parquet"), ("a.warc.gz", "warc"), ("a.warc", "warc")],
+)
+def test_the_name_says_the_format(name: str, format: str) -> None:  # noqa: A002
+    assert format_of(Path(name)) == format
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.csv", "a.gz", "a", "jsonl"])
+def test_a_name_that_says_none(name: str) -> None:
+    with pytest.raises(DatasetError, match=r"its name says no format.*\.parquet"):
+        format_of(Path(name))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"a\.jsonl cannot be read: No such file"):
+        open_reader(tmp_path / "a.jsonl")
+    with pytest.raises(DatasetError, match=r"a\.jsonl cannot be written: No such file"), open_writer(tmp_path / "b" / "a.jsonl"):
+        pass

@@ -1,0 +1,190 @@
+"""kill -9 at any point of an export, and of expire: the dataset is there, whole, the old one or the new one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from comity.dataset import croissant, jobs
+from comity.dataset.files import open_reader
+from comity.dataset.judging import Terms
+
+MakeRecord = Callable[..., dict[str, Any]]
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+TIMES = 50  # in all
+WAYS = [("export", "jsonl"), ("export", "parquet"), ("expire", "jsonl"), ("expire", "parquet")]
+
+# Each line that it reads is a job for a process of its own, whose id it prints: thus 50 of them need not start 50 times.
+RUN = """
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from comity.dataset import jobs, parquet
+from comity.dataset.judging import Terms
+
+for line in sys.stdin:
+    kind, source, path = line.split()
+    process = os.fork()
+    if not process:
+        now = datetime(2026, 11, 22, tzinfo=UTC)
+        if kind == "export":
+            jobs.export([Path(source)], Path(path), Terms.of(["train"], now=now))
+        else:
+            jobs.expire([Path(path)], now)
+        os._exit(0)
+    print(process, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def starter() -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen([sys.executable, "-c", RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+
+
+@pytest.fixture
+def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
+    path = tmp_path / "crawled.jsonl"
+    with path.open("w") as file:
+        for number in range(500):
+            until = {"until": "2026-11-21T23:59:59Z"} if number % 5 == 0 else {}
+            url = f"https://example.com/{number}"
+            file.write(json.dumps(make_record(train=until, fields={"url": url, "final_url": url, "number": number})) + "\n")
+    return path
+
+
+def numbers(path: Path) -> list[int]:
+    """Of the records. It raises where the file cannot be read to its end."""
+    reader = open_reader(path)
+    return [record["number"] for part in reader.parts() for batch in reader.read(part) for record in batch]  # type: ignore[misc, call-overload]
+
+
+def kill(starter: subprocess.Popen[str], kind: str, source: Path, path: Path, after: float) -> bool:
+    """Whether it was killed before it was done. `after`: seconds from when it began."""
+    assert starter.stdin
+    assert starter.stdout
+    print(kind, source, path, file=starter.stdin, flush=True)
+    process = int(starter.stdout.readline())
+    time.sleep(after)
+    with suppress(ProcessLookupError):  # it is done
+        os.kill(process, signal.SIGKILL)
+    return int(starter.stdout.readline()) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(("kind", "format"), WAYS)
+def test_the_dataset_is_whole(
+    tmp_path: Path,
+    crawled: Path,
+    starter: subprocess.Popen[str],
+    kind: str,
+    format: str,  # noqa: A002
+) -> None:
+    path, before = tmp_path / f"dataset.{format}", tmp_path / f"before.{format}"
+    # The old one: all that may be used a day before, when nothing had expired.
+    jobs.export([crawled], before, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)))
+    old, new = list(range(500)), [number for number in range(500) if number % 5]
+    log = tmp_path / f"dataset.{format}.expired.jsonl"
+
+    def begin() -> None:
+        shutil.copy(before, path)
+        described = croissant.read(before)
+        assert described
+        croissant.write(path, described)
+        log.unlink(missing_ok=True)
+
+    begin()
+    start = time.perf_counter()
+    if kind == "export":
+        jobs.export([crawled], path, Terms.of(["train"], now=NOW))
+    else:
+        jobs.expire([path], NOW)
+    took = time.perf_counter() - start
+    assert numbers(path) == new
+
+    moments = random.Random(f"{kind} {format}")
+    killed = 0
+    for _ in range(-(-TIMES // len(WAYS))):
+        begin()
+        killed += kill(starter, kind, crawled, path, moments.uniform(0, took * 1.2))
+        found = numbers(path)
+        assert found in (old, new)
+        place = croissant.place_of(path)
+        if place.exists():  # then it is that of the file
+            [file] = json.loads(place.read_bytes())["distribution"]
+            assert file["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert croissant.read(path)
+        if kind == "expire":
+            jobs.expire([path], NOW)
+            assert numbers(path) == new
+            gone = {_url(line) for line in log.read_bytes().splitlines()}
+            assert gone >= {f"https://example.com/{number}" for number in range(0, 500, 5)}
+    assert killed > 3  # or the moments came too late to show anything
+
+
+def _url(line: bytes) -> str | None:
+    try:
+        url: str = json.loads(line)["url"]
+    except ValueError:  # the last line that a killed process wrote
+        return None
+    return url
+
+
+WORKERS = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from comity.dataset import jobs, jsonl
+from comity.dataset.judging import Terms
+
+jsonl.PART = 1000
+if __name__ == "__main__":
+    how = jobs.How(2, lambda _: print("part", flush=True))
+    while True:
+        jobs.export([Path(sys.argv[1])], Path(sys.argv[2]), Terms.of(["train"]), how)
+"""
+
+
+def test_processes_end_with_the_one_that_gives_them_work(tmp_path: Path, crawled: Path) -> None:
+    script = tmp_path / "run.py"
+    script.write_text(WORKERS)
+    process = subprocess.Popen([sys.executable, script, crawled, tmp_path / "o.jsonl"], stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    assert process.stdout.readline() == "part\n"
+    children = _children(process.pid)
+    assert len(children) >= 2
+    process.kill()
+    process.stdout.read()  # ends when all that could write there have ended
+    process.wait()
+    process.stdout.close()
+    give_up = time.monotonic() + 20
+    while any(map(_is_alive, children)):  # one of multiprocessing's own cleans up first
+        assert time.monotonic() < give_up
+        time.sleep(0.01)
+
+
+def _children(parent: int) -> list[int]:
+    return [int(child) for task in Path(f"/proc/{parent}/task").iterdir() for child in (task / "children").read_text().split()]
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False

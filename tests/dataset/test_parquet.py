@@ -1,0 +1,318 @@
+"""Parquet files: nothing is lost on the way there and back, and no typed column says more than the record did."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import json
+import math
+import pickle
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comity.dataset import parquet
+from comity.dataset.parquet import GROUP_ROWS, Reader, Writer
+from comity.dataset.records import DatasetError, Record, Unreadable
+from comity.dataset.typed import EXTRA, TAG, adapted, decode, encode, schema_of
+
+REASON = {"rule": "robots.allow", "spec": "RFC 9309", "url": "https://a.example/robots.txt", "line": 2, "text": "Allow: /"}
+ALLOW: Record = {"verdict": "allow", "stated": True, "because": [0]}
+RESOURCE = {"role": "credit", "extract": "", "url": "https://a.example/credit", "content": "By A"}
+FULL: Record = {
+    "schema": 1,
+    "agent": "testbot",
+    "uses": {
+        **dict.fromkeys(("crawl", "follow", "preserve", "present"), ALLOW),
+        "index": ALLOW | {"until": "2026-12-21T12:00:00Z", "until_recrawled": False, "max_chars": 0, "max_words": 9},
+        "train": {"verdict": "deny", "stated": False, "because": [1, 0]},
+        "present-snippet": ALLOW
+        | {
+            "prohibited_modifications": ["annotation", "style"],
+            "prohibited_contexts": ["within-user-frame"],
+            "required_contexts": [],
+            "must_use": [RESOURCE | {"role": "", "extract": "meta:description", "url": ""}],
+            "must_include": [RESOURCE, RESOURCE],
+        },
+    },
+    "embedded": {"train": ALLOW},
+    "elements": [
+        {
+            "selector": "p.quote",
+            "type": "html",
+            "deny": ["train", "*"],
+            "guide": [{"actions": ["show"], "guidelines": [{"lang": "und", "text": "Nicely"}]}],
+            "spans": [["title"], ["links", 0], ["text", 0, 17]],
+            "urls": ["https://a.example/i.png"],
+            "because": [1],
+        },
+        {"selector": "*", "type": "", "whole": True, "deny": [], "guide": [], "spans": [], "because": [0]},
+    ],
+    "reasons": [REASON, REASON | {"part": "meta robots", "line": 0}],
+    "policies": {
+        "https://a.example/robots.txt": {"status": 200, "sha256": "ab" * 32, "fetched_at": "2026-11-21T03:00:00.123456+00:00"},
+        "https://a.example/ai.txt": {"status": 0, "sha256": None, "fetched_at": None},
+    },
+}
+
+
+def written(path: Path, batches: list[list[Record]], schema: pa.Schema | None = None) -> Path:
+    with Writer(path, schema) as writer:
+        encode_apart = pickle.loads(pickle.dumps(writer.encode))  # as another process has it
+        for batch in batches:
+            writer.write(encode_apart(batch))
+    return path
+
+
+def read(path: Path) -> list[Record | Unreadable]:
+    reader = pickle.loads(pickle.dumps(Reader(path)))
+    return [record for part in reader.parts() for batch in reader.read(part) for record in batch]
+
+
+def normal(records: list[Any]) -> list[str]:
+    return [json.dumps(record, sort_keys=True) for record in records]
+
+
+@pytest.mark.requirement("MEET-3", "MEET-5")
+def test_a_tag_comes_back_octet_by_octet(tmp_path: Path) -> None:
+    records: list[Record] = [{"url": "https://a.example/", "permissions": FULL}]
+    path = written(tmp_path / "a.parquet", [records])
+    assert normal(read(path)) == normal(records)
+    assert pq.read_table(path).column(EXTRA).null_count == 1  # all of it stands in typed columns
+
+
+@pytest.mark.requirement("MEET-3")
+def test_limits_are_moments_for_other_programs(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.parquet", [[{"permissions": FULL}]])
+    query = """
+        SELECT u.use, u.until > TIMESTAMPTZ '2026-12-21 11:59:59Z', u.until > TIMESTAMPTZ '2026-12-21 12:00:00Z'
+        FROM (SELECT unnest(permissions.uses) AS u FROM read_parquet(?)) WHERE u.until IS NOT NULL"""
+    assert duckdb.execute(query, [str(path)]).fetchall() == [("index", True, False)]
+
+
+ALTERED: list[Any] = [
+    FULL | {"schema": 2},
+    FULL | {"schema": True},
+    FULL | {"later": 1},
+    {key: value for key, value in FULL.items() if key != "policies"},
+    FULL | {"uses": {"train": ALLOW | {"until": "2026-12-21T12:00:00+00:00"}}},
+    FULL | {"uses": {"train": ALLOW | {"until": "2026-12-21T12:00:00.500Z"}}},
+    FULL | {"uses": {"train": ALLOW | {"until": "whenever"}}},
+    FULL | {"uses": {"train": ALLOW | {"until": None}}},
+    FULL | {"uses": {"train": ALLOW | {"because": [0, None]}}},
+    FULL | {"uses": {"train": ALLOW | {"max_chars": 1.0}}},
+    FULL | {"uses": {"train": ALLOW | {"max_chars": 2**64}}},
+    FULL | {"uses": {"train": {"verdict": "allow"}}},
+    FULL | {"uses": {"\ud800": ALLOW}},
+    FULL | {"uses": []},
+    FULL | {"agent": None},
+    FULL | {"elements": [FULL["elements"][0] | {"spans": [["text", 1, 2, 3]]}]},
+    FULL | {"elements": [FULL["elements"][0] | {"spans": [[]]}]},
+    FULL | {"policies": {"https://a.example/": {"status": 200, "sha256": None}}},
+    FULL | {"policies": {"https://a.example/": {"status": 200, "sha256": None, "fetched_at": "2026-11-21T03:00:00Z"}}},
+    {},
+    [],
+    None,
+    "deny",
+]
+
+
+@pytest.mark.requirement("MEET-3")
+@pytest.mark.parametrize("tag", ALTERED, ids=range(len(ALTERED)))
+def test_a_tag_that_is_not_understood_is_kept_where_no_query_sees_a_permission(tag: Any, tmp_path: Path) -> None:
+    records = [{"url": "a", "permissions": FULL}, {"url": "b", "permissions": tag}]
+    path = written(tmp_path / "a.parquet", [records])
+    assert normal(read(path)) == normal(records)
+    if tag != FULL | {"schema": 2}:  # which has all the same columns, and says so in one
+        assert pq.read_table(path).column("permissions").is_valid().to_pylist() == [True, False]
+
+
+def test_what_does_not_fit_its_column_is_kept(tmp_path: Path) -> None:
+    first = [
+        {"n": 1, "f": 0.5, "text": "a", "ok": True, "tags": ["a"], "price": {"amount": 1, "unit": "EUR"}, "deep": [[{"a": [1]}]]}
+    ]
+    later = [
+        {"n": "one", "f": 3, "text": None, "ok": 1, "tags": [1], "price": {"amount": 1, "other": 2}, "deep": []},
+        {"n": 2**63, "f": 2**60 + 1, "text": "\ud800", "ok": None, "tags": [None], "price": {}, "new": {"a": 1}},
+        {
+            "n": -(2**63),
+            "f": -0.0,
+            "text": "\x00 \N{COOKING}",
+            "tags": [],
+            "price": {"amount": None},
+            "": 1,
+            EXTRA: "mine",
+            "a\nb": 1,
+        },
+        {},
+        {"n": True, "deep": [[None]], "f": "nan", "price": {"amount": 1.0}},
+    ]
+    path = written(tmp_path / "a.parquet", [first, later])
+    assert read(path) == first + later
+    assert pq.read_schema(path).names == ["n", "f", "text", "ok", "tags", "price", "deep", "permissions", EXTRA]
+
+
+def test_objects_whose_keys_are_data_become_no_columns() -> None:
+    records: list[Record] = [
+        {"prices": {f"day {number}": 1.5 for number in range(1000)}, "same": {}, "mixed": number} for number in range(2)
+    ]
+    records[1]["mixed"] = "text"
+    schema = schema_of(records)
+    assert schema.names == ["permissions", EXTRA]
+    assert decode(encode(records)) == records
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(codec=None)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = st.sampled_from(["a", "b", "permissions", EXTRA, ""])
+RECORDS = st.lists(st.dictionaries(NAMES, JSON | st.just(FULL), max_size=4), max_size=4)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal, and of equal types but for integers among floats."""
+    if isinstance(one, dict):
+        return isinstance(other, dict) and one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return isinstance(other, list) and len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return one == other and math.copysign(1, one) == math.copysign(1, other)
+    return bool(one == other) and (type(one) is type(other) or {type(one), type(other)} == {int, float})
+
+
+@given(RECORDS, RECORDS)
+def test_any_records_come_back(first: list[Record], later: list[Record]) -> None:
+    schema = schema_of(first)
+    for records in (first, later):
+        for batch in (encode(records, schema), adapted(encode(records), schema)):
+            assert batch.schema.equals(schema)
+            found = decode(batch)
+            assert same(found, records)
+            assert normal([record.get("permissions") for record in found if isinstance(record, dict)]) == normal(
+                [record.get("permissions") for record in records]
+            )
+
+
+def test_row_groups_are_the_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "ROWS", 400)
+    records: list[Record] = [{"n": number} for number in range(2 * GROUP_ROWS + 1)]
+    path = written(tmp_path / "a.parquet", [records[start : start + 1000] for start in range(0, len(records), 1000)])
+    reader = Reader(path)
+    parts = [*reader.parts()]
+    assert len(parts) == 3
+    assert sum(part.octets for part in parts) == reader.size == path.stat().st_size
+    batches = [batch for part in parts for batch in reader.read(part, ["n"])]
+    assert max(map(len, batches)) == 400
+    assert [record for batch in batches for record in batch] == records
+    assert next(iter(reader.read(parts[2]))) == records[-1:]
+
+
+def test_only_the_fields_that_are_asked_for_are_read(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.parquet", [[{"url": "a", "text": "long", "permissions": FULL}, {"url": None}]])
+    reader = Reader(path)
+    (part,) = reader.parts()
+    assert [*reader.read(part, ("url", "fetched_at"))] == [[{"url": "a"}, {"url": None}]]
+
+
+def test_no_records_are_a_file_too(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.parquet", [])
+    assert read(path) == []
+    assert pq.read_schema(path).field("permissions").type == TAG.type
+
+
+def test_an_error_leaves_the_old_file(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.parquet", [[{"n": 1}]])
+    with suppress(ZeroDivisionError), Writer(path) as writer:
+        writer.write(writer.encode([{"n": 2}]))
+        raise ZeroDivisionError
+    assert read(path) == [{"n": 1}]
+    assert [one.name for one in tmp_path.iterdir()] == ["a.parquet"]
+
+
+def test_a_file_that_was_cut_off_is_none(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.parquet", [[{"n": 1}]])
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(DatasetError, match=r"a\.parquet is no Parquet file, or was cut off"):
+        [*Reader(path).parts()]
+
+
+def test_a_damaged_row_group_loses_no_other(tmp_path: Path) -> None:
+    records: list[Record] = [{"n": number, "text": f"{number} " * 20} for number in range(2 * GROUP_ROWS)]
+    path = written(tmp_path / "a.parquet", [records[:GROUP_ROWS], records[GROUP_ROWS:]])
+    column = pq.read_metadata(path).row_group(0).column(1)
+    octets = bytearray(path.read_bytes())
+    start = column.data_page_offset + 40
+    octets[start : start + 200] = bytes(200)
+    path.write_bytes(octets)
+    found = read(path)
+    unreadable = [record for record in found if isinstance(record, Unreadable)]
+    assert [one.place for one in unreadable] == ["row 1 and the rest of row group 0"]
+    assert found[-GROUP_ROWS:] == records[GROUP_ROWS:]
+
+
+def test_a_row_with_a_broken_column_of_others_is_unreadable_alone(tmp_path: Path) -> None:
+    table = pa.table({"n": [1, 2, 3, 4], EXTRA: ["{", '{"n": 5}', '{"n": null, "m": 1}', None]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    first, second, *others = read(tmp_path / "a.parquet")
+    assert isinstance(first, Unreadable)
+    assert isinstance(second, Unreadable)
+    assert (first.place, second.place) == ("row 1", "row 2")
+    assert json.loads(first.octets) == {"n": 1, EXTRA: "{"}
+    assert others == [{"n": 3, "m": 1}, {"n": 4}]
+
+
+@pytest.mark.requirement("MEET-3")
+def test_what_pandas_writes_again_is_read_as_before(tmp_path: Path) -> None:
+    records: list[Record] = [{"n": 1, "permissions": FULL}, {"n": 2, "permissions": FULL | {"elements": []}}]
+    path, other, third = (tmp_path / name for name in ("a.parquet", "b.parquet", "c.parquet"))
+    pd.read_parquet(written(path, [records])).to_parquet(other)
+    assert normal(read(other)) == normal(records)
+    reader = Reader(other)
+    with Writer(third, reader.schema) as writer:
+        for part in reader.parts():
+            for batch, _ in reader.read_columns(part):
+                writer.write(batch)
+    assert normal(read(third)) == normal(records)
+    assert pq.read_schema(third).field("permissions").type == TAG.type
+
+
+@pytest.mark.requirement("MEET-3")
+def test_what_duckdb_writes_again_is_read_as_before(tmp_path: Path) -> None:
+    records: list[Record] = [{"n": 1, "permissions": FULL}, {"n": 2, "permissions": FULL | {"embedded": {}}}, {"n": 3}]
+    path, other = written(tmp_path / "a.parquet", [records]), tmp_path / "b.parquet"
+    duckdb.execute(f"COPY (SELECT * FROM '{path}') TO '{other}' (FORMAT parquet)")
+    assert normal(read(other)) == normal(records)
+
+
+@pytest.mark.requirement("MEET-3")
+def test_tags_in_text_and_types_of_other_programs_are_read(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "permissions": [json.dumps(FULL), "no JSON"],
+            "day": [dt.date(2026, 11, 21), None],
+            "price": [decimal.Decimal("1.50"), None],
+            "raw": [b"a\xff", None],
+            "small": pa.array([1, None], pa.uint8()),
+            "label": pa.array(["a", None]).dictionary_encode(),
+        }
+    )
+    pq.write_table(table, tmp_path / "a.parquet")
+    first, second = read(tmp_path / "a.parquet")
+    assert isinstance(first, dict)
+    assert first.pop("permissions") == FULL
+    assert first == {"day": "2026-11-21", "price": "1.50", "raw": "a\\xff", "small": 1, "label": "a"}
+    assert second == {"permissions": "no JSON"}
+    again = written(
+        tmp_path / "b.parquet", [[{"small": 1, "permissions": FULL, "day": "2026-11-21"}]], Reader(tmp_path / "a.parquet").schema
+    )
+    assert read(again) == [{"small": 1, "permissions": FULL, "day": "2026-11-21"}]

@@ -1,0 +1,450 @@
+"""Today's policies against records that were made under earlier ones: what files say is asked again, what pages said stays."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comity.dataset.verification import Report, Verify
+from comity.dataset.verifying import GAINED, LOST, RESTRICTED, SAME, Because, Today, Verified, verified
+from comity.policies import Agent, Arrangement, Fetched, Page, Site, Verdict
+
+ORIGIN = "https://example.com"
+URL = f"{ORIGIN}/news/1.html"
+THEN = datetime(2026, 3, 1, 12, tzinfo=UTC)
+NOW = datetime(2026, 4, 1, 12, tzinfo=UTC)
+AGENT = Agent("examplebot", uses=("train", "index"), defaults={"train": Verdict.ALLOW, "index": Verdict.ALLOW})
+
+ROBOTS = "/robots.txt"
+TDMREP = "/.well-known/tdmrep.json"
+AUTOMATION = "/automation-preferences.txt"
+
+Files = Mapping[str, str | Fetched]
+
+
+def site(files: Files, at: datetime = THEN) -> Site:
+    fetched = {
+        path: file if isinstance(file, Fetched) else Fetched(status=200, body=file.encode(), fetched_at=at)
+        for path, file in {ROBOTS: "", **files}.items()
+    }
+    return Site.from_files(ORIGIN, fetched)
+
+
+def record(
+    files: Files, *, headers: Mapping[str, str] | None = None, body: str = "", agent: Agent = AGENT, url: str = URL, **more: Any
+) -> dict[str, Any]:
+    """As a crawl under these files makes it."""
+    fields = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+    page: Page = site(files).page(agent, url, headers=fields, body=body.encode(), now=THEN, **more)
+    return {"url": url, "text": "news", "permissions": json.loads(json.dumps(page.permissions))}
+
+
+def today(
+    made: dict[str, Any], files: Files, *, agent: Agent = AGENT, now: datetime = NOW, uses: tuple[str, ...] = ()
+) -> Verified:
+    before = copy.deepcopy(made)
+    found = verified(made, {ORIGIN: site(files, NOW)}.get, Today(agent, now, uses))
+    assert made == before
+    return found
+
+
+def changes(found: Verified) -> dict[str, str]:
+    return {use.use: use.change for use in found.uses if use.change != SAME}
+
+
+def rules(found: Verified) -> list[str]:
+    return [because.rule for because in found.refusals]
+
+
+CLOSED = "User-agent: *\nDisallow: /news/\n"
+NO_TRAINING = "User-agent: *\nContent-Usage: train-ai=n\nAllow: /\n"
+RESERVED = '[{"location": "/*", "tdm-reservation": 1}]'
+FREE = '[{"location": "/*", "tdm-reservation": 0}]'
+
+
+@pytest.mark.requirement("MEET-3", "WHY-1")
+@pytest.mark.parametrize(
+    ("then", "now", "changed", "refusing"),
+    [
+        ({}, {}, {}, []),
+        ({}, {ROBOTS: CLOSED}, {"crawl": LOST}, ["robots.disallow"]),
+        ({ROBOTS: CLOSED}, {}, {"crawl": GAINED}, []),
+        ({}, {ROBOTS: NO_TRAINING}, {"train": LOST}, ["content-usage.disallow"]),
+        ({ROBOTS: NO_TRAINING}, {}, {"train": GAINED}, []),
+        ({ROBOTS: NO_TRAINING}, {ROBOTS: NO_TRAINING}, {}, []),
+        ({}, {TDMREP: RESERVED}, {"train": LOST}, ["tdmrep.reserved"]),
+        ({TDMREP: RESERVED}, {TDMREP: FREE}, {"train": GAINED}, []),
+        ({}, {AUTOMATION: "User-agent: *\nScope: /\nAllowed-Methods: POST\n"}, {"crawl": LOST}, ["automation.method"]),
+        ({}, {ROBOTS: "ACAP-crawler: *\nACAP-disallow-index: /news/\n"}, {"index": LOST}, ["acap.disallow"]),
+        ({}, {ROBOTS: "ACAP-crawler: *\nACAP-disallow-follow: /news/\n"}, {"follow": LOST}, []),
+        (
+            {ROBOTS: "User-agent: *\nVisit-time: 0000-2359\nAllow: /\n"},
+            {ROBOTS: "User-agent: *\nVisit-time: 0100-0200\nAllow: /\n"},
+            {},
+            [],
+        ),
+    ],
+)
+def test_what_files_say_is_asked_again(then: Files, now: Files, changed: dict[str, str], refusing: list[str]) -> None:
+    found = today(record(then), now)
+    relevant = {use: change for use, change in changes(found).items() if use in ("crawl", "follow", "index", "train")}
+    assert relevant == changed
+    assert rules(found) == refusing
+    assert not found.is_unknown
+
+
+@pytest.mark.requirement("WHY-1")
+def test_a_loss_names_the_file_and_the_line() -> None:
+    found = today(record({}), {ROBOTS: f"# new\n{NO_TRAINING}"})
+    assert found.refusals == (
+        Because("content-usage.disallow", f"{ORIGIN}/robots.txt", line=3, text="Content-Usage: train-ai=n"),
+    )
+
+
+INLINE = (
+    '<script type="application/rsl+xml"><rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license>'
+    '<{} type="usage">{}</{}></license></content></rsl></script>'
+)
+
+
+@pytest.mark.requirement("MEET-3")
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"headers": {"Content-Usage": "train-ai=n"}},
+        {"headers": {"Usage-Pref": "ai=n"}},
+        {"headers": {"Content-Signal": "ai-train=no"}},
+        {"headers": {"X-Robots-Tag": "noai"}},
+        {"headers": {"X-Robots-Tag": "examplebot: noai"}},
+        {"headers": {"tdm-reservation": "1", "tdm-policy": "https://example.com/policy.json"}},
+        {"body": '<meta name="robots" content="noai, nofollow">'},
+        {"body": '<meta name="tdm-reservation" content="1">'},
+        {"body": INLINE.format("prohibits", "ai-train", "prohibits")},
+        {"headers": {"Link": '</license.xml>; rel="license"; type="application/rsl+xml"'}},
+    ],
+)
+def test_what_the_page_refused_stays_refused(page: dict[str, Any]) -> None:
+    """However freely the files speak now, and whatever they said then."""
+    for then in ({}, {ROBOTS: NO_TRAINING}, {TDMREP: RESERVED}):
+        made = record(then, **page)
+        assert made["permissions"]["uses"]["train"]["verdict"] == "deny"
+        for now in ({}, {TDMREP: FREE}, {ROBOTS: "User-agent: *\nContent-Usage: train-ai=y\nContent-Signal: ai-train=yes\n"}):
+            assert "train" not in changes(today(made, now)), (then, now)
+
+
+REFUSING = {ROBOTS: "User-agent: *\nContent-Usage: train-ai=n\nContent-Signal: ai-train=no\nUsage: tdm=n\nAllow: /\n"}
+
+
+@pytest.mark.requirement("MEET-3")
+@pytest.mark.parametrize(
+    ("use", "page"),
+    [
+        ("train", {"headers": {"Content-Usage": "train-ai=y"}}),
+        ("train", {"headers": {"Content-Signal": "ai-train=yes"}}),
+        ("tdm", {"headers": {"tdm-reservation": "0"}}),
+        ("tdm", {"body": '<meta name="tdm-reservation" content="0">'}),
+        ("train", {"body": INLINE.format("permits", "ai-train", "permits")}),
+    ],
+)
+def test_what_the_page_permitted_stays_permitted_unless_files_refuse(use: str, page: dict[str, Any]) -> None:
+    strict = Agent("examplebot", uses=(use,))
+    made = record({}, agent=strict, **page)
+    assert made["permissions"]["uses"][use]["verdict"] == "allow"
+    assert changes(today(made, {}, agent=strict)) == {}
+    assert changes(today(made, REFUSING, agent=strict))[use] == LOST
+
+
+BOTS_REFUSED = {ROBOTS: "User-agent: *\nContent-Usage: bots=n\nAllow: /\n"}
+
+
+@pytest.mark.requirement("MEET-3", "TDM-5")
+def test_a_page_that_came_before_a_file_comes_before_it_today() -> None:
+    for field in ("header", "meta"):
+        page: dict[str, Any] = (
+            {"headers": {"tdm-reservation": "0"}} if field == "header" else {"body": '<meta name="tdm-reservation" content="0">'}
+        )
+        made = record({TDMREP: RESERVED}, **page)
+        assert changes(today(made, {TDMREP: RESERVED})) == {}
+        assert changes(today(record({}), {TDMREP: RESERVED})) == {"train": LOST}
+    made = record(BOTS_REFUSED, headers={"Content-Usage": "train-ai=y"})
+    assert made["permissions"]["uses"]["train"]["verdict"] == "allow"
+    assert "train" not in changes(today(made, BOTS_REFUSED))
+    assert "train" not in changes(today(made, {ROBOTS: BOTS_REFUSED[ROBOTS] + "# more\n"}))
+
+
+@pytest.mark.requirement("MEET-3")
+@pytest.mark.parametrize("field", ["bots=n", f"bots=n, x=({' '.join(map(str, range(100)))})"])
+def test_a_refusal_of_the_page_that_a_file_outweighed_is_not_forgotten(field: str) -> None:
+    """The page refused all automated processing; the file permitted training, which is the nearer word. It does no more.
+
+    The second field is longer than what the tag quotes of it."""
+    page: dict[str, Any] = {"headers": {"Content-Usage": field}}
+    files = {ROBOTS: "User-agent: *\nContent-Usage: train-ai=y\nAllow: /\n"}
+    made = record(files, **page)
+    assert made["permissions"]["uses"]["train"]["verdict"] == "allow"
+    assert "train" not in changes(today(made, files))
+    assert changes(today(made, {}))["train"] == LOST
+
+
+LIMITED = "ACAP-crawler: *\nACAP-allow-index: / time-limit={}\n"
+
+
+@pytest.mark.requirement("ACAP-32")
+@pytest.mark.parametrize(
+    ("limit", "end"),
+    [("until-2026-03-31", datetime(2026, 3, 31, 23, 59, 59, tzinfo=UTC)), ("30-days", THEN + timedelta(days=30))],
+)
+def test_time_limits_are_judged_now(limit: str, end: datetime) -> None:
+    files = {ROBOTS: LIMITED.format(limit)}
+    made = record(files, first_seen={"index": THEN})
+    second = timedelta(seconds=1)
+    assert changes(today(made, files, now=end - second)) == {}
+    found = today(made, files, now=end + second)
+    assert changes(found) == {"index": LOST}
+    assert rules(found) == ["expired"]
+    # A permission that has ended does not begin anew when the files do.
+    assert changes(today(made, {}, now=end + second)) == {"index": LOST}
+
+
+@pytest.mark.requirement("ACAP-32")
+def test_days_count_from_when_the_page_was_taken() -> None:
+    made = record({}, first_seen={"index": THEN})
+    files = {ROBOTS: LIMITED.format("10-days")}
+    assert changes(today(made, files, now=THEN + timedelta(days=9))) == {"index": RESTRICTED}
+    found = today(made, files, now=THEN + timedelta(days=11))
+    assert (changes(found), rules(found)) == ({"index": LOST}, ["acap.expired"])
+
+
+@pytest.mark.requirement("MEET-3", "ACAP-34")
+def test_stricter_conditions_are_a_loss_too() -> None:
+    def snippets(words: int) -> Files:
+        return {ROBOTS: f"ACAP-crawler: *\nACAP-allow-present-snippet: / max-length={words}-words\n"}
+
+    made = record(snippets(30))
+    assert changes(today(made, snippets(30))) == {}
+    assert changes(today(made, snippets(50))) == {}
+    found = today(made, snippets(20))
+    assert changes(found) == {"present-snippet": RESTRICTED}
+    assert found.refusals[0].line == 2
+    assert "max_words" in found.refusals[0].text
+
+
+@pytest.mark.requirement("ACAP-33", "ACAP-36")
+def test_resources_that_the_tag_has_need_not_be_fetched() -> None:
+    agent = Agent(
+        "examplebot", arrangements=(Arrangement("example.com", frozenset(("must-use-resource", "must-include-resource"))),)
+    )
+    robots = (
+        "ACAP-crawler: *\n"
+        "ACAP-allow-index: / must-use-resource=the-acap:extract:meta:description\n"
+        "ACAP-allow-present: / must-include-resource=the-acap:credit:id:by must-use-resource=/summary.txt\n"
+    )
+    made = record(
+        {ROBOTS: robots},
+        agent=agent,
+        headers={"Content-Type": "text/html"},
+        body='<meta name="description" content="In &quot;short&quot;"><p id="by">A. Author</p>',
+        resources={f"{ORIGIN}/summary.txt": Fetched(status=200, body=b"sum", headers=((b"Content-Type", b"text/plain"),))},
+    )
+    assert {made["permissions"]["uses"][use]["verdict"] for use in ("index", "present")} == {"allow"}
+    assert changes(today(made, {ROBOTS: robots}, agent=agent)) == {}
+    assert changes(today(made, {ROBOTS: robots})) == {"index": LOST, "present": LOST}  # nothing is arranged any more
+
+
+@pytest.mark.requirement("MEET-3")
+def test_a_licence_that_has_ended_permits_nothing() -> None:
+    licensed = Agent("examplebot", uses=("train",), arrangements=(Arrangement("example.com", uses=frozenset(("train",))),))
+    plain = Agent("examplebot", uses=("train",))
+    for files, page in (
+        ({ROBOTS: NO_TRAINING}, {}),
+        ({}, {"body": INLINE.format("prohibits", "ai-train", "prohibits")}),
+        ({}, {"headers": {"X-Robots-Tag": "noai"}}),
+        ({ROBOTS: NO_TRAINING}, {"body": INLINE.format("permits", "ai-train", "permits")}),
+    ):
+        made = record(files, agent=licensed, **page)
+        assert made["permissions"]["uses"]["train"]["verdict"] == "allow"
+        assert changes(today(made, files, agent=licensed)) == {}
+        assert changes(today(made, files, agent=plain)) == {"train": LOST}
+
+
+@pytest.mark.requirement("SEC-6")
+def test_a_tag_of_another_agent_is_judged_by_its_name_and_by_nothing_that_we_arranged() -> None:
+    other = Agent("otherbot", uses=("train",), defaults=AGENT.defaults)
+    made = record({}, agent=other)
+    licence = Arrangement("example.com", uses=frozenset(("train",)))
+    ours = replace(AGENT, arrangements=(licence,))
+    found = today(
+        made,
+        {ROBOTS: "User-agent: examplebot\nAllow: /\n\nUser-agent: otherbot\nContent-Usage: train-ai=n\nDisallow: /\n"},
+        agent=ours,
+    )
+    assert found.agent == "otherbot"
+    assert changes(found) == {"crawl": LOST, "train": LOST}
+
+
+@pytest.mark.requirement("MEET-3")
+def test_uses_that_are_asked_for_have_to_be_permitted() -> None:
+    made = record({ROBOTS: NO_TRAINING})
+    assert today(made, {ROBOTS: NO_TRAINING}).refusals == ()
+    assert rules(today(made, {ROBOTS: NO_TRAINING}, uses=("train",))) == ["content-usage.disallow"]
+    assert today(made, {ROBOTS: NO_TRAINING}, uses=("index",)).refusals == ()
+    assert rules(today(made, {ROBOTS: CLOSED}, uses=("index",))) == ["robots.disallow"]
+    assert rules(today(made, {}, uses=("search",))) == ["not-listed"]
+    # What the tag refuses stays refused until the page is fetched again.
+    assert today(made, {}, uses=("train",)).refusals != ()
+
+
+BROKEN = Fetched(status=503)
+
+
+@pytest.mark.requirement("RFC-7")
+@pytest.mark.parametrize(
+    ("then", "now", "rule"),
+    [
+        ({}, {ROBOTS: BROKEN}, "unreachable"),
+        ({TDMREP: FREE}, {TDMREP: BROKEN}, "unreachable"),
+        ({TDMREP: BROKEN}, {TDMREP: BROKEN}, ""),
+        ({TDMREP: BROKEN}, {}, ""),
+    ],
+)
+def test_what_cannot_be_had_any_more_is_unknown(then: Files, now: Files, rule: str) -> None:
+    found = today(record(then), now)
+    assert found.is_unknown == bool(rule)
+    assert rules(found) == ([rule] if rule else [])
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize(
+    ("spoilt", "rule"),
+    [
+        ({"permissions": None}, "no-tag"),
+        ({"permissions": {"schema": 2}}, "invalid-tag"),
+        ({"url": "ftp://example.com/"}, "no-url"),
+        ({"url": None}, "no-url"),
+        ({"url": "https://elsewhere.example/"}, "no-policies"),
+        ({"url": "https://[x/"}, "no-url"),
+    ],
+)
+def test_what_nobody_knows_is_not_compliant(spoilt: dict[str, Any], rule: str) -> None:
+    found = today(record({}) | spoilt, {})
+    assert found.is_unknown
+    assert [one.partition(":")[0] for one in rules(found)] == [rule]
+
+
+@pytest.mark.requirement("MEET-5")
+def test_other_rules_for_elements_are_reported() -> None:
+    made = record({"/ai.txt": "User-Agent: *\n"})
+    assert not today(made, {"/ai.txt": "User-Agent: *\n"}).changed_elements
+    assert not today(record({}), {}).changed_elements
+    for then in ({}, {"/ai.txt": "User-Agent: *\n"}):
+        found = today(record(then), {"/ai.txt": "User-Agent: *\n  Action: Train\n"})
+        assert found.changed_elements
+        assert "elements" in rules(found)
+
+
+@pytest.mark.requirement("MEET-3")
+def test_of_an_item_of_pages_of_several_sites_the_others_must_not_have_changed() -> None:
+    made = record({})
+    other = Site.from_files("https://other.example", {ROBOTS: b"# as it was"})
+    made["permissions"]["policies"] |= json.loads(json.dumps(other.policies))
+    for body, known in ((b"# as it was", True), (b"# new", False)):
+        sites = {ORIGIN: site({}), "https://other.example": Site.from_files("https://other.example", {ROBOTS: body})}
+        found = verified(made, sites.get, Today(AGENT, NOW))
+        assert (not found.is_unknown, rules(found)) == (known, [] if known else ["another-page"])
+
+
+WORDS = st.sampled_from(("ai", "ai-use", "all", "bots", "genai", "search", "tdm", "train-ai"))
+SIGNALS = st.sampled_from(("ai-train=yes", "ai-train=no", "search=yes", "ai-input=no", "use=reference"))
+PREFERENCES = st.builds("{}={}".format, WORDS, st.sampled_from("yn"))
+LINES = st.lists(
+    st.one_of(
+        st.builds("Content-Usage: {}".format, PREFERENCES),
+        st.builds("Usage: {}".format, PREFERENCES),
+        st.builds("Content-Signal: {}".format, SIGNALS),
+        st.builds("ACAP-{}".format, st.sampled_from(("allow-index: /", "disallow-index: /", "disallow-other: /"))),
+    ),
+    max_size=3,
+)
+RESERVATIONS = st.sampled_from((None, RESERVED, FREE))
+FIELDS = st.fixed_dictionaries(
+    {},
+    optional={
+        "Content-Usage": st.lists(PREFERENCES, min_size=1, max_size=3).map(", ".join),
+        "Usage-Pref": PREFERENCES,
+        "Content-Signal": SIGNALS,
+        "X-Robots-Tag": st.sampled_from(
+            ("noindex", "noai, max-snippet:20", "examplebot: nosnippet", "unavailable_after: 2026-03-20")
+        ),
+        "tdm-reservation": st.sampled_from("01"),
+    },
+)
+CUT = f"x=({' '.join(map(str, range(100)))})"  # longer than what the tag quotes
+
+
+@pytest.mark.requirement("MEET-3")
+@given(
+    then=st.tuples(LINES, RESERVATIONS),
+    now=st.tuples(LINES, RESERVATIONS),
+    fields=FIELDS,
+    default=st.booleans(),
+    is_cut=st.booleans(),
+)
+def test_nothing_is_permitted_that_a_crawl_today_would_refuse(
+    then: tuple[list[str], str | None],
+    now: tuple[list[str], str | None],
+    fields: dict[str, str],
+    default: bool,
+    is_cut: bool,
+) -> None:
+    """And with the same files, nothing has changed but what has ended."""
+    agent = Agent("examplebot", uses=("train", "index", "ai"), defaults={"train": Verdict.ALLOW} if default else {})
+    if is_cut and "Content-Usage" in fields:
+        fields = fields | {"Content-Usage": f"{fields['Content-Usage']}, {CUT}"}
+
+    def files(lines: list[str], reservations: str | None) -> Files:
+        acap = [line for line in lines if line.startswith("ACAP")]
+        group = "\n".join(["User-agent: *", *(line for line in lines if line not in acap), "Allow: /"])
+        robots = "\n".join([*(["ACAP-crawler: *", *acap, ""] if acap else []), group])
+        return {ROBOTS: robots} | ({TDMREP: reservations} if reservations else {})
+
+    made = record(files(*then), agent=agent, headers=fields)
+    same = today(made, files(*then), agent=agent)
+    assert {use: change for use, change in changes(same).items() if change == GAINED} == {}
+    assert {because.rule for because in same.refusals} <= {"expired"}
+    fetched = [(name.encode(), value.encode()) for name, value in fields.items()]
+    crawled = site(files(*now)).page(agent, URL, headers=fetched, now=NOW).uses
+    for use in today(made, files(*now), agent=agent).uses:
+        if use.verdict is Verdict.ALLOW and use.change != GAINED:  # what the page limits is not in the tag of what was refused
+            assert crawled[use.use].verdict is Verdict.ALLOW, use
+
+
+@pytest.mark.requirement("WHY-1")
+def test_a_report_counts_by_host_and_can_be_merged_and_pickled() -> None:
+    sites = {ORIGIN: site({ROBOTS: NO_TRAINING})}
+    work = pickle.loads(pickle.dumps(Verify(sites.get, Today(AGENT, NOW))))
+    records = [record({}), record({ROBOTS: NO_TRAINING}), record({}) | {"url": "https://elsewhere.example/"}]
+    outcome = work(records)
+    assert [(note["url"], note["unknown"]) for note in outcome.notes] == [(URL, False), ("https://elsewhere.example/", True)]
+    assert outcome.notes[0]["why"] == [
+        "train: content-usage.disallow at https://example.com/robots.txt:2: Content-Usage: train-ai=n"
+    ]
+    whole = Report()
+    for _ in range(2):
+        whole.merge(pickle.loads(pickle.dumps(outcome.found)))
+    assert not whole.is_compliant
+    told = whole.as_json()
+    assert (told["records"], told["compliant"], told["refused"], told["unknown"]) == (6, 2, 2, 2)
+    host = told["hosts"][ORIGIN]
+    assert host["rights"]["train"] == {LOST: 2}
+    [loss] = [one for one in host["losses"] if one["use"] == "train"]
+    assert (loss["records"], loss["rule"], loss["line"]) == (2, "content-usage.disallow", 2)
+    assert json.loads(json.dumps(told)) == told
