@@ -211,11 +211,21 @@ def test_uses_in_tags_are_valid() -> None:
     tag, conditions, *members = (block if block[0] == "{" else f"{{{block}}}" for block in blocks("items.md", "json"))
     members += (f"{{{block}}}" for block in blocks("arrangements.md", "json"))
     stated = [json.loads(tag)["uses"], json.loads(conditions)]
-    stated += (member.get("embedded", member) for member in map(json.loads, members))
+    stated += (member.get("embedded", member) for member in map(json.loads, members) if "elements" not in member)
     decisions = [decision for uses in stated for decision in uses.values()]
     assert len(decisions) == 8
     for decision in decisions:
         use.validate(decision)
+
+
+@pytest.mark.requirement("MEET-5")
+def test_elements_in_tags_are_valid() -> None:
+    schema = json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text("utf-8"))
+    elements = Draft202012Validator({"$defs": schema["$defs"], **schema["properties"]["elements"]})
+    shown = [json.loads(f"{{{block}}}")["elements"] for block in blocks("items.md", "json") if block.startswith('"elements"')]
+    assert [len(one) for one in shown] == [1]
+    for one in shown:
+        elements.validate(one)
 
 
 def test_conditions() -> None:

@@ -324,8 +324,11 @@ class Runtime:
             facts=facts,
             parsed=parsed if whole is None else None,
         )
-        if whole is not None and page.element_rules is not None:
-            page.element_rules = page.element_rules.without(page.refusable(self.agent.uses))
+        if page.element_rules is not None:
+            uses = page.refusable(self.agent.uses)
+            page.is_cut = whole is not None or (self.options.elements == "redact" and bool(page.element_rules.refused(uses)))
+            if whole is not None:
+                page.element_rules = page.element_rules.without(uses)
         return page
 
 

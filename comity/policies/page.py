@@ -12,6 +12,7 @@ from comity.policies.element_rules import Element, ElementRules, Traced
 from comity.policies.formats.acap import PageUses, SiteUses
 from comity.policies.formats.acap.usages import USAGES
 from comity.policies.qualifiers import Qualifiers, read, written
+from comity.policies.rules import RULES
 from comity.policies.values import Agent, Decision, Finding, Reason, Source, UseDecision, Verdict
 from comity.policies.vocabulary import Vocabulary
 
@@ -147,6 +148,7 @@ class Page:
         self.uses = Uses(agent, url, access, sources)
         self.embedded = self.uses if embedded is None else Uses(agent, url, access, embedded)  # of files embedded in the page
         self._licenses = licenses
+        self.is_cut = False  # items get nothing of elements that are refused, and neither do their tags
         self.element_rules = elements  # what ai.txt says of parts of the page; None: nothing
         self.findings = tuple(findings)
         self._acap = acap
@@ -199,7 +201,8 @@ class Page:
 
     def tag_with(self, elements: Iterable[Traced]) -> dict[str, Any]:
         """The tag of an item in which the elements are there."""
-        return tag(self.agent, self.uses, self._policies, embedded=self.embedded, elements=elements)
+        made = tag(self.agent, self.uses, self._policies, embedded=self.embedded, elements=elements)
+        return without_extracts(made) if self.is_cut else made
 
 
 def tag(
@@ -246,6 +249,21 @@ def tag(
         "reasons": reasons,
         "policies": dict(policies),
     }
+
+
+def without_extracts(tag: dict[str, Any]) -> dict[str, Any]:
+    """The tag of what is not the whole page any more: elements of the page that a permission names may be, or hold, what was cut
+    from it. Such a permission cannot be used."""
+    reasons = list(tag["reasons"])
+    told = {part: dict(tag[part]) for part in ("uses", "embedded") if part in tag}
+    for uses in told.values():
+        for name, use in uses.items():
+            resources = (*use.get("must_use", ()), *use.get("must_include", ()))
+            if any(resource["extract"] and resource["content"] for resource in resources):
+                reason = reasons[use["because"][0]]
+                reasons.append(reason | {"rule": "acap.resource", "spec": RULES["acap.resource"].spec})
+                uses[name] = {"verdict": "deny", "stated": use["stated"], "because": [len(reasons) - 1]}
+    return tag | told | {"reasons": reasons}
 
 
 def combined(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:

@@ -174,3 +174,27 @@ def test_a_response_that_came_in_another_way() -> None:
     with pytest.raises(LookupError, match="did not come through comity"):
         elements.of(response)
     assert elements.text(response) == "free text\ncovered wordsin"
+
+
+class PlainSpider(CuttingSpider):
+    name = "plain"
+
+    def parse(self, response: Response) -> Any:
+        yield {"free": response.css("#free::text").get()}
+
+
+@pytest.mark.requirement("MEET-5", "ACAP-33")
+@pytest.mark.parametrize("mode", ["redact", "strip"])
+@pytest.mark.parametrize("ai", [AI, ""])
+def test_what_is_cut_is_in_no_resource_of_the_tag(serve: Servers, crawl: Crawl, mode: str, ai: str) -> None:
+    """An arrangement has an element of the page go with the item: one that nobody may train with."""
+    robots = "ACAP-crawler: *\nACAP-allow-index: / must-use-resource=the-acap:extract:class:quote"
+    server = serve(FILES | {"/robots.txt": robots, "/ai.txt": ai})
+    settings = USES | {"COMITY_ELEMENTS": mode, "COMITY_ARRANGEMENTS": "127.0.0.1:must-use-resource"}
+    [item] = crawl(PlainSpider, settings, url=server.url("/")).items
+    index, reasons = item["permissions"]["uses"]["index"], item["permissions"]["reasons"]
+    if ai:
+        assert (index["verdict"], reasons[index["because"][0]]["rule"]) == ("deny", "acap.resource")
+        assert "covered" not in str(item)
+    else:
+        assert (index["verdict"], "covered" in index["must_use"][0]["content"]) == ("allow", True)

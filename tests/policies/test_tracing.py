@@ -64,7 +64,7 @@ PAGE = """<!doctype html><!-- above --><html><head><base href="/base/"><title>Th
 <img src="/img/s.png" srcset="small.png 1x, big.png 2x" alt="Second">
 <a href="two.html#top">dup</a><a href="three.html">Third</a></div>
 <aside>Beside it <span class="q">nested quote</span> goes on</aside>
-<p>After it all</p></body></html><!-- below -->"""
+<p>After it<script>var outer;</script> all</p></body></html><!-- below -->"""
 ALL = {".q", "aside"}
 
 
@@ -101,6 +101,10 @@ ALL = {".q", "aside"}
         ("them, caf\u00e9 5 After it", set()),  # where what is covered was cut out
         ("FREE WORDS", ALL),  # changed
         ("2026-01-31T00:00:00", ALL),  # made up
+        ("<p>made up</p>", ALL),
+        ("<Free words>", ALL),
+        ("After it var outer; all", set()),
+        ("After it all", set()),
         ("Free", set()),
         ("ree", ALL),  # too short to tell
         ("", set()),
@@ -121,6 +125,7 @@ ALL = {".q", "aside"}
         ({"Quoted <words> of": 1}, ALL),
         ({"Quoted": "The title"}, {".q"}),
         ({"Second": "The title"}, set()),  # a name that stands outside
+        ({"words": "The title"}, set()),
         ({"made up": "The title"}, ALL),
         ({"made_up": "The title"}, set()),
         (("The title", ("hidden note",)), {".q"}),
@@ -151,6 +156,20 @@ def test_what_is_not_refused_does_not_make_other_values_its_own() -> None:
     assert found(rules, "nested quote") == {".q", "aside"}
     assert found(rules, "made up") == {"aside"}
     assert found(rules_of(PAGE, guides=(".q",)), "made up") == set()
+    page = "<!doctype html><body><p>one <b>two <i>three</i></b> four<a href=/in>link</a></p><a href=/in>other</a>"
+    rules = rules_of(page, "p", "i", guides=("b", "a"))
+    assert [found(rules, value) for value in ("two", "three", "one four", "link", "other")] == [
+        {"p", "b"},
+        {"p", "b", "i"},
+        {"p", "i"},
+        {"p", "a"},
+        {"a"},
+    ]
+    assert found(rules_of(page, "p", guides=("p > a",)), "https://example.com/in") == set()
+    assert found(rules_of(page.replace("other", "").replace("</p><a href=/in>", "</p>"), "p", guides=("p > a",)), "/in") == {
+        "p",
+        "p > a",
+    }
 
 
 @pytest.mark.requirement("MEET-5")
@@ -571,7 +590,7 @@ def json_parts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[Any, tu
 @given(json_trees(), st.data())
 def test_nothing_that_a_spider_takes_from_json_is_missed(document: Any, data: st.DataObject) -> None:
     common = {"a", "s"}  # names that are in the document more than once
-    names = {"s": ("s",), "a.s": ("a", "s"), "a.a": ("a", "a")}
+    names = {"s": ("s",), "a.s": ("a", "s"), "a.a": ("a", "a"), "a": ("a",), "s.a": ("s", "a")}
     rules = rules_of(json.dumps(document), *names, kind="json")
     covering = {element.selector for element in rules.elements}
     parts = [*json_parts(document)]
