@@ -17,8 +17,8 @@ from comity.dataset.records import ATTRIBUTION, FIELD, INSTEAD, LICENSE, Dataset
 from comity.dataset.tags import FREE, Tag, TagError, Use, read
 from comity.policies.covered import refuses
 from comity.policies.cutting import Cut, Removals, is_empty, removals
+from comity.policies.page import without_extracts
 from comity.policies.qualifiers import Resource
-from comity.policies.rules import RULES
 from comity.policies.values import UseDecision, Verdict
 from comity.policies.vocabulary import Vocabulary
 
@@ -27,7 +27,6 @@ _USE = re.compile("[a-z0-9][a-z0-9._-]*")
 CURRENT = frozenset(("present-currentcopy", "present-snippet", "present-thumbnail"))
 _FILES = ("files", "images")  # the fields in which Scrapy's media pipelines say what they have stored
 _CLIP = frozenset(("clip", "*"))  # "the entire original length must be preserved" (ai.txt paper section-3.3)
-_RESOURCES = ("must_use", "must_include")
 LICENSES = {"rsl.permits": "url", "comity.arrangement": "text"}  # rule -> what of its reason names the licence
 
 
@@ -160,20 +159,13 @@ class _Usable:
         return any(reason["rule"] == "comity.arrangement" for reason in self._tag.because(self._tag.uses[use]))
 
     def _doubt_extracts(self) -> None:
-        """What permissions name of the page may be, or hold, what is cut: a permission that asks for it cannot be used."""
+        """A permission that asks for an element of the page cannot be used."""
         written = self.record[FIELD]
-        reasons = list(written["reasons"])
-        told = {part: dict(written[part]) for part in ("uses", "embedded") if part in written}
-        for uses in told.values():
-            for name, use in uses.items():
-                if any(resource["extract"] and resource["content"] for key in _RESOURCES for resource in use.get(key, ())):
-                    if name in self._terms.uses:
-                        raise _RefusedError("deny:acap.resource", tuple(reasons[place] for place in use["because"]))
-                    reason = reasons[use["because"][0]]
-                    reasons.append(reason | {"rule": "acap.resource", "spec": RULES["acap.resource"].spec})
-                    uses[name] = {"verdict": "deny", "stated": use["stated"], "because": [len(reasons) - 1]}
-        if len(reasons) > len(written["reasons"]):
-            self.record = self.record | {FIELD: written | told | {"reasons": reasons}}
+        doubtful = without_extracts(written)
+        for name in self._terms.uses:
+            if doubtful["uses"][name] != written["uses"][name]:
+                raise _RefusedError("deny:acap.resource", self._tag.because(self._tag.uses[name]))
+        self.record = self.record | {FIELD: doubtful}
 
     def cut_files(self) -> None:
         """What media pipelines say of embedded files that one of the uses does not cover."""
