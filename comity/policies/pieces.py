@@ -92,6 +92,7 @@ class Pieces:
         self.is_denied = [False, True]
         self.sizes = [0, len(self._denied)]
         self.base = str(get_base_url(content.text, url)) if content.is_markup else url
+        self._absolute: dict[str, tuple[str, ...]] = {}
         self._all = list(self._of_json() if kind == "json" else self._of_tree())
 
     def __iter__(self) -> Iterator[Piece]:
@@ -140,11 +141,14 @@ class Pieces:
 
     def absolute(self, address: str) -> tuple[str, ...]:
         """A URL as written, made absolute: with its fragment, and without it where it has one."""
-        try:
-            url = urljoin(self.base, address.strip())
-        except ValueError:
-            return ()
-        return tuple(dict.fromkeys((url, url.partition("#")[0])))
+        found = self._absolute.get(address)
+        if found is None:
+            try:
+                url = urljoin(self.base, address.strip())
+            except ValueError:
+                url = ""
+            found = self._absolute[address] = tuple(dict.fromkeys(filter(None, (url, url.partition("#")[0]))))
+        return found
 
     @cached_property
     def urls(self) -> Mapping[int, tuple[str, ...]]:

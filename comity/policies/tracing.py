@@ -207,8 +207,10 @@ class Origins:
 
     def _of_text(self, text: str) -> Scopes:
         folded, sought = _folded(text), _squeezed(text)
-        if not sought or text.strip() in self._free_urls:  # a URL may be named outside, too
+        if not sought:
             return _FREE
+        if (url := text.strip()) in self._free_urls:  # it may be named in what is refused, too
+            return self._free_urls[url]
         if folded in self._exact:
             return self._exact[folded]
         if len(sought) < LEAST:
@@ -256,14 +258,15 @@ class Origins:
         return exact
 
     @cached_property
-    def _free_urls(self) -> frozenset[str]:
-        """Outside of all elements that are refused, the page's own among them."""
+    def _free_urls(self) -> Mapping[str, set[int]]:
+        """URL outside of all elements that are refused, the page's own among them -> the scopes that it is in."""
         pieces = self._pieces
-        found = {pieces.url, pieces.base}
+        found = {pieces.url: {OUTSIDE}, pieces.base: {OUTSIDE}}
         for scope, text, kind in pieces:
             if kind == "url" and not pieces.is_denied[scope]:
-                found.update((text.strip(), *pieces.absolute(text)))
-        return frozenset(found)
+                for one in (text.strip(), *pieces.absolute(text)):
+                    found.setdefault(one, set()).add(scope)
+        return found
 
     @cached_property
     def _texts(self) -> tuple[list[int], list[int], str]:

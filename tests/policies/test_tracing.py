@@ -156,6 +156,7 @@ def test_what_is_not_refused_does_not_make_other_values_its_own() -> None:
     assert found(rules, "nested quote") == {".q", "aside"}
     assert found(rules, "made up") == {"aside"}
     assert found(rules_of(PAGE, guides=(".q",)), "made up") == set()
+    assert found(rules_of(PAGE, guides=(".q",)), "https://example.com/img/s.png") == {".q"}
     page = "<!doctype html><body><p>one <b>two <i>three</i></b> four<a href=/in>link</a></p><a href=/in>other</a>"
     rules = rules_of(page, "p", "i", guides=("b", "a"))
     assert [found(rules, value) for value in ("two", "three", "one four", "link", "other")] == [
