@@ -208,11 +208,13 @@ class Origins:
 
     def _of_text(self, text: str) -> Scopes:
         folded = _folded(text)
+        if not folded:
+            return _FREE
         whole = self._exact.get(folded, _FREE)
         if named := self._urls.get(text.strip()):
             free = [scope for scope in named if not self._pieces.is_denied[scope]]
             return free or {*named, *whole}  # it may be named outside of what is refused, too
-        if whole or not folded:
+        if whole:
             return whole
         sought = _squeezed(text)
         if len(sought) < LEAST:

@@ -59,7 +59,7 @@ PAGE = """<!doctype html><!-- above --><html><head><base href="/base/"><title>Th
 <script type="application/ld+json">{"headline": "Machine words"}</script></head><body>
 <nav><a href="one.html">First link</a> <a href="two.html">Second</a></nav>
 <p id="p1" title="a tip">Free words &amp; <i>more of</i> them, caf\u00e9 &nbsp; 5</p>
-<div class="q" data-note="hidden note"><p>Quoted &lt;words&gt; of <b>some</b>body</p><!-- remark inside -->
+<div class="q" data-note="hidden note" id=""><p>Quoted &lt;words&gt; of <b>some</b>body</p><!-- remark inside -->
 <script>var inner = 7;</script>
 <img src="/img/s.png" srcset="small.png 1x, big.png 2x" alt="Second">
 <a href="two.html#top">dup</a><a href="three.html">Third</a></div>
