@@ -227,5 +227,5 @@ def _candidates(compound: Compound, outline: Outline) -> Places:
     outline.budget.spend(1 + sum(map(len, lists)))
     if len(lists) == 1:
         return lists[0]
-    rest = [frozenset(places) for places in lists[1:]]
-    return [place for place in lists[0] if all(place in places for places in rest)]
+    rest = frozenset(lists[1]).intersection(*lists[2:])
+    return [place for place in lists[0] if place in rest]
