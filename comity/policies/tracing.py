@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
@@ -207,13 +208,13 @@ class Origins:
     # Texts
 
     def _of_text(self, text: str) -> Scopes:
+        named = self._urls.get(text.strip(), _FREE)
+        if free := [scope for scope in named if not self._pieces.is_denied[scope]]:
+            return free  # it may be named in what is refused, too
         folded = _folded(text)
         if not folded:
             return _FREE
-        whole = self._exact.get(folded, _FREE)
-        if named := self._urls.get(text.strip()):
-            free = [scope for scope in named if not self._pieces.is_denied[scope]]
-            return free or {*named, *whole}  # it may be named outside of what is refused, too
+        whole = {*named, *self._exact.get(folded, _FREE)}
         if whole:
             return whole
         sought = _squeezed(text)
@@ -264,14 +265,14 @@ class Origins:
     @cached_property
     def _wholes(self) -> tuple[Mapping[str, set[int]], Mapping[str, set[int]]]:
         pieces = self._pieces
-        exact: dict[str, set[int]] = {}
-        urls = {pieces.url: {OUTSIDE}, pieces.base: {OUTSIDE}}
+        exact: dict[str, set[int]] = defaultdict(set)
+        urls: dict[str, set[int]] = defaultdict(set, {pieces.url: {OUTSIDE}, pieces.base: {OUTSIDE}})
         for scope, text, kind in pieces:
             if kind != "url":
-                exact.setdefault(_folded(text), set()).add(scope)
+                exact[_folded(text)].add(scope)
                 continue
             for url in (text.strip(), *pieces.absolute(text)):
-                urls.setdefault(url, set()).add(scope)
+                urls[url].add(scope)
         return exact, urls
 
     @cached_property
