@@ -112,10 +112,8 @@ def _attribute(node: tree.Attrib) -> Test:
     value = value.lower() if any_case else value
 
     def test(outline: Outline, places: Places) -> Places:
-        try:
-            actual = [(place, text) for place in places if (text := outline.elements[place].get(name)) is not None]
-        except ValueError:  # no name that an attribute could have
-            return []
+        texts = outline.attribute(name)
+        actual = [(place, texts[place]) for place in places if place in texts]
         outline.budget.spend(len(places) + sum(len(text) for _, text in actual) // _COMPARED)
         return [place for place, text in actual if matches(text.lower() if any_case else text, value)]
 

@@ -202,31 +202,34 @@ class Pieces:
                     yield scope, text, "url"
 
     def _of_tree(self) -> Iterator[Piece]:
-        """Nodes nest as deep as they like: no recursion."""
-        top = [*reversed([*self.root.itersiblings(preceding=True)]), self.root, *self.root.itersiblings()]
-        stack: list[tuple[Any, int, str]] = [(node, OUTSIDE, "") for node in reversed(top)]  # "": a node, else kind of its tail
-        while stack:
-            node, scope, kind = stack.pop()
-            if kind:
-                yield scope, node.tail, kind
+        root, numbers = self.root, self._numbers
+        around = [*root.itersiblings(preceding=True)], [*root.itersiblings()]
+        yield from ((OUTSIDE, node.text or "", "apart") for node in reversed(around[0]))
+        scopes, kinds = [OUTSIDE], [""]  # of the elements that are open
+        for event, node in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
+            if event == "start":
+                scope = scopes[-1]
+                if node in numbers:
+                    scope = self._scopes[node] = self._begin(scope, numbers[node])
+                for name, value in node.items():
+                    yield scope, value, "apart"
+                    if name not in _PLAIN_NAMES:
+                        for address in _addresses(name, value):
+                            yield scope, address, "url"
+                kind = "script" if node.tag in _UNSEEN else "flow"
+                if (text := node.text) and not text.isspace():
+                    yield scope, text, kind
+                scopes.append(scope)
+                kinds.append(kind)
                 continue
-            if not isinstance(node.tag, str):  # a comment or an instruction
-                yield scope, node.text or "", "apart"
-                continue
-            if node in self._numbers:
-                scope = self._scopes[node] = self._begin(scope, self._numbers[node])
-            for name, value in node.items():
-                yield scope, value, "apart"
-                if name not in _PLAIN_NAMES:
-                    for address in _addresses(name, value):
-                        yield scope, address, "url"
-            kind = "script" if node.tag in _UNSEEN else "flow"
-            if (text := node.text) and not text.isspace():
-                yield scope, text, kind
-            for child in node.iterchildren(reversed=True):
-                if (tail := child.tail) and not tail.isspace():
-                    stack.append((child, scope, kind))
-                stack.append((child, scope, ""))
+            if event == "end":
+                scopes.pop()
+                kinds.pop()
+            else:
+                yield scopes[-1], node.text or "", "apart"
+            if node is not root and (tail := node.tail) and not tail.isspace():
+                yield scopes[-1], tail, kinds[-1]
+        yield from ((OUTSIDE, node.text or "", "apart") for node in around[1])
 
 
 def _addresses(name: str, value: str) -> Iterable[str]:
