@@ -11,7 +11,6 @@ from typing import Any
 
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 from parsel import Selector
-from parsel.selector import create_root_node
 from w3lib.encoding import html_body_declared_encoding, html_to_unicode, http_content_type_encoding
 
 from comity.policies.qualifiers import Extract
@@ -71,13 +70,12 @@ class Content:
 
     @property
     def own(self) -> Content:
-        """The same, with a tree that nobody else has."""
+        """The same, with a tree that nobody else has: a copy of that of the markup as it is now."""
         if not self._parsed or not self.is_markup:
             return self
         own = copy.copy(self)
         own._parsed = None
-        # Parsed again, as parsel does it, but without the classes of lxml.html: it takes no more time than a copy, and less later.
-        own.selector = Selector(root=create_root_node(self.text, etree.HTMLParser), type="html")
+        own.selector = Selector(root=copy.deepcopy(self.selector.root.getroottree()).getroot(), type="html")
         return own
 
     @cached_property
