@@ -3,10 +3,10 @@
 Croissant 1.0, https://docs.mlcommons.org/croissant/docs/croissant-spec-1.0.html: JSON-LD that tools for datasets load. What
 it has no property for stands in terms of our own, `comity:...`.
 
-manifest(path, told, fields)   what to write
-write(path, manifest)          NAME.croissant.json beside NAME
-read(path)                     what was written; None where nothing was
-retract(path)                  before the dataset changes
+manifest(path, told, composition)   what to write
+write(path, manifest)               NAME.croissant.json beside NAME
+read(path)                          what was written; None where nothing was
+retract(path)                       before the dataset changes
 
 A manifest has the SHA-256 of its file. It is taken away before the file changes and comes back after: no crash leaves it beside a
 file that it does not describe."""
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from comity import __version__
-from comity.dataset.files import Replacement, format_of, sync
+from comity.dataset.files import Replacement, format_of, open_reader, sync
 from comity.dataset.records import FIELD, DatasetError, Record
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
@@ -134,53 +134,68 @@ def _date(text: str) -> str:
 
 
 class Told(NamedTuple):
-    """What a manifest says of how the dataset came about."""
+    """How the dataset came about."""
 
     description: str
     uses: tuple[str, ...]
     exported_at: datetime
     counts: Mapping[str, Any]  # records that were read, that came out, and why others did not
+    vocabulary: Mapping[str, str]  # name -> revision of its words
+
+
+class Composition(NamedTuple):
+    """What the records that are in it have."""
+
+    fields: Fields
     agents: Mapping[str, int]  # product token -> records that it fetched
     policies: Mapping[str, Any]  # URL -> the copies that decided, with SHA-256 and time
     has_more_policies: bool  # there are others besides
     arrangements: Mapping[str, int]  # of the operator with the sites -> records that they permitted
-    vocabulary: Mapping[str, str]  # name -> revision of its words
     licenses: Sequence[str]
 
 
-def manifest(path: Path, told: Told, fields: Fields) -> dict[str, Any]:
+def manifest(path: Path, told: Told, composition: Composition) -> dict[str, Any]:
     """Of a file that is written."""
-    described_fields = list(_described(fields, told.uses, format_of(path)))
-    described = {
+    moment = told.exported_at.isoformat(timespec="seconds")
+    return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "name": path.name,
         "description": told.description,
         "conformsTo": CONFORMS_TO,
-        "datePublished": told.exported_at.isoformat(timespec="seconds"),
-        "license": list(told.licenses),
+        "datePublished": moment,
         "comity:version": __version__,
         "comity:uses": list(told.uses),
-        "comity:exportedAt": told.exported_at.isoformat(timespec="seconds"),
+        "comity:exportedAt": moment,
         "comity:counts": dict(told.counts),
-        "comity:agents": dict(told.agents),
-        "comity:policies": dict(told.policies),
-        "comity:hasMorePolicies": told.has_more_policies,
-        "comity:arrangements": dict(told.arrangements),
         "comity:vocabulary": dict(told.vocabulary),
-        "distribution": [
-            {"@type": "cr:FileObject", "@id": FILE, "name": path.name, "contentUrl": quote(path.name), **_file(path)}
-        ],
-        "recordSet": [
-            {
-                "@type": "cr:RecordSet",
-                "@id": RECORDS,
-                "name": RECORDS,
-                "field": described_fields,
-            }
-        ],
+        **_composed(path, told.uses, composition),
     }
-    return {key: value for key, value in described.items() if value or key != "license"}
+
+
+def changed(
+    path: Path, described: Mapping[str, Any], composition: Composition, *, removed: Mapping[str, int], at: datetime
+) -> dict[str, Any]:
+    """The manifest after records went. `removed`: how many, by why."""
+    before = Counter(described.get("comity:removed", {}))
+    before.update(removed)
+    moment = at.isoformat(timespec="seconds")
+    left = {key: value for key, value in described.items() if key != "license"}
+    told = {"dateModified": moment, "comity:expiredAt": moment, "comity:removed": dict(before)}
+    return {**left, **told, **_composed(path, described.get("comity:uses", ()), composition)}
+
+
+def _composed(path: Path, uses: Sequence[str], composition: Composition) -> dict[str, Any]:
+    fields = list(_described(composition.fields, uses, path))
+    return {
+        **({"license": list(composition.licenses)} if composition.licenses else {}),
+        "comity:agents": dict(composition.agents),
+        "comity:policies": dict(composition.policies),
+        "comity:hasMorePolicies": composition.has_more_policies,
+        "comity:arrangements": dict(composition.arrangements),
+        "distribution": [{"@type": "cr:FileObject", "@id": FILE, "name": path.name, "contentUrl": path.name, **_file(path)}],
+        "recordSet": [{"@type": "cr:RecordSet", "@id": RECORDS, "name": RECORDS, "field": fields}],
+    }
 
 
 def _file(path: Path) -> dict[str, str]:
@@ -189,17 +204,23 @@ def _file(path: Path) -> dict[str, str]:
     return {"encodingFormat": ENCODINGS[format_of(path)], "sha256": digest, "contentSize": f"{path.stat().st_size} B"}
 
 
-def _described(fields: Fields, uses: Sequence[str], format_: str) -> Iterator[dict[str, Any]]:
+def _described(fields: Fields, uses: Sequence[str], path: Path) -> Iterator[dict[str, Any]]:
     """Of the tag the agent and, where uses have their names as keys, the verdicts; other nested values are in the file only."""
+    is_table = format_of(path) == "parquet"
+    columns = getattr(open_reader(path), "schema").names if is_table else fields.kinds  # noqa: B009  # others have none
     for name, kinds in fields.kinds.items():
+        if name not in columns:
+            continue
         if name == FIELD:
-            verdicts = {use: f"$.uses.'{use}'.verdict" for use in uses} if format_ == "jsonl" else {}
-            paths = {"agent": "$.agent", **verdicts}
+            verdicts = {} if is_table else {use: f"$.uses.'{use}'.verdict" for use in uses}
             yield {
                 "@type": "cr:Field",
                 "@id": f"{RECORDS}/{FIELD}",
                 "name": FIELD,
-                "subField": [_field(f"{FIELD}/{key}", key, "sc:Text", FIELD, path) for key, path in paths.items()],
+                "subField": [
+                    _field(f"{FIELD}/{key}", key, "sc:Text", FIELD, place)
+                    for key, place in {"agent": "$.agent", **verdicts}.items()
+                ],
             }
             continue
         kind = _one_of(kinds)
@@ -267,18 +288,3 @@ def write(path: Path, described: Mapping[str, Any]) -> None:
     with Replacement(place_of(path)) as file:
         file.write(json.dumps(described, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
     _before(path).unlink(missing_ok=True)
-
-
-def changed(path: Path, described: Mapping[str, Any], *, removed: Mapping[str, int], at: datetime) -> dict[str, Any]:
-    """The manifest after records went. `removed`: how many, by why."""
-    files = [{**one, **_file(path)} if one.get("@id") == FILE else one for one in described.get("distribution", ())]
-    before = Counter(described.get("comity:removed", {}))
-    before.update(removed)
-    moment = at.isoformat(timespec="seconds")
-    return {
-        **described,
-        "dateModified": moment,
-        "distribution": files,
-        "comity:expiredAt": moment,
-        "comity:removed": dict(before),
-    }

@@ -62,7 +62,7 @@ def recrawled(readers: Sequence[Reader], how: How, uses: Iterable[str] = ()) -> 
 
 
 class Exported:
-    """What an export tells. Mergeable; it can be pickled."""
+    """What came out of a pass, and why other records did not. Mergeable; it can be pickled."""
 
     def __init__(self) -> None:
         self.counts = Counts()
@@ -73,8 +73,9 @@ class Exported:
     def keep(self, record: Record) -> None:
         self.counts.keep(record)
         self.fields.note(record)
-        for license_url in record.get(LICENSE, ()):
-            self.licenses[license_url] = None
+        licenses = record.get(LICENSE)
+        if isinstance(licenses, list):  # and no field of that name that the record had before
+            self.licenses |= dict.fromkeys(one for one in licenses if isinstance(one, str))
         texts = {reason["text"] for reason in record[FIELD]["reasons"] if reason["rule"] == ARRANGEMENT}
         self.arrangements.update(texts)
 
@@ -83,6 +84,18 @@ class Exported:
         self.fields.merge(other.fields)
         self.arrangements.update(other.arrangements)
         self.licenses |= other.licenses
+
+    @property
+    def composition(self) -> croissant.Composition:
+        counts = self.counts
+        return croissant.Composition(
+            fields=self.fields,
+            agents=counts.agents,
+            policies={url: list(copies.values()) for url, copies in sorted(counts.policies.items())},
+            has_more_policies=counts.has_more_policies,
+            arrangements=self.arrangements,
+            licenses=tuple(self.licenses),
+        )
 
 
 class ExportPass(NamedTuple):
@@ -126,7 +139,7 @@ def export(inputs: Sequence[Path], output: Path, terms: Terms, how: How = How())
             exported.counts.unreadable += unread.records
             unread.replace()
             croissant.retract(output)
-        croissant.write(output, croissant.manifest(output, _told(terms, exported), exported.fields))
+        croissant.write(output, croissant.manifest(output, _told(terms, exported), exported.composition))
     return exported
 
 
@@ -143,12 +156,7 @@ def _told(terms: Terms, exported: Exported) -> croissant.Told:
             "refused": dict(counts.whys),
             "unreadable": counts.unreadable,
         },
-        agents=counts.agents,
-        policies={url: list(copies.values()) for url, copies in sorted(counts.policies.items())},
-        has_more_policies=counts.has_more_policies,
-        arrangements=exported.arrangements,
         vocabulary={name: words.revision for name, words in terms.vocabulary.words.items()},
-        licenses=tuple(exported.licenses),
     )
 
 
@@ -159,19 +167,17 @@ class ExpirePass(NamedTuple):
     fields: Sequence[str] | None = None
 
     def __call__(self, records: list[Record]) -> Outcome:
-        whys: Counts = Counts()
-        kept, notes = [], []
+        left, kept, notes = Exported(), [], []
         for record in records:
             answer = expired(record, self.limits)
             if answer.why:
-                whys.drop(answer.why)
+                left.counts.drop(answer.why)
                 note: Note = {"url": record.get("url"), "why": answer.why, "because": list(answer.because)}
                 notes.append(note | {"record": record} if answer.why.startswith(UNTAGGED) else note)
             else:
+                left.keep(record)
                 kept.append(record)
-                whys.records += 1
-                whys.kept += 1
-        return Outcome(kept, whys, notes)
+        return Outcome(kept, left, notes)
 
 
 class _NothingGoes(Exception):  # noqa: N818  # no error
@@ -198,7 +204,7 @@ def expire(
 
 
 def _expire(reader: Reader, limits: Limits, *, dry_run: bool, how: How) -> Counts:
-    path, counts = reader.path, Counts()
+    path, left = reader.path, Exported()
     with _Unread(path) as unread, _Lines(_beside(path, "expired")) as gone, ExitStack() as stack:
 
         def note(notes: list[Note]) -> None:
@@ -212,9 +218,9 @@ def _expire(reader: Reader, limits: Limits, *, dry_run: bool, how: How) -> Count
         stack.enter_context(suppress(_NothingGoes))
         stack.enter_context(croissant.kept(path))
         writer = None if dry_run else stack.enter_context(open_writer(path))
-        sinks = Sinks(counts.merge, note, unread.add, how.progress)
+        sinks = Sinks(left.merge, note, unread.add, how.progress)
         run(ExpirePass(limits), [reader], sinks, writer=writer, workers=how.workers)
-        counts.unreadable += unread.records
+        left.counts.unreadable += unread.records
         if dry_run or not (gone.number or unread.number):
             raise _NothingGoes
         unread.append()
@@ -223,8 +229,8 @@ def _expire(reader: Reader, limits: Limits, *, dry_run: bool, how: How) -> Count
         croissant.retract(path)
         stack.close()  # the dataset is replaced
         if described:
-            croissant.write(path, croissant.changed(path, described, removed=counts.whys, at=limits.now))
-    return counts
+            croissant.write(path, croissant.changed(path, described, left.composition, removed=left.counts.whys, at=limits.now))
+    return left.counts
 
 
 class StatsPass(NamedTuple):

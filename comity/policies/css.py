@@ -112,10 +112,8 @@ def _attribute(node: tree.Attrib) -> Test:
     value = value.lower() if any_case else value
 
     def test(outline: Outline, places: Places) -> Places:
-        try:
-            actual = [(place, text) for place in places if (text := outline.elements[place].get(name)) is not None]
-        except ValueError:  # no name that an attribute could have
-            return []
+        texts = outline.attribute(name)
+        actual = [(place, texts[place]) for place in places if place in texts]
         outline.budget.spend(len(places) + sum(len(text) for _, text in actual) // _COMPARED)
         return [place for place, text in actual if matches(text.lower() if any_case else text, value)]
 
@@ -227,5 +225,5 @@ def _candidates(compound: Compound, outline: Outline) -> Places:
     outline.budget.spend(1 + sum(map(len, lists)))
     if len(lists) == 1:
         return lists[0]
-    rest = [frozenset(places) for places in lists[1:]]
-    return [place for place in lists[0] if all(place in places for places in rest)]
+    rest = frozenset(lists[1]).intersection(*lists[2:])
+    return [place for place in lists[0] if place in rest]

@@ -127,6 +127,8 @@ class ElementRules:
         is among `elements` then."""
         is_partial = is_read and any(rule.element != ALL for rule in rules)
         self._content = content.own if is_partial else content
+        # lxml makes its elements anew each time unless somebody has them.
+        self._alive = [*self._content.selector.root.iter("*")] if is_partial and kind_of(self._content) == "html" else []
         self._rules = rules
         self._url = url
         self._vocabulary = vocabulary

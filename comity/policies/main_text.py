@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import accumulate
 from typing import Any
 
+from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 from parsel import Selector
 
 Span = tuple[int, int]  # characters of a text: from the first to past the last
@@ -47,18 +48,15 @@ class _Raw:
         self.parts: list[str] = []
         self._begins: dict[Any, int] = {}  # parts before it
         self._ends: dict[Any, int] = {}
-        add, inside = self.parts.append, 0  # roots
-        stack: list[tuple[Any, bool]] = [(top, False)]  # no recursion: pages nest as deep as they like
-        while stack:
-            element, is_end = stack.pop()
+        add, inside, skipped = self.parts.append, 0, None  # roots that it is in; what is left out just now
+        walk = etree.iterwalk(top, events=("start", "end", "comment", "pi"))
+        for event, element in walk:
             tag = element.tag
-            if is_end:
-                if inside and tag not in _INLINE:
-                    add("\n")
-                if element in marked:
-                    self._ends[element] = len(self.parts)
-                inside -= element in roots
-            elif isinstance(tag, str) and not (inside and _is_left_out(element, tag)):
+            if event == "start":
+                if inside and _is_left_out(element, tag):
+                    skipped = element
+                    walk.skip_subtree()
+                    continue
                 inside += element in roots
                 if element in marked:
                     self._begins[element] = len(self.parts)
@@ -67,9 +65,15 @@ class _Raw:
                         add("\n")
                     if text := element.text:
                         add(_one_line(text))
-                stack.append((element, True))
-                stack.extend((child, False) for child in reversed(element))
                 continue
+            if element is skipped:
+                skipped = None
+            elif event == "end":
+                if inside and tag not in _INLINE:
+                    add("\n")
+                if element in marked:
+                    self._ends[element] = len(self.parts)
+                inside -= element in roots
             if inside and (text := element.tail):
                 add(_one_line(text))
 
@@ -79,7 +83,7 @@ class _Raw:
         if not self._begins:
             return text, {}
         # Folding leaves the characters as they are, white space aside: these are counted, in the parts and in the words.
-        counts = [0, *accumulate(len("".join(part.split())) for part in self.parts)]
+        counts = self._counts(sorted({*self._begins.values(), *self._ends.values()}))
         words = [*accumulate(map(len, text.split()))]
         spans = {}
         for element, part in self._begins.items():
@@ -87,6 +91,14 @@ class _Raw:
             if first <= last:  # before a character there is one more for each word that ends before it
                 spans[element] = first + bisect_right(words, first), last + bisect_right(words, last) + 1
         return text, spans
+
+    def _counts(self, places: Iterable[int]) -> dict[int, int]:
+        """Place between the parts, ascending -> characters before it, white space aside."""
+        counts, start, count = {}, 0, 0
+        for end in places:
+            count += len("".join("".join(self.parts[start:end]).split()))
+            start, counts[end] = end, count
+        return counts
 
 
 def _one_line(text: str) -> str:

@@ -50,6 +50,7 @@ class Outline:
         self.elements: list[Any] = []
         self.parents: list[int] = []  # -1: none
         self._any_case = any_case
+        self._attributes: dict[str, dict[int, str]] = {}
         self._rows: dict[int, Places] = {}  # the rows of each tbody that the page leaves out and browsers put in
         elements = [*islice(root.iter("*"), MAX_ELEMENTS + 1)]
         if len(elements) > MAX_ELEMENTS:
@@ -127,6 +128,17 @@ class Outline:
     def cased(self, name: str) -> str:
         return name.lower() if self._any_case else name
 
+    def attribute(self, name: str) -> dict[int, str]:
+        """Which elements have it, and what it says."""
+        if name not in self._attributes:
+            self.budget.spend(len(self.elements) // 8)
+            try:
+                found = {place: text for place, element in enumerate(self.elements) if (text := element.get(name)) is not None}
+            except ValueError:  # no name that an attribute could have
+                found = {}
+            self._attributes[name] = found
+        return self._attributes[name]
+
     @cached_property
     def by_tag(self) -> dict[str, Places]:
         found: dict[str, Places] = {}
@@ -137,21 +149,20 @@ class Outline:
     @cached_property
     def by_id(self) -> dict[str, Places]:
         found: dict[str, Places] = {}
-        for place, element in enumerate(self.elements):
-            if name := element.get("id"):
-                found.setdefault(self.cased(name), []).append(place)
+        for place, name in self.attribute("id").items():
+            found.setdefault(self.cased(name), []).append(place)
+        found.pop("", None)
         return found
 
     @cached_property
     def by_class(self) -> dict[str, Places]:
         found: dict[str, Places] = {}
         names: dict[str, tuple[str, ...]] = {}  # of each value of the attribute
-        for place, element in enumerate(self.elements):
-            if value := element.get("class"):
-                if value not in names:
-                    names[value] = tuple(dict.fromkeys(self.cased(value).split()))
-                for name in names[value]:
-                    found.setdefault(name, []).append(place)
+        for place, value in self.attribute("class").items():
+            if value not in names:
+                names[value] = tuple(dict.fromkeys(self.cased(value).split()))
+            for name in names[value]:
+                found.setdefault(name, []).append(place)
         return found
 
     @cached_property

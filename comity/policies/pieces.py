@@ -7,9 +7,10 @@ however deep its elements stand within each other, and however many cover the sa
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urljoin
 
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
@@ -24,15 +25,15 @@ UNKNOWN = 1  # scope: nobody can tell; it counts as in every element for which s
 
 _UNSEEN = frozenset(("script", "style"))  # elements that many leave out when they take text
 _ADDRESSES = frozenset(("href", "src", "poster", "data", "action", "cite", "longdesc"))  # attributes that hold a URL
+_PLAIN_NAMES = frozenset(("class", "id", "title", "alt", "rel", "style"))  # that need no look
 _WEB = ("http://", "https://", "//", "/")  # what a text of JSON begins with where it is taken for a URL
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(?::[0-9]+)?(?=/)")
+_PLAIN = re.compile(r"(?:/[a-zA-Z0-9_-][a-zA-Z0-9._-]*)+")  # to be joined with an origin, without a look at its parts
 
 
-class Piece(NamedTuple):
-    """One text."""
-
-    scope: int
-    text: str
-    kind: str  # "flow": running text, "script": such of scripts and styles, "apart": it stands for itself, "url": as written
+# The scope of a text, itself, and what it is. "flow": running text, "script": such of scripts and styles, "apart": it stands for
+# itself, "url": as written. Plain, for there are thousands of a page.
+Piece = tuple[int, str, str]
 
 
 class _Step:
@@ -92,6 +93,9 @@ class Pieces:
         self.is_denied = [False, True]
         self.sizes = [0, len(self._denied)]
         self.base = str(get_base_url(content.text, url)) if content.is_markup else url
+        origin = _ORIGIN.match(self.base)
+        self._origin = origin[0] if origin else ""
+        self._absolute: dict[str, tuple[str, ...]] = {}
         self._all = list(self._of_json() if kind == "json" else self._of_tree())
 
     def __iter__(self) -> Iterator[Piece]:
@@ -140,11 +144,15 @@ class Pieces:
 
     def absolute(self, address: str) -> tuple[str, ...]:
         """A URL as written, made absolute: with its fragment, and without it where it has one."""
-        try:
-            url = urljoin(self.base, address.strip())
-        except ValueError:
-            return ()
-        return tuple(dict.fromkeys((url, url.partition("#")[0])))
+        found = self._absolute.get(address)
+        if found is None:
+            try:
+                plain = self._origin and _PLAIN.fullmatch(address)
+                url = self._origin + address if plain else urljoin(self.base, address.strip())
+            except ValueError:
+                url = ""
+            found = self._absolute[address] = tuple(dict.fromkeys(filter(None, (url, url.partition("#")[0]))))
+        return found
 
     @cached_property
     def urls(self) -> Mapping[int, tuple[str, ...]]:
@@ -181,7 +189,7 @@ class Pieces:
             if step and step.numbers:
                 scope = step.scope = self._begin(scope, step.numbers)
             if key is not None:
-                yield Piece(scope, key, "apart")
+                yield scope, key, "apart"
             ways = step.ways if step else {}
             if isinstance(value, dict):
                 stack += [(member, ways.get(name), scope, name) for name, member in reversed(value.items())]
@@ -189,35 +197,39 @@ class Pieces:
                 stack += [(value[place], ways.get(place), scope, None) for place in range(len(value) - 1, -1, -1)]
             else:
                 text = value if isinstance(value, str) else json.dumps(value)
-                yield Piece(scope, text, "apart")
+                yield scope, text, "apart"
                 if text.startswith(_WEB):
-                    yield Piece(scope, text, "url")
+                    yield scope, text, "url"
 
     def _of_tree(self) -> Iterator[Piece]:
-        """Nodes nest as deep as they like: no recursion."""
-        top = [*reversed([*self.root.itersiblings(preceding=True)]), self.root, *self.root.itersiblings()]
-        stack: list[tuple[Any, int, str]] = [(node, OUTSIDE, "") for node in reversed(top)]  # "": a node, else kind of its tail
-        while stack:
-            node, scope, kind = stack.pop()
-            if kind:
-                yield Piece(scope, node.tail, kind)
+        root, numbers = self.root, self._numbers
+        around = [*root.itersiblings(preceding=True)], [*root.itersiblings()]
+        yield from ((OUTSIDE, node.text or "", "apart") for node in reversed(around[0]))
+        scopes, kinds = [OUTSIDE], [""]  # of the elements that are open
+        for event, node in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
+            if event == "start":
+                scope = scopes[-1]
+                if node in numbers:
+                    scope = self._scopes[node] = self._begin(scope, numbers[node])
+                for name, value in node.items():
+                    yield scope, value, "apart"
+                    if name not in _PLAIN_NAMES:
+                        for address in _addresses(name, value):
+                            yield scope, address, "url"
+                kind = "script" if node.tag in _UNSEEN else "flow"
+                if (text := node.text) and not text.isspace():
+                    yield scope, text, kind
+                scopes.append(scope)
+                kinds.append(kind)
                 continue
-            if not isinstance(node.tag, str):  # a comment or an instruction
-                yield Piece(scope, node.text or "", "apart")
-                continue
-            if node in self._numbers:
-                scope = self._scopes[node] = self._begin(scope, self._numbers[node])
-            for name, value in node.items():
-                yield Piece(scope, value, "apart")
-                for address in _addresses(name, value):
-                    yield Piece(scope, address, "url")
-            kind = "script" if node.tag in _UNSEEN else "flow"
-            if text := node.text:
-                yield Piece(scope, text, kind)
-            for child in node.iterchildren(reversed=True):
-                if child.tail:
-                    stack.append((child, scope, kind))
-                stack.append((child, scope, ""))
+            if event == "end":
+                scopes.pop()
+                kinds.pop()
+            else:
+                yield scopes[-1], node.text or "", "apart"
+            if node is not root and (tail := node.tail) and not tail.isspace():
+                yield scopes[-1], tail, kinds[-1]
+        yield from ((OUTSIDE, node.text or "", "apart") for node in around[1])
 
 
 def _addresses(name: str, value: str) -> Iterable[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
@@ -92,7 +93,7 @@ class Origins:
 
     def _of(self, value: Any) -> Scopes:
         """The scopes that it has to do with. Values nest as deep as they like, and in themselves."""
-        if not isinstance(value, _NESTING):
+        if isinstance(value, str) or not isinstance(value, _NESTING):  # most are texts, and asking for a Mapping takes time
             return self._of_single(value)
         found: set[int] = set()
         stack, seen = [value], set()
@@ -117,11 +118,7 @@ class Origins:
                 value = value.decode(self._content.encoding)
             except UnicodeDecodeError:
                 return _ANY
-        if value is None:
-            return _FREE
-        if isinstance(value, bool):
-            return self._exact.get(json.dumps(value), _ANY) if self._kind == "json" else _ANY
-        if isinstance(value, int | float | Decimal):
+        if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             try:
                 value = str(value)
             except ValueError:  # Python writes no number that is as long
@@ -130,7 +127,11 @@ class Origins:
             if value not in self._known:
                 self._known[value] = self._of_text(value)
             return self._known[value]
-        return self._of_node(value) if isinstance(value, etree._Element) else _ANY
+        if isinstance(value, bool) and self._kind == "json":
+            return self._exact.get(json.dumps(value), _ANY)
+        if isinstance(value, etree._Element):
+            return self._of_node(value)
+        return _FREE if value is None else _ANY
 
     # Nodes
 
@@ -150,7 +151,8 @@ class Origins:
         found = self._of(value)
         if all(scope in own for scope in found):
             return True
-        if isinstance(value, str) and _folded(value) in self._exact and any(scope in own for scope in found):
+        is_whole = isinstance(value, str) and (value.strip() in self._urls or _folded(value) in self._exact)
+        if is_whole and any(scope in own for scope in found):
             return True  # it stands elsewhere, too
         self._left -= _STEPS_OF_A_PLACE * sum(self._pieces.sizes[scope] for scope in chain(found, own))
         return self._left >= 0 and self._pieces.elements(found) <= self._pieces.elements(own)
@@ -206,11 +208,16 @@ class Origins:
     # Texts
 
     def _of_text(self, text: str) -> Scopes:
-        folded, sought = _folded(text), _squeezed(text)
-        if not sought or text.strip() in self._free_urls:  # a URL may be named outside, too
+        named = self._urls.get(text.strip(), _FREE)
+        if free := [scope for scope in named if not self._pieces.is_denied[scope]]:
+            return free  # it may be named in what is refused, too
+        folded = _folded(text)
+        if not folded:
             return _FREE
-        if folded in self._exact:
-            return self._exact[folded]
+        whole = {*named, *self._exact.get(folded, _FREE)}
+        if whole:
+            return whole
+        sought = _squeezed(text)
         if len(sought) < LEAST:
             return _ANY
         return self._found(sought) or self._of_markup(text.strip())
@@ -247,23 +254,23 @@ class Origins:
 
     @cached_property
     def _exact(self) -> Mapping[str, set[int]]:
-        """Text that stands for itself, white space folded, or an absolute URL -> the scopes that it is in, wherever else it
-        stands."""
-        exact: dict[str, set[int]] = {}
+        """Text that stands for itself, white space folded -> the scopes that it is in, wherever else it stands."""
+        exact: dict[str, set[int]] = defaultdict(set)
         for scope, text, kind in self._pieces:
-            for one in filter(None, self._pieces.absolute(text) if kind == "url" else (_folded(text),)):
-                exact.setdefault(one, set()).add(scope)
+            if kind != "url":
+                exact[" ".join(text.split())].add(scope)  # as _folded has it: a call for each piece takes half as long again
         return exact
 
     @cached_property
-    def _free_urls(self) -> frozenset[str]:
-        """Outside of all elements that are refused, the page's own among them."""
+    def _urls(self) -> Mapping[str, set[int]]:
+        """URL, absolute and as written, the page's own among them -> the scopes that it is in."""
         pieces = self._pieces
-        found = {pieces.url, pieces.base}
+        urls: dict[str, set[int]] = defaultdict(set, {pieces.url: {OUTSIDE}, pieces.base: {OUTSIDE}})
         for scope, text, kind in pieces:
-            if kind == "url" and not pieces.is_denied[scope]:
-                found.update((text.strip(), *pieces.absolute(text)))
-        return frozenset(found)
+            if kind == "url":
+                for url in (text.strip(), *pieces.absolute(text)):
+                    urls[url].add(scope)
+        return urls
 
     @cached_property
     def _texts(self) -> tuple[list[int], list[int], str]:
@@ -282,10 +289,10 @@ class Origins:
 
     def _searched(self) -> Iterator[tuple[int, str]]:
         is_denied = self._pieces.is_denied
-        flow = [piece for piece in self._pieces if piece.kind in ("flow", "script")]
-        shown = [piece for piece in flow if piece.kind == "flow"]
-        free = [piece for piece in flow if not is_denied[piece.scope]]
-        both = [piece for piece in shown if not is_denied[piece.scope]]
+        flow = [piece for piece in self._pieces if piece[2] in ("flow", "script")]
+        shown = [piece for piece in flow if piece[2] == "flow"]
+        free = [piece for piece in flow if not is_denied[piece[0]]]
+        both = [piece for piece in shown if not is_denied[piece[0]]]
         for pieces in (flow, shown if len(shown) < len(flow) else (), free, both if len(both) < len(free) else ()):
             yield from ((scope, text) for scope, text, _ in pieces)
             yield OUTSIDE, _BREAK

@@ -188,6 +188,24 @@ def test_a_request_for_an_action_is_new_once_for_each_copy_of_the_file(path: Pat
     store.close()
 
 
+@pytest.mark.requirement("ACAP-43")
+def test_what_is_taken_down_is_asked_for_no_more(path: Path) -> None:
+    """Unless the site has asked again since, or for another page, or for something else."""
+    store = PolicyStore(path)
+    for seconds, (url, action) in enumerate([(PAGE, "take-down"), (PAGE + "2", "take-down"), (PAGE, "re-crawl")]):
+        store.requests_action(url, action, "aa", utc(NOW + seconds))
+    store.took_down([PAGE, "https://b.test/"], utc(NOW + 5))
+    assert store.take_downs() == [(PAGE + "2", utc(NOW + 1))]
+    assert store.requests_action(PAGE, "take-down", "aa", utc(NOW + 6)) is False
+    assert store.take_downs() == [(PAGE + "2", utc(NOW + 1))]
+    store.requests_action(PAGE, "take-down", "bb", utc(NOW + 7))
+    store.took_down([PAGE], utc(NOW + 6))  # by whoever had not heard of it
+    store.close()
+    store = PolicyStore(path)
+    assert store.take_downs() == [(PAGE + "2", utc(NOW + 1)), (PAGE, utc(NOW + 7))]
+    store.close()
+
+
 @pytest.mark.requirement("AUTX-10")
 def test_when_a_session_began_is_remembered(path: Path) -> None:
     """For each host and secret, between crawls and between processes, longer than files."""
@@ -331,6 +349,8 @@ def test_a_store_that_is_gone_is_an_error(path: Path) -> None:
         store.first_taken(PAGE, ["index"], utc(NOW))
     with pytest.raises(OSError, match="cannot be written"):
         store.requests_action(PAGE, "re-crawl", "aa", utc(NOW))
+    with pytest.raises(OSError, match="cannot be written"):
+        store.took_down([PAGE], utc(NOW))
     with pytest.raises(OSError, match="cannot be written"):
         store.session_began("a.test", b"secret", utc(NOW))
 

@@ -59,7 +59,7 @@ PAGE = """<!doctype html><!-- above --><html><head><base href="/base/"><title>Th
 <script type="application/ld+json">{"headline": "Machine words"}</script></head><body>
 <nav><a href="one.html">First link</a> <a href="two.html">Second</a></nav>
 <p id="p1" title="a tip">Free words &amp; <i>more of</i> them, caf\u00e9 &nbsp; 5</p>
-<div class="q" data-note="hidden note"><p>Quoted &lt;words&gt; of <b>some</b>body</p><!-- remark inside -->
+<div class="q" data-note="hidden note" id=""><p>Quoted &lt;words&gt; of <b>some</b>body</p><!-- remark inside -->
 <script>var inner = 7;</script>
 <img src="/img/s.png" srcset="small.png 1x, big.png 2x" alt="Second">
 <a href="two.html#top">dup</a><a href="three.html">Third</a></div>
@@ -156,6 +156,7 @@ def test_what_is_not_refused_does_not_make_other_values_its_own() -> None:
     assert found(rules, "nested quote") == {".q", "aside"}
     assert found(rules, "made up") == {"aside"}
     assert found(rules_of(PAGE, guides=(".q",)), "made up") == set()
+    assert found(rules_of(PAGE, guides=(".q",)), "https://example.com/img/s.png") == {".q"}
     page = "<!doctype html><body><p>one <b>two <i>three</i></b> four<a href=/in>link</a></p><a href=/in>other</a>"
     rules = rules_of(page, "p", "i", guides=("b", "a"))
     assert [found(rules, value) for value in ("two", "three", "one four", "link", "other")] == [

@@ -25,6 +25,7 @@ TERM = "spawning:train"
 RULE = "spawning.disallow"
 MAX_PATTERNS = 20_000  # of a file; what is left refuses everything
 
+_EVERYTHING = ("/", "*", "/*")
 _TYPE = re.compile(rb"\*?(\.[A-Za-z0-9_.+-]+)\$?")  # `*.jpg`. LENIENT: `.jpg`, `*.jpg$`
 _PATTERN = re.compile(rb"[^ \t,]++")  # LENIENT: several in a line
 _AGENT = re.compile(rb"[A-Za-z0-9_.-]+|\*")
@@ -92,7 +93,8 @@ class AgentPatterns:
     def everywhere(self) -> tuple[Statement, ...]:
         """What is refused of all resources."""
         permits = any(not _denies(pattern) for pattern in (*self._paths, *self._types.values()))
-        return self.statements("/") if self._everything or (not permits and any(one.text == "/" for one in self._paths)) else ()
+        is_all = not permits and any(pattern.text in _EVERYTHING for pattern in self._paths)
+        return self.statements("/") if self._everything or is_all else ()
 
 
 def _denies(pattern: Pattern) -> bool:

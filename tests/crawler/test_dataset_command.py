@@ -1,0 +1,255 @@
+"""`scrapy dataset export|expire|stats`, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from comity.crawler.store import PolicyStore
+from comity.policies import Agent, Fetched, Site, Verdict
+
+AGENT = Agent("examplebot", uses=("train-ai",), defaults={"train-ai": Verdict.DENY})
+ROBOTS = b"""User-agent: *
+Content-Usage: train-ai=y
+Content-Usage: /premium/ train-ai=n
+
+ACAP-crawler: *
+ACAP-allow-crawl: /
+ACAP-allow-index: /brief/ time-limit=1-days
+ACAP-allow-index: /news/ time-limit=20-days
+"""
+# The command as it is found by its entry point, whether the package was installed with it or before it had one.
+RUN = """
+from scrapy import cmdline
+from comity.crawler.commands.dataset import Command
+
+found = cmdline._get_commands_dict
+cmdline._get_commands_dict = lambda *arguments: {**found(*arguments), "dataset": Command()}
+if __name__ == "__main__":
+    cmdline.execute()
+"""
+
+
+def arguments(folder: Path, *words: str) -> list[str]:
+    script = folder / "scrapy"
+    script.write_text(RUN)
+    return [sys.executable, str(script), "dataset", *words]
+
+
+def dataset(*words: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        arguments(folder, *words),
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "100", **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def record(path: str, fetched_at: datetime) -> dict[str, Any]:
+    site = Site.from_files("https://example.com", {"/robots.txt": Fetched(status=200, body=ROBOTS, fetched_at=fetched_at)})
+    url = f"https://example.com{path}"
+    tag = site.page(AGENT, url, now=fetched_at).permissions
+    return {"url": url, "final_url": url, "fetched_at": fetched_at.isoformat(), "text": f"marker{path}", "permissions": tag}
+
+
+def urls(path: Path) -> list[str]:
+    return [json.loads(line)["url"].removeprefix("https://example.com") for line in path.read_bytes().splitlines()]
+
+
+@pytest.fixture
+def crawled(tmp_path: Path) -> Path:
+    """/brief/ was to be indexed for a day, and that is over; /news/ for twenty, which end within the month."""
+    path, at = tmp_path / "crawled.jsonl", datetime.now(UTC) - timedelta(days=3)
+    paths = ("/brief/1", "/news/1", "/premium/1", "/news/2")
+    path.write_text("".join(json.dumps(record(one, at)) + "\n" for one in paths))
+    return path
+
+
+@pytest.mark.requirement("MEET-3")
+def test_export(tmp_path: Path, crawled: Path) -> None:
+    with crawled.open("a") as file:
+        file.write("no record\n")
+    done = dataset("export", "crawled.jsonl", "--for", "train-ai,index", "-o", "out.jsonl", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert urls(tmp_path / "out.jsonl") == ["/news/1", "/news/2"]
+    assert "marker/premium" not in (tmp_path / "out.jsonl").read_text()
+    words = " ".join(done.stdout.split())
+    for said in (
+        "2 of 4 records may be used for train-ai, index: out.jsonl",
+        "out.jsonl.croissant.json",
+        "expired:index 1",
+        "1 cannot be read: they are kept in out.jsonl.unreadable.jsonl",
+    ):
+        assert said in words
+    described = json.loads((tmp_path / "out.jsonl.croissant.json").read_bytes())
+    assert described["comity:counts"]["exported"] == 2
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_from_and_to_parquet(tmp_path: Path, crawled: Path, workers: str) -> None:
+    for source, output in (("crawled.jsonl", "a.parquet"), ("a.parquet", "b.parquet"), ("b.parquet", "out.jsonl.gz")):
+        done = dataset("export", source, "--for", "train-ai", "-o", output, "--workers", workers, folder=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+    done = dataset("export", "out.jsonl.gz", "b.parquet", "--for", "train-ai", "-o", "out.jsonl", folder=tmp_path)
+    assert done.returncode == 0
+    assert urls(tmp_path / "out.jsonl") == ["/brief/1", "/news/1", "/news/2"] * 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "required: export|expire|stats|verify"),
+        (["publish"], "invalid choice: 'publish'"),
+        (["export", "crawled.jsonl", "-o", "out.jsonl"], "required: --for"),
+        (["export", "crawled.jsonl", "--for", "index"], "required: -o"),
+        (["export", "--for", "index", "-o", "out.jsonl"], "required: IN"),
+        (["export", "crawled.jsonl", "--for", "", "-o", "out.jsonl"], "no name of a use"),
+        (["export", "crawled.jsonl", "--for", "in dex", "-o", "out.jsonl"], "`in dex` is no name of a use"),
+        (["export", "crawled.jsonl", "--for", "index", "-o", "out.json"], "out.json: its name says no format"),
+        (["export", "crawled.jsonl", "--for", "index", "-o", "out.warc"], "choose .jsonl or .parquet"),
+        (["export", "crawled.jsonl", "--for", "index", "-o", "no/out.jsonl"], "out.jsonl cannot be written: No such file"),
+        (["export", "crawled.jsonl", "--for", "index", "-o", "crawled.jsonl"], "is read from"),
+        (["export", "no.jsonl", "--for", "index", "-o", "out.jsonl"], "no.jsonl cannot be read: No such file"),
+        (["export", ".", "--for", "index", "-o", "out.jsonl"], "its name says no format"),
+        (["export", "crawled.jsonl", "--for", "index", "-o", "out.jsonl", "--workers", "0"], "invalid number of processes"),
+        (["export", "crawled.jsonl", "--for", "index", "-o", "out.jsonl", "--fast"], "dataset export knows no `--fast`"),
+        (["export", "broken.parquet", "--for", "index", "-o", "out.jsonl"], "broken.parquet"),
+        (["expire", "crawled.jsonl", "--store", "no.sqlite"], "no.sqlite: there is no such file"),
+        (["expire", "crawled.jsonl", "--store", "crawled.jsonl"], "crawled.jsonl` "),
+        (["stats"], "required: DATASET"),
+    ],
+)
+def test_wrong_usage(tmp_path: Path, crawled: Path, words: list[str], said: str) -> None:
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing")
+    before = {path.name for path in tmp_path.iterdir()}
+    done = dataset(*words, folder=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} - before <= {"scrapy"}
+
+
+@pytest.mark.parametrize(("use", "hint"), [("trian-ai", "did you mean `train-ai`?"), ("zzz", "COMITY_USES")])
+def test_a_use_that_no_vocabulary_has(tmp_path: Path, crawled: Path, use: str, hint: str) -> None:
+    done = dataset("export", "crawled.jsonl", "--for", use, "-o", "out.jsonl", folder=tmp_path)
+    assert done.returncode == 0
+    assert f"No vocabulary has a use `{use}`" in done.stderr
+    assert hint in done.stderr
+    assert urls(tmp_path / "out.jsonl") == []
+
+
+def test_a_use_of_the_operators_own_vocabulary(tmp_path: Path, crawled: Path) -> None:
+    (tmp_path / "own.toml").write_text('[[relation]]\nuses = ["zzz"]\nterms = ["aipref:train-ai"]\nkind = "within"\n')
+    done = dataset("export", "-s", "COMITY_VOCABULARY=own.toml", "crawled.jsonl", "--for", "zzz", "-o", "o.jl", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_expire(tmp_path: Path, crawled: Path) -> None:
+    before = crawled.read_bytes()
+    done = dataset("expire", "crawled.jsonl", "--dry-run", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")  # what may not be indexed may still be trained on
+    assert "0 of 4 records would go, 4 stay" in done.stderr
+    without: list[dict[str, Any]] = [json.loads(line) for line in before.splitlines()]
+    for one in without:
+        one["permissions"]["uses"]["train-ai"]["verdict"] = "deny"
+    crawled.write_text("".join(json.dumps(one) + "\n" for one in without))
+    done = dataset("expire", "crawled.jsonl", "--dry-run", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "expired:index\thttps://example.com/brief/1\n")
+    assert len(urls(crawled)) == 4
+    done = dataset("expire", "crawled.jsonl", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "expired:index\thttps://example.com/brief/1\n")
+    assert urls(crawled) == ["/news/1", "/premium/1", "/news/2"]
+    [gone] = map(json.loads, (tmp_path / "crawled.jsonl.expired.jsonl").read_bytes().splitlines())
+    assert (gone["url"], gone["why"]) == ("https://example.com/brief/1", "expired:index")
+    assert gone["because"][0]["text"] == "ACAP-allow-index: /brief/ time-limit=1-days"
+
+
+@pytest.mark.requirement("ACAP-43")
+def test_take_downs_are_done_when_they_are_gone_from_all_that_is_given(tmp_path: Path, crawled: Path) -> None:
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(crawled.read_bytes())
+    path = tmp_path / "policies.sqlite"
+    store, at = PolicyStore(path), datetime.now(UTC) - timedelta(hours=1)
+    store.requests_action("https://example.com/news/1", "take-down", "aa", at)
+    words = ("expire", "crawled.jsonl", "other.jsonl", "--store", "policies.sqlite")
+    done = dataset(*words, "--dry-run", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "taken-down\thttps://example.com/news/1\n" * 2)
+    assert len(store.take_downs()) == 1
+    other.unlink()
+    assert dataset(*words, folder=tmp_path).returncode == 2
+    assert len(store.take_downs()) == 1
+    other.write_bytes(crawled.read_bytes())
+    assert dataset(*words, folder=tmp_path).returncode == 0
+    assert "/news/1" not in [*urls(crawled), *urls(other)]
+    assert store.take_downs() == []
+    store.close()
+
+
+def test_stats(tmp_path: Path, crawled: Path) -> None:
+    done = dataset("stats", "crawled.jsonl", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["train-ai", "3", "1", "0"] in rows
+    assert ["index", "2", "2", "2"] in rows
+    assert ["content-usage.disallow", "1"] in rows
+    done = dataset("stats", "crawled.jsonl", "--json", folder=tmp_path)
+    told = json.loads(done.stdout)
+    assert told["records"] == 4
+    assert told["hosts"]["example.com"]["train-ai"] == {"allowed": 3, "refused": 1, "expiring": 0}
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["crawled.jsonl", "scrapy"]
+
+
+def test_what_is_hostile_is_shown_as_text(tmp_path: Path) -> None:
+    one = record("/news/1", datetime.now(UTC))
+    one["url"] = one["final_url"] = "https://[red]evil\x1b[2J.test/"
+    (tmp_path / "a.jsonl").write_text(json.dumps(one) + "\n" + json.dumps({"url": one["url"]}) + "\n")
+    for words in (["stats", "a.jsonl"], ["expire", "a.jsonl"]):
+        done = dataset(*words, folder=tmp_path)
+        assert done.returncode == 0
+        assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_ctrl_c(tmp_path: Path, crawled: Path, workers: str) -> None:
+    out, big = tmp_path / "out.jsonl", tmp_path / "big.jsonl"
+    out.write_text("old\n")
+    big.write_bytes(crawled.read_bytes() * 30_000)
+    words = ("export", "big.jsonl", "--for", "train-ai", "-o", "out.jsonl", "--workers", workers)
+    process = subprocess.Popen(
+        arguments(tmp_path, *words),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    give_up = time.monotonic() + 60
+    part = tmp_path / ".out.jsonl.part"
+    while not (part.exists() and part.stat().st_size):
+        assert time.monotonic() < give_up
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of it
+    stdout, stderr = process.communicate(timeout=60)  # which ends when all of them have
+    assert (process.returncode, stdout, stderr) == (130, "", "Interrupted: what was to be written is as it was.\n")
+    assert out.read_text() == "old\n"
+    assert not part.exists()
+
+
+def test_help_says_the_exit_statuses(tmp_path: Path) -> None:
+    done = dataset("--help", folder=tmp_path)
+    words = " ".join(done.stdout.split())
+    for said in ("export", "expire", "stats", "verify", "Exit status: 0", "130 interrupted"):
+        assert said in words

@@ -1,0 +1,126 @@
+"""The manifest: mlcroissant finds nothing wrong with it, and reads the records by it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of the packages that it imports
+    import mlcroissant  # type: ignore[import-untyped]
+
+from comity.dataset import croissant, jobs
+from comity.dataset.croissant import Fields
+from comity.dataset.judging import Terms
+from comity.dataset.records import DatasetError
+from comity.policies.vocabulary import Vocabulary
+
+MakeRecord = Callable[..., dict[str, Any]]
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+ROBOTS = "https://example.com/robots.txt"
+
+
+@pytest.fixture
+def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
+    path = tmp_path / "crawled.jsonl"
+    further: list[dict[str, Any]] = [
+        {},
+        {"links": [], "price": 1.5, "title": "Käse \u2028 <b>", "a field/with marks": "x"},
+        {"price": 2, "status": None, "tags": ["a", "b"], "nested": {"a": [1]}},
+        {"price": None, "published_at": "soon", "flag": True},
+    ]
+    made = [
+        make_record(train=None if number % 4 == 0 else {}, index={}, fields={"url": f"https://example.com/{number}", **more})
+        for number, more in enumerate(further)
+    ]
+    # The third is permitted by an arrangement of the operator's.
+    made[2]["permissions"]["uses"]["train"]["because"] = [4]
+    path.write_text("".join(json.dumps(record) + "\n" for record in made))
+    return path
+
+
+@pytest.mark.filterwarnings("ignore")  # pandas and others that mlcroissant reads with
+@pytest.mark.parametrize("name", ["out set.jsonl", "out.jsonl.gz", "out.parquet"])
+def test_records_are_loaded_by_it(tmp_path: Path, crawled: Path, name: str) -> None:
+    out = tmp_path / name
+    jobs.export([crawled], out, Terms.of(["train", "index"], now=NOW))
+    dataset = mlcroissant.Dataset(croissant.place_of(out))
+    assert not dataset.metadata.ctx.issues.errors
+    loaded = list(dataset.records("records"))
+    assert [record["records/url"] for record in loaded] == [f"https://example.com/{number}".encode() for number in (1, 2, 3)]
+    assert [record["records/title"] for record in loaded] == ["Käse \u2028 <b>".encode(), b"A title", b"A title"]
+    assert [[*record["records/links"]] for record in loaded] == [[], *[[b"https://example.com/b"]] * 2]
+    assert [record["records/price"] for record in loaded] == [1.5, 2, None]
+    assert loaded[0]["records/a%20field/with%20marks"] == b"x"
+    tag = loaded[0]["records/permissions"]
+    assert tag["records/permissions/agent"] == b"testbot"
+    if "json" in name:
+        assert tag["records/permissions/train"] == b"allow"
+
+
+def test_it_says_how_the_dataset_came_about(tmp_path: Path, crawled: Path) -> None:
+    with crawled.open("ab") as file:
+        file.write(b'no record\n{"url": "https://example.com/untagged"}\n')
+    out = tmp_path / "out.jsonl"
+    jobs.export([crawled], out, Terms.of(["train", "index"], now=NOW))
+    described = json.loads(croissant.place_of(out).read_bytes())
+    assert described["conformsTo"] == "http://mlcommons.org/croissant/1.0"
+    assert described["comity:uses"] == ["train", "index"]
+    assert described["comity:exportedAt"] == described["datePublished"] == "2026-11-22T00:00:00+00:00"
+    assert described["comity:counts"] == {
+        "read": 5,
+        "exported": 3,
+        "refused": {"deny:acap.disallow": 1, "no-tag": 1},
+        "unreadable": 1,
+    }
+    assert described["comity:agents"] == {"testbot": 3}
+    copy = {"status": 200, "sha256": "0" * 64, "fetched_at": "2026-11-21T03:00:00+00:00"}
+    assert described["comity:policies"] == {ROBOTS: [copy]}
+    assert [*described["comity:arrangements"]] == ["example.com: train, contract 1"]
+    assert described["license"] == ["example.com: train, contract 1"]
+    assert described["comity:vocabulary"]["acap"] == Vocabulary.shipped().words["acap"].revision
+    [file] = described["distribution"]
+    assert file["sha256"] == hashlib.sha256(out.read_bytes()).hexdigest()
+    assert file["contentUrl"] == "out.jsonl"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_of_no_records(tmp_path: Path, crawled: Path) -> None:
+    for name in ("out.jsonl", "out.parquet"):
+        out = tmp_path / name
+        jobs.export([crawled], out, Terms.of(["preserve"], now=NOW))
+        dataset = mlcroissant.Dataset(croissant.place_of(out))
+        assert not dataset.metadata.ctx.issues.errors
+
+
+def test_values_of_several_types(make_record: MakeRecord) -> None:
+    fields, others = Fields(), Fields()
+    for record in ({"a": 1, "b": "x", "c": [1], "at": None}, {"a": 1.5, "b": 1, "c": [], "seen_at": "2026-11-22"}):
+        fields.note(record)
+    others.note({"c": [1.5, 2], "seen_at": "2026-11-22T00:00:00+00:00", "d": [{}]})
+    fields.merge(others)
+    assert fields.kinds == {
+        "a": {"sc:Integer", "sc:Float"},
+        "b": {"sc:Text", "sc:Integer"},
+        "c": {"[sc:Integer]", "[]", "[sc:Float]"},
+        "at": {""},
+        "seen_at": {"sc:DateTime"},
+        "d": {"[?]"},
+    }
+
+
+@pytest.mark.parametrize("octets", [b"{", b"[]", b"\xff"])
+def test_a_manifest_that_is_none(tmp_path: Path, octets: bytes) -> None:
+    path = tmp_path / "a.jsonl"
+    assert croissant.read(path) is None
+    croissant.place_of(path).write_bytes(octets)
+    with pytest.raises(DatasetError, match=r"a\.jsonl\.croissant\.json"):
+        croissant.read(path)

@@ -1,0 +1,229 @@
+"""What an ai.txt, of either format, says of the uses of a site's pages."""
+
+from __future__ import annotations
+
+import pytest
+
+from comity.policies import Agent, Arrangement, Page, Site, Verdict
+
+ORIGIN = "https://example.com"
+URL = f"{ORIGIN}/news/1.html"
+AI_URL = f"{ORIGIN}/ai.txt"
+HTML = (b"Content-Type", b"text/html; charset=utf-8")
+BODY = b"<!doctype html><html><head><title>Title</title></head><body><p>free</p><p class=q>quoted</p></body></html>"
+USES = ("train", "search", "index")
+DEFAULTS = dict.fromkeys(USES, Verdict.ALLOW)
+
+
+def agent(*uses: str, **others: object) -> Agent:
+    return Agent("examplebot", uses=uses or USES, **({"defaults": DEFAULTS} | others))  # type: ignore[arg-type]
+
+
+def page_of(ai: str, *, url: str = URL, media_type: bytes = HTML[1], who: Agent | None = None) -> Page:
+    site = Site.from_files(ORIGIN, {"/ai.txt": ai.encode()})
+    return site.page(who or agent(), url, headers=[(b"Content-Type", media_type)], body=BODY)
+
+
+def refusals(page: Page) -> dict[str, tuple[str, int]]:
+    """Use -> the rule that refuses it, and its line."""
+    denied = {use: page.uses[use] for use in (*USES, "crawl", "follow") if page.uses[use].verdict is Verdict.DENY}
+    assert all(decision.stated and decision.reasons[0].source.url == AI_URL for decision in denied.values())
+    return {use: (decision.reasons[0].rule, decision.reasons[0].source.line) for use, decision in denied.items()}
+
+
+def block(element: str, actions: str, path: str = "/news/ html") -> str:
+    return f"User-agent: *\n  Path: {path}\n    Element: {element}\n      Disallow: {actions}\n"
+
+
+@pytest.mark.requirement("AIT-5", "AIT-7", "MEET-3", "MEET-4")
+@pytest.mark.parametrize(
+    ("ai", "refused"),
+    [
+        (block("*", "Train"), {"train"}),
+        (block("*", "Index"), {"index", "search"}),
+        (block("*", "*"), {"train", "index", "search"}),
+        (block("*", "Cite"), set()),
+        (block(".q", "*"), set()),
+        (block("*", "*", "/other/ html"), set()),
+        (block("*", "*", "/news/ json"), set()),
+        (block("*", "*").replace("*", "otherbot", 1), set()),
+        (block("*", "*").replace("*", "ExampleBot", 1), {"train", "index", "search"}),
+    ],
+)
+def test_rules_about_the_whole_document_refuse_uses(ai: str, refused: set[str]) -> None:
+    page = page_of(ai)
+    assert refusals(page) == dict.fromkeys(refused, ("ait.disallow", 4))
+    assert {use for use in USES if not page.redacted([use])} == refused
+    assert all(page.redacted([use]) for use in USES if use not in refused)
+
+
+@pytest.mark.requirement("AIT-13", "MEET-3")
+@pytest.mark.parametrize("element", ["p:has(", "p:hover", "a:has(b)", "html", ":root", "p" * 3000, "p::attr(x)"])
+def test_what_cannot_be_told_is_the_whole_document(element: str) -> None:
+    page = page_of(block(element, "Train"))
+    assert refusals(page) == {"train": ("ait.disallow", 4)}
+    assert [one.is_whole for one in page.elements] == [True]
+    expected = [] if element in ("html", ":root") else [("ait.selector", 4)]
+    assert [(finding.rule, finding.line) for finding in page.findings if finding.rule == "ait.selector"] == expected
+    assert all(finding.url == AI_URL for finding in page.findings if finding.rule == "ait.selector")
+    assert page.redacted(["train"]) == b""
+
+
+@pytest.mark.requirement("AIT-8", "AIT-9")
+def test_a_guide_permits_nothing() -> None:
+    ai = block("*", "Train") + "      Guide: Train Index\n        Guideline: Go ahead.\n"
+    page = page_of(ai, who=agent(defaults={}))
+    assert page.uses["train"].verdict is Verdict.DENY
+    assert page.uses["train"].stated
+    assert (page.uses["index"].verdict, page.uses["index"].stated) == (Verdict.DENY, False)
+
+
+@pytest.mark.requirement("AIT-9", "MEET-1")
+def test_no_request_is_refused_by_it() -> None:
+    site = Site.from_files(ORIGIN, {"/ai.txt": block("*", "*", "/").encode()})
+    assert site.access(agent(), URL).verdict is Verdict.ALLOW
+    page = site.page(agent(), URL, headers=[HTML], body=BODY)
+    assert page.uses["crawl"].verdict is page.follow.verdict is Verdict.ALLOW
+
+
+@pytest.mark.requirement("AIT-9", "MEET-3")
+def test_all_sources_are_heard() -> None:
+    robots = b"User-agent: *\nContent-Usage: train-ai=y\n"
+    site = Site.from_files(ORIGIN, {"/robots.txt": robots, "/ai.txt": block("*", "Train").encode()})
+    page = site.page(agent(), URL, headers=[HTML, (b"X-Robots-Tag", b"noai")], body=BODY)
+    decision = page.uses["train"]
+    assert decision.verdict is Verdict.DENY
+    rules = {reason.rule for reason in decision.reasons}
+    assert "ait.disallow" in rules
+    assert len(rules) > 1
+
+
+@pytest.mark.requirement("AIT-9", "MEET-5")
+def test_an_arrangement_comes_before_what_a_site_states() -> None:
+    licence = agent(arrangements=(Arrangement("example.com", uses=frozenset(("train",)), reference="C-1"),))
+    page = page_of(block("*", "*") + "    Element: .q\n      Disallow: *\n", who=licence)
+    assert refusals(page).keys() == {"index", "search"}
+    assert page.refusable(USES) == ("search", "index")
+    assert page.redacted(["train"]) == BODY
+    assert page.redacted(["index"]) == b""
+    page = page_of(block(".q", "*"), who=licence)
+    assert page.redacted(["train"]) == BODY
+    assert b"quoted" not in page.redacted(["train", "index"])
+    assert b"free" in page.redacted(["index"])
+
+
+@pytest.mark.requirement("AIT-5", "MEET-5")
+def test_the_elements_of_a_page() -> None:
+    page = page_of(block(".q", "Train") + "    Element: *\n      Disallow: Clip\n    Element: .none\n      Disallow: *\n")
+    part, whole = page.elements
+    assert (part.selector, part.is_whole, [node.text for node in part.nodes]) == (".q", False, ["quoted"])
+    assert part.deny == {"train"}
+    assert page.element_rules is not None
+    assert [page.element_rules.text[start:end] for start, end in part.spans] == ["quoted"]
+    assert (whole.selector, whole.is_whole, whole.nodes) == ("*", True, ())
+    assert [element["selector"] for element in page.permissions["elements"]] == [".q", "*"]
+    assert page_of("").elements == ()
+    assert page_of("").permissions["elements"] == []
+
+
+@pytest.mark.requirement("AIT-5", "USE-14")
+@pytest.mark.parametrize(
+    ("ai", "is_refused"),
+    [
+        (block("*", "*", "/"), True),
+        (block("*", "Train Index", "/"), True),
+        (block("*", "Train", "/"), False),
+        (block("*", "*", "/ html"), False),
+        (block("*", "*", "/news/"), False),
+        (block("p", "*", "/"), False),
+        (block("*", "*", "/").replace("*", "otherbot", 1), False),
+    ],
+)
+def test_a_site_that_refuses_everything_everywhere(ai: str, is_refused: bool) -> None:
+    site = Site.from_files(ORIGIN, {"/ai.txt": ai.encode()})
+    decision = site.unusable(agent())
+    assert (decision is not None) is is_refused
+    if decision is not None:
+        assert [(reason.rule, reason.source.url, reason.source.line) for reason in decision.reasons] == [
+            ("ait.disallow", AI_URL, 4)
+        ]
+    assert site.unusable(agent("train", "crawl")) is None
+    licence = Arrangement("example.com", uses=frozenset(("train",)), reference="C-1")
+    assert site.unusable(agent(arrangements=(licence,))) is None
+
+
+@pytest.mark.requirement("AIT-5", "MEET-3")
+def test_two_files_together_refuse_everything() -> None:
+    files = {"/robots.txt": b"User-agent: *\nContent-Usage: search=n\n", "/ai.txt": block("*", "Train Index", "/").encode()}
+    assert Site.from_files(ORIGIN, files).unusable(agent("train", "search")) is not None
+    assert Site.from_files(ORIGIN, {"/robots.txt": files["/robots.txt"]}).unusable(agent("train", "search")) is None
+
+
+SPAWNING = "User-Agent: *\nDisallow: *.jpg\nDisallow: /drafts/\nAllow: /drafts/logo.jpg\n"
+
+
+@pytest.mark.requirement("SPAWN-2", "MEET-3")
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("/a.jpg", 2),
+        ("/a.JPG?x=1", 2),
+        ("/a.jpgx", 0),
+        ("/news/1.html", 0),
+        ("/drafts/1.html", 3),
+        ("/drafts/logo.jpg", 0),
+        ("/drafts/other.jpg", 3),
+    ],
+)
+def test_spawnings_form_refuses_training_on_what_it_matches(path: str, line: int) -> None:
+    page = page_of(SPAWNING, url=ORIGIN + path)
+    assert refusals(page) == ({"train": ("spawning.disallow", line)} if line else {})
+    assert page.elements == ()
+    assert page.uses["train"].stated is bool(line)
+    assert page.redacted(["train"]) == (b"" if line else BODY)
+    assert page.redacted(["index"]) == BODY
+
+
+@pytest.mark.requirement("SPAWN-2", "MEET-4")
+def test_spawnings_allow_states_nothing() -> None:
+    page = page_of("User-Agent: *\nDisallow: *.jpg\nAllow: *.html\n", who=agent(defaults={}))
+    assert (page.uses["train"].verdict, page.uses["train"].stated) == (Verdict.DENY, False)
+
+
+@pytest.mark.requirement("SPAWN-2")
+@pytest.mark.parametrize(
+    ("ai", "is_refused"),
+    [
+        ("User-Agent: *\nDisallow: /\n", True),
+        ("User-Agent: *\nDisallow: *\n", True),
+        ("User-Agent: *\nDisallow: Train\n", True),
+        ("User-Agent: examplebot\nDisallow: /\n", True),
+        ("User-Agent: otherbot\nDisallow: /\n", False),
+        ("User-Agent: *\nDisallow: /\nAllow: /open/\n", False),
+        ("User-Agent: *\nDisallow: *.html\n", False),
+    ],
+)
+def test_a_site_that_refuses_all_training_everywhere(ai: str, is_refused: bool) -> None:
+    site = Site.from_files(ORIGIN, {"/ai.txt": ai.encode()})
+    decision = site.unusable(agent("train"))
+    assert (decision is not None) is is_refused
+    if decision is not None:
+        assert (decision.reasons[0].rule, decision.reasons[0].source.line) == ("spawning.disallow", 2)
+    assert site.unusable(agent("train", "search")) is None
+
+
+@pytest.mark.requirement("SPAWN-1", "AIT-15")
+@pytest.mark.parametrize("ai", ["", "<!doctype html><p>Not here</p>", "We like AI.\nTrain on it.\n", "hello: world\n"])
+def test_other_files_of_that_name_state_nothing(ai: str) -> None:
+    page = page_of(ai)
+    assert refusals(page) == {}
+    assert page.elements == ()
+    assert page.redacted(USES) == BODY
+
+
+@pytest.mark.requirement("SPAWN-1", "AIT-15")
+def test_both_formats_in_one_file_are_heard() -> None:
+    ai = "User-agent: *\nDisallow: *.html\n" + block(".q", "Index").partition("\n")[2]
+    page = page_of(ai)
+    assert refusals(page) == {"train": ("spawning.disallow", 2)}
+    assert [element.selector for element in page.elements] == [".q"]

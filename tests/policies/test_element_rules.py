@@ -1,0 +1,207 @@
+"""What the element rules about one page say of it: which elements, for which uses, and what is left without them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from lxml import etree  # type: ignore[import-untyped]  # it ships no types
+from parsel import Selector
+
+import comity.policies
+from comity.policies import Agent, Page, Site
+from comity.policies.element_rules import ElementRules
+
+ORIGIN = "https://example.com"
+URL = f"{ORIGIN}/news/1.html"
+HTML = (b"Content-Type", b"text/html; charset=utf-8")
+SCHEMA = Draft202012Validator(json.loads((Path(comity.policies.__file__).parent / "permissions.schema.json").read_text()))
+AI = """User-agent: *
+  Path: /news/ html
+    Element: .quote
+      Disallow: Train Cite
+      Guide: Summarize
+        Lang: en-US
+        Guideline: Keep it short.
+        Lang: de
+        Guideline: Kurz.
+    Element: #none
+      Disallow: *
+    Element: section
+      Disallow: *
+    Element: .quote
+      Disallow: Return
+    Element: em
+      Guide: Translate
+        Guideline: Ask first.
+"""
+BODY = b"""<!DOCTYPE html>
+<html><head><title>Title</title></head><body><p>free <em>text</em></p>
+<p class="quote">quoted <a href="/q#x">words</a></p><section>beside <span class=quote>nested</span></section></body></html>
+"""
+
+
+def page_of(ai: str = AI, body: bytes = BODY, *, uses: tuple[str, ...] = ("train",), parsed: Selector | None = None) -> Page:
+    site = Site.from_files(ORIGIN, {"/ai.txt": ai.encode()})
+    tree = None if parsed is None else (lambda text: parsed)
+    return site.page(Agent("examplebot", uses=uses), URL, headers=[HTML], body=body, parsed=tree)
+
+
+def rules_of(page: Page) -> ElementRules:
+    assert page.element_rules is not None
+    return page.element_rules
+
+
+@pytest.mark.requirement("AIT-7", "AIT-8", "AIT-9")
+def test_what_is_said_of_each_element() -> None:
+    quote, section, em = page_of().elements
+    assert (quote.selector, quote.type, quote.is_whole) == (".quote", "html", False)
+    assert quote.deny == {"train", "cite", "return"}
+    assert [reason.source.line for reason in quote.reasons] == [4, 5, 15]
+    assert [[guideline.lang for guideline in rule.guidelines] for rule in quote.guides] == [["en-US", "de"]]
+    assert [node.tag for node in quote.nodes] == ["p", "span"]
+    assert quote.urls == (f"{ORIGIN}/q#x", f"{ORIGIN}/q")
+    assert section.deny == {"*"}
+    assert section.guides == ()
+    assert (em.deny, len(em.guides)) == (frozenset(), 1)
+
+
+@pytest.mark.requirement("AIT-7", "MEET-4")
+@pytest.mark.parametrize(
+    ("uses", "refused"),
+    [
+        (["train"], [".quote", "section"]),
+        (["index"], ["section"]),
+        (["train-ai"], [".quote", "section"]),
+        (["summarize"], ["section"]),
+        (["search", "cite"], [".quote", "section"]),
+        (["translate"], ["section"]),
+        (["crawl", "follow"], []),
+        ([], []),
+    ],
+)
+def test_which_elements_are_refused_for_uses(uses: list[str], refused: list[str]) -> None:
+    rules = rules_of(page_of())
+    assert [element.selector for element in rules.refused(uses)] == refused
+    left = rules.redacted(uses)
+    assert (b"quoted" in left, b"beside" in left) == (".quote" not in refused, "section" not in refused)
+    assert left == BODY if not refused else b"free" in left
+    elements = rules.elements
+    assert [not rules.permits(use, elements) for use in uses] == [any(rules.refused([use])) for use in uses]
+
+
+@pytest.mark.requirement("MEET-5")
+def test_the_rules_about_what_is_left() -> None:
+    rules = rules_of(page_of())
+    left = rules.without(["train"])
+    assert [element.selector for element in left.elements] == ["em"]
+    assert left.text == "free text"
+    assert [(one.element.selector, one.spans) for one in left.traced({"text": left.text}, {})] == [("em", (("text", 5, 9),))]
+    assert left.covering("words nobody finds") == []
+    assert [element.selector for element in rules.without(["index"]).elements] == [".quote", "em"]
+    assert rules.without([]).redacted([]) == BODY
+
+
+@pytest.mark.requirement("MEET-5")
+def test_what_a_spider_does_to_a_shared_tree_changes_nothing() -> None:
+    tree = Selector(BODY.decode(), type="html")
+    page, whole = page_of(parsed=tree), page_of()
+    etree.strip_tags(tree.root, "p", "section", "span")
+    for element in tree.root.iter("*"):
+        element.attrib.pop("class", None)
+        element.attrib["title"] = "changed"
+    etree.strip_elements(tree.root, "a")
+    for uses in (["train"], ["index"], []):
+        assert page.redacted(uses) == whole.redacted(uses)
+        assert rules_of(page).redacted(uses) == rules_of(whole).redacted(uses)
+        assert rules_of(page).without(uses).text == rules_of(whole).without(uses).text
+    assert b"<!DOCTYPE html>" in rules_of(page).redacted(["train"])
+    for value in ("quoted words", "nested", "free", "Title", tree.css("body").get(), tree.css("body")):
+        assert rules_of(page).covering(value)[-1:] != [] or value in ("free", "Title")
+    items: list[dict[str, Any]] = [{"text": rules_of(whole).text}, {"a": "quoted words", "b": ["Title"]}]
+    assert [page.tag_of(item, {}) for item in items] == [whole.tag_of(item, {}) for item in items]
+
+
+@pytest.mark.requirement("MEET-5")
+def test_the_tree_is_parsed_once() -> None:
+    tree = Selector(BODY.decode().replace("quoted", "of another parse"), type="html")
+    assert "of another parse" in rules_of(page_of(parsed=tree)).text
+
+
+@pytest.mark.requirement("MEET-5", "AIT-8")
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"text": "free text\nquoted words\nbeside nested"},
+        {"list": ["Title", "quoted words"], "made_up": 5, "html": BODY.decode(), "body": BODY, "none": None},
+    ],
+)
+def test_tags_are_valid_by_the_schema(fields: dict[str, Any]) -> None:
+    tag = page_of().tag_of(fields, {"made_up": ""})
+    SCHEMA.validate(tag)
+    assert [element["selector"] for element in tag["elements"]] == [".quote", "section", "em"]
+    assert all(element["because"] for element in tag["elements"])
+    places = {element["selector"]: element["spans"] for element in tag["elements"]}
+    if "text" in fields:
+        assert [fields["text"][start:end] for _, start, end in places[".quote"]] == ["quoted words", "nested"]
+        assert places["section"] == [["text", 23, 36]]
+    if "list" in fields:
+        assert places[".quote"] == [["list", 1], ["html"], ["body"]]
+        assert places["em"] == [["html"], ["body"]]
+    assert tag["elements"][0]["guide"] == [
+        {
+            "actions": ["summarize"],
+            "guidelines": [{"lang": "en-US", "text": "Keep it short."}, {"lang": "de", "text": "Kurz."}],
+        }
+    ]
+
+
+@pytest.mark.requirement("MEET-5")
+def test_a_text_that_is_declared_to_be_of_no_element_is_free() -> None:
+    page = page_of()
+    text = rules_of(page).text
+    assert all(not element["spans"] for element in page.tag_of({"text": text, "n": 7}, {"text": "", "n": ""})["elements"])
+
+
+@pytest.mark.requirement("AIT-5", "AIT-13")
+def test_the_whole_document_is_an_element_without_places() -> None:
+    page = page_of(AI + "    Element: *\n      Guide: Cite\n    Element: :has(\n      Disallow: Clip\n")
+    *_, whole, broken = page.elements
+    assert [(one.selector, one.is_whole, one.nodes, one.urls) for one in (whole, broken)] == [
+        ("*", True, (), ()),
+        (":has(", True, (), ()),
+    ]
+    rules = rules_of(page)
+    assert [element.selector for element in rules.covering("Title")] == ["*", ":has("]
+    assert [element.selector for element in rules.refused(["clip"])] == ["section"]
+    tag = page.tag_of({"a": "quoted words"}, {})
+    SCHEMA.validate(tag)
+    assert [(element["selector"], element["spans"]) for element in tag["elements"] if element.get("whole")] == [
+        ("*", []),
+        (":has(", []),
+    ]
+    assert rules_of(page_of("User-agent: *\nPath: /\nElement: *\nGuide: Cite\n", b"\xff\x00<")).covering("Title")
+
+
+@pytest.mark.requirement("AIT-5", "SEC-5")
+@pytest.mark.parametrize(
+    ("media_type", "body"), [(b"application/json", b"{"), (b"application/xml", b"<a>"), (b"image/png", b"\x89PNG"), (b"", b"")]
+)
+def test_documents_that_are_not_read(media_type: bytes, body: bytes) -> None:
+    site = Site.from_files(ORIGIN, {"/ai.txt": b"User-agent: *\n  Path: /\n    Element: a.b\n      Disallow: Train\n"})
+    page = site.page(Agent("examplebot", uses=("train",)), URL, headers=[(b"Content-Type", media_type)], body=body)
+    SCHEMA.validate(page.tag_of({"a": "text", "b": [body]}, {"a": "a.b"}))
+    assert all(element.is_whole for element in page.elements)
+    assert page.element_rules is None or page.element_rules.covering("text") == list(page.elements)
+
+
+@pytest.mark.requirement("SEC-5", "MEET-5")
+def test_places_in_the_main_text_are_not_told_apart_where_they_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("comity.policies.element_rules.MAX_SPANS", 3)
+    rules = rules_of(page_of())
+    spans = {one.element.selector: one.spans for one in rules.traced({"text": rules.text}, {})}
+    assert spans == {".quote": (("text", 10, 36),), "section": (("text", 23, 36),), "em": (("text", 5, 9),)}
