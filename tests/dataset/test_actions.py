@@ -1,0 +1,74 @@
+"""What each action of ai.txt, where it is prohibited on an element, takes out of an export (section-3.3 of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from comity.dataset.judging import Terms, judged
+from comity.policies.formats.ai_txt import ACTIONS
+
+MakeRecord = Callable[..., dict[str, Any]]
+
+USES = ("train", "train-ai", "genai", "index", "search", "present", "present-snippet", "present-link", "ai-input", "preserve")
+OWN = tuple(action.lower() for action in ACTIONS)
+
+# The uses of USES whose exports have the element no more, besides the use that has the name of the action.
+CUT = {
+    "Analyze": "genai",
+    "Cite": "",
+    "Clip": "",
+    "Describe": "genai",
+    "Evaluate": "genai",
+    "Extract": "genai",
+    "Index": "index search",
+    "Manipulate": "genai",
+    "Rephrase": "genai ai-input",
+    "Return": "genai ai-input present present-snippet",
+    "Summarize": "genai ai-input",
+    "Train": "train train-ai genai",
+    "Transcribe": "genai",
+    "Translate": "genai",
+}
+
+
+@pytest.mark.requirement("AIT-16", "MEET-5")
+@pytest.mark.parametrize("action", ACTIONS)
+def test_each_action(make_record: MakeRecord, action: str) -> None:
+    allowed = {use.replace("-", "_"): {} for use in (*USES, *OWN)}
+    elements = [{"deny": [action.lower()], "spans": [["text", 4, 11], ["links", 0]]}]
+    fields = {"text": "one covered two", "links": ["https://example.com/covered", "https://example.com/free"]}
+    record = make_record(**allowed, fields=fields, elements=elements)
+    for use in (*USES, *OWN):
+        exported = judged(record, Terms.of([use], now=datetime(2026, 11, 21, tzinfo=UTC))).record
+        assert exported
+        is_cut = use == action.lower() or use in CUT[action].split()
+        assert exported["text"] == ("one  two" if is_cut else "one covered two"), use
+        assert exported["links"] == fields["links"][1 if is_cut else 0 :]
+        assert exported["permissions"]["elements"][0]["deny"] == [action.lower()]  # it travels on
+
+
+@pytest.mark.requirement("AIT-16", "MEET-5")
+def test_all_of_them_are_in_the_table() -> None:
+    assert tuple(CUT) == ACTIONS
+
+
+@pytest.mark.requirement("AIT-16")
+def test_what_is_not_to_be_clipped_is_whole_or_not_there(make_record: MakeRecord) -> None:
+    """It may be shown at its full length."""
+    elements = [{"deny": ["clip"], "spans": [["text", 4, 11]]}]
+    now = datetime(2026, 11, 21, tzinfo=UTC)
+    for words, text in ((9, "one covered two"), (2, "one covered"), (1, "one")):
+        record = make_record(present_snippet={"max_words": words}, fields={"text": "one covered two"}, elements=elements)
+        exported = judged(record, Terms.of(["present-snippet"], now=now)).record
+        assert exported
+        assert exported["text"] == text
+    record = make_record(
+        present_snippet={"max_words": 2},
+        fields={"text": "one two and three"},
+        elements=[elements[0] | {"spans": [["text", 4, 17]]}],
+    )
+    assert judged(record, Terms.of(["present-snippet"], now=now)).why == "clip"
