@@ -38,7 +38,7 @@ CUT = {
 @pytest.mark.requirement("AIT-16", "MEET-5")
 @pytest.mark.parametrize("action", ACTIONS)
 def test_each_action(make_record: MakeRecord, action: str) -> None:
-    allowed = {use.replace("-", "_"): {} for use in (*USES, *OWN)}
+    allowed: dict[str, Any] = {use.replace("-", "_"): {} for use in (*USES, *OWN)}
     elements = [{"deny": [action.lower()], "spans": [["text", 4, 11], ["links", 0]]}]
     fields = {"text": "one covered two", "links": ["https://example.com/covered", "https://example.com/free"]}
     record = make_record(**allowed, fields=fields, elements=elements)
