@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from comity.dataset.passes import Outcome
-from comity.dataset.records import FIELD, Record
-from comity.dataset.verifying import GAINED, LOST, RESTRICTED, URL_FIELDS, Because, Sites, Today, Verified, verified
+from comity.dataset.records import Record
+from comity.dataset.verifying import FIELDS, GAINED, LOST, RESTRICTED, Because, Sites, Today, Verified, verified
 
 NO_HOST = ""  # of records without a URL
 
@@ -21,7 +21,7 @@ class Host:
     records: int = 0
     refused: int = 0  # by today's policies
     unknown: int = 0  # nobody knows whether they are permitted
-    changed_elements: int = 0
+    gained_elements: int = 0  # refused by the tag in parts that today's ai.txt does not refuse
     changes: Counter[tuple[str, str]] = field(default_factory=Counter)  # of rights, by use and change
     losses: Counter[tuple[str, str, Because]] = field(default_factory=Counter)  # by use, change and what decides
     whys: Counter[Because] = field(default_factory=Counter)  # of the unknown ones
@@ -30,7 +30,7 @@ class Host:
         self.records += 1
         self.refused += bool(one.refusals) and not one.is_unknown
         self.unknown += one.is_unknown
-        self.changed_elements += one.changed_elements
+        self.gained_elements += one.gained_elements
         if one.is_unknown:
             self.whys.update(one.refusals)
         for use in one.uses:
@@ -42,7 +42,7 @@ class Host:
                 self.losses[use.use, use.change, because] += 1
 
     def merge(self, other: Host) -> None:
-        for name in ("records", "refused", "unknown", "changed_elements"):
+        for name in ("records", "refused", "unknown", "gained_elements"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.changes.update(other.changes)
         self.losses.update(other.losses)
@@ -57,7 +57,7 @@ class Host:
             "compliant": self.records - self.refused - self.unknown,
             "refused": self.refused,
             "unknown": self.unknown,
-            "changed_elements": self.changed_elements,
+            "gained_elements": self.gained_elements,
             "rights": rights,
             "losses": [
                 {"use": use, "change": change, "records": times} | because._asdict()
@@ -119,7 +119,7 @@ class Report:
 class Verify:
     """A pass: what was found out, and as notes the records that are not compliant, with their URL and why."""
 
-    fields = (*URL_FIELDS, FIELD)
+    fields = FIELDS
 
     def __init__(self, sites: Sites, today: Today) -> None:
         """`sites`: can be pickled."""

@@ -12,18 +12,22 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from comity.dataset import tags
+from comity.dataset.element_changes import DOCUMENT, MARKUP, ElementChanges, document_of
 from comity.dataset.recalling import Recalled, Tag, is_of_page, recalled, refuses
 from comity.dataset.records import FIELD, Record
 from comity.dataset.tags import TagError, Use
 from comity.policies import Agent, Page, Site, Verdict
 from comity.policies.availability import Availability, availability
+from comity.policies.content import Content
+from comity.policies.files import AI_PATH
 from comity.policies.formats.tdmrep import WELL_KNOWN
 from comity.policies.qualifiers import Qualifiers
+from comity.policies.text import printable
 from comity.policies.urls import origin_of
 from comity.policies.values import Reason, UseDecision
 
-ELEMENT_RULES = "/ai.txt"
 URL_FIELDS = ("final_url", "url")  # the first that a record has names its page
+FIELDS = (*URL_FIELDS, DOCUMENT, FIELD)  # what is read of a record
 MAX_AGENTS = 100  # of tags, that are kept
 DAY = timedelta(days=1)
 
@@ -31,9 +35,10 @@ SAME, GAINED, LOST, RESTRICTED = "same", "gained", "lost", "restricted"
 
 Sites = Callable[[str], Site | None]  # origin -> what it says today; None: nobody knows
 
-# Refusals of automation-preferences.txt that depend on how a request is made, which no tag tells.
-_OF_REQUEST = frozenset(
+# Refusals that depend on how a request is made, or on what comes back: no tag tells that.
+_UNTOLD = frozenset(
     (
+        "ait.disallow",
         "automation.api",
         "automation.fetch-from",
         "automation.key",
@@ -79,7 +84,7 @@ class Verified(NamedTuple):
     uses: tuple[UseToday, ...] = ()
     refusals: tuple[Because, ...] = ()  # why it is not compliant today; none: it is
     is_unknown: bool = False  # nobody knows what today's policies say of it
-    changed_elements: bool = False  # the rules for parts of the page are others than those by which it was tagged
+    gained_elements: bool = False  # the tag refuses parts of it that today's ai.txt does not
 
 
 class Today:
@@ -131,12 +136,12 @@ def verified(record: Record, sites: Sites, today: Today) -> Verified:
         return _unknown(found, Because("no-url", text=f"neither {' nor '.join(URL_FIELDS)} has an http or https URL"))
     site = sites(found.origin)
     if site is None:
-        return _unknown(found, Because("no-policies", found.origin, text="the policy store has nothing of it"))
+        return _unknown(found, Because("no-policies", found.origin, text="the policy store has not all of its policy files"))
     if unreachable := _newly_unreachable(tag, site):
         return _unknown(found, unreachable)
     if other := _other_page(tag, site, sites):
         return _unknown(found, other)
-    return _Comparison(tag, uses, url, site, today).verified(found)
+    return _Comparison(record, uses, url, site, today).verified(found)
 
 
 def _unknown(found: Verified, why: Because) -> Verified:
@@ -144,15 +149,16 @@ def _unknown(found: Verified, why: Because) -> Verified:
 
 
 class _Comparison:
-    """A tag, and what today's files say of its page."""
+    """A record, and what today's files say of its page."""
 
-    def __init__(self, tag: Tag, uses: Mapping[str, Use], url: str, site: Site, today: Today) -> None:
-        self._tag = tag
+    def __init__(self, record: Record, uses: Mapping[str, Use], url: str, site: Site, today: Today) -> None:
+        self._record = record
+        self._tag: Tag = record[FIELD]
         self._uses = uses
         self._site = site
         self._today = today
-        self._agent = today.agent_of(tag["agent"])
-        self._recalled: Recalled = recalled(tag)
+        self._agent = today.agent_of(self._tag["agent"])
+        self._recalled: Recalled = recalled(self._tag)
         self._url = url
         self._page = self._read()
         if self._gave_up_reservation():
@@ -162,8 +168,9 @@ class _Comparison:
         return self._site.page(
             self._agent,
             self._url,
-            headers=(*self._recalled.headers, *fields),
+            headers=(*((MARKUP,) if self._document else ()), *self._recalled.headers, *fields),
             body=self._recalled.body,
+            is_read=False,
             resources=self._recalled.resources,
             now=self._today.now,
             first_seen=_first_seen(self._tag),
@@ -185,10 +192,8 @@ class _Comparison:
         asked = self._today.uses
         uses = tuple(self._use(use) for use in asked or self._uses)
         refusals = tuple(one.because for one in uses if self._is_refused(one))
-        changed = self._changed_elements()
-        if changed:
-            refusals += (Because("elements", changed, text="its rules are others than those by which the record was tagged"),)
-        return found._replace(uses=uses, refusals=tuple(dict.fromkeys(refusals)), changed_elements=bool(changed))
+        gained = any(one.verdict is Verdict.ALLOW and one.change != GAINED and self._elements.gained(one.use) for one in uses)
+        return found._replace(uses=uses, refusals=tuple(dict.fromkeys(refusals)), gained_elements=gained)
 
     def _is_refused(self, one: UseToday) -> bool:
         """What the tag refuses stays refused until the page is fetched again, and links are not followed any more."""
@@ -206,6 +211,15 @@ class _Comparison:
             return UseToday(use, verdict, LOST if then.is_allowed else SAME, because)
         if not then.is_allowed:
             return UseToday(use, verdict, GAINED, because)
+        if because.rule != "comity.arrangement" and (part := self._elements.lost(use, was_licensed=self._was_arranged(then))):
+            element, reason = part
+            found = _because(reason)
+            return UseToday(
+                use,
+                Verdict.DENY,
+                LOST,
+                found._replace(text=f"{found.text} ({printable(element.selector.encode('utf-8', 'replace'))})"),
+            )
         if now is not None and (tighter := _tighter(then.qualifiers, now)):
             text = f"{because.text} ({', '.join(tighter)} not in the tag)".lstrip()
             return UseToday(use, verdict, RESTRICTED, because._replace(text=text))
@@ -221,6 +235,8 @@ class _Comparison:
         until = then.qualifiers.until
         if then.is_allowed and until is not None and until <= self._today.now:
             return Verdict.DENY, Because("expired", text=f"until {until.isoformat()}"), None
+        if not then.is_allowed and now.verdict is Verdict.ALLOW and (whole := self._elements.whole(use)):
+            return Verdict.DENY, _because(whole), None
         standing = self._standing(now, then) if then.is_allowed and now.verdict is Verdict.DENY else None
         if now.verdict is Verdict.DENY and standing is None:
             return Verdict.DENY, _because(_refusing(now)), None
@@ -240,7 +256,7 @@ class _Comparison:
         refusing = [reason for reason in now.reasons if refuses(_written(reason))]
         if not self._nothing_changed and not all(self._is_same(reason.source.url) for reason in refusing):
             return None
-        if refusing and _OF_REQUEST.issuperset(reason.rule for reason in refusing):
+        if refusing and _UNTOLD.issuperset(reason.rule for reason in refusing):
             return quoted[then.because[0]]
         permits = (quoted[place] for place in then.because if place in self._recalled.lost and not refuses(quoted[place]))
         return next(permits, None)
@@ -266,12 +282,24 @@ class _Comparison:
     def _nothing_changed(self) -> bool:
         return all(map(self._is_same, self._site.files))
 
-    def _changed_elements(self) -> str:
-        """The file with element rules, where it has others than it had; "" where it has not."""
-        for url in self._site.files:
-            if url == self._site.origin + ELEMENT_RULES and not self._is_same(url) and self._site.files[url].body:
-                return url
-        return ""
+    @cached_property
+    def _document(self) -> Content | None:
+        """Where rules for elements may have to do with it."""
+        file = self._site.files.get(self._site.origin + AI_PATH)
+        return document_of(self._record) if file and file.body else None
+
+    @cached_property
+    def _elements(self) -> ElementChanges:
+        url = self._site.origin + AI_PATH
+        then = self._tag["policies"].get(url)
+        return ElementChanges(
+            self._tag,
+            self._page.elements,
+            self._agent.vocabulary,
+            document=self._document,
+            is_same=self._is_same(url),
+            had_rules=then is not None and then["status"] // 100 == 2,
+        )
 
     def _is_same(self, url: str) -> bool:
         return _is_same_copy(self._tag, self._site, url)

@@ -118,6 +118,7 @@ class Site:
         status: int = 200,
         headers: Iterable[tuple[bytes, bytes]] = (),
         body: bytes | None = b"",
+        is_read: bool = True,
         now: datetime | None = None,
         first_seen: Mapping[str, datetime] | None = None,
         resources: Mapping[str, Fetched] | None = None,
@@ -127,7 +128,8 @@ class Site:
     ) -> Page:
         """What may be done with the content that came back for this URL.
 
-        `body`: None where nothing was fetched; `elements` are then all that rules name, whether the page has them or not.
+        `body`: None where nothing was fetched. `is_read`: False where the body is only what is known of that of the page. In both
+        cases `elements` are all that rules name, whether the page has them or not.
         `first_seen`: use -> when the page was first taken for it, see `Page.dated`. `resources`: absolute URL -> what came back
         for it, see `Page.wanted`. `access`: the decision that the page was asked for by. `facts`: of the request for it.
         `parsed`: from the body, decoded, what parsel makes of it as HTML, where the caller has that already."""
@@ -152,7 +154,7 @@ class Site:
             taken = Taken(url, content, now=now, first_seen=first_seen or {}, resources=resources or {})
             acap = binding.page_uses(target, taken)
             sources.append(AcapUses(acap, agent.vocabulary))
-        elements = binding.element_rules(target, content, url, is_read=body is not None)
+        elements = binding.element_rules(target, content, url, is_read=is_read and body is not None)
         if elements:
             sources.append(elements.source)
         images = of_images(said)

@@ -13,10 +13,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from parsel import Selector
 
+from comity.dataset.judging import Terms, judged
 from comity.dataset.verification import Report, Verify
 from comity.dataset.verifying import GAINED, LOST, RESTRICTED, SAME, Because, Today, Verified, verified
 from comity.policies import Agent, Arrangement, Fetched, Page, Site, Verdict
+from comity.policies.redaction import redacted_fields
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/news/1.html"
@@ -340,15 +343,204 @@ def test_what_nobody_knows_is_not_compliant(spoilt: dict[str, Any], rule: str) -
     assert [one.partition(":")[0] for one in rules(found)] == [rule]
 
 
+AI = "/ai.txt"
+NEWS = "<!doctype html><title>t</title><p class=lead>lead</p><p class=quote>said</p><p>rest</p></html>"
+
+
+def ai(*rules: str, path: str = "/", file_type: str = "html") -> dict[str, str]:
+    """Each rule: selector, a colon, actions."""
+    lines = [
+        f"    Element: {element}\n      Disallow: {actions}\n" for element, _, actions in (one.rpartition(": ") for one in rules)
+    ]
+    return {AI: f"User-agent: *\n  Path: {path} {file_type}\n{''.join(lines)}"}
+
+
+def item(
+    files: Files, elements: str = "tag", *, agent: Agent = AGENT, html: bool = False, page: str = NEWS, url: str = URL
+) -> dict[str, Any]:
+    """As a crawl with the ready spiders makes it. `elements`: COMITY_ELEMENTS."""
+    headers = [(b"Content-Type", b"text/html; charset=utf-8")]
+    of_site = site(files).page(agent, url, headers=headers, body=page.encode(), now=THEN)
+    rules, refused = of_site.element_rules, of_site.refusable(agent.uses)
+    if elements == "strip" and rules:
+        of_site.is_cut, page = True, rules.redacted(refused).decode()
+        rules = of_site.element_rules = rules.without(refused)
+    fields: dict[str, Any] = {"url": url, "text": "".join(Selector(page).css("p::text").getall())} | (
+        {"html": page} if html else {}
+    )
+    if rules is None:
+        return fields | {"permissions": json.loads(json.dumps(of_site.permissions))}
+    if elements == "redact":
+        changed, traced = redacted_fields(rules, fields, {}, refused)
+        fields, tag = fields | changed, of_site.tag_with(traced)
+    else:
+        tag = of_site.tag_of(fields, {})
+    return fields | {"permissions": json.loads(json.dumps(tag))}
+
+
+NO_QUOTES = ai(".quote: Train")
+MODES = pytest.mark.parametrize("elements", ["tag", "redact", "strip"])
+
+
+@pytest.mark.requirement("MEET-5", "AIT-7")
+@MODES
+def test_a_new_rule_for_an_element_is_a_loss(elements: str) -> None:
+    """Nobody knows what it covers of a page that is not there."""
+    for then in ({}, {AI: "User-Agent: *\n"}, ai(".quote: Translate"), ai(".lead: Train"), ai(".quote: Train", path="/sports/")):
+        made = item(then, elements)
+        found = today(made, NO_QUOTES)
+        assert changes(found) == {"train": LOST}, then
+        [loss] = found.refusals
+        assert (loss.rule, loss.url, loss.line, loss.text) == ("ait.disallow", f"{ORIGIN}/ai.txt", 4, "Disallow: Train (.quote)")
+        assert today(made, NO_QUOTES, uses=("index",)).refusals == ()
+        assert rules(today(made, NO_QUOTES, uses=("train", "index"))) == ["ait.disallow"]
+
+
+@pytest.mark.requirement("MEET-5", "AIT-7")
+@MODES
+@pytest.mark.parametrize("html", [True, False])
+def test_under_the_same_file_nothing_is_lost(elements: str, html: bool) -> None:
+    for rule in (".quote: Train", ".quote: *", "p + .quote, .missing: Train Index", "p:: Train", "*: Train", "html: Train"):
+        made = item(ai(rule), elements, html=html)
+        found = today(made, ai(rule))
+        assert (changes(found), found.refusals, found.gained_elements) == ({}, (), False), rule
+
+
+@pytest.mark.requirement("MEET-5", "AIT-4")
+@pytest.mark.parametrize("now", [ai(".quote: Train", path="/sports/"), {AI: NO_QUOTES[AI].replace("*", "other")}])
+def test_rules_about_other_pages_or_agents_take_nothing(now: Files) -> None:
+    assert today(item({}), now).refusals == ()
+
+
+@pytest.mark.requirement("MEET-5", "AIT-7")
+@pytest.mark.parametrize("elements", ["tag", "redact"])
+def test_what_the_tag_refuses_already_is_no_loss(elements: str) -> None:
+    for then, now, lost in (
+        (NO_QUOTES, NO_QUOTES[AI] + "# more\n", ""),
+        (NO_QUOTES, ai(".quote: Train", path="/news/")[AI], ""),
+        (ai(".quote: *"), NO_QUOTES[AI], ""),
+        (NO_QUOTES, ai(".quote: *")[AI], "index"),
+        (NO_QUOTES, ai(".quote: Train", file_type="")[AI], "train"),
+    ):
+        found = today(item(then, elements), {AI: now}, uses=("train", "index"))
+        assert [use for use, change in changes(found).items() if change == LOST and use in ("train", "index")] == (
+            [lost] if lost else []
+        )
+
+
 @pytest.mark.requirement("MEET-5")
-def test_other_rules_for_elements_are_reported() -> None:
-    made = record({"/ai.txt": "User-Agent: *\n"})
-    assert not today(made, {"/ai.txt": "User-Agent: *\n"}).changed_elements
-    assert not today(record({}), {}).changed_elements
-    for then in ({}, {"/ai.txt": "User-Agent: *\n"}):
-        found = today(record(then), {"/ai.txt": "User-Agent: *\n  Action: Train\n"})
-        assert found.changed_elements
-        assert "elements" in rules(found)
+def test_rules_that_went_away_give_nothing_before_the_page_is_fetched_again() -> None:
+    made = item(NO_QUOTES)
+    for now in ({}, {AI: "User-agent: *\n"}, ai(".quote: Translate")):
+        found = today(made, now)
+        assert (changes(found), found.refusals, found.gained_elements) == ({}, (), True)
+    assert not today(made, NO_QUOTES).gained_elements
+    assert not today(item({}), {}).gained_elements
+    report = Report()
+    report.add(today(made, {}))
+    assert report.as_json()["hosts"][ORIGIN]["gained_elements"] == 1
+
+
+@pytest.mark.requirement("MEET-5", "AIT-13")
+def test_rules_that_cover_whole_documents() -> None:
+    for whole in ("*: Train", "p::: Train", "html: Train"):
+        assert changes(today(item({}), ai(whole))) == {"train": LOST}, whole
+        assert changes(today(item(ai(whole)), {})) == {"train": GAINED}, whole
+        # What covered all of the page then does so today, wherever else the file has changed.
+        changed = {AI: f"# new\n{ai(whole)[AI]}"}
+        assert changes(today(item(ai(whole)), changed)) == {}, whole
+
+
+@pytest.mark.requirement("MEET-5")
+@MODES
+def test_where_the_record_has_the_page_it_tells_what_rules_cover(elements: str) -> None:
+    made = item(ai(".lead: Train"), elements, html=True)
+    for element, is_lost in ((".quote", True), (".advert", False), ("p:first-child + p.advert", True), ("body", True)):
+        now = ai(".lead: Train", f"{element}: Train")
+        # Of a page that was stripped nobody knows that it had a `.lead` either, but the document has none.
+        assert (changes(today(made, now)) == {"train": LOST}) == is_lost, element
+    assert changes(today(item({}, html=True), ai("title + .advert: Train"))) == {}
+    assert changes(today(item({}, html=True), ai("title ~ p, .advert: Train"))) == {}
+    assert changes(today(item({}, html=True), ai("p + .quote: Train"))) == {"train": LOST}
+    assert changes(today(item({}, html=True), ai("data.quote: *", file_type="json"))) == {}
+    for cut in (made["html"][:-1], f"<div>{made['html']}", "", None, b"x"):
+        assert changes(today(made | {"html": cut}, ai(".advert: Train"))) == {"train": LOST}
+
+
+@pytest.mark.requirement("MEET-5")
+@MODES
+def test_licences_lift_what_elements_are_refused(elements: str) -> None:
+    plain = Agent("examplebot", uses=("train",), defaults=AGENT.defaults)
+    licensed = replace(plain, arrangements=(Arrangement("example.com", uses=frozenset(("train",))),))
+    assert changes(today(item({}, elements, agent=plain), NO_QUOTES, agent=licensed)) == {}
+    made = item(NO_QUOTES, elements, agent=licensed)
+    assert changes(today(made, NO_QUOTES, agent=licensed)) == {}
+    # Nothing was left out of it, for all that the tag says.
+    found = today(made, NO_QUOTES, agent=plain)
+    assert (changes(found), rules(found)) == ({"train": LOST}, ["ait.disallow"])
+    assert changes(today(made, {}, agent=plain)) == {}
+    # What was cut out for another use is not in it for this one.
+    searching = replace(licensed, uses=("train", "index"))
+    cut = item(ai(".quote: Train Index"), elements, agent=searching)
+    lost = {"train": LOST} if elements == "tag" else {}
+    assert changes(today(cut, ai(".quote: Train Index"), agent=replace(plain, uses=("train", "index")))) == lost
+    # What is not in the item cannot be missed.
+    absent = item(NO_QUOTES, elements, agent=licensed, page=NEWS.replace("quote", "other"))
+    assert changes(today(absent, NO_QUOTES, agent=plain)) == {}
+
+
+@pytest.mark.requirement("SPAWN-1")
+def test_spawnings_statements_are_asked_again() -> None:
+    images = {AI: "User-Agent: *\nDisallow: *.jpg\n"}
+    made = item({}, url=f"{ORIGIN}/news/1.jpg")
+    found = today(made, images)
+    assert (changes(found), rules(found)) == ({"train": LOST}, ["spawning.disallow"])
+    assert changes(today(item(images, url=f"{ORIGIN}/news/1.jpg"), {})) == {"train": GAINED}
+    assert changes(today(item({}), images)) == {}
+
+
+@pytest.mark.requirement("MEET-5")
+def test_tags_from_before_ai_txt_was_asked_for() -> None:
+    made = item({})
+    del made["permissions"]["policies"][f"{ORIGIN}/ai.txt"]
+    assert today(made, {}).refusals == ()
+    assert changes(today(made, NO_QUOTES)) == {"train": LOST}
+    assert today(made, {AI: Fetched(status=503)}).is_unknown
+
+
+ELEMENT_RULES = st.lists(
+    st.builds(
+        "{}: {}".format,
+        st.sampled_from((".lead", ".quote", ".advert", "p", "p + p", "p:::", "*")),
+        st.sampled_from(("Train", "Index", "*", "Translate", "Train Index")),
+    ),
+    max_size=3,
+)
+
+
+@pytest.mark.requirement("MEET-5")
+@given(
+    then=ELEMENT_RULES,
+    now=ELEMENT_RULES,
+    elements=st.sampled_from(("tag", "redact", "strip")),
+    html=st.booleans(),
+    other=st.booleans(),
+)
+def test_no_character_is_left_in_use_that_a_crawl_today_would_cut(
+    then: list[str], now: list[str], elements: str, html: bool, other: bool
+) -> None:
+    """What may be trained on of a compliant record is at most what may be of the page, fetched today."""
+    made = item(ai(*then), elements, html=html)
+    files = {AI: f"# new\n{ai(*now)[AI]}"} if other else ai(*now)
+    one = next(use for use in today(made, files).uses if use.use == "train")
+    if one.verdict is not Verdict.ALLOW or one.change == GAINED:
+        return
+    ours = judged(made, Terms.of(("train",), now=NOW, vocabulary=AGENT.vocabulary)).record
+    headers = [(b"Content-Type", b"text/html")]
+    crawled = site(files).page(AGENT, URL, headers=headers, body=NEWS.encode(), now=NOW).redacted(("train",)).decode()
+    assert ours is not None
+    for text in ("lead</p>", "said</p>", "rest</p>"):
+        assert text in crawled or text[:4] not in ours["text"]
 
 
 @pytest.mark.requirement("MEET-3")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,9 +101,9 @@ def mode(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def crawled(servers: list[Loopback], crawl: Crawl, folder: Path) -> Dataset:
+def crawled(servers: list[Loopback], crawl: Crawl, folder: Path, **more: str) -> Dataset:
     urls = [server.url(path) for server in servers for path in PAGES]
-    settings = {"COMITY_USES": "train", "COMITY_DEFAULTS": "train:allow"}
+    settings = {"COMITY_USES": "train", "COMITY_DEFAULTS": "train:allow", **more}
     items = crawl(Keeps, settings, urls=urls).items
     assert len(items) == len(urls)
     for server in servers:
@@ -152,6 +154,47 @@ def test_automation_preferences_are_asked_again(serve: Serve, crawl: Crawl, tmp_
     for words in ("lost", "crawl", "automation.method", "/automation-preferences.txt:", "6 refused"):
         assert words in verified.stdout
     assert set(site.paths) <= set(WELL_KNOWN)
+
+
+AI = "User-agent: *\n  Path: /news/ html\n    Element: {}\n      Disallow: Train\n"
+
+
+@pytest.mark.requirement("MEET-5", "AIT-7")
+@pytest.mark.parametrize("elements", ["tag", "redact", "strip"])
+def test_rules_for_elements_are_asked_again(serve: Serve, crawl: Crawl, tmp_path: Path, elements: str) -> None:
+    quoting = {path: "<p>page</p><p class=quote>quote</p>" if path.startswith("/news/") else page for path, page in PAGES.items()}
+    site = serve({"/robots.txt": FREE, "/ai.txt": AI.format(".quote"), **quoting})
+    dataset = crawled([site], crawl, tmp_path, COMITY_ELEMENTS=elements)
+    verified = dataset.verify("--refresh", "--for", "train")
+    assert (verified.status, verified.listed) == (0, [])
+    assert set(site.paths) <= set(WELL_KNOWN)
+
+    site.routes["/ai.txt"] = AI.format(".quote, .advert")
+    assert dataset.verify().status == 0  # nobody has asked the site
+    verified = dataset.verify("--refresh")
+    assert verified.status == 1
+    assert verified.refused == sorted(map(site.url, (path for path in PAGES if path.startswith("/news/"))))
+    [loss] = verified.told["hosts"][site.origin]["losses"]
+    assert (loss["use"], loss["rule"], loss["url"], loss["line"]) == ("train", "ait.disallow", site.url("/ai.txt"), 4)
+    assert loss["text"] == "Disallow: Train (.quote, .advert)"
+
+    del site.routes["/ai.txt"]
+    verified = dataset.verify("--refresh")
+    assert (verified.status, verified.told["hosts"][site.origin]["gained_elements"]) == (0, 0 if elements == "strip" else 3)
+    assert set(site.paths) <= set(WELL_KNOWN)
+
+
+@pytest.mark.requirement("MEET-5")
+def test_a_store_from_before_ai_txt_was_asked_for_has_to_be_refreshed(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+    site = serve({"/robots.txt": FREE, "/ai.txt": AI.format(".quote"), **PAGES})
+    dataset = crawled([site], crawl, tmp_path)
+    with closing(sqlite3.connect(tmp_path / "policies.sqlite")) as store, store:
+        assert store.execute("DELETE FROM file WHERE path = '/ai.txt'").rowcount
+    verified = dataset.verify()
+    assert (verified.status, verified.told["unknown"]) == (1, 6)
+    assert {one["why"][0].partition(" ")[0] for one in verified.listed} == {"no-policies"}
+    assert dataset.verify("--refresh").status == 0
+    assert "/ai.txt" in site.paths
 
 
 @pytest.mark.requirement("RFC-7")

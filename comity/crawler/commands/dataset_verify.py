@@ -162,7 +162,7 @@ def show(report: Report, token: str, console: Console) -> None:
             console.print(Text(f"{times} records are tagged for {other}, not for {token}: they are judged for that name."))
     hosts = sorted(report.hosts.items(), key=lambda one: (-one[1].refused - one[1].unknown, one[0]))
     for name, host in hosts[:MOST_SHOWN]:
-        if host.refused or host.unknown or host.changes:
+        if host.refused or host.unknown or host.changes or host.gained_elements:
             _show_host(name, host, console)
     if len(hosts) > MOST_SHOWN:
         console.print(f"{len(hosts) - MOST_SHOWN} more hosts: --json has all.")
@@ -188,8 +188,8 @@ def _show_host(name: str, host: Host, console: Console) -> None:
                 table.add_row("", "", str(records), Text(_told(because)))
     for because, times in host.whys.most_common():
         table.add_row(Text("unknown", "yellow"), "", str(times), Text(_told(because)))
-    if host.changed_elements:
-        table.add_row(Text("changed", "yellow"), "elements", str(host.changed_elements), "")
+    if host.gained_elements:
+        table.add_row(Text(GAINED, COLORS[GAINED]), "elements", str(host.gained_elements), "")
     console.print(table)
 
 
