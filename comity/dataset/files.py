@@ -7,9 +7,11 @@ Replacement(path)           how a Writer does that"""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +29,8 @@ FORMATS = {
     ".warc": "warc",
     ".warc.gz": "warc",
 }
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a write
 
 
 class Part(NamedTuple):
@@ -121,12 +125,14 @@ class Replacement:
 
     def __enter__(self) -> IO[bytes]:
         """DatasetError where the file cannot be written, or is being written."""
+        if self.path.is_dir():
+            raise DatasetError(f"{self.path} cannot be written: Is a directory")
         try:
             self._file = self._opened()
         except BlockingIOError:
             raise DatasetError(f"{self.path} is being written by another process") from None
         except OSError as error:
-            raise DatasetError(f"{self.path} cannot be written: {error.strerror}") from None
+            raise self._unwritable(error) from None
         return self._file
 
     def _opened(self) -> IO[bytes]:
@@ -146,14 +152,24 @@ class Replacement:
             file.close()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        with self._file as file:  # closing it gives the lock back
+        """DatasetError where there is no room for it."""
+        with suppress(OSError), self._file as file:  # closing it gives the lock back, and may try once more to write what is left
+            if error is None:
+                try:
+                    file.flush()
+                    os.fsync(file.fileno())
+                    self.part.replace(self.path)
+                except OSError as failed:
+                    error = failed
             if error is not None:
                 self.part.unlink(missing_ok=True)
-                return
-            file.flush()
-            os.fsync(file.fileno())
-            self.part.replace(self.path)
-        sync(self.path.parent)
+        if isinstance(error, OSError) and (kind is None or error.errno in NO_ROOM):
+            raise self._unwritable(error) from None
+        if error is None:
+            sync(self.path.parent)
+
+    def _unwritable(self, error: OSError) -> DatasetError:
+        return DatasetError(f"{self.path} cannot be written: {error.strerror}")
 
 
 def sync(folder: Path) -> None:

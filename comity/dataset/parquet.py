@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -164,6 +165,9 @@ class Writer:
         self._rows.write(encoded)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if error is None:
+        if error is not None:
+            self._replacement.__exit__(kind, error, trace)
+            return
+        with ExitStack() as stack:
+            stack.push(self._replacement)  # which then knows whether the end could be written, too
             self._rows.close()
-        self._replacement.__exit__(kind, error, trace)

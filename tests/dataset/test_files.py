@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import random
+import resource
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -71,6 +75,44 @@ def _replace(path: Path, text: str) -> None:
             file.write(text.encode())
     except DatasetError:
         pass
+
+
+@contextmanager
+def room_for(octets: int) -> Iterator[None]:
+    """In each file that is written."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (octets, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.parquet"])
+@pytest.mark.parametrize("octets", [0, 1000, 1_000_000])
+def test_no_room_is_told_and_leaves_the_old_file(name: str, octets: int, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"old")
+    records = [{"text": random.Random(number).randbytes(60).hex()} for number in range(20_000)]
+
+    def write() -> None:
+        with room_for(octets), open_writer(path) as writer:
+            for place in range(0, len(records), 5000):
+                writer.write(writer.encode(records[place : place + 5000]))
+
+    with pytest.raises(DatasetError, match=rf"{name} cannot be written: File too large"):
+        write()
+    assert path.read_bytes() == b"old"
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.mkdir()
+    with pytest.raises(DatasetError, match=r"a\.jsonl cannot be written: Is a directory"), open_writer(path):
+        pass
+    assert [*tmp_path.iterdir()] == [path]
 
 
 def test_a_link_stays_a_link_and_permissions_stay(path: Path) -> None:

@@ -26,6 +26,7 @@ from comity.crawler.options import Options
 from comity.crawler.store import PolicyStore
 from comity.dataset import croissant, jobs
 from comity.dataset.counting import Counts
+from comity.dataset.files import format_of
 from comity.dataset.judging import Terms
 from comity.dataset.passes import Note
 from comity.dataset.records import DatasetError
@@ -109,6 +110,7 @@ def _export_arguments(parser: ArgumentParser) -> None:
 
 
 def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
+    format_of(opts.output)
     vocabulary = Options.from_settings(settings).agent.vocabulary
     terms = Terms.of(opts.uses.split(","), now=datetime.now(UTC), vocabulary=vocabulary)
     for use in terms.uses:
@@ -140,7 +142,7 @@ def _unknown(use: str, vocabulary: Vocabulary) -> str:
 
 
 def _expire_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("datasets", nargs="+", type=Path, metavar="DATASET", help="JSON Lines, Parquet or WARC; it is rewritten")
+    parser.add_argument("datasets", nargs="+", type=Path, metavar="DATASET", help="JSON Lines or Parquet; it is rewritten")
     parser.add_argument("--dry-run", action="store_true", help=f"change nothing; exit status {TO_DO} where something would go")
     parser.add_argument(
         "--store",
