@@ -6,7 +6,7 @@ A tag that cannot be understood permits nothing, and neither does one that does 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 from comity.dataset.expiring import EXPIRED, NEVER_RECRAWLED, SUPERSEDED, Recrawled, ended
 from comity.dataset.lengths import beyond, content, fits
 from comity.dataset.records import ATTRIBUTION, FIELD, INSTEAD, LICENSE, DatasetError, Record
-from comity.dataset.tags import FREE, Tag, TagError, Use, read
+from comity.dataset.tags import FREE, Span, Tag, TagError, Use, read
 from comity.policies.covered import refuses
 from comity.policies.cutting import Cut, Removals, is_empty, removals
 from comity.policies.page import without_extracts
@@ -152,11 +152,20 @@ class _Usable:
                 because = self._tag.because(element)
                 raise _RefusedError(f"deny:{because[0]['rule']}", because)
         self._doubt_extracts()
-        self._remove(removals(self.record, [span for element in refused for span in element.spans]), without=places)
+        spans = [span for element in refused for span in (*element.spans, *self._stored(element.urls))]
+        self._remove(removals(self.record, spans), without=places)
 
     def _is_licensed(self, use: str) -> bool:
         """What is arranged comes before whatever a site states, of elements too."""
         return any(reason["rule"] == "comity.arrangement" for reason in self._tag.because(self._tag.uses[use]))
+
+    def _stored(self, urls: Collection[str]) -> Iterator[Span]:
+        """What media pipelines say of files with these URLs: that was written after the tag."""
+        for field in _FILES if urls else ():
+            stored = self.record.get(field)
+            for place, file in enumerate(stored if isinstance(stored, list) else ()):
+                if not isinstance(file, dict) or file.get("url") in urls:
+                    yield [field, place]
 
     def _doubt_extracts(self) -> None:
         """A permission that asks for an element of the page cannot be used."""

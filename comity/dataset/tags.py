@@ -45,6 +45,7 @@ class Element(NamedTuple):
     deny: frozenset[str]
     is_whole: bool  # the whole page
     spans: list[Span]
+    urls: list[str]  # absolute, of the links and images in it
     because: tuple[int, ...]
 
 
@@ -184,7 +185,7 @@ def _use_of(raw: dict[str, Any]) -> Use:
 
 
 def _element(raw: dict[str, Any]) -> Element:
-    return Element(frozenset(raw["deny"]), "whole" in raw, raw["spans"], tuple(raw["because"]))
+    return Element(frozenset(raw["deny"]), "whole" in raw, raw["spans"], raw.get("urls", []), tuple(raw["because"]))
 
 
 # Records of a site have most of their tag in common. What has been read once is known again by its octets.

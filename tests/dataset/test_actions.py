@@ -51,6 +51,19 @@ def test_each_action(make_record: MakeRecord, action: str) -> None:
         assert exported["permissions"]["elements"][0]["deny"] == [action.lower()]  # it travels on
 
 
+@pytest.mark.requirement("MEET-5")
+def test_files_that_were_stored_from_within_it(make_record: MakeRecord) -> None:
+    """Media pipelines say so after the tag was written."""
+    inside, outside = ({"url": f"https://example.com/{name}.png", "path": f"full/{name}.png"} for name in ("in", "out"))
+    elements = [{"deny": ["train"], "urls": [inside["url"]]}]
+    record = make_record(train={}, index={}, fields={"images": [inside, outside], "files": [inside]}, elements=elements)
+    now = datetime(2026, 11, 21, tzinfo=UTC)
+    trained, indexed = (judged(record, Terms.of([use], now=now)).record for use in ("train", "index"))
+    assert trained
+    assert (trained["images"], trained["files"]) == ([outside], [])
+    assert indexed == record
+
+
 @pytest.mark.requirement("AIT-16", "MEET-5")
 def test_all_of_them_are_in_the_table() -> None:
     assert tuple(CUT) == ACTIONS
