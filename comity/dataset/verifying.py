@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from comity.dataset import tags
+from comity.dataset.alike import Alike, octets_of
 from comity.dataset.element_changes import DOCUMENT, MARKUP, ElementChanges, document_of
 from comity.dataset.recalling import Recalled, Tag, is_of_page, recalled, refuses
 from comity.dataset.records import FIELD, Record
@@ -95,6 +96,7 @@ class Today:
         self.agent = agent
         self.now = now
         self.uses = tuple(dict.fromkeys(("crawl", *uses))) if uses else ()
+        self.alike: Alike[Verified] = Alike()
         self._agents: dict[str, Agent] = {}
 
     def agent_of(self, token: str) -> Agent:
@@ -126,6 +128,10 @@ def verified(record: Record, sites: Sites, today: Today) -> Verified:
     """Whatever nobody knows is no permission."""
     url = page_url(record)
     found = Verified(url, origin(url), "")
+    octets = octets_of(record.get(FIELD))
+    site = sites(found.origin) if url else None
+    if site and octets and (known := today.alike.find(site, octets, url, today.now)):
+        return known._replace(url=url)
     try:
         uses = tags.read(record).uses
     except TagError as error:
@@ -134,14 +140,17 @@ def verified(record: Record, sites: Sites, today: Today) -> Verified:
     found = found._replace(agent=tag["agent"])
     if not url:
         return _unknown(found, Because("no-url", text=f"neither {' nor '.join(URL_FIELDS)} has an http or https URL"))
-    site = sites(found.origin)
     if site is None:
         return _unknown(found, Because("no-policies", found.origin, text="the policy store has not all of its policy files"))
     if unreachable := _newly_unreachable(tag, site):
         return _unknown(found, unreachable)
     if other := _other_page(tag, site, sites):
         return _unknown(found, other)
-    return _Comparison(record, uses, url, site, today).verified(found)
+    comparison = _Comparison(record, uses, url, site, today)
+    found = comparison.verified(found)
+    if comparison.is_by_files:
+        today.alike.keep(site, octets, comparison.agent, url, today.now, found)
+    return found
 
 
 def _unknown(found: Verified, why: Because) -> Verified:
@@ -157,7 +166,7 @@ class _Comparison:
         self._uses = uses
         self._site = site
         self._today = today
-        self._agent = today.agent_of(self._tag["agent"])
+        self.agent = today.agent_of(self._tag["agent"])
         self._recalled: Recalled = recalled(self._tag)
         self._url = url
         self._page = self._read()
@@ -166,7 +175,7 @@ class _Comparison:
 
     def _read(self, *fields: tuple[bytes, bytes]) -> Page:
         return self._site.page(
-            self._agent,
+            self.agent,
             self._url,
             headers=(*((MARKUP,) if self._document else ()), *self._recalled.headers, *fields),
             body=self._recalled.body,
@@ -187,6 +196,12 @@ class _Comparison:
 
     def _was_arranged(self, then: Use) -> bool:
         return any(self._tag["reasons"][place]["rule"] == "comity.arrangement" for place in then.because)
+
+    @property
+    def is_by_files(self) -> bool:
+        """Whether nothing of the page decides."""
+        there = self._recalled
+        return not (there.headers or there.body or there.resources or there.lost or self._document)
 
     def verified(self, found: Verified) -> Verified:
         asked = self._today.uses
@@ -220,7 +235,7 @@ class _Comparison:
                 LOST,
                 found._replace(text=f"{found.text} ({printable(element.selector.encode('utf-8', 'replace'))})"),
             )
-        if now is not None and (tighter := _tighter(then.qualifiers, now)):
+        if now is not None and (tighter := list(_tighter(then.qualifiers, now))):
             text = f"{because.text} ({', '.join(tighter)} not in the tag)".lstrip()
             return UseToday(use, verdict, RESTRICTED, because._replace(text=text))
         return UseToday(use, verdict, SAME, because)
@@ -268,7 +283,7 @@ class _Comparison:
         then = {_key(reason) for reason in reasons if not is_of_page(reason, self._tag)}
         if then == {_key(_written(reason)) for reason in now.reasons}:
             return None
-        vocabulary = self._agent.vocabulary
+        vocabulary = self.agent.vocabulary
         words = frozenset().union(*(vocabulary.related(name, use).words for name in vocabulary.words))
         for name, decision in self._uses.items():
             if name in words and not decision.is_allowed:
@@ -295,7 +310,7 @@ class _Comparison:
         return ElementChanges(
             self._tag,
             self._page.elements,
-            self._agent.vocabulary,
+            self.agent.vocabulary,
             document=self._document,
             is_same=self._is_same(url),
             had_rules=then is not None and then["status"] // 100 == 2,
@@ -347,13 +362,9 @@ def _refusing(decision: UseDecision) -> Reason:
     return next((reason for reason in decision.reasons if refuses(_written(reason))), decision.reasons[0])
 
 
-def _tighter(then: Qualifiers, now: Qualifiers) -> list[str]:
+def _tighter(then: Qualifiers, now: Qualifiers) -> Iterator[str]:
     """The conditions of today that are stricter. A time limit only where it ends more than a day earlier: days are counted from
     when the page was first taken, which is known to a day."""
-    return list(_tightened(then, now))
-
-
-def _tightened(then: Qualifiers, now: Qualifiers) -> Iterator[str]:
     for name, value in now.restrictions().items():
         had = getattr(then, name)
         if isinstance(value, datetime):

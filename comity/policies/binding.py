@@ -241,6 +241,11 @@ class Binding:
         return self._ai.line_reason(rule.id, rule.line, rule.at)
 
     @property
+    def speaks_of_elements(self) -> bool:
+        """Whether the site has element rules for the agent."""
+        return self._elements is not None
+
+    @property
     def speaks_acap(self) -> bool:
         """Whether the site says anything in ACAP to the agent."""
         return bool(self._acap.records)

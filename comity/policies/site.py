@@ -8,7 +8,7 @@ site.requests(agent)         what does the site ask to be done?"""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -176,6 +176,14 @@ class Site:
             elements=elements,
             body=body or b"",
         )
+
+    def said_of(self, agent: Agent, url: str, now: datetime) -> Hashable | None:
+        """What the files say of a page: where it is equal for two of this site, `page` says the same of both, apart from what
+        came back for them. None: only `page` tells."""
+        binding = self._binding(agent)
+        if binding.speaks_acap or binding.speaks_of_elements:
+            return None
+        return binding.access(target_of(url), PLAIN, now), _of_site(binding, url)
 
     def refused_by_headers(
         self, agent: Agent, url: str, headers: Iterable[tuple[bytes, bytes]], now: datetime | None = None

@@ -619,6 +619,39 @@ def test_nothing_is_permitted_that_a_crawl_today_would_refuse(
             assert crawled[use.use].verdict is Verdict.ALLOW, use
 
 
+BY_PATH: dict[str, str] = {
+    ROBOTS: "User-agent: *\nDisallow: /news/2\nContent-Usage: /news/3 train-ai=n\nContent-Usage: /drafts train-ai=y\nAllow: /\n",
+    TDMREP: '[{"location": "/news/4*", "tdm-reservation": 1}]',
+    AI: "User-Agent: *\nDisallow: *.pdf\nDisallow: /news/5\n",
+    AUTOMATION: "User-agent: *\nScope: /news/6\nAllowed-Methods: POST\n",
+}
+
+
+@pytest.mark.requirement("MEET-3")
+def test_what_was_found_out_of_one_record_is_taken_for_no_other() -> None:
+    """Each record is judged as if it was the only one, in whatever company it is."""
+    urls = [f"{ORIGIN}/{folder}/{number}{end}" for folder in ("news", "drafts") for number in range(8) for end in ("", "/x.pdf")]
+    licensed = replace(AGENT, arrangements=(Arrangement("example.com", uses=frozenset(("train",))),))
+    with_rules = BY_PATH | ai(".quote: Train", path="/news/1")
+    with_acap = BY_PATH | {ROBOTS: "ACAP-crawler: *\nACAP-disallow-index: /news/7\n"}
+    shared = Today(AGENT, NOW)
+    for files in (BY_PATH, with_rules, with_acap):
+        of_files = site(files, NOW)
+        for then in ({}, BY_PATH, {ROBOTS: LIMITED.format("30-days")}):
+            for page in (
+                {},
+                {"headers": {"tdm-reservation": "0"}},
+                {"headers": {"Content-Usage": "train-ai=y"}},
+                {"agent": licensed},
+            ):
+                made = record(then, url=URL, **page)
+                for one in (*(record(then, url=url, **page) for url in urls), *(made | {"url": url} for url in urls)):
+                    alone = verified(one, {ORIGIN: of_files}.get, Today(AGENT, NOW))
+                    assert verified(one, {ORIGIN: of_files}.get, shared) == alone, (one["url"], then, page)
+    for now, is_unknown in (({}, False), ({TDMREP: BROKEN}, True), ({}, False)):
+        assert verified(record({}), {ORIGIN: site(now)}.get, shared).is_unknown == is_unknown
+
+
 @pytest.mark.requirement("WHY-1")
 def test_a_report_counts_by_host_and_can_be_merged_and_pickled() -> None:
     sites = {ORIGIN: site({ROBOTS: NO_TRAINING})}
