@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, NamedTuple, Self, cast
 
+from comity.dataset.collecting import uncollected
 from comity.dataset.files import Part, Replacement
 from comity.dataset.records import Batch, DatasetError, Record, Unreadable
 
@@ -92,9 +93,10 @@ class Reader:
                 octets = file.read(lines.length)
         if lines.start == 0:
             octets = octets.removeprefix(BOM)
-        yield [
-            _record(line, number) for number, line in enumerate(octets.split(b"\n"), lines.number) if not line.isspace() and line
-        ]
+        numbered = enumerate(octets.split(b"\n"), lines.number)
+        with uncollected():
+            batch = [_record(line, number) for number, line in numbered if not line.isspace() and line]
+        yield batch
 
 
 def _record(line: bytes, number: int) -> Record | Unreadable:

@@ -16,11 +16,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from comity.dataset.collecting import uncollected
 from comity.dataset.kinds import (
     Foreign,
     Json,
     Keyed,
     Kind,
+    Known,
     MisfitError,
     Moment,
     Number,
@@ -96,11 +98,11 @@ TAG = Struct(
     {
         "schema": _WHOLE,
         "agent": _TEXT,
-        "uses": _USES,
-        "embedded": _USES,
+        "uses": Known(_USES),
+        "embedded": Known(_USES),
         "elements": Several(_ELEMENT),
-        "reasons": Several(_REASON),
-        "policies": _POLICIES,
+        "reasons": Known(Several(_REASON)),
+        "policies": Known(_POLICIES),
     },
     required=("schema", "agent", "uses", "elements", "reasons", "policies"),
 )
@@ -201,6 +203,7 @@ def _kinds(schema: pa.Schema) -> dict[str, Kind]:
 # Records
 
 
+@uncollected()
 def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.RecordBatch:
     """`schema`: one of schema_of or proper."""
     schema = schema or schema_of(records)
@@ -218,6 +221,7 @@ def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.Rec
     return pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
+@uncollected()
 def decode(batch: pa.RecordBatch, numbers: Sequence[int] | None = None) -> Batch:
     """`numbers`: of the rows in their file; None: from 1."""
     numbers = numbers or range(1, batch.num_rows + 1)
@@ -242,6 +246,7 @@ def _with_rest(record: Record, text: str, number: int) -> Record | Unreadable:
     return Unreadable(f"row {number}", _json({**record, EXTRA: text}).encode(), why)
 
 
+@uncollected()
 def adapted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """As `schema` has it, column by column: what does not fit there goes into EXTRA."""
     if batch.schema.equals(schema):
