@@ -3,6 +3,7 @@
 format_of(path)             one of FORMATS
 open_reader(path)           a Reader
 open_writer(path)           a Writer: its file stands there whole when all is written, and not at all before
+open_rewriter(path)         the same for what stays of a file, where that is to be copied
 Replacement(path)           how a Writer does that"""
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import IO, Any, NamedTuple, Protocol, Self
 
 from comity.dataset.records import Batch, DatasetError, Record
 
-# End of the name -> module of this package. Each has a `Reader(path)` and a `Writer(path)`.
+# End of the name -> module of this package. Each has a `Reader(path)` and a `Writer(path)`, and may have a `Rewriter(path)`.
 FORMATS = {
     ".jsonl": "jsonl",
     ".jl": "jsonl",
@@ -74,6 +75,17 @@ class Writer(Protocol):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
 
 
+class Rewriter(Writer, Protocol):
+    """What is left of a file: it copies the records that stay as they stand. They have to be Placed.
+
+    `copy` comes last within `with`."""
+
+    def leave_out(self, place: Any, *, keep_aside: bool) -> None:
+        """The record does not stay. `keep_aside`: it is kept in another file."""
+
+    def copy(self) -> None: ...
+
+
 def format_of(path: Path) -> str:
     """Name of the module that knows it. DatasetError where none does."""
     name = path.name.lower()
@@ -99,6 +111,12 @@ def open_writer(path: Path, **options: Any) -> Writer:
     """`options`: of the format's Writer. DatasetError where the file cannot be written."""
     writer: Writer = _module(path).Writer(path, **options)
     return writer
+
+
+def open_rewriter(path: Path) -> Rewriter | None:
+    """None where the format has none: its records are written anew."""
+    module = _module(path)
+    return module.Rewriter(path) if hasattr(module, "Rewriter") else None
 
 
 def _module(path: Path) -> Any:

@@ -22,11 +22,11 @@ from comity.dataset import croissant
 from comity.dataset.counting import Counts
 from comity.dataset.croissant import Fields
 from comity.dataset.expiring import NEVER_RECRAWLED, Fetches, Limits, Recrawled, expired
-from comity.dataset.files import Reader, Replacement, open_reader, open_writer, sync
+from comity.dataset.files import Reader, Replacement, open_reader, open_rewriter, open_writer, sync
 from comity.dataset.jsonl import encoded
 from comity.dataset.judging import CURRENT, Terms, judged
 from comity.dataset.passes import Note, Outcome, Sinks, Unread, run
-from comity.dataset.records import FIELD, LICENSE, DatasetError, Record
+from comity.dataset.records import FIELD, LICENSE, DatasetError, Placed, Record
 
 ARRANGEMENT = "comity.arrangement"  # rule of the reasons that an arrangement of the operator's gives
 UNTAGGED = ("no-tag", "invalid-tag")  # how it begins why a record goes whose limits nobody knows
@@ -160,6 +160,9 @@ def _told(terms: Terms, exported: Exported) -> croissant.Told:
     )
 
 
+JUDGED = ("url", "final_url", "fetched_at", FIELD)  # fields by which records go
+
+
 class ExpirePass(NamedTuple):
     """The records that stay."""
 
@@ -173,7 +176,8 @@ class ExpirePass(NamedTuple):
             if answer.why:
                 left.counts.drop(answer.why)
                 note: Note = {"url": record.get("url"), "why": answer.why, "because": list(answer.because)}
-                notes.append(note | {"record": record} if answer.why.startswith(UNTAGGED) else note)
+                place = {"place": record.place} if isinstance(record, Placed) else {}
+                notes.append(note | place | ({"record": record} if answer.why.startswith(UNTAGGED) else {}))
             else:
                 left.keep(record)
                 kept.append(record)
@@ -204,25 +208,29 @@ def expire(
 
 
 def _expire(reader: Reader, limits: Limits, *, dry_run: bool, how: How) -> Counts:
-    path, left = reader.path, Exported()
+    path, left, rewriter = reader.path, Exported(), open_rewriter(reader.path)
     with _Unread(path) as unread, _Lines(_beside(path, "expired")) as gone, ExitStack() as stack:
 
         def note(notes: list[Note]) -> None:
             for one in notes:
+                place, record = one.pop("place", None), one.pop("record", None)
                 how.removed(one)
-                record = one.pop("record", None)
-                if record is not None:
+                if rewriter:
+                    rewriter.leave_out(place, keep_aside=record is not None)
+                elif record is not None:
                     unread.put({"place": "", "why": one["why"], "record": record})
                 gone.put(one | {"when": limits.now.isoformat(timespec="seconds")})
 
         stack.enter_context(suppress(_NothingGoes))
         stack.enter_context(croissant.kept(path))
-        writer = None if dry_run else stack.enter_context(open_writer(path))
+        writer = None if dry_run else stack.enter_context(rewriter or open_writer(path))
         sinks = Sinks(left.merge, note, unread.add, how.progress)
-        run(ExpirePass(limits), [reader], sinks, writer=writer, workers=how.workers)
+        run(ExpirePass(limits, JUDGED if rewriter else None), [reader], sinks, writer=writer, workers=how.workers)
         left.counts.unreadable += unread.records
         if dry_run or not (gone.number or unread.number):
             raise _NothingGoes
+        if rewriter:
+            rewriter.copy()
         unread.append()
         gone.append()
         described = croissant.read(path)

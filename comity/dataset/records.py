@@ -14,6 +14,16 @@ INSTEAD = "must_use"  # field of an export: what alone may be used, a list of re
 IDENTITY = frozenset(("url", "final_url", "status", "fetched_at", "content_type", "sha256", FIELD))
 
 
+class Placed(Record):
+    """A record that is not written anew where it stays: its octets are copied. It can be pickled."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, record: Record, place: Any) -> None:
+        super().__init__(record)
+        self.place = place  # for the Rewriter of its format
+
+
 class DatasetError(Exception):
     """A mistake of the operator, or a file that cannot be used: one line, which names the file."""
 

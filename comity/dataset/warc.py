@@ -5,25 +5,24 @@ What no such record stands before is a response of which nobody said what may be
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
 
 from comity.dataset.files import Part
-from comity.dataset.records import FIELD, Batch, DatasetError, Record, Unreadable
+from comity.dataset.records import FIELD, Batch, DatasetError, Placed, Record, Unreadable
+from comity.dataset.warc_items import MAX_BLOCK, Place, is_item, item_of, key, name_of, refers_to
 from comity.dataset.warc_records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
+from comity.dataset.warc_rewriting import Rewriter as Rewriter
 from comity.policies.content import Content
 
 PART = 4 * 2**20  # octets of the file
 BATCH = 256  # records
-MAX_BLOCK = 128 * 2**20  # octets of a record that are held; a longer body is left out, a longer item cannot be read
 MAX_HEAD = 64 * 2**10  # octets of a head of HTTP that are read
 MAX_REMEMBERED = 100_000  # responses, of which later items may stand further behind
 
 NONE = "none"  # what no record has for an id
-POLICY = "Comity-Policy-SHA256"  # field of the records of policy files: what their tags say in `policies`
 HTML = "html"
 
 
@@ -51,7 +50,7 @@ class Reader:
         before: dict[str, int] = {}
         with self.path.open("rb", BUFFER) as file:
             for record in records(file, 0, self.size):
-                name = _name(record)
+                name = name_of(record)
                 if record.offset - start >= PART and (not awaited or awaited != name):
                     yield Part(Stretch(start, record.offset, before), record.offset - start)
                     start, before = record.offset, {}
@@ -60,12 +59,12 @@ class Reader:
                     if record.why == PACKED:
                         raise DatasetError(f"{self.path} is packed as a whole, its records cannot be found: gunzip it first")
                     continue
-                if refers_to := _refers_to(record):
-                    place = seen.get(refers_to)
+                if answer := refers_to(record):
+                    place = seen.get(answer)
                     if place is None:
-                        awaited = refers_to
+                        awaited = answer
                     elif place < start:
-                        before[refers_to] = place
+                        before[answer] = place
                 elif name:
                     seen[name] = record.offset
                     if len(seen) > MAX_REMEMBERED:
@@ -86,19 +85,19 @@ class Reader:
         if batch:
             yield batch
 
-    def _read(self, stretch: Stretch, *, wants_html: bool) -> Iterator[Record | Unreadable]:
+    def _read(self, stretch: Stretch, *, wants_html: bool) -> Iterator[Placed | Unreadable]:
         seen = dict(stretch.before)
         awaited = ""  # id of the response that is to come next
-        item: Record = {}  # what it is awaited for
+        item = Placed({}, None)  # what it is awaited for
 
         def keep(fields: Fields) -> int:
-            if _is_item(fields) or (wants_html and awaited and fields.get("warc-record-id") == awaited):
+            if is_item(fields) or (wants_html and awaited and fields.get("warc-record-id") == awaited):
                 return MAX_BLOCK
             return MAX_HEAD
 
         with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as again:
             for record in records(file, stretch.start, stretch.end, keep):
-                name = _name(record)
+                name = name_of(record)
                 if awaited and name != awaited:
                     yield item
                     awaited = ""
@@ -106,16 +105,20 @@ class Reader:
                     yield from self._unreadable(record)
                 elif name:
                     seen[name] = record.offset
-                    yield _completed(item, record, wants_html=wants_html) if awaited else _facts(record)
+                    place = Place(record.offset, key(name))
+                    yield _completed(item, record, wants_html=wants_html) if awaited else Placed(_facts(record), place)
                     awaited = ""
-                elif _is_item(record.fields):
-                    found, refers_to = _item(record), _refers_to(record)
-                    if isinstance(found, Unreadable):
-                        yield found
-                    elif found is not None and refers_to in seen:
-                        yield _completed(found, _at(again, seen[refers_to]), wants_html=wants_html)
-                    elif found is not None:  # its response comes next, where it has one
-                        awaited, item = refers_to or NONE, found
+                elif is_item(record.fields):
+                    found, answer = item_of(record), refers_to(record)
+                    if isinstance(found, Damage):
+                        yield from self._unreadable(found)
+                    elif found is not None:
+                        about = _about(record) if answer else {}
+                        item = Placed({**about, **found}, Place(record.offset, key(answer)))
+                        if answer in seen:
+                            yield _completed(item, _at(again, seen[answer]), wants_html=wants_html)
+                        else:  # its response comes next, where it has one
+                            awaited = answer or NONE
             if awaited:
                 yield item
 
@@ -139,36 +142,10 @@ def _at(file: IO[bytes], offset: int) -> WarcRecord | None:
     return found if isinstance(found, WarcRecord) else None
 
 
-def _name(record: WarcRecord | Damage) -> str:
-    """The id of a record that has a response; "" of others."""
-    if isinstance(record, Damage) or POLICY.lower() in record.fields:
-        return ""
-    is_content = record.fields.get("warc-type") in ("response", "resource", "conversion")
-    return record.fields.get("warc-record-id", f"at {record.offset}") if is_content else ""
-
-
-def _is_item(fields: Fields) -> bool:
-    media_type = fields.get("content-type", "").partition(";")[0].strip().lower()
-    return fields.get("warc-type") == "metadata" and media_type == "application/json"
-
-
-def _refers_to(record: WarcRecord) -> str:
-    return record.fields.get("warc-refers-to", "") if _is_item(record.fields) else ""
-
-
-def _item(record: WarcRecord) -> Record | Unreadable | None:
-    """None where it is something else of another program."""
-    try:
-        item = json.loads(record.block)
-    except (ValueError, RecursionError) as error:
-        return Unreadable(f"record at octet {record.offset}", record.block, f"is no JSON: {error}")
-    return item if isinstance(item, dict) and FIELD in item else None
-
-
-def _completed(item: Record, answer: WarcRecord | None, *, wants_html: bool) -> Record:
+def _completed(item: Placed, answer: WarcRecord | None, *, wants_html: bool) -> Placed:
     if answer is None:
         return item
-    record = {**_facts(answer), **item}
+    record = Placed({**_facts(answer), **item}, item.place)
     if wants_html and record.get(HTML) is None and not _rules_parts(item[FIELD]) and (text := _text(answer)):
         record[HTML] = text
     return record
@@ -182,10 +159,15 @@ def _rules_parts(tag: Any) -> bool:
     return any(not isinstance(one, dict) or (one.get("deny") != [] and one.get("whole") is not True) for one in elements)
 
 
+def _about(record: WarcRecord) -> Record:
+    """Of which page it is."""
+    url = record.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
+    return {"url": url, "final_url": url, "fetched_at": record.fields.get("warc-date", "")}
+
+
 def _facts(record: WarcRecord) -> Record:
     """What the record of a response says besides its body."""
-    url = record.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
-    facts: Record = {"url": url, "final_url": url, "fetched_at": record.fields.get("warc-date", "")}
+    facts = _about(record)
     if not _is_http(record):
         return {**facts, "content_type": record.fields.get("content-type", "")}
     first, fields, _ = _message(record.block)

@@ -58,13 +58,13 @@ class Archive:
         fields = [("Content-Type", content_type), ("Content-Length", str(len(body))), *more.items()]
         self.write("response", url, body, name, StatusAndHeaders("200 OK", fields, protocol="HTTP/1.1"))
 
-    def item(self, item: Record, refers_to: str = "") -> None:
+    def item(self, item: Record, refers_to: str = "", url: str = "http://a.test/") -> None:
         fields = {"WARC_Refers_To": refers_to} if refers_to else {}
-        self.write("metadata", "http://a.test/", json.dumps(item).encode(), Content_Type="application/json", **fields)
+        self.write("metadata", url, json.dumps(item).encode(), Content_Type="application/json", **fields)
 
     def page(self, number: int, body: bytes, item: Record | None = None) -> None:
         name = f"<urn:uuid:{number}>"
-        self.item(item or {"title": str(number), "permissions": tag()}, name)
+        self.item(item or {"title": str(number), "permissions": tag()}, name, f"http://a.test/{number}")
         self.response(f"http://a.test/{number}", body, name)
         self.write("request", f"http://a.test/{number}", b"", head=StatusAndHeaders("GET / HTTP/1.1", [], is_http_request=True))
 
@@ -295,7 +295,8 @@ def test_of_a_response_long_past_the_item_alone_is_left(monkeypatch: pytest.Monk
     archive.item({"title": "late", "permissions": tag()}, "<urn:uuid:0>")
     archive.item({"title": "in time", "permissions": tag()}, "<urn:uuid:3>")
     late, in_time = read(archive.close())[-2:]
-    assert late == {"title": "late", "permissions": tag()}
+    about = {"url": "http://a.test/", "final_url": "http://a.test/", "fetched_at": DATE}  # as its own record says
+    assert late == {**about, "title": "late", "permissions": tag()}
     assert isinstance(in_time, dict)
     assert in_time["html"] == "<p>some text</p>"
 
@@ -357,7 +358,7 @@ def test_an_item_that_is_no_json_is_kept_as_unreadable(archive: Archive) -> None
     archive.page(1, b"<p>")
     broken, record = read(archive.close())
     assert isinstance(broken, Unreadable)
-    assert (broken.place, broken.octets) == ("record at octet 0", b'{"permissions"')
+    assert (broken.place, broken.octets) == ("record at octet 0", archive.path.read_bytes()[: archive.ends[1]])
     assert titles([record]) == ["1"]
 
 

@@ -30,7 +30,7 @@ import comity
 from comity.crawler.feeds.responses import Arrival, ItemResponses
 from comity.crawler.items import FIELD
 from comity.crawler.runtime import Runtime
-from comity.dataset.warc import POLICY
+from comity.dataset.warc_items import POLICY
 from comity.policies.urls import origin_of
 from comity.policies.values import Fetched
 
