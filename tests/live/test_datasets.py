@@ -211,6 +211,17 @@ def test_the_command_says_what_it_kept(demonstration: tuple[Path, str], tmp_path
     assert {record["url"].removeprefix(origin) for record in read_back(tmp_path / "out.parquet")} == BY_HAND["index"].keys()
 
 
+@pytest.mark.requirement("MEET-3")
+def test_records_whose_tags_say_nothing_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "items.jsonl").write_text('{"url": "http://127.0.0.1/"}\n{"permissions": {"schema": 2}}\nno record\n')
+    done = scrapy(tmp_path, "dataset", "stats", "items.jsonl")
+    assert (done.returncode, done.stderr) == (0, "")
+    told = [line.split() for line in done.stdout.splitlines()]
+    assert ["no-tag", "1"] in told
+    assert ["invalid-tag:keys", "1"] in told
+    assert done.stdout.endswith("2 records of 0 hosts, 1 that cannot be read\n")
+
+
 @pytest.mark.requirement("MEET-3", "WHY-2")
 def test_a_licence_permits_what_it_names_and_nothing_else(tmp_path: Path) -> None:
     with demo.running() as server:

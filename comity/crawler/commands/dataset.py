@@ -225,6 +225,7 @@ def show(counts: Counts, console: Console) -> None:
         for rule, number in counts.rules.most_common():
             table.add_row(Text(_shown(rule)), str(number))
         console.print(table)
+    _show_whys("Records that permit nothing, as their tags are missing or not understood", counts, console)
     console.print(f"{counts.records} records of {len(counts.hosts)} hosts, {counts.unreadable} that cannot be read")
 
 
