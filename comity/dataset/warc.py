@@ -134,7 +134,7 @@ class Writer:
     """Nobody knows what was asked and answered when records are written."""
 
     def __init__(self, path: Path) -> NoReturn:
-        raise DatasetError(f"{path}: records cannot be written as WARC, nor taken out of it: choose .jsonl or .parquet")
+        raise DatasetError(f"{path}: records cannot be written as WARC: choose .jsonl or .parquet")
 
 
 def _at(file: IO[bytes], offset: int) -> WarcRecord | None:

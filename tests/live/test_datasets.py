@@ -527,7 +527,7 @@ def limits(serve: Serve) -> Limits:
     midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     date, after = midnight + 6 * DAY - SECOND, midnight + 15 * DAY
     meta = f'<meta name="robots" content="unavailable_after: {after.isoformat()}">'
-    pages: dict[str, Any] = {path: f"<title>{path}</title><p>{path}" for path in LIMITED}
+    pages: dict[str, Any] = {path: f"<title>{path}</title><p>Words of {path}" for path in LIMITED}
     made = Limits(serve(pages | {"/after.html": meta + pages["/after.html"]}), date, after)
     made.ask()
     return made
@@ -548,7 +548,6 @@ def test_what_is_past_its_limit_goes_and_nothing_else(limits: Limits, crawl: Cra
     crawl(Dated, INDEX | {"FEEDS": feeds(tmp_path)}, urls=limits.urls)
     ended = datetime.now(UTC)
     datasets = [tmp_path / name for name in INPUTS]
-    written = datasets[:2]  # the third is WARC, which expire does not write
     left = sorted(LIMITED)
     assert all(sorted(limits.paths(path)) == left for path in datasets)
     ends = {  # page -> the last moment at which it may be there, and one at which it may not
@@ -559,25 +558,29 @@ def test_what_is_past_its_limit_goes_and_nothing_else(limits: Limits, crawl: Cra
     }
     for path, (before, behind, why) in ends.items():
         assert [sorted(exported([one], before, limits, tmp_path)) for one in datasets] == [left] * 3
-        unchanged = [one.read_bytes() for one in written]
-        assert not expire(written, before, how=HOW).whys
-        assert [one.read_bytes() for one in written] == unchanged
+        unchanged = [one.read_bytes() for one in datasets]
+        assert not expire(datasets, before, how=HOW).whys
+        assert [one.read_bytes() for one in datasets] == unchanged
 
         left.remove(path)
         assert [sorted(exported([one], behind, limits, tmp_path)) for one in datasets] == [left] * 3
         told: list[tuple[str, str]] = []
         how = How(workers=1, removed=lambda note, told=told: told.append((note["url"], note["why"])))  # type: ignore[misc]
-        assert expire(written, behind, dry_run=True, how=HOW).whys == {why: 2}
-        assert [one.read_bytes() for one in written] == unchanged
-        assert expire(written, behind, how=how).whys == {why: 2}
-        assert told == [(limits.site.url(path), why)] * 2
-        for one in written:
+        assert expire(datasets, behind, dry_run=True, how=HOW).whys == {why: 3}
+        assert [one.read_bytes() for one in datasets] == unchanged
+        assert expire(datasets, behind, how=how).whys == {why: 3}
+        assert told == [(limits.site.url(path), why)] * 3
+        for one in datasets:
             assert sorted(limits.paths(one)) == left
+            octets = everything(one)
+            assert [page for page in LIMITED if f"Words of {page}".encode() in octets] == [
+                page for page in LIMITED if page in left
+            ]
             noted = lines(one.with_name(f"{one.name}.expired.jsonl"))[-1]
             assert (noted["url"], noted["why"]) == (limits.site.url(path), why)
             assert datetime.fromisoformat(noted["when"]) == behind.replace(microsecond=0)
     assert left == ["/free.html", "/recrawled.html", "/taken.html"]
-    assert not expire(written, ended + 36500 * DAY, how=HOW).whys
+    assert not expire(datasets, ended + 36500 * DAY, how=HOW).whys
 
 
 @pytest.mark.requirement("ACAP-32", "ACAP-30")
@@ -602,7 +605,7 @@ def test_a_page_that_was_fetched_again_takes_the_place_of_the_older(limits: Limi
             if record["url"].endswith("/days.html")
         }
         assert len(ends) == 1  # counted from when the page was taken first
-    for name in INPUTS[:2]:
+    for name in INPUTS:
         assert expire([second / name, first / name], now, how=HOW).whys == {"superseded:index": 1}
         assert sorted(limits.paths(first / name)) == sorted(set(LIMITED) - {"/recrawled.html"})
         assert sorted(limits.paths(second / name)) == sorted(LIMITED)
@@ -619,7 +622,7 @@ def test_what_a_site_has_taken_down_goes_once(limits: Limits, crawl: Crawl, tmp_
     store = tmp_path / "policies.sqlite"
     settings = INDEX | {"FEEDS": feeds(tmp_path)}
     crawl(Dated, settings, urls=limits.urls)
-    words = ("dataset", "expire", "items.jsonl", "items.parquet", "--store", "policies.sqlite")
+    words = ("dataset", "expire", *INPUTS, "--store", "policies.sqlite")
     assert scrapy(tmp_path, *words).stdout == ""
 
     taken = limits.site.url("/taken.html")
@@ -630,15 +633,16 @@ def test_what_a_site_has_taken_down_goes_once(limits: Limits, crawl: Crawl, tmp_
         for _ in range(2):
             crawl(Dated, INDEX, urls=[limits.site.url("/free.html")])
         assert actions(store) == [(taken, True)] * (number - 1) + [(taken, False)]
-        gone = f"taken-down\t{taken}\n" * 2 if number == 1 else ""
+        gone = f"taken-down\t{taken}\n" * 3 if number == 1 else ""
         trial = scrapy(tmp_path, *words, "--dry-run")
         assert (trial.returncode, trial.stdout) == (1 if gone else 0, gone)
         assert actions(store)[-1] == (taken, False)
         done = scrapy(tmp_path, *words)
         assert (done.returncode, done.stdout) == (0, gone), done.stderr
         assert actions(store) == [(taken, True)] * number
-        for name in INPUTS[:2]:
+        for name in INPUTS:
             assert sorted(limits.paths(tmp_path / name)) == sorted(set(LIMITED) - {"/taken.html"})
+            assert b"Words of /taken.html" not in everything(tmp_path / name)
         again = scrapy(tmp_path, *words)
         assert (again.returncode, again.stdout) == (0, "")
 

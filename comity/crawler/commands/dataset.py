@@ -142,7 +142,7 @@ def _unknown(use: str, vocabulary: Vocabulary) -> str:
 
 
 def _expire_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("datasets", nargs="+", type=Path, metavar="DATASET", help="JSON Lines or Parquet; it is rewritten")
+    parser.add_argument("datasets", nargs="+", type=Path, metavar="DATASET", help="JSON Lines, Parquet or WARC; it is rewritten")
     parser.add_argument("--dry-run", action="store_true", help=f"change nothing; exit status {TO_DO} where something would go")
     parser.add_argument(
         "--store",
