@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -14,20 +15,23 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
 from comity.dataset import croissant, jobs
 from comity.dataset.files import open_reader
 from comity.dataset.judging import Terms
+from comity.dataset.records import Unreadable
 
 MakeRecord = Callable[..., dict[str, Any]]
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 TIMES = 50  # in all
-WAYS = [("export", "jsonl"), ("export", "parquet"), ("expire", "jsonl"), ("expire", "parquet")]
+WAYS = [("export", "jsonl"), ("export", "parquet"), ("expire", "jsonl"), ("expire", "parquet"), ("expire", "warc.gz")]
 
 # Each line that it reads is a job for a process of its own, whose id it prints: thus 50 of them need not start 50 times.
 RUN = """
@@ -73,7 +77,31 @@ def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
 def numbers(path: Path) -> list[int]:
     """Of the records. It raises where the file cannot be read to its end."""
     reader = open_reader(path)
-    return [record["number"] for part in reader.parts() for batch in reader.read(part) for record in batch]  # type: ignore[misc, call-overload]
+    found = [record for part in reader.parts() for batch in reader.read(part) for record in batch]
+    assert not any(isinstance(record, Unreadable) for record in found)
+    return [record["number"] for record in found if isinstance(record, dict) and "number" in record]
+
+
+UNTAGGED = b"nobody said what may be done with it"
+
+
+def archive(crawled: Path, path: Path) -> None:
+    """What a WARC feed would have written, and an answer of another program."""
+    with path.open("wb") as file:
+        writer = WARCWriter(file)
+        for line in crawled.read_bytes().splitlines():
+            url, name = json.loads(line)["url"], f"<urn:{json.loads(line)['number']}>"
+            about = {"WARC-Refers-To": name}
+            for kind, media_type, body, fields in (
+                ("metadata", "application/json", line, about),
+                ("resource", "text/html", b"<p>", {"WARC-Record-ID": name}),
+            ):
+                record = writer.create_warc_record(
+                    url, kind, BytesIO(body), len(body), warc_content_type=media_type, warc_headers_dict=fields
+                )
+                writer.write_record(record)
+        other = writer.create_warc_record("http://other.test/", "resource", BytesIO(UNTAGGED), len(UNTAGGED))
+        writer.write_record(other)
 
 
 def kill(starter: subprocess.Popen[str], kind: str, source: Path, path: Path, after: float) -> bool:
@@ -98,16 +126,20 @@ def test_the_dataset_is_whole(
 ) -> None:
     path, before = tmp_path / f"dataset.{format}", tmp_path / f"before.{format}"
     # The old one: all that may be used a day before, when nothing had expired.
-    jobs.export([crawled], before, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)))
+    if format == "warc.gz":
+        archive(crawled, before)
+    else:
+        jobs.export([crawled], before, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)))
     old, new = list(range(500)), [number for number in range(500) if number % 5]
     log = tmp_path / f"dataset.{format}.expired.jsonl"
 
     def begin() -> None:
         shutil.copy(before, path)
         described = croissant.read(before)
-        assert described
-        croissant.write(path, described)
+        if described:  # an export
+            croissant.write(path, described)
         log.unlink(missing_ok=True)
+        Path(f"{path}.unreadable.warc.gz").unlink(missing_ok=True)
 
     begin()
     start = time.perf_counter()
@@ -129,12 +161,14 @@ def test_the_dataset_is_whole(
         if place.exists():  # then it is that of the file
             [file] = json.loads(place.read_bytes())["distribution"]
             assert file["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
-        assert croissant.read(path)
+        assert bool(croissant.read(path)) == bool(croissant.read(before))
         if kind == "expire":
             jobs.expire([path], NOW)
             assert numbers(path) == new
             gone = {_url(line) for line in log.read_bytes().splitlines()}
             assert gone >= {f"https://example.com/{number}" for number in range(0, 500, 5)}
+        if format == "warc.gz":
+            assert UNTAGGED in gzip.decompress(Path(f"{path}.unreadable.warc.gz").read_bytes())
     assert killed > 3  # or the moments came too late to show anything
 
 

@@ -164,6 +164,15 @@ def test_what_is_taken_down_goes_with_all_its_items(archive: Archive) -> None:
     assert archive.is_of("item 2", "2", "2?")
 
 
+@pytest.mark.requirement("ACAP-43")
+def test_what_is_taken_down_is_not_set_aside(archive: Archive) -> None:
+    archive.answer("other")
+    assert archive.expire(_url("other")) == ["taken-down 1"]
+    assert archive.is_of()
+    assert not archive.aside.exists()
+    assert archive.expire() == []
+
+
 @pytest.mark.requirement("ACAP-32")
 def test_what_was_fetched_again_goes(archive: Archive) -> None:
     again = {"url": _url("1"), "fetched_at": "2026-11-21T13:00:00Z"}
@@ -219,6 +228,21 @@ def test_what_has_no_tag_is_set_aside_as_it_is(archive: Archive) -> None:
     archive.answer("more")
     assert archive.expire() == ["no-tag 1"]
     assert archive.has_aside(*first, "more", "more?")
+
+
+def test_what_is_set_aside_is_there_before_it_is_gone(monkeypatch: pytest.MonkeyPatch, archive: Archive) -> None:
+    archive.answer("other")
+    there: list[Path] = []
+    replace = Path.replace
+
+    def seen(self: Path, target: Path) -> Path:
+        there.append(target)
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", seen)
+    archive.expire()
+    assert there == [archive.aside, archive.path]
+    assert [path.name for path in archive.path.parent.iterdir() if path.name.startswith(".")] == []
 
 
 def test_what_is_aside_in_another_form_is_not_mixed_with_it(archive: Archive) -> None:
