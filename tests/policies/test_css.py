@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
@@ -190,7 +189,7 @@ def test_nothing_but_a_selector_error_is_raised(css: str) -> None:
 def test_steps_are_linear_in_the_page_and_in_the_selector(html: str, css: str) -> None:
     budget = Budget(PLENTY)
     outline = Outline(Selector(html, type="html").root, budget)
-    with suppress(SelectorError):  # it has more functions than are read
+    with contextlib.suppress(SelectorError):  # it has more functions than are read
         select(css, outline)
     assert PLENTY - budget.left <= len(css) * (4 + 2 * len(outline.elements))
 
