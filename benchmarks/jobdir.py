@@ -96,7 +96,7 @@ class Comity(Bench):
         for n in range(hosts):
             origin = f"http://host{n}.example"
             site = Site.from_files(origin, {"/robots.txt": ROBOTS})
-            self.runtime.judge(site, origin)  # compiles the rules, once per site
+            self.runtime.judge(site, Request(origin))  # compiles the rules, once per site
             self.runtime.policies._sites.put(origin, Policies(site=site, fresh_until=time() + 3600, unreachable=False))
 
     def answer(self, request: Request) -> None:

@@ -88,6 +88,8 @@ def summary(stats: dict[str, object], reason: str) -> Table:
 
     row("item_scraped_count", "items", always=True)
     row("comity/items/dropped", "items dropped: none of COMITY_USES is permitted")
+    row("comity/items/redacted", "items redacted: elements are refused for one of COMITY_USES")
+    row("comity/responses/stripped", "responses stripped of elements that are refused for one of COMITY_USES")
     row("comity/access/allow", "requests allowed", always=True)
     row("comity/access/deny", "requests refused", always=True)
     for name in sorted(stats):

@@ -189,7 +189,8 @@ def test_nothing_but_a_selector_error_is_raised(css: str) -> None:
 def test_steps_are_linear_in_the_page_and_in_the_selector(html: str, css: str) -> None:
     budget = Budget(PLENTY)
     outline = Outline(Selector(html, type="html").root, budget)
-    select(css, outline)
+    with contextlib.suppress(SelectorError):  # it has more functions than are read
+        select(css, outline)
     assert PLENTY - budget.left <= len(css) * (4 + 2 * len(outline.elements))
 
 
