@@ -53,6 +53,8 @@ class ElementChanges:
         self._had_rules = had_rules
         self._tagged: dict[Key, list[Mapping[str, Any]]] = {}
         for entry in tag["elements"]:
+            if not any(tag["reasons"][place]["rule"].startswith("ait.") for place in entry["because"]):
+                continue  # the page says so itself
             self._tagged.setdefault((entry["selector"], entry["type"]), []).append(entry)
         self._today = [one for one in today if not is_same or _key(one) in self._tagged]
 

@@ -16,7 +16,8 @@ from comity.policies.element_rules import ElementRules, ElementUses
 from comity.policies.files import AiFile, AutomationFile, File, RobotsFile
 from comity.policies.formats import robots
 from comity.policies.formats.acap import Field, PageUses, Reference, Rules, SiteUses, Taken
-from comity.policies.formats.ai_txt import Rule
+from comity.policies.formats.ai_txt import ACTIONS, Rule
+from comity.policies.formats.ai_txt.values import ALL
 from comity.policies.page import AcapUses, UseSource
 from comity.policies.preferences import Preferences
 from comity.policies.rates import Rates
@@ -25,6 +26,7 @@ from comity.policies.statements import Statement
 from comity.policies.urls import resolved
 from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Reason, Source, UseDecision, Verdict
 
+NO_SNIPPET = "attribute data-nosnippet"  # as `Source.part`
 _SILENT = Rules(Agent("nobody"), ())  # shared by the sites without ACAP, which most are
 MAX_DECIDED = 1024  # decisions, or reasons, that are kept of one file: one for each line that decided
 
@@ -230,15 +232,37 @@ class Binding:
         return Reason(rule=statement.rule, source=source)
 
     def element_rules(self, target: str, content: Content, url: str, *, is_read: bool = True) -> ElementRules | None:
-        """What ai.txt says of elements of the page; None: nothing. `target`: path and query of its URL. `is_read`: see
+        """What ai.txt and the page itself say of its elements; None: nothing. `target`: path and query of its URL. `is_read`: see
         `ElementRules`."""
         rules = self._elements.rules_for(target, content.media_type) if self._elements else ()
+        if content.mentions(b"data-nosnippet"):
+            rules = (*rules, self._no_snippet)
         if not rules:
             return None
-        return ElementRules(content, rules, url, self._agent.vocabulary, self._said_of_elements, is_read=is_read)
+        because = partial(self._said_of_elements, url=url)
+        return ElementRules(content, rules, url, self._agent.vocabulary, because, is_read=is_read)
 
-    def _said_of_elements(self, rule: Rule) -> Reason:
+    def _said_of_elements(self, rule: Rule, url: str = "") -> Reason:
+        """`url`: of the page."""
+        if rule is self._no_snippet:
+            return Reason(rule="robots-meta.disallow", source=Source(url=url, part=NO_SNIPPET))
         return self._ai.line_reason(rule.id, rule.line, rule.at)
+
+    @cached_property
+    def _no_snippet(self) -> Rule:
+        """What `nosnippet` refuses of a page, `data-nosnippet` refuses of an element (META-3). Actions of ai.txt are not named: they
+        would refuse more."""
+        vocabulary = self._agent.vocabulary
+        own = {action.lower() for action in ACTIONS}
+        uses = (use for use in vocabulary.uses if "nosnippet" in vocabulary.related("robots-meta", use).words)
+        return Rule(
+            agents=(ALL,),
+            path="/",
+            file_type="html",
+            element="[data-nosnippet]",
+            verdict=Verdict.DENY,
+            actions=frozenset(use for use in uses if use not in own),
+        )
 
     @property
     def speaks_of_elements(self) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from comity.policies import Agent, Site
 from comity.policies.content import Content
 from comity.policies.formats import robots_meta
 from comity.policies.qualifiers import Qualifiers
@@ -32,7 +33,7 @@ def meta(body: bytes) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
     return robots_meta.markup(Content(HTML, body), "MyBot", now=NOW)
 
 
-DENY = Verdict.DENY
+ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 
 TRAPS: list[tuple[bytes, Said, list[str]]] = [
     (b"noai, max-snippet:50", {"noai": DENY, "max-snippet": None}, []),
@@ -438,3 +439,30 @@ def test_long_fields_say_little(unit: bytes) -> None:
     statements, findings = header(unit * 20_000)
     assert len(statements) <= 1
     assert len(findings) <= 101
+
+
+@pytest.mark.requirement("META-3", "MEET-5")
+def test_elements_that_are_in_no_snippet() -> None:
+    agent = Agent("testbot", uses=("present-snippet", "train"), defaults={"present-snippet": ALLOW, "train": ALLOW})
+    body = b"<!doctype html><p>one <span data-nosnippet>two <a href=/in>in</a></span> three<p>four"
+    page = Site.from_files("https://example.com", {}).page(agent, "https://example.com/", headers=HTML, body=body)
+    assert page.uses["present-snippet"].verdict is page.uses["train"].verdict is ALLOW
+    assert b"two" not in page.redacted(["present-snippet"])
+    assert page.redacted(["train"]) == body
+    assert page.element_rules
+    tag = page.tag_of({"text": page.element_rules.text, "links": ["https://example.com/in"]}, {})
+    [element] = tag["elements"]
+    assert element["spans"] == [["text", 4, 10], ["links", 0]]
+    assert {"present", "present-snippet", "present-oldsnippet", "ai-input"} <= set(element["deny"])
+    assert set(element["deny"]).isdisjoint({"train", "index", "clip", "return"})
+    reason = tag["reasons"][element["because"][0]]
+    assert (reason["rule"], reason["url"]) == ("robots-meta.disallow", "https://example.com/")
+    assert reason["part"] == "attribute data-nosnippet"
+
+
+@pytest.mark.requirement("META-3")
+def test_a_page_that_is_in_no_snippet_by_its_root() -> None:
+    agent = Agent("testbot", uses=("present-snippet", "train"), defaults={"present-snippet": ALLOW, "train": ALLOW})
+    body = b"<!doctype html><html data-nosnippet><p>one"
+    page = Site.from_files("https://example.com", {}).page(agent, "https://example.com/", headers=HTML, body=body)
+    assert (page.uses["present-snippet"].verdict, page.uses["train"].verdict) == (DENY, ALLOW)
