@@ -250,7 +250,7 @@ class Binding:
 
     @cached_property
     def _no_snippet(self) -> Rule:
-        """What `nosnippet` refuses of a page, `data-nosnippet` refuses of an element (META-3). Actions of ai.txt are not named: they
+        """What `nosnippet` refuses of a page, `data-nosnippet` refuses of an element (META-3). No action of ai.txt is named: it
         would refuse more."""
         vocabulary = self._agent.vocabulary
         own = {action.lower() for action in ACTIONS}
