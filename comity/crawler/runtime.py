@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from parsel import Selector
 from scrapy import signals
@@ -249,7 +249,7 @@ class Runtime:
             outgoing = self._governs(response)
             if outgoing is None:
                 raise LookupError(f"{response} is not what was asked for: nobody knows yet what may be done with it")
-            tree = partial(_tree, response) if untouched else None
+            tree = partial(_tree, ref(response)) if untouched else None
             self._pages[response] = self._judged(response, outgoing.site, outgoing.decision, outgoing.facts, parsed=tree)
         return self._pages[response]
 
@@ -332,9 +332,10 @@ class Runtime:
         return page
 
 
-def _tree(response: Response, text: str) -> Selector | None:
-    """What Scrapy makes of the text when the spider asks: it is parsed once. In a selector of our own, for that of the response
-    keeps the response alive."""
+def _tree(known: ref[Response], text: str) -> Selector | None:
+    """What Scrapy makes of the text when the spider asks: it is parsed once. No page keeps its response alive: the selector is our
+    own, for that of the response has a reference to it."""
+    response = known()
     if isinstance(response, HtmlResponse) and response.text == text:
         return Selector(root=response.selector.root, type="html")
     return None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import ref
 
 import pytest
 from scrapy import Request, Spider
@@ -198,3 +200,33 @@ def test_what_is_cut_is_in_no_resource_of_the_tag(serve: Servers, crawl: Crawl, 
         assert "covered" not in str(item)
     else:
         assert (index["verdict"], "covered" in index["must_use"][0]["content"]) == ("allow", True)
+
+
+@dataclass
+class Living:
+    alive: int = field(metadata={elements.CSS: ""})
+
+
+class LivingSpider(CuttingSpider):
+    """How many of the responses before it are still there."""
+
+    name = "living"
+    seen: ClassVar[list[ref[Response]]] = []
+
+    async def start(self) -> Any:
+        for number in range(20):
+            yield Request(f"{self.url}?{number}")
+
+    def parse(self, response: Response) -> Any:
+        gc.collect()
+        yield Living(sum(one() is not None for one in self.seen))
+        self.seen.append(ref(response))
+
+
+@pytest.mark.parametrize("mode", ["tag", "redact", "strip"])
+def test_no_page_keeps_its_response(serve: Servers, crawl: Crawl, mode: str) -> None:
+    robots = "ACAP-crawler: *\nACAP-allow-index: /\nACAP-allow-follow: /"
+    settings = USES | {"COMITY_ELEMENTS": mode, "CONCURRENT_REQUESTS": 1, "COMITY_DEFAULTS": "train:allow"}
+    crawled = crawl(LivingSpider, settings, url=serve(FILES | {"/robots.txt": robots}).url("/"))
+    assert len(crawled.items) == 20
+    assert max(item["alive"] for item in crawled.items) < 5
