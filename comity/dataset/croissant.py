@@ -246,13 +246,14 @@ def place_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.croissant.json")
 
 
-def _before(path: Path) -> Path:
+def before(path: Path) -> Path:
+    """The last manifest, while the dataset changes."""
     return path.with_name(f".{path.name}.croissant.json.before")
 
 
 def read(path: Path) -> dict[str, Any] | None:
     """Of the dataset; the last one, where a crash has left none. DatasetError where it is none."""
-    for place in (place_of(path), _before(path)):
+    for place in (place_of(path), before(path)):
         try:
             described = json.loads(place.read_bytes())
         except FileNotFoundError:
@@ -268,7 +269,7 @@ def read(path: Path) -> dict[str, Any] | None:
 def retract(path: Path) -> None:
     """The dataset is about to change."""
     if place_of(path).exists():
-        place_of(path).replace(_before(path))
+        place_of(path).replace(before(path))
         sync(path.parent)
 
 
@@ -278,8 +279,8 @@ def kept(path: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if not place_of(path).exists() and _before(path).exists():
-            _before(path).replace(place_of(path))
+        if not place_of(path).exists() and before(path).exists():
+            before(path).replace(place_of(path))
         raise
 
 
@@ -287,4 +288,4 @@ def write(path: Path, described: Mapping[str, Any]) -> None:
     """The dataset stands as it is described."""
     with Replacement(place_of(path)) as file:
         file.write(json.dumps(described, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
-    _before(path).unlink(missing_ok=True)
+    before(path).unlink(missing_ok=True)

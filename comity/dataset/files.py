@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +30,7 @@ FORMATS = {
     ".warc": "warc",
     ".warc.gz": "warc",
 }
+WRITABLE = tuple(ending for ending, module in FORMATS.items() if module != "warc")
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a write
 
@@ -86,13 +87,13 @@ class Rewriter(Writer, Protocol):
     def copy(self) -> None: ...
 
 
-def format_of(path: Path) -> str:
-    """Name of the module that knows it. DatasetError where none does."""
+def format_of(path: Path, hint: Iterable[str] = FORMATS) -> str:
+    """Name of the module that knows it. DatasetError, with the endings that could be used, where none does."""
     name = path.name.lower()
     for ending in sorted(FORMATS, key=len, reverse=True):
         if name.endswith(ending):
             return FORMATS[ending]
-    raise DatasetError(f"{path}: its name says no format of records: use {', '.join(FORMATS)}")
+    raise DatasetError(f"{path}: its name says no format of records: use {', '.join(hint)}")
 
 
 def open_reader(path: Path) -> Reader:
@@ -109,7 +110,7 @@ def open_reader(path: Path) -> Reader:
 
 def open_writer(path: Path, **options: Any) -> Writer:
     """`options`: of the format's Writer. DatasetError where the file cannot be written."""
-    writer: Writer = _module(path).Writer(path, **options)
+    writer: Writer = _module(path, WRITABLE).Writer(path, **options)
     return writer
 
 
@@ -119,8 +120,8 @@ def open_rewriter(path: Path) -> Rewriter | None:
     return module.Rewriter(path) if hasattr(module, "Rewriter") else None
 
 
-def _module(path: Path) -> Any:
-    name = format_of(path)
+def _module(path: Path, hint: Iterable[str] = FORMATS) -> Any:
+    name = format_of(path, hint)
     try:
         return import_module(f"comity.dataset.{name}")
     except ModuleNotFoundError as error:

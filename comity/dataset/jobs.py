@@ -24,11 +24,10 @@ from comity.dataset.croissant import Fields
 from comity.dataset.expiring import NEVER_RECRAWLED, Fetches, Limits, Recrawled, expired
 from comity.dataset.files import Reader, Replacement, open_reader, open_rewriter, open_writer, sync
 from comity.dataset.jsonl import encoded
-from comity.dataset.judging import CURRENT, Terms, judged
+from comity.dataset.judging import ARRANGEMENT, CURRENT, Terms, judged
 from comity.dataset.passes import Note, Outcome, Sinks, Unread, run
 from comity.dataset.records import FIELD, LICENSE, DatasetError, Placed, Record
 
-ARRANGEMENT = "comity.arrangement"  # rule of the reasons that an arrangement of the operator's gives
 UNTAGGED = ("no-tag", "invalid-tag")  # how it begins why a record goes whose limits nobody knows
 
 
@@ -127,12 +126,12 @@ def export(inputs: Sequence[Path], output: Path, terms: Terms, how: How = How())
     """`terms`: without the pages that were fetched again; it finds them itself.
 
     DatasetError, and `output` as it was, where a file cannot be used or written."""
-    readers = [open_reader(path) for path in inputs]
-    if any(output.exists() and path.samefile(output) for path in inputs):
-        raise DatasetError(f"{output} is read from: give the export another name")
+    readers, entering = _open_readers(inputs), open_writer(output)
+    if place := _first_of((output, *_side_files(output)), _files(inputs)):
+        raise DatasetError(f"{place} is read from: give the export another name")
     exported = Exported()
     with _Unread(output) as unread:
-        with croissant.kept(output), open_writer(output) as writer:
+        with croissant.kept(output), entering as writer:
             terms = terms._replace(recrawled=recrawled(readers, how, terms.uses))
             sinks = Sinks(exported.merge, unreadable=unread.add, progress=how.progress)
             run(ExportPass(terms), readers, sinks, writer=writer, workers=how.workers)
@@ -199,7 +198,10 @@ def expire(
     """`taken_down`: URLs. When it returns, the datasets are on the disk without what had to go.
 
     DatasetError where one cannot be used or written: it is as it was, those before it are done."""
-    readers = [open_reader(path) for path in datasets]
+    readers, files = _open_readers(datasets), _files(datasets)
+    for path in datasets:
+        if place := _first_of(_side_files(path), files):
+            raise DatasetError(f"{place} is written when {path} expires: expire it by itself")
     limits = Limits.of(now, recrawled(readers, how), taken_down)
     total = Counts()
     for reader in readers:
@@ -256,14 +258,40 @@ class StatsPass(NamedTuple):
 
 def stats(datasets: Sequence[Path], now: datetime, how: How = How()) -> Counts:  # noqa: B008
     """Nothing is written."""
-    counts = Counts()
-    readers = [open_reader(path) for path in datasets]
+    counts, readers = Counts(), _open_readers(datasets)
 
     def unreadable(_: Unread) -> None:
         counts.unreadable += 1
 
     run(StatsPass(now), readers, Sinks(counts.merge, unreadable=unreadable, progress=how.progress), workers=how.workers)
     return counts
+
+
+def _open_readers(paths: Sequence[Path]) -> list[Reader]:
+    """DatasetError where a file is among them twice, by whatever names."""
+    readers = [open_reader(path) for path in paths]
+    if len(_files(paths)) < len(paths):
+        twice = next(path for number, path in enumerate(paths) if _first_of([path], _files(paths[:number])))
+        raise DatasetError(f"{twice} is given twice")
+    return readers
+
+
+File = tuple[int, int]  # the same by whatever name
+
+
+def _files(paths: Iterable[Path]) -> set[File]:
+    return {(stat.st_dev, stat.st_ino) for stat in map(Path.stat, paths)}
+
+
+def _first_of(places: Iterable[Path], files: set[File]) -> Path | None:
+    """The first of these places where one of these files stands."""
+    return next((place for place in places if place.exists() and not files.isdisjoint(_files([place]))), None)
+
+
+def _side_files(dataset: Path) -> list[Path]:
+    """What is written with it."""
+    kept = (f"{dataset.name}.{what}" for what in ("unreadable.jsonl", "unreadable.warc", "unreadable.warc.gz", "expired.jsonl"))
+    return [*map(dataset.with_name, kept), croissant.place_of(dataset), croissant.before(dataset)]
 
 
 def _beside(path: Path, what: str) -> Path:

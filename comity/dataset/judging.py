@@ -6,7 +6,7 @@ A tag that cannot be understood permits nothing, and neither does one that does 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
@@ -27,7 +27,8 @@ _USE = re.compile("[a-z0-9][a-z0-9._-]*")
 CURRENT = frozenset(("present-currentcopy", "present-snippet", "present-thumbnail"))
 _FILES = ("files", "images")  # the fields in which Scrapy's media pipelines say what they have stored
 _CLIP = frozenset(("clip", "*"))  # "the entire original length must be preserved" (ai.txt paper section-3.3)
-LICENSES = {"rsl.permits": "url", "comity.arrangement": "text"}  # rule -> what of its reason names the licence
+ARRANGEMENT = "comity.arrangement"  # rule of the reasons that an arrangement of the operator's gives
+LICENSES = ("rsl.permits", ARRANGEMENT)  # rules of the reasons that name a licence
 
 
 class Terms(NamedTuple):
@@ -157,7 +158,7 @@ class _Usable:
 
     def _is_licensed(self, use: str) -> bool:
         """What is arranged comes before whatever a site states, of elements too."""
-        return any(reason["rule"] == "comity.arrangement" for reason in self._tag.because(self._tag.uses[use]))
+        return any(reason["rule"] == ARRANGEMENT for reason in self._tag.because(self._tag.uses[use]))
 
     def _stored(self, urls: Collection[str]) -> Iterator[Span]:
         """What media pipelines say of files with these URLs: that was written after the tag."""
@@ -218,9 +219,9 @@ class _Usable:
         """The RSL documents by which the uses are permitted, and the operator's own licences."""
         found: dict[str, None] = {}
         for reason in (reason for use in self._uses for reason in self._tag.because(use)):
-            key = LICENSES.get(reason["rule"])
-            if key:
-                found[reason[key]] = None
+            if reason["rule"] in LICENSES:
+                found[_reference(reason) if reason["rule"] == ARRANGEMENT else reason["url"]] = None
+        found.pop("", None)
         if found:
             self.record = self.record | {LICENSE: list(found)}
 
@@ -248,6 +249,12 @@ class _Usable:
     def _keeps_length(self, element: dict[str, Any]) -> bool:
         """Whether it may be left out of what is shown, and not be shown shortened."""
         return not _CLIP.isdisjoint(element["deny"]) and (self._is_limited or any(map(_shows, self._terms.uses)))
+
+
+def _reference(reason: Mapping[str, Any]) -> str:
+    """Of an arrangement: `HOST: USE, REFERENCE`. "": it has none."""
+    _, _, reference = reason["text"].partition(": ")[2].partition(",")
+    return str(reference.strip())
 
 
 def _shows(use: str) -> bool:

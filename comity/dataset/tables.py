@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from comity.dataset.columns import sorted_out
 from comity.dataset.croissant import Fields
-from comity.dataset.jobs import ARRANGEMENT, Exported, ExportPass
+from comity.dataset.jobs import Exported, ExportPass
+from comity.dataset.judging import ARRANGEMENT
 from comity.dataset.kinds import Moment
 from comity.dataset.passes import Outcome
 from comity.dataset.records import ATTRIBUTION, FIELD, INSTEAD, LICENSE, Record, Unreadable

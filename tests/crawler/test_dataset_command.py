@@ -81,7 +81,7 @@ def crawled(tmp_path: Path) -> Path:
 def test_export(tmp_path: Path, crawled: Path) -> None:
     with crawled.open("a") as file:
         file.write("no record\n")
-    done = dataset("export", "crawled.jsonl", "--for", "train-ai,index", "-o", "out.jsonl", folder=tmp_path)
+    done = dataset("export", "crawled.jsonl", "--for", "train-ai,index,", "-o", "out.jsonl", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert urls(tmp_path / "out.jsonl") == ["/news/1", "/news/2"]
     assert "marker/premium" not in (tmp_path / "out.jsonl").read_text()
@@ -116,6 +116,9 @@ def test_from_and_to_parquet(tmp_path: Path, crawled: Path, workers: str) -> Non
         (["export", "crawled.jsonl", "--for", "index"], "required: -o"),
         (["export", "--for", "index", "-o", "out.jsonl"], "required: IN"),
         (["export", "crawled.jsonl", "--for", "", "-o", "out.jsonl"], "no name of a use"),
+        (["export", "crawled.jsonl", "--for", " , ", "-o", "out.jsonl"], "no name of a use"),
+        (["export", "crawled.jsonl", "--for", "index", "-o", ""], "its name says no format of records: use .jsonl"),
+        (["export", "crawled.jsonl", "./crawled.jsonl", "--for", "index", "-o", "out.jsonl"], "crawled.jsonl is given twice"),
         (["export", "crawled.jsonl", "--for", "in dex", "-o", "out.jsonl"], "`in dex` is no name of a use"),
         (["export", "crawled.jsonl", "--for", "index", "-o", "out.json"], "out.json: its name says no format"),
         (["export", "crawled.jsonl", "--for", "index", "-o", "out.warc"], "choose .jsonl or .parquet"),
@@ -129,6 +132,8 @@ def test_from_and_to_parquet(tmp_path: Path, crawled: Path, workers: str) -> Non
         (["expire", "crawled.jsonl", "--store", "no.sqlite"], "no.sqlite: there is no such file"),
         (["expire", "crawled.jsonl", "--store", "crawled.jsonl"], "crawled.jsonl` "),
         (["stats"], "required: DATASET"),
+        (["verify", "crawled.jsonl", "--for", ","], "is no use"),
+        (["verify", "crawled.jsonl", "--list", "crawled.jsonl"], "crawled.jsonl is read from"),
     ],
 )
 def test_wrong_usage(tmp_path: Path, crawled: Path, words: list[str], said: str) -> None:
@@ -195,6 +200,54 @@ def test_take_downs_are_done_when_they_are_gone_from_all_that_is_given(tmp_path:
     assert "/news/1" not in [*urls(crawled), *urls(other)]
     assert store.take_downs() == []
     store.close()
+
+
+@pytest.mark.requirement("ACAP-43")
+def test_take_downs_of_the_store_of_the_crawls(tmp_path: Path, crawled: Path) -> None:
+    done = dataset("expire", "crawled.jsonl", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.splitlines()[0] == "No policy store, no take-downs"
+    assert not (tmp_path / ".scrapy").exists()
+    path = tmp_path / ".scrapy" / "comity" / "policies.sqlite"
+    path.parent.mkdir(parents=True)
+    store, at = PolicyStore(path), datetime.now(UTC) - timedelta(hours=1)
+    store.requests_action("https://example.com/news/1", "take-down", "aa", at)
+    (tmp_path / "other.jsonl").write_bytes(crawled.read_bytes())
+    for name in ("crawled.jsonl", "other.jsonl"):  # the second one is known of by nobody when the first one is done
+        done = dataset("expire", name, folder=tmp_path)
+        assert (done.returncode, done.stdout) == (0, "taken-down\thttps://example.com/news/1\n")
+        assert done.stderr.splitlines()[0] == "Take-downs that sites asked for: 1, by .scrapy/comity/policies.sqlite"
+        assert "/news/1" not in urls(tmp_path / name)
+    PolicyStore(tmp_path / "empty.sqlite").close()
+    for words in (["--store", "empty.sqlite"], ["-s", "COMITY_STORE=empty.sqlite"]):
+        done = dataset("expire", "crawled.jsonl", *words, folder=tmp_path)
+        assert done.stderr.splitlines()[0] == "Take-downs that sites asked for: 0, by empty.sqlite"
+    store.close()
+
+
+@pytest.mark.parametrize("times", [1, 3000])
+def test_whoever_reads_may_have_enough(tmp_path: Path, crawled: Path, times: int) -> None:
+    """The end of the list is not the end of the work, whether it fits into a buffer or not."""
+    one = json.loads(crawled.read_bytes().splitlines()[0])
+    one["permissions"]["uses"]["train-ai"]["verdict"] = "deny"
+    crawled.write_text(f"{json.dumps(one)}\n" * times)
+    process = subprocess.Popen(
+        arguments(tmp_path, "expire", "crawled.jsonl"),
+        cwd=tmp_path,
+        env={**os.environ, "COLUMNS": "100"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    process.stdout.close()
+    assert process.stderr
+    said = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 0
+    assert said.splitlines()[-1] == f"{times} of {times} records went, 0 stay"
+    assert "Broken pipe" not in said
+    assert urls(crawled) == []
 
 
 def test_stats(tmp_path: Path, crawled: Path) -> None:

@@ -139,6 +139,11 @@ def test_a_name_that_says_none(name: str) -> None:
         format_of(Path(name))
 
 
+def test_the_hint_for_a_file_to_write_is_what_can_be_written(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"use \.jsonl, \.jl, \.jsonl\.gz, \.jl\.gz, \.parquet$"):
+        open_writer(tmp_path / "a.json")
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"a\.jsonl cannot be read: No such file"):
         open_reader(tmp_path / "a.jsonl")

@@ -19,6 +19,7 @@ from comity.dataset.judging import Terms, judged
 from comity.dataset.records import DatasetError
 from comity.policies import Agent, Site
 from comity.policies.formats.ai_txt import ACTIONS
+from comity.policies.values import Arrangement
 from comity.policies.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -319,8 +320,19 @@ def test_attribution_and_license(make_record: MakeRecord) -> None:
     )
     assert kept(record, "present-link", "present")["attribution"] == [LINK, BY]
     licensed = kept(record, "train")
-    assert licensed["license"] == ["https://example.com/license.xml", "example.com: train, contract 1"]
+    assert licensed["license"] == ["https://example.com/license.xml", "contract 1"]
     assert "attribution" not in licensed
+
+
+@pytest.mark.parametrize(
+    ("host", "reference", "named"),
+    [("127.0.0.1", "contract 2026/14", ["contract 2026/14"]), ("*.b.test", "A: b, c", ["A: b, c"]), ("b.test", "", None)],
+)
+def test_a_licence_of_the_operators_is_named_by_its_reference(host: str, reference: str, named: list[str] | None) -> None:
+    agent = Agent("testbot", uses=("train",), arrangements=(Arrangement(host, uses=frozenset(("train",)), reference=reference),))
+    origin = f"http://{host.replace('*', 'a')}"
+    page = Site.from_files(origin, {"/robots.txt": b"Content-Signal: ai-train=no\n"}).page(agent, f"{origin}/a", now=NOW)
+    assert kept({"permissions": page.permissions}, "train").get("license") == named
 
 
 @pytest.mark.parametrize(

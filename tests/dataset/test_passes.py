@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -111,13 +112,17 @@ def test_a_manifest_outlives_a_file_that_cannot_take_its_place(
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     leave = jsonl.Writer.__exit__
 
-    def full(self: jsonl.Writer, *_: object) -> None:
-        error = OSError(28, "No space left on device")
-        leave(self, OSError, error, None)
-        raise error
+    def barred(self: jsonl.Writer, *raised: Any) -> None:
+        out.rename(tmp_path / "aside")
+        out.mkdir()
+        try:
+            leave(self, *raised)
+        finally:
+            out.rmdir()
+            (tmp_path / "aside").rename(out)
 
-    monkeypatch.setattr(jsonl.Writer, "__exit__", full)
-    with pytest.raises(OSError, match="No space left"):
+    monkeypatch.setattr(jsonl.Writer, "__exit__", barred)
+    with pytest.raises(DatasetError, match=r"out\.jsonl cannot be written: Is a directory"):
         jobs.export([crawled], out, Terms.of(["follow"], now=NOW))
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
@@ -128,6 +133,48 @@ def test_an_export_over_what_it_reads(tmp_path: Path, crawled: Path) -> None:
     with pytest.raises(DatasetError, match=r"link\.jsonl is read from"):
         jobs.export([crawled], tmp_path / "link.jsonl", TRAIN)
     assert crawled.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["out.jsonl.unreadable.jsonl", "out.jsonl.croissant.json", ".out.jsonl.croissant.json.before"])
+def test_an_export_that_writes_beside_itself_what_it_reads(tmp_path: Path, crawled: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(crawled.read_bytes())
+    (tmp_path / "link.jsonl").symlink_to(name)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(DatasetError, match=rf"{re.escape(name)} is read from"):
+        jobs.export([tmp_path / "link.jsonl"], tmp_path / "out.jsonl", TRAIN)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["crawled.jsonl.unreadable.jsonl", "crawled.jsonl.expired.jsonl"])
+def test_a_dataset_that_is_written_to_while_it_expires(tmp_path: Path, crawled: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(crawled.read_bytes())
+    for path in (crawled, tmp_path / name):
+        with path.open("a") as file:
+            file.write("{}\n")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for datasets in ([crawled, tmp_path / name], [tmp_path / name, crawled]):
+        with pytest.raises(DatasetError, match=rf"{name} is written when \S+crawled.jsonl expires"):
+            jobs.expire(datasets, NOW)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_file_that_is_given_twice(tmp_path: Path, crawled: Path) -> None:
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(crawled)
+    for given in ([crawled, crawled], [crawled, link]):
+        for job in (
+            lambda paths: jobs.export(paths, tmp_path / "out.jsonl", TRAIN),
+            lambda paths: jobs.expire(paths, NOW),
+            lambda paths: jobs.stats(paths, NOW),
+        ):
+            with pytest.raises(DatasetError, match=rf"{given[1].name} is given twice"):
+                job(given)
+    assert len(records(crawled)) == 300
+
+
+def test_no_name_is_no_file(crawled: Path) -> None:
+    with pytest.raises(DatasetError, match="its name says no format"):
+        jobs.export([crawled], Path(), TRAIN)
 
 
 KILLS = """

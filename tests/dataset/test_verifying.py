@@ -169,7 +169,7 @@ def test_what_the_page_permitted_stays_permitted_unless_files_refuse(use: str, p
 BOTS_REFUSED = {ROBOTS: "User-agent: *\nContent-Usage: bots=n\nAllow: /\n"}
 
 
-@pytest.mark.requirement("MEET-3", "TDM-5")
+@pytest.mark.requirement("MEET-3", "TDM-1")
 def test_a_page_that_came_before_a_file_comes_before_it_today() -> None:
     for field in ("header", "meta"):
         page: dict[str, Any] = (

@@ -22,11 +22,11 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import dataset_verify
+from comity.crawler.commands.output import said, say
 from comity.crawler.options import Options
 from comity.crawler.store import PolicyStore
 from comity.dataset import croissant, jobs
 from comity.dataset.counting import Counts
-from comity.dataset.files import format_of
 from comity.dataset.judging import Terms
 from comity.dataset.passes import Note
 from comity.dataset.records import DatasetError
@@ -110,9 +110,8 @@ def _export_arguments(parser: ArgumentParser) -> None:
 
 
 def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
-    format_of(opts.output)
     vocabulary = Options.from_settings(settings).agent.vocabulary
-    terms = Terms.of(opts.uses.split(","), now=datetime.now(UTC), vocabulary=vocabulary)
+    terms = Terms.of(filter(str.strip, opts.uses.split(",")), now=datetime.now(UTC), vocabulary=vocabulary)
     for use in terms.uses:
         if hint := _unknown(use, vocabulary):
             print(hint, file=sys.stderr)  # noqa: T201
@@ -148,27 +147,29 @@ def _expire_arguments(parser: ArgumentParser) -> None:
         "--store",
         type=Path,
         metavar="PATH",
-        help="policy store with the take-downs that sites asked for (COMITY_STORE of the crawl); they count as done"
-        " once they are gone from all datasets that are given",
+        help="policy store with the take-downs that sites asked for (default: COMITY_STORE, where there is one); given here,"
+        " they count as done once they are gone: name all datasets",
     )
     _workers(parser)
 
 
 def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
-    now = datetime.now(UTC)
-    store = _store(opts.store)
+    now, console = datetime.now(UTC), Console(stderr=True)
+    store = _store(opts.store, settings)
     try:
         urls = [url for url, _ in store.take_downs()] if store else []
+        known = f"Take-downs that sites asked for: {len(urls)}, by {store.path}" if store else "No policy store, no take-downs"
+        console.print(Text(known))
         # Each dataset is read twice: once for when its pages were fetched.
         with _progress("expiring", opts.datasets, passes=2) as advance:
             how = jobs.How(opts.workers, advance, _print_removed)
             counts = jobs.expire(opts.datasets, now, urls, dry_run=opts.dry_run, how=how)
-        if store and not opts.dry_run:
+        if store and opts.store and not opts.dry_run:  # else nobody said that these are all datasets
             store.took_down(urls, now)
     finally:
         if store:
             store.close()
-    console = Console(stderr=True)
+    said()
     _show_whys("Would go" if opts.dry_run else "Gone", counts, console)
     _show_unreadable(counts, "would move to" if opts.dry_run else "have moved to", opts.datasets, console)
     gone = counts.records - counts.kept
@@ -176,16 +177,16 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     return TO_DO if opts.dry_run and gone else DONE
 
 
-def _store(path: Path | None) -> PolicyStore | None:
-    if path is None:
-        return None
-    if not path.is_file():
-        raise DatasetError(f"--store {path}: there is no such file")
-    return PolicyStore(path)
+def _store(given: Path | None, settings: BaseSettings) -> PolicyStore | None:
+    """None is made: one that is not there knows of nothing."""
+    if given and not given.is_file():
+        raise DatasetError(f"--store {given}: there is no such file")
+    path = given or Options.from_settings(settings).store
+    return PolicyStore(path) if path.exists() else None
 
 
 def _print_removed(note: Note) -> None:
-    print(f"{note['why']}\t{_shown(str(note['url'] or ''))}")  # noqa: T201
+    say(f"{note['why']}\t{_shown(str(note['url'] or ''))}")
 
 
 # stats
@@ -201,7 +202,8 @@ def _stats(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     with _progress("counting", opts.datasets) as advance:
         counts = jobs.stats(opts.datasets, datetime.now(UTC), jobs.How(opts.workers, advance))
     if opts.json:
-        print(json.dumps(counts.as_json(), indent=2))  # noqa: T201
+        say(json.dumps(counts.as_json(), indent=2))
+        said()
     else:
         show(counts, Console())
     return DONE

@@ -18,6 +18,7 @@ from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
+from comity.crawler.commands.output import said, say
 from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
 from comity.crawler.refresh import RefreshSpider, StoredSites
 from comity.crawler.store import PolicyStore
@@ -68,6 +69,8 @@ def process_options(opts: Namespace, settings: BaseSettings) -> None:
     try:
         options = Options.from_settings(settings)
         open_reader(opts.dataset)  # before any site is asked
+        if opts.listed and opts.listed.exists() and opts.listed.samefile(opts.dataset):
+            raise DatasetError(f"{opts.listed} is read from: give the list another name")
         if opts.refresh or options.store.exists():
             PolicyStore(options.store).close()
     except (DatasetError, PolicyError) as error:
@@ -88,15 +91,16 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
     work = Verify(StoredSites(options.store, now), Today(options.agent, now, uses))
     report = _verified(work, reader, opts.listed, opts.workers)
     if opts.json:
-        print(json.dumps(report.as_json(), indent=2))  # noqa: T201
+        say(json.dumps(report.as_json(), indent=2))
+        said()
     else:
         show(report, options.agent.token, Console())
     return COMPLIANT if report.is_compliant else NOT_COMPLIANT
 
 
 def _uses(stated: list[str] | tuple[()]) -> tuple[str, ...]:
-    uses = [use.strip().lower() for one in stated for use in one.split(",")]
-    for use in uses:
+    uses = [use.strip().lower() for one in stated for use in one.split(",") if use.strip()]
+    for use in uses or [""] * len(stated):
         if not NAME.fullmatch(use):
             raise UsageError(f"--for `{use}` is no use: write names with commas between, e.g. index,train", print_help=False)
     return tuple(uses)
