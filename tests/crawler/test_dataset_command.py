@@ -116,6 +116,7 @@ def test_from_and_to_parquet(tmp_path: Path, crawled: Path, workers: str) -> Non
         (["export", "crawled.jsonl", "--for", "index"], "required: -o"),
         (["export", "--for", "index", "-o", "out.jsonl"], "required: IN"),
         (["export", "crawled.jsonl", "--for", "", "-o", "out.jsonl"], "no name of a use"),
+        (["export", "crawled.jsonl", "--for", "index,,", "-o", "out.jsonl"], "no name of a use"),
         (["export", "crawled.jsonl", "--for", " , ", "-o", "out.jsonl"], "no name of a use"),
         (["export", "crawled.jsonl", "--for", "index", "-o", ""], "its name says no format of records: use .jsonl"),
         (["export", "crawled.jsonl", "./crawled.jsonl", "--for", "index", "-o", "out.jsonl"], "crawled.jsonl is given twice"),

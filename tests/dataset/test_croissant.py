@@ -85,7 +85,7 @@ def test_it_says_how_the_dataset_came_about(tmp_path: Path, crawled: Path) -> No
     copy = {"status": 200, "sha256": "0" * 64, "fetched_at": "2026-11-21T03:00:00+00:00"}
     assert described["comity:policies"] == {ROBOTS: [copy]}
     assert [*described["comity:arrangements"]] == ["example.com: train, contract 1"]
-    assert described["license"] == ["example.com: train, contract 1"]
+    assert described["license"] == ["contract 1"]
     assert described["comity:vocabulary"]["acap"] == Vocabulary.shipped().words["acap"].revision
     [file] = described["distribution"]
     assert file["sha256"] == hashlib.sha256(out.read_bytes()).hexdigest()

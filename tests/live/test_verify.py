@@ -165,7 +165,7 @@ def test_rules_for_elements_are_asked_again(serve: Serve, crawl: Crawl, tmp_path
     quoting = {path: "<p>page</p><p class=quote>quote</p>" if path.startswith("/news/") else page for path, page in PAGES.items()}
     site = serve({"/robots.txt": FREE, "/ai.txt": AI.format(".quote"), **quoting})
     dataset = crawled([site], crawl, tmp_path, COMITY_ELEMENTS=elements)
-    verified = dataset.verify("--refresh", "--for", "train")
+    verified = dataset.verify("--refresh", "--for", "train,")
     assert (verified.status, verified.listed) == (0, [])
     assert set(site.paths) <= set(WELL_KNOWN)
 

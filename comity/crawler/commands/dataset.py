@@ -111,7 +111,7 @@ def _export_arguments(parser: ArgumentParser) -> None:
 
 def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     vocabulary = Options.from_settings(settings).agent.vocabulary
-    terms = Terms.of(filter(str.strip, opts.uses.split(",")), now=datetime.now(UTC), vocabulary=vocabulary)
+    terms = Terms.of(opts.uses.strip().removesuffix(",").split(","), now=datetime.now(UTC), vocabulary=vocabulary)
     for use in terms.uses:
         if hint := _unknown(use, vocabulary):
             print(hint, file=sys.stderr)  # noqa: T201

@@ -99,8 +99,8 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
 
 
 def _uses(stated: list[str] | tuple[()]) -> tuple[str, ...]:
-    uses = [use.strip().lower() for one in stated for use in one.split(",") if use.strip()]
-    for use in uses or [""] * len(stated):
+    uses = [use.strip().lower() for one in stated for use in one.strip().removesuffix(",").split(",")]
+    for use in uses:
         if not NAME.fullmatch(use):
             raise UsageError(f"--for `{use}` is no use: write names with commas between, e.g. index,train", print_help=False)
     return tuple(uses)
