@@ -333,8 +333,8 @@ class Runtime:
 
 
 def _tree(known: ref[Response], text: str) -> Selector | None:
-    """What Scrapy makes of the text when the spider asks: it is parsed once. No page keeps its response alive: the selector is our
-    own, for that of the response has a reference to it."""
+    """What Scrapy makes of the text when the spider asks: it is parsed once. No page keeps its response alive: the selector is
+    ours, for that of the response has a reference to it."""
     response = known()
     if isinstance(response, HtmlResponse) and response.text == text:
         return Selector(root=response.selector.root, type="html")
