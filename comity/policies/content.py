@@ -22,7 +22,6 @@ _CODECS = "base64|bz2|hex|idna|punycode|quopri|raw-unicode-escape|rot-13|undefin
 _NO_CHARSETS = frozenset(_CODECS.split("|"))
 
 _MAX_SOURCELINE = 65_535  # where old versions of libxml2 stop counting
-_HIDDEN = frozenset(("head", "script", "style", "template", "noscript"))  # elements
 
 
 class Content:
@@ -162,29 +161,6 @@ class Content:
                 at = place + 1
                 yield script_type.partition(";")[0].strip().lower(), text, line
 
-    def parted(self, attribute: str) -> tuple[str, tuple[str, ...]]:
-        """The text of the page outside of elements that have the attribute, and that of each such element.
-
-        Elements within one another are one. What browsers don't show as text is in neither; white space is one space."""
-        marked: dict[Any, Any] = {}  # element -> the outermost element with the attribute that it stands in
-        hidden = set()
-        root = self.selector.root
-        for element in root.iter():
-            parent = element.getparent()
-            if parent in hidden or element.tag in _HIDDEN or not isinstance(element.tag, str):
-                hidden.add(element)
-            elif parent in marked:
-                marked[element] = marked[parent]
-            elif attribute in element.attrib:
-                marked[element] = element
-        outside: list[str] = []
-        within: dict[Any, list[str]] = {element: [] for element in marked.values()}
-        for text in root.xpath("//text()"):
-            holder = text.getparent().getparent() if text.is_tail else text.getparent()
-            if holder not in hidden:
-                (within[marked[holder]] if holder in marked else outside).append(text)
-        return _spaced(outside), tuple(map(_spaced, within.values()))
-
     def extracted(self, extract: Extract) -> str | None:
         """The element's markup, or the content of the `meta`; None where the page has none such."""
         if not extract.name.isprintable():
@@ -202,10 +178,6 @@ def _finite(text: str) -> float:
     if math.isinf(number):
         raise ValueError("a number that could not be written again")
     return number
-
-
-def _spaced(texts: Iterable[str]) -> str:
-    return " ".join(" ".join(texts).split())
 
 
 def _with_lf(text: str) -> str:

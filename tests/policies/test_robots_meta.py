@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from comity.policies import Agent, Site
 from comity.policies.content import Content
 from comity.policies.formats import robots_meta
+from comity.policies.main_text import main_text
 from comity.policies.qualifiers import Qualifiers
 from comity.policies.statements import Statement
 from comity.policies.values import Finding, Verdict
@@ -338,32 +339,36 @@ def test_a_page_without_any_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(Content, "metas_by_line", fail)
     body = b'<meta name="viewport" content="x"><p>robots, mybot</p><a name="robotsx" href="/robots">'
     assert meta(body) == ((), ())
-    assert robots_meta.nosnippet(Content(HTML, body)) == ()
     with pytest.raises(AssertionError):
         meta(body + b"<meta name=mybot content=noai>")
 
 
-@pytest.mark.requirement("META-3")
-def test_nosnippet_elements() -> None:
-    body = b"""<html><head><title>t</title></head><body>One <span data-nosnippet>two <b data-nosnippet>three</b></span>
-      four<!-- x --> five<script>six</script> <div DATA-NOSNIPPET="false">seven<p>eight</div>nine</body>"""
-    content = Content(HTML, body)
-    assert robots_meta.nosnippet(content) == ("two three", "seven eight")
-    assert robots_meta.snippet_text(content) == "One four five nine"
+def snippet_text(body: bytes) -> str:
+    """The main text of what is left for snippets."""
+    page = Site.from_files("https://example.com", {}).page(READER, "https://example.com/", headers=HTML, body=body)
+    left = Content(HTML, page.redacted(["present-snippet"]))
+    return " ".join(left.text and main_text(left.selector).split())
+
+
+READER = Agent("testbot", uses=("present-snippet", "train"), defaults={"present-snippet": ALLOW, "train": ALLOW})
 
 
 @pytest.mark.requirement("META-3")
-def test_a_whole_page_without_snippet() -> None:
-    content = Content(HTML, b"<html data-nosnippet><p>one")
-    assert robots_meta.nosnippet(content) == ("one",)
-    assert robots_meta.snippet_text(content) == ""
-
-
-@pytest.mark.requirement("META-3")
-def test_pages_without_such_elements() -> None:
-    assert robots_meta.snippet_text(Content(HTML, b"<p>one <p>two")) == "one two"
-    assert robots_meta.snippet_text(Content(HTML, b"")) == ""
-    assert robots_meta.snippet_text(Content([(b"Content-Type", b"image/png")], b"\x89")) == ""
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        (
+            b"""<html><head><title>t</title></head><body>One <span data-nosnippet>two <b data-nosnippet>three</b></span>
+            four<!-- x --> five<script>six</script> <div DATA-NOSNIPPET="false">seven<p>eight</div>nine</body>""",
+            "One four five nine",
+        ),
+        (b"<html data-nosnippet><p>one", ""),
+        (b"<p>one <p>two", "one two"),
+        (b"", ""),
+    ],
+)
+def test_elements_with_the_attribute_are_in_no_snippet(body: bytes, left: str) -> None:
+    assert snippet_text(body) == left
 
 
 MEMBERS = st.sampled_from(
@@ -418,9 +423,7 @@ def test_fields_never_raise(values: list[bytes]) -> None:
 def test_elements_never_raise(pieces: list[bytes]) -> None:
     body = b"".join(pieces)
     meta(body)
-    content = Content(HTML, body)
-    robots_meta.nosnippet(content)
-    robots_meta.snippet_text(content)
+    snippet_text(body)
 
 
 @pytest.mark.requirement("SEC-1")
@@ -443,9 +446,8 @@ def test_long_fields_say_little(unit: bytes) -> None:
 
 @pytest.mark.requirement("META-3", "MEET-5")
 def test_elements_that_are_in_no_snippet() -> None:
-    agent = Agent("testbot", uses=("present-snippet", "train"), defaults={"present-snippet": ALLOW, "train": ALLOW})
     body = b"<!doctype html><p>one <span data-nosnippet>two <a href=/in>in</a></span> three<p>four"
-    page = Site.from_files("https://example.com", {}).page(agent, "https://example.com/", headers=HTML, body=body)
+    page = Site.from_files("https://example.com", {}).page(READER, "https://example.com/", headers=HTML, body=body)
     assert page.uses["present-snippet"].verdict is page.uses["train"].verdict is ALLOW
     assert b"two" not in page.redacted(["present-snippet"])
     assert page.redacted(["train"]) == body
@@ -462,7 +464,6 @@ def test_elements_that_are_in_no_snippet() -> None:
 
 @pytest.mark.requirement("META-3")
 def test_a_page_that_is_in_no_snippet_by_its_root() -> None:
-    agent = Agent("testbot", uses=("present-snippet", "train"), defaults={"present-snippet": ALLOW, "train": ALLOW})
     body = b"<!doctype html><html data-nosnippet><p>one"
-    page = Site.from_files("https://example.com", {}).page(agent, "https://example.com/", headers=HTML, body=body)
+    page = Site.from_files("https://example.com", {}).page(READER, "https://example.com/", headers=HTML, body=body)
     assert (page.uses["present-snippet"].verdict, page.uses["train"].verdict) == (DENY, ALLOW)

@@ -2,8 +2,6 @@
 
     header(values, token)     what the fields say to the agent
     markup(content, token)    what the elements say to it
-    nosnippet(content)        the texts that are in no snippet
-    snippet_text(content)     the text that snippets are made of
 Directives refuse and limit; none permits anything. There is no standard: what search engines document is read, and where they
 pass over what they cannot read, the more restrictive reading holds (docs/robots-meta.md)."""
 
@@ -77,16 +75,6 @@ def markup(content: Content, token: str, *, now: datetime | None = None, url: st
     for name, text, line in content.metas_by_line():
         reader.meta(name, text, line)
     return reader.found()
-
-
-def nosnippet(content: Content) -> tuple[str, ...]:
-    """The text of each element with the attribute `data-nosnippet`. LENIENT: any element, not only div, section and span."""
-    return content.parted("data-nosnippet")[1] if content.mentions(b"data-nosnippet") else ()
-
-
-def snippet_text(content: Content) -> str:
-    """The text of the page without such elements, for `comity.policies.snippets.snippet`."""
-    return content.parted("data-nosnippet")[0]
 
 
 def _speaks(content: Content, token: str) -> bool:
