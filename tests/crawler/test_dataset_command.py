@@ -294,7 +294,7 @@ def test_ctrl_c(tmp_path: Path, crawled: Path, workers: str) -> None:
     while not (part.exists() and part.stat().st_size):
         assert time.monotonic() < give_up
         assert process.poll() is None
-        time.sleep(0.01)
+        time.sleep(0.01)  # between two looks at another process
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of it
     stdout, stderr = process.communicate(timeout=60)  # which ends when all of them have
     assert (process.returncode, stdout, stderr) == (130, "", "Interrupted: what was to be written is as it was.\n")

@@ -220,7 +220,7 @@ def test_processes_end_with_the_one_that_gives_them_work(tmp_path: Path, crawled
     give_up = time.monotonic() + 20
     while any(map(_is_alive, children)):  # one of multiprocessing's own cleans up first
         assert time.monotonic() < give_up
-        time.sleep(0.01)
+        time.sleep(0.01)  # between two looks at other processes
 
 
 def _children(parent: int) -> list[int]:

@@ -471,15 +471,10 @@ def test_what_is_refused_is_in_no_file_that_comes_out(planted: Loopback, crawl: 
 # Limits of time
 
 
-class Dated(Spider):
+class Dated(Taking):
     """An item for every page, with the moment of its fetch."""
 
     name = "dated"
-    urls: list[str]
-
-    async def start(self) -> AsyncIterator[Request]:
-        for url in self.urls:
-            yield Request(url)
 
     def parse(self, response: Response) -> Iterator[Any]:
         assert isinstance(response, TextResponse)

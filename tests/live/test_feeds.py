@@ -487,7 +487,7 @@ def test_kill_9_leaves_every_whole_record(serve: Serve, tmp_path: Path) -> None:
         subprocess.Popen(arguments, cwd=tmp_path, env=environment(), stderr=log) as process,
     ):
         while len(server.seen) < 100 and process.poll() is None:
-            time.sleep(0.01)
+            time.sleep(0.01)  # between two looks at another process
         process.kill()
     reader = open_reader(path)
     found = [record for part in reader.parts() for batch in reader.read(part) for record in batch]
