@@ -72,13 +72,13 @@ def main() -> None:
     plain = 0.0
     for rules in (0, 1, 50, 500):
         site = Site.from_files(ORIGIN, {"/ai.txt": ai_txt(rules)} if rules else {})
-        trees: list[Selector] = []  # parsed before the clock runs: the spider has the same tree
+        trees: list[Selector] = []  # parsed before the clock runs: the spider's own
 
-        def judged(site: Site = site, trees: list[Selector] = trees) -> Page:
-            return site.page(AGENT, URL, headers=[HTML], body=body, parsed=lambda _: trees[-1])
+        def judged(site: Site = site) -> Page:
+            return site.page(AGENT, URL, headers=[HTML], body=body)
 
         def tagged(site: Site = site, trees: list[Selector] = trees) -> object:
-            made = site.page(AGENT, URL, headers=[HTML], body=body, parsed=lambda _: trees[-1])
+            made = site.page(AGENT, URL, headers=[HTML], body=body)
             main = made.element_rules.text if made.element_rules else main_text(trees[-1])
             fields = {"url": URL, "title": "News", "text": main, "links": links, "html": None}
             return made.tag_of(fields, {"url": ""})

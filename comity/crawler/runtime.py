@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary
 
-from parsel import Selector
 from scrapy import signals
-from scrapy.http import Headers, HtmlResponse, Request, Response
+from scrapy.http import Headers, Request, Response
 from scrapy.utils.asyncio import is_asyncio_available
 
 from comity.crawler.actions import Actions
@@ -241,16 +239,13 @@ class Runtime:
             self._pages[response] = None if site is None else self._judged(response, site, decision, facts)
         return self._pages[response]
 
-    def page_now(self, response: Response, *, untouched: bool = False) -> Page | None:
-        """The same, where it can be told at once. LookupError where the policies would have to be fetched.
-
-        `untouched`: the spider has not had the response yet, so that its tree is that of the body."""
+    def page_now(self, response: Response) -> Page | None:
+        """The same, where it can be told at once. LookupError where the policies would have to be fetched."""
         if response not in self._pages:
             outgoing = self._governs(response)
             if outgoing is None:
                 raise LookupError(f"{response} is not what was asked for: nobody knows yet what may be done with it")
-            tree = partial(_tree, ref(response)) if untouched else None
-            self._pages[response] = self._judged(response, outgoing.site, outgoing.decision, outgoing.facts, parsed=tree)
+            self._pages[response] = self._judged(response, outgoing.site, outgoing.decision, outgoing.facts)
         return self._pages[response]
 
     def knows(self, response: Response) -> bool:
@@ -309,7 +304,6 @@ class Runtime:
         *,
         first_seen: Mapping[str, datetime] | None = None,
         resources: Mapping[str, Fetched] | None = None,
-        parsed: Callable[[str], Selector | None] | None = None,
     ) -> Page:
         whole = self._whole.get(response.request) if response.request else None
         page = site.page(
@@ -322,7 +316,6 @@ class Runtime:
             resources=resources,
             access=decision,
             facts=facts,
-            parsed=parsed if whole is None else None,
         )
         if page.element_rules is not None:
             uses = page.refusable(self.agent.uses)
@@ -330,15 +323,6 @@ class Runtime:
             if whole is not None:
                 page.element_rules = page.element_rules.without(uses)
         return page
-
-
-def _tree(known: ref[Response], text: str) -> Selector | None:
-    """What Scrapy makes of the text when the spider asks: it is parsed once. No page keeps its response alive: the selector is
-    ours, for that of the response has a reference to it."""
-    response = known()
-    if isinstance(response, HtmlResponse) and response.text == text:
-        return Selector(root=response.selector.root, type="html")
-    return None
 
 
 _LEFT = "comity.session"

@@ -30,10 +30,7 @@ class PageMiddleware:
         return cls(crawler)
 
     def process_spider_input(self, response: Response) -> None:
-        """Before the spider can change the tree of the page, which it shares. Not for responses that hardly any spider sees."""
         register(response, self._runtime)
-        if 200 <= response.status < 300 and self._runtime.knows(response):
-            self._runtime.page_now(response, untouched=True)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         try:

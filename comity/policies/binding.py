@@ -234,8 +234,8 @@ class Binding:
     def element_rules(self, target: str, content: Content, url: str, *, is_read: bool = True) -> ElementRules | None:
         """What ai.txt and the page itself say of its elements; None: nothing. `target`: path and query of its URL. `is_read`: see
         `ElementRules`."""
-        rules = self._elements.rules_for(target, content.media_type) if self._elements else ()
-        if content.mentions(b"data-nosnippet"):
+        rules = self._elements.rules_for(target, content.media_type, content.kind) if self._elements else ()
+        if content.is_html and b"data-nosnippet" in content.octets:
             rules = (*rules, self._no_snippet)
         if not rules:
             return None

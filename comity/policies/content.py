@@ -1,46 +1,86 @@
-"""What came back for a page or for a resource that goes with it: its text, and elements of it."""
+"""What came back for a page or for a resource that goes with it: its text, and what of it states something."""
 
 from __future__ import annotations
 
-import copy
-import json
-import math
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any
 
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 from parsel import Selector
 from w3lib.encoding import html_body_declared_encoding, html_to_unicode, http_content_type_encoding
 
+from comity.policies.json_documents import Json
+from comity.policies.markup import Html, Markup, Tag, Xhtml, Xml
 from comity.policies.qualifiers import Extract
-
-_MARKUP = ("", "text/html", "application/xhtml+xml")  # media types; "": the server does not say
 
 # Codecs that Python has and browsers have not: they raise, make half surrogate pairs, or take minutes (punycode).
 _CODECS = "base64|bz2|hex|idna|punycode|quopri|raw-unicode-escape|rot-13|undefined|unicode-escape|utf-7|uu|zlib"
 _NO_CHARSETS = frozenset(_CODECS.split("|"))
 
-_MAX_SOURCELINE = 65_535  # where old versions of libxml2 stop counting
+_WORD = re.compile(r"[a-z0-9]+")  # of a media type
+_SPACE = b"\xef\xbb\xbf\xff\xfe \t\r\n\x1e"  # and byte order marks
+_SNIFFED = 1024  # octets in which a document shows what it is
+_PROLOGUE = rb"\A(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?(?:\s++|<\?xml[^>]*+>|<!--(?:[^-]|-(?!->))*+-->)*+"
+_HTML_START = re.compile(rb"%s<(?:!doctype\s++html|html|head|body|title)[\s/>]" % _PROLOGUE)  # of a whole page, not of any markup
+_XML_START = re.compile(rb"%s(?:(?<=\?>)|<(?:rss|feed|rdf:rdf|svg)[\s>])" % _PROLOGUE)  # a declaration, or a name
+
+# Letters and hyphens that are written as references: a word may be there that its octets don't show.
+_LETTER = re.compile(rb"&#(?:0*(?:45|6[5-9]|[78]\d|90|9[7-9]|1[01]\d|12[0-2])(?!\d)|x0*(?:2d|[46][1-9a-f]|[57][\da])(?![\da-f]))")
+
+
+FILE_TYPES = ("html", "json", "xml")
+_TYPE_WORDS = {
+    "html": frozenset(("html", "xhtml")),
+    "json": frozenset(("json", "ndjson", "jsonl", "jsonlines")),
+    "xml": frozenset(("xml", "xhtml", "rss", "atom", "rdf")),
+}
+
+
+def file_types(media_type: str) -> frozenset[str]:
+    """The file types as which a resource is served, by the words of the media type: `application/rss+xml` is XML.
+
+    XHTML is of two; all are meant where the server names none."""
+    name = media_type.partition(";")[0].strip().lower()
+    words = frozenset(_WORD.findall(name))
+    return frozenset(one for one in FILE_TYPES if not name or not words.isdisjoint(_TYPE_WORDS[one]))
 
 
 class Content:
     """A body with its media type."""
 
-    def __init__(
-        self, headers: Iterable[tuple[bytes, bytes]], body: bytes, *, parsed: Callable[[str], Selector | None] | None = None
-    ) -> None:
-        """`parsed`: from a text the tree that somebody else has made of the same text; he may change it later."""
-        self._parsed = parsed
+    def __init__(self, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> None:
         self.headers = tuple(headers)
         values = (value for name, value in self.headers if name.lower() == b"content-type")
         self._content_type = next(values, b"").decode("latin-1")
         self.media_type = self._content_type.partition(";")[0].strip().lower()
         self.body = body
 
+    @cached_property
+    def _start(self) -> bytes:
+        return self.body[:_SNIFFED].replace(b"\0", b"").lower()  # of UTF-16 and UTF-32 the NULs are left out
+
+    @cached_property
+    def is_html(self) -> bool:
+        """Whether it is served as HTML or XHTML, or as nothing, or whether its octets say that it is."""
+        if self.media_type == "text/html" or "xhtml" in self.media_type:
+            return True
+        return (not self.media_type and not self.starts_as_xml) or bool(_HTML_START.match(self._start))
+
+    @cached_property
+    def is_xml(self) -> bool:
+        """Whether it is served as XML, XHTML among it, or whether its octets say that it is."""
+        return (bool(self.media_type) and "xml" in file_types(self.media_type)) or self.starts_as_xml
+
+    @cached_property
+    def starts_as_xml(self) -> bool:
+        """Whether its octets are those of XML that is no XHTML."""
+        return bool(_XML_START.match(self._start)) and not _HTML_START.match(self._start)
+
     @property
     def is_markup(self) -> bool:
-        return self.media_type in _MARKUP
+        """Whether something may be stated in it."""
+        return self.is_html or self.is_xml
 
     @cached_property
     def text(self) -> str:
@@ -54,51 +94,80 @@ class Content:
 
     @cached_property
     def _decoded(self) -> tuple[str, str]:
-        if not self.is_markup and not self.media_type.startswith("text/"):
+        if not self.is_html and not self.media_type.startswith("text/"):
             return "utf-8", ""
         declared = http_content_type_encoding(self._content_type) or html_body_declared_encoding(self.body)
         return html_to_unicode("; charset=utf-8" if declared in _NO_CHARSETS else self._content_type, self.body)
 
     @cached_property
+    def markup(self) -> Markup:
+        """The document as a browser reads it; XHTML and other XML that is not well-formed as HTML."""
+        try:
+            if "xhtml" in self.media_type and not self.declares:
+                return Xhtml(self.text)
+            if not self.is_html and self.is_xml:
+                return self.xml
+        except (etree.XMLSyntaxError, ValueError):
+            pass
+        return self.html
+
+    @cached_property
+    def html(self) -> Html:
+        """Whatever it is, as HTML."""
+        return Html(self.text or self.body.decode("utf-8", "replace"))
+
+    @cached_property
     def selector(self) -> Selector:
-        """The markup, parsed once: whoever reads it leaves its tree as it is."""
-        shared = self._parsed(self.text) if self._parsed and self.is_markup else None
-        if shared is not None:
-            return shared
-        return Selector(self.text if self.is_markup else "", type="html")  # whatever parsel would guess
-
-    @property
-    def own(self) -> Content:
-        """The same, with a tree that nobody else has: a copy of that of the markup as it is now."""
-        if not self._parsed or not self.is_markup:
-            return self
-        own = copy.copy(self)
-        own._parsed = None
-        own.selector = Selector(root=copy.deepcopy(self.selector.root.getroottree()).getroot(), type="html")
-        return own
+        """The tree of a page."""
+        return Selector(root=self.markup.root, type="html")
 
     @cached_property
-    def json(self) -> Any:
-        """The body as JSON, parsed once. ValueError, RecursionError where it is none, or has a number that no double holds."""
-        return json.loads(self.body, parse_float=_finite)
+    def json(self) -> Json:
+        """The body as JSON, parsed once. ValueError where it is none."""
+        return Json(self.body)
 
     @cached_property
-    def xml(self) -> Any:
-        """The root element (lxml) of the body as XML, parsed once. XMLSyntaxError (lxml), ValueError where it is none.
+    def xml(self) -> Xml:
+        """The body as XML, parsed once. XMLSyntaxError (lxml), ValueError where it is none."""
+        return Xml(self.body)
 
-        As strict as XML is: where a reader has to guess, text of an element may end up outside of it."""
-        return etree.fromstring(
-            self.body, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, strip_cdata=False)
-        )
+    @cached_property
+    def kind(self) -> str:
+        """What it is by its octets, else as it is served: "html", "json" or "xml"; "": none of them."""
+        start = self._start.lstrip(_SPACE)
+        if start.startswith((b"{", b"[")) and self._is_read("json"):
+            return "json"
+        if start.startswith(b"<") and (self.starts_as_xml or not self.is_html) and self._is_read("xml"):
+            return "xml"
+        if self.is_html:
+            return "html"
+        return next((name for name in ("json", "xml") if name in file_types(self.media_type)), "")
+
+    def _is_read(self, name: str) -> bool:
+        try:
+            getattr(self, name)
+        except (etree.XMLSyntaxError, ValueError):
+            return False
+        return True
 
     @cached_property
     def octets(self) -> bytes:
         """In lower case, to search for ASCII: what is not found there need not be parsed for."""
         return self.body.replace(b"\0", b"").lower()  # of UTF-16 and UTF-32 the NULs are left out
 
+    @property
+    def declares(self) -> bool:
+        """Whether it has a DTD that declares what may stand in the document twice."""
+        return any(declaration in self.octets for declaration in (b"<!entity", b"<!attlist"))
+
     def mentions(self, *words: bytes) -> bool:
         """Whether this is markup that has one of the words, lower-case ASCII: without them it need not be parsed."""
-        return self.is_markup and any(word in self.octets for word in words)
+        return self.is_markup and (any(word in self.octets for word in words) or self.has_written_letters)
+
+    @cached_property
+    def has_written_letters(self) -> bool:
+        """Whether letters are written as references: a word may be there that the octets don't show."""
+        return b"&#" in self.octets and _LETTER.search(self.octets) is not None
 
     def metas(self) -> Iterator[tuple[str, str]]:
         """Name, lower case, and content of each `meta` that has both."""
@@ -108,62 +177,41 @@ class Content:
         """The same, and the line where each stands.
 
         Lines are 1-based; 0: nobody knows."""
-        return iter(self._metas)
-
-    @cached_property
-    def _metas(self) -> tuple[tuple[str, str, int], ...]:
-        return tuple(self._read_metas())
-
-    def _read_metas(self) -> Iterator[tuple[str, str, int]]:
-        before = self.text[: len(self.text) - len(self.text.lstrip())]  # the parser does not see it
-        has_cr = self.text.count("\r") != self.text.count("\r\n")  # nor that these end lines
-        for meta in self.selector.root.iter("meta"):
-            name, content = meta.get("name"), meta.get("content")
-            if name is not None and content is not None:
-                line = meta.sourceline
-                known = line and line < _MAX_SOURCELINE and not has_cr
-                yield name.strip().lower(), content, line + before.count("\n") if known else 0
+        for tag in self._tags:
+            if tag.name == "meta" and (name := tag.attributes.get("name")) is not None:
+                content = tag.attributes.get("content")
+                if content is not None:
+                    yield name.strip().lower(), content, tag.line
 
     def links(self, relation: str) -> Iterator[tuple[str, str]]:
         """Media type, lower case and without parameters, and address of each `link` with that relation."""
-        for link in self.selector.root.iter("link"):
-            address = link.get("href")
-            if address is not None and relation in link.get("rel", "").lower().split():
-                yield link.get("type", "").partition(";")[0].strip().lower(), address.strip()
+        for link in self._tags:
+            address = link.attributes.get("href") if link.name == "link" else None
+            if address is not None and relation in link.attributes.get("rel", "").lower().split():
+                yield link.attributes.get("type", "").partition(";")[0].strip().lower(), address.strip()
 
     def hyperlinks(self) -> Iterator[tuple[str, str]]:
         """`rel`, "" where there is none, and address of each `a` and `area` that has one."""
-        for link in self.selector.root.iter("a", "area"):
-            if (address := link.get("href")) is not None:
-                yield link.get("rel", ""), address.strip()
+        for link in self.markup.tags("a", "area"):
+            if (address := link.attributes.get("href")) is not None:
+                yield link.attributes.get("rel", ""), address.strip()
 
     def scripts(self, media_type: str) -> Iterator[tuple[str, int]]:
         """The text of each `script` element of a type, its line ends as LF, and the line where it starts.
 
-        Lines are 1-based; 0: from the first text that does not stand in the body as it was parsed, nobody knows."""
-        return ((text, line) for script_type, text, line in self._scripts if script_type == media_type)
+        Lines are 1-based; 0: nobody knows."""
+        for script in self._tags:
+            if script.name == "script" and script.attributes.get("type", "").partition(";")[0].strip().lower() == media_type:
+                yield script.text, script.text_line
 
     @cached_property
-    def _scripts(self) -> tuple[tuple[str, str, int], ...]:
-        """All that have a type, with it."""
-        return tuple(self._read_scripts())
-
-    def _read_scripts(self) -> Iterator[tuple[str, str, int]]:
-        page, at, line = _with_lf(self.text), 0, 1
-        for script in self.selector.root.iter("script"):
-            if (script_type := script.get("type")) is not None:
-                text = _with_lf(script.text or "")
-                place = page.find(">" + text, at)
-                if place < 0:
-                    place, line = len(page), 0
-                else:
-                    line += page.count("\n", at, place)
-                at = place + 1
-                yield script_type.partition(";")[0].strip().lower(), text, line
+    def _tags(self) -> tuple[Tag, ...]:
+        """Those that may state something, but for links in the text."""
+        return tuple(self.markup.tags("meta", "link", "script"))
 
     def extracted(self, extract: Extract) -> str | None:
         """The element's markup, or the content of the `meta`; None where the page has none such."""
-        if not extract.name.isprintable():
+        if not extract.name.isprintable() or "html" not in file_types(self.media_type):
             return None
         if extract.kind == "meta":
             return next((content for name, content in self.metas() if name == extract.name.lower()), None)
@@ -171,14 +219,3 @@ class Content:
             return self.selector.xpath("//*[@id=$name]", name=extract.name).get()
         has_class = "//*[contains(concat(' ', normalize-space(@class), ' '), concat(' ', $name, ' '))]"
         return self.selector.xpath(has_class, name=extract.name).get()
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError("a number that could not be written again")
-    return number
-
-
-def _with_lf(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")  # the parser leaves NUL out

@@ -7,19 +7,19 @@ Where it cannot be told what a rule covers, it covers the whole document (AIT-13
 
 from __future__ import annotations
 
-import copy
-import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
 
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 
-from comity.policies.content import Content
-from comity.policies.css import MAX_CHARS, SelectorError, select
-from comity.policies.formats.ai_txt.values import ALL, Rule, file_types
+from comity.policies.content import Content, file_types
+from comity.policies.css import MAX_CHARS, SelectorError, compiled, select
+from comity.policies.formats.ai_txt.values import ALL, Rule
+from comity.policies.json_documents import JsonPath
 from comity.policies.main_text import Span, main_text_with_spans
-from comity.policies.outline import Budget, CostError, Outline, is_quirky
+from comity.policies.outline import Budget, CostError, Outline
 from comity.policies.text import printable
 from comity.policies.values import Finding, Verdict
 from comity.policies.vocabulary import Vocabulary
@@ -30,12 +30,11 @@ VOCABULARY = "ai-txt"  # in the table of vocabularies
 
 # Kind of document -> file types by whose dotted names it can be read.
 _TREES = {"html": ("xml",), "json": ("json",), "xml": ("xml",)}
+_WHOLE = "covers the whole document:"
+# What JSON has other forms for: pointers (RFC 6901), lists, blanks around a dot.
+_NO_NAME = re.compile(r"^/|,|\s\.|\.\s")
+_STEPS_OF_MEMBER = 2
 _FETCHING = ("crawl", "follow")  # no action of ai.txt, so that `*` is none of these
-_DECLARATIONS = (b"<!entity", b"<!attlist")  # in a DTD: what they declare is in the document twice
-_GONE = "{https://comity.invalid/}gone"  # an element that is to be cut out; no parser of HTML makes a name of that kind
-
-
-JsonPath = tuple[str | int, ...]  # keys of objects and places in arrays, from the top; the last one is a key
 
 
 class Covered(NamedTuple):
@@ -44,22 +43,11 @@ class Covered(NamedTuple):
     rule: Rule
     nodes: tuple[Any, ...] = ()  # elements (lxml) of HTML or XML, or a JsonPath each; each once, some may be within others
     is_whole: bool = False  # the whole document; there are no nodes then
-    why: str = ""  # the rule names a part, and yet the whole document is covered
+    why: str = ""  # it covers more than it says
 
 
 class _WholeError(Exception):
     """Why the whole document is covered; "": because the rule says so."""
-
-
-def kind_of(content: Content) -> str:
-    """The file type by which element names are read, "html", "json" or "xml"; "": none of them."""
-    types = file_types(content.media_type)
-    if content.media_type:
-        return "html" if "html" in types else next(iter(types), "")
-    start = content.octets[:1000].lstrip(b"\xef\xbb\xbf \t\r\n")
-    if start.startswith((b"{", b"[")):
-        return "json"
-    return "xml" if start.startswith(b"<?xml") and b"<html" not in start else "html"
 
 
 def covered(content: Content, rules: Iterable[Rule]) -> tuple[Covered, ...]:
@@ -81,7 +69,7 @@ def findings(said: Iterable[Covered], *, url: str = "") -> tuple[Finding, ...]:
     return tuple(
         Finding(
             rule="ait.selector",
-            message=f"`{printable(element.encode('utf-8', 'replace'))}` covers the whole document: {why}",
+            message=f"`{printable(element.encode('utf-8', 'replace'))}` {why}",
             url=url,
             line=line,
         )
@@ -92,72 +80,88 @@ def findings(said: Iterable[Covered], *, url: str = "") -> tuple[Finding, ...]:
 class _Document:
     def __init__(self, content: Content) -> None:
         self._content = content
-        self._kind = kind_of(content)
+        self._kind = content.kind
         self._budget = Budget(MAX_STEPS)
         self._unread = ""  # why nothing can be told of any part of it
 
     def covered_by(self, rule: Rule) -> Covered:
         try:
-            return Covered(rule, tuple(self._nodes(rule)))
+            return self._covered_by(rule)
         except CostError:
-            return Covered(rule, is_whole=True, why="it takes too long to tell what it selects")
+            return Covered(rule, is_whole=True, why=f"{_WHOLE} it takes too long to tell what it selects")
         except SelectorError as error:
-            return Covered(rule, is_whole=True, why=printable(str(error).encode("utf-8", "replace")))
+            return Covered(rule, is_whole=True, why=f"{_WHOLE} {printable(str(error).encode('utf-8', 'replace'))}")
         except _WholeError as error:
-            return Covered(rule, is_whole=True, why=str(error))
+            return Covered(rule, is_whole=True, why=f"{_WHOLE} {error}" if str(error) else "")
 
-    def _nodes(self, rule: Rule) -> list[Any]:
+    def _covered_by(self, rule: Rule) -> Covered:
         if rule.element == ALL:
             raise _WholeError
         if self._unread:
             raise _WholeError(self._unread)
         self._budget.spend(1)
         file_type = rule.file_type or self._kind
-        if file_type == "html" == self._kind:
-            return self._proper(select(rule.element, self._outline), self._content.selector.root)
+        if file_type == "html" and "html" in (self._kind, *file_types(self._content.media_type)):
+            return self._by_selector(rule)
         if file_type not in _TREES.get(self._kind, ()):
             raise _WholeError(f"the document is no {file_type.upper() or 'HTML, JSON or XML'}")
-        parts = rule.element.split(".")
-        if len(rule.element) > MAX_CHARS or len(parts) > MAX_PARTS:
+        return Covered(rule, tuple(self._named(rule.element)))
+
+    def _by_selector(self, rule: Rule) -> Covered:
+        nodes, unread = select(rule.element, self._outline), compiled(rule.element).unread
+        if nodes and self._kind != "html":
+            raise _WholeError(f"the document is {self._kind.upper()} that is served as HTML")
+        why = f"is read without {printable(', '.join(unread).encode('utf-8', 'replace'))}" if unread else ""
+        return Covered(rule, tuple(self._proper(nodes, self._outline.elements[0])), why=why)
+
+    def _named(self, name: str) -> list[Any]:
+        """What the dotted name means."""
+        parts = name.split(".")
+        if len(name) > MAX_CHARS or len(parts) > MAX_PARTS:
             raise _WholeError(f"the name has more than {MAX_CHARS} characters, or more than {MAX_PARTS} parts")
-        if not all(parts) or any(sign in rule.element for sign in "[]*") or parts[0] == "$":
+        if not all(parts) or any(sign in name for sign in "[]*") or parts[0] == "$":
             raise _WholeError("it is no dotted name")
         if self._kind == "json":
-            return [path for _, path in _named([(self._json, ())], parts, _members, self._budget)]
+            members = [path for _, path in _named([(self._json, ())], parts, _members, self._budget)]
+            return self._proper(members, (), name)
         if self._kind == "html":  # XHTML is XML too
-            root, parts = self._content.selector.root, [part.lower() for part in parts]
+            root, parts = self._content.markup.root, [part.lower() for part in parts]
         else:
             root = self._xml
         found = _named([root], parts, _children, self._budget)
         for end in range(1, len(parts) + 1):
             if ".".join(parts[:end]) in _names(root):
                 found += _named([root], parts[end:], _children, self._budget)
-        return self._proper([*dict.fromkeys(found)], root)
+        return self._proper([*dict.fromkeys(found)], root, name)
 
     @staticmethod
-    def _proper(nodes: list[Any], root: Any) -> list[Any]:
+    def _proper(nodes: list[Any], root: Any, name: str = "") -> list[Any]:
+        """The nodes, if they are less than the document, and if a name that means none of them can mean any."""
         if root in nodes:
             raise _WholeError
+        if not nodes and _NO_NAME.search(name):
+            raise _WholeError("it is no dotted name")
         return nodes
 
     @cached_property
     def _outline(self) -> Outline:
-        return Outline(self._content.selector.root, self._budget, any_case=is_quirky(self._content.text))
+        markup = self._content.markup if self._kind == "html" else self._content.html
+        return Outline(markup.root, self._budget, any_case=markup.is_quirky)
 
     @cached_property
     def _json(self) -> Any:
         try:
-            return self._content.json
-        except (ValueError, RecursionError) as error:
+            return self._content.json.value
+        except ValueError as error:
             self._refuse(f"the document is no JSON that is read: {type(error).__name__}")
 
     @cached_property
     def _xml(self) -> Any:
         try:
-            root = self._content.xml
+            root = self._content.xml.root
         except (etree.XMLSyntaxError, ValueError) as error:
             self._refuse(f"the document is no XML that is read: {type(error).__name__}")
-        if any(declaration in self._content.octets for declaration in _DECLARATIONS):
+        if self._content.declares:
             self._refuse("the document declares entities or attributes")
         return root
 
@@ -183,13 +187,16 @@ def _named(tops: list[Any], parts: Sequence[str], named: Named, budget: Budget) 
 
 
 def _members(node: tuple[Any, JsonPath], names: Collection[str], budget: Budget) -> Iterator[tuple[str, Any]]:
-    """Of an object, and of every object in an array."""
+    """Of an object, and of every object in an array. A number is a place in an array, too."""
     pending = [node]
     while pending:
         value, path = pending.pop()
         if isinstance(value, list):
-            budget.spend(len(value) * (1 + len(path) // 8))
+            budget.spend(_STEPS_OF_MEMBER * len(value) * (1 + len(path) // 8))
             pending += [(one, (*path, place)) for place, one in enumerate(value)]
+            for name in names:
+                if name.isdecimal() and name.isascii() and len(name) < 10 and int(name) < len(value):
+                    yield name, (value[int(name)], (*path, int(name)))
         elif isinstance(value, dict):
             budget.spend(len(names))
             yield from ((name, (value[name], (*path, name))) for name in names if name in value)
@@ -218,7 +225,7 @@ def text_with_spans(content: Content, said: Sequence[Covered]) -> tuple[str, tup
     """The main text of HTML, "" of anything else; and for each of the covered parts where its text stands in that, ascending.
 
     Spans of one covered part neither touch nor overlap."""
-    if kind_of(content) != "html":
+    if content.kind != "html":
         return "", tuple(() for _ in said)
     text, places = main_text_with_spans(content.selector, {node for one in said for node in one.nodes})
     whole = ((0, len(text)),) if text else ()
@@ -263,50 +270,13 @@ def redacted(content: Content, said: Iterable[Covered], uses: Iterable[str], voc
         return b""
     if not nodes:
         return content.body
-    kind = kind_of(content)
-    if kind == "json":
-        return _without_members(content.json, nodes)
-    return _html(content, _without(nodes)) if kind == "html" else _xml(_without(nodes))
-
-
-def _without(nodes: Iterable[Any]) -> Any:
-    """A copy of the document that has the elements, without them."""
-    nodes = set(nodes)
-    document = next(iter(nodes)).getroottree()
-    own = copy.deepcopy(document)
-    for element, twin in zip(document.getroot().iter("*"), own.getroot().iter("*"), strict=True):
-        if element in nodes:
-            twin.tag = _GONE
-    etree.strip_elements(own, _GONE, with_tail=False)
-    return own
-
-
-_BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
-
-
-def _html(content: Content, document: Any) -> bytes:
-    # libxml2 makes up a doctype where there is none.
-    doctype = "" if is_quirky(content.text) else document.docinfo.doctype
-    text = etree.tostring(document, method="html", encoding="unicode", doctype=doctype).lstrip()
+    if content.kind == "json":
+        return content.json.without(nodes)
+    if content.kind == "xml":
+        return content.xml.without(nodes, content.xml.encoding)
     bom = next((bom for bom in _BOMS if content.body.startswith(bom)), b"")
-    octets: bytes = text.encode(content.encoding, "xmlcharrefreplace")
+    octets = content.markup.without(nodes, content.encoding)
     return octets if octets.startswith(bom) else bom + octets
 
 
-def _xml(document: Any) -> bytes:
-    encoding = document.docinfo.encoding or "utf-8"
-    octets: bytes = etree.tostring(document, encoding=encoding, xml_declaration=True, standalone=document.docinfo.standalone)
-    return octets
-
-
-def _without_members(document: Any, paths: Iterable[JsonPath]) -> bytes:
-    document = copy.deepcopy(document)
-    for path in paths:
-        holder = document
-        for step in path[:-1]:
-            if isinstance(holder, dict) and step not in holder:  # what holds it is gone already
-                break
-            holder = holder[step]
-        else:
-            holder.pop(path[-1], None)
-    return json.dumps(document).encode()
+_BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")

@@ -1,19 +1,23 @@
 """CSS selectors that a site wrote: which elements of a page they select, in bounded time (SEC-5).
 
     compiled(css)           SelectorError where it cannot be
-    select(css, outline)    SelectorError, or CostError past the budget of the outline
-cssselect parses them. They are not run as XPath, which nobody can stop, and which for `a ~ b`, `:nth-child()` or nested elements
-takes a time that grows with the square of the page: here each part of a selector looks at an element once. `:has()`, combinators
-in `:is()`, states (`:hover`) and namespaces are not read."""
+    select(css, outline)    the elements; SelectorError, or CostError past the budget of the outline
+cssselect2 parses them. They are not run by a library, which nobody can stop, and which for `a ~ b`, `:nth-child()` or nested
+elements takes a time that grows with the square of the page: here each part of a selector looks at an element once.
+
+What is not read, such as states (`:hover`) and namespaces, is left out where more is selected without it. In `:not()` less would
+be, so there nothing matches what has such a part: the negation holds of every element."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import cssselect
-from cssselect import parser as tree
+import tinycss2  # type: ignore[import-untyped]  # it ships no types
+from cssselect2 import parser  # type: ignore[import-untyped]  # nor does it
+from tinycss2.nth import parse_nth  # type: ignore[import-untyped]
 
 from comity.policies.outline import Outline, Places
 
@@ -21,11 +25,11 @@ MAX_CHARS = 2000  # of a selector
 MAX_FUNCTIONS = 20  # of a selector, "(" that is
 
 _COMPARED = 64  # characters of attributes that count as one step
-_TO_COMPILE = 4  # steps for a character of a selector
+_TO_COMPILE = 8  # steps for a character of a selector
 
 # Whether the value of an attribute matches; "": nothing does (Selectors Level 4, section 6.2).
-_OPERATORS: dict[str, Callable[[str, str], bool]] = {
-    "exists": lambda actual, value: True,
+_OPERATORS: dict[str | None, Callable[[str, str], bool]] = {
+    None: lambda actual, value: True,
     "=": lambda actual, value: actual == value,
     "~=": lambda actual, value: value in actual.split(),
     "|=": lambda actual, value: actual == value or actual.startswith(f"{value}-"),
@@ -33,6 +37,13 @@ _OPERATORS: dict[str, Callable[[str, str], bool]] = {
     "$=": lambda actual, value: bool(value) and actual.endswith(value),
     "*=": lambda actual, value: bool(value) and value in actual,
 }
+# HTML Standard section-4.16.2: attributes whose values are compared without regard to case.
+_ANY_CASE = set("accept accept-charset align alink axis bgcolor charset checked clear codetype color".split())  # noqa: SIM905  # words
+_ANY_CASE.update("compact declare defer dir direction disabled enctype face frame hreflang http-equiv".split())  # noqa: SIM905
+_ANY_CASE.update("lang language link media method multiple nohref noresize noshade nowrap readonly rel".split())  # noqa: SIM905
+_ANY_CASE.update("rev rules scope scrolling selected shape target text type valign valuetype vlink".split())  # noqa: SIM905
+_XML_NAME = re.compile(r"[^\W\d][\w.-]*(?::[^\W\d][\w.-]*)?")  # of an attribute, as the tree can have it
+_LOGICAL = frozenset(("is", "where", "matches", "any", "-webkit-any", "-moz-any", "not", "has"))
 
 
 class SelectorError(ValueError):
@@ -55,64 +66,152 @@ class Compound(NamedTuple):
 Chain = tuple[Compound, ...]
 
 
-@lru_cache(maxsize=512)  # the rules of a site are asked of each of its pages
-def compiled(css: str) -> tuple[Chain, ...]:
-    """One chain for each selector of the list. SelectorError where one of them cannot be read. Linear in the characters."""
+class Selector(NamedTuple):
+    """A list of selectors."""
+
+    chains: tuple[Chain, ...]  # one for each
+    unread: tuple[str, ...]  # its parts that are left out, so that it selects more
+
+
+@lru_cache(maxsize=4096)  # the rules of a site are asked of each of its pages
+def compiled(css: str) -> Selector:
+    """SelectorError where it cannot be read. Linear in the characters."""
     if len(css) > MAX_CHARS or css.count("(") > MAX_FUNCTIONS:
         raise SelectorError(f"it has more than {MAX_CHARS} characters, or more than {MAX_FUNCTIONS} functions")
+    *tokens, end = tinycss2.parse_component_value_list(f"{css})")
+    if end.type != "error":  # the bracket closes something: to CSS what is open at the end is no mistake, but the rest is missing
+        raise SelectorError("a bracket or a string is not closed")
+    compiler = _Compiler()
+    chains = compiler.chains(tokens, more=True)
+    return Selector(tuple(chains), tuple(dict.fromkeys(compiler.unread)))
+
+
+class _AnyNamespace(dict[str | None, str]):
+    """No prefix is declared: each may be any. None, the default, is none."""
+
+    def get(self, prefix: str | None, default: Any = None) -> Any:
+        return default if prefix is None else prefix
+
+
+_NAMESPACES = _AnyNamespace({"": ""})  # not empty, or it would not be asked
+
+
+class _Compiler:
+    def __init__(self) -> None:
+        self.unread: list[str] = []
+
+    def chains(self, tokens: Iterable[Any], *, more: bool) -> list[Chain]:
+        """`more`: what is left out has to select more; False within `:not()`, where it has to select less."""
+        return [self._chain(one.parsed_tree, more) for one in _parsed(tokens)]
+
+    def _chain(self, node: Any, more: bool) -> Chain:
+        compounds = []
+        while isinstance(node, parser.CombinedSelector):
+            compounds.append(self._compound(node.combinator, node.right, more))
+            node = node.left
+        return (self._compound("", node, more), *reversed(compounds))
+
+    def _compound(self, combinator: str, node: Any, more: bool) -> Compound:
+        tag, ids, classes, tests = "", [], [], []
+        for simple in node.simple_selectors:
+            if isinstance(simple, parser.LocalNameSelector):
+                tag = simple.lower_local_name
+            elif isinstance(simple, parser.IDSelector):
+                ids.append(simple.ident)
+            elif isinstance(simple, parser.ClassSelector):
+                classes.append(simple.class_name)
+            elif not isinstance(simple, parser.NamespaceSelector):
+                tests.append(self._test(simple, more))
+            elif simple.namespace is not None:
+                tests.append(self._left_out(f"{simple.namespace}|", more))
+        return Compound(combinator, tag, tuple(ids), tuple(classes), tuple(tests))
+
+    def _test(self, simple: Any, more: bool) -> Test:
+        if isinstance(simple, parser.AttributeSelector):
+            if simple.namespace == "" and _XML_NAME.fullmatch(simple.name):
+                return _attribute(simple)
+            return self._left_out(f"[{simple.name}]", more)
+        if isinstance(simple, parser.PseudoClassSelector):
+            return _PSEUDO_CLASSES.get(simple.name) or self._left_out(f":{simple.name}", more)
+        name = simple.name.removeprefix(_MARK)
+        return self._function(name, simple.arguments, more) or self._left_out(f":{name}()", more)
+
+    def _left_out(self, part: str, more: bool) -> Test:
+        self.unread.append(part)
+        return _all if more else _none
+
+    def _function(self, name: str, arguments: Sequence[Any], more: bool) -> Test | None:
+        """None: it is not read."""
+        before = len(self.unread)
+        try:
+            if name == "not":
+                return _among(self.chains(arguments, more=not more), negated=True)
+            if name == "has":
+                relatives = _parsed(arguments, relative=True)
+                return _having([(one.combinator, self._chain(one.selector.parsed_tree, more)) for one in relatives])
+            if name in _LOGICAL:
+                return _among(self.chains(arguments, more=more))
+            if name == "lang":
+                return _lang(arguments, more)
+            return self._nth(name, arguments) if name in _NTH else None
+        except SelectorError:
+            del self.unread[before:]
+            return None
+
+    def _nth(self, name: str, arguments: Sequence[Any]) -> Test | None:
+        of = next((place for place, one in enumerate(arguments) if one.type == "ident" and one.lower_value == "of"), None)
+        series = parse_nth(list(arguments[:of]))
+        if series is None:
+            return None
+        step, offset = series
+        kind = _NTH[name]
+        if of is None:
+            return _series(step, offset, of_type="type" in kind, from_end="end" in kind)
+        before = len(self.unread)
+        chains = self.chains(arguments[of + 1 :], more=True)
+        if len(self.unread) > before or "type" in kind:
+            del self.unread[before:]
+            return None  # numbers would be others
+        return _series_among(chains, step, offset, from_end="end" in kind)
+
+
+_MARK = "comity-"  # before the names of functions that cssselect2 would read itself, and of them what it cannot read not at all
+
+
+def _parsed(tokens: Iterable[Any], *, relative: bool = False) -> list[Any]:
+    """The selectors of a list. SelectorError where one of them is none."""
+    prepared: list[Any] = []
+    for value in tokens:
+        if value.type == "function" and value.lower_name in _LOGICAL:
+            value.lower_name = _MARK + value.lower_name
+        # A pseudo-element is a part of its element: what has one colon less is left out.
+        if not (value == ":" and prepared and prepared[-1] == ":"):
+            prepared.append(value)
     try:
-        selectors = cssselect.parse(css)
-    except cssselect.SelectorError as error:
-        raise SelectorError(f"it is no selector: {error}") from None
-    if any(isinstance(selector.pseudo_element, tree.FunctionalPseudoElement) for selector in selectors):
-        raise SelectorError("a function of a pseudo-element is not read")
-    return tuple(_chain(selector.parsed_tree) for selector in selectors)  # a pseudo-element is a part of its element
+        return list(parser.parse(prepared, _NAMESPACES, relative=relative))
+    except (parser.SelectorError, AttributeError) as error:  # the second where it ends too early
+        raise SelectorError(f"it is no selector: {error.args[-1] if error.args else 'it ends too early'}") from None
 
 
-def _chain(node: tree.Tree) -> Chain:
-    compounds = []
-    while isinstance(node, tree.CombinedSelector):
-        compounds.append(_compound(node.combinator, node.subselector))
-        node = node.selector
-    return (_compound("", node), *reversed(compounds))
+# Tests
 
 
-def _compound(combinator: str, node: tree.Tree) -> Compound:
-    ids, classes, tests = [], [], []
-    while not isinstance(node, tree.Element):
-        if isinstance(node, tree.Hash):
-            ids.append(node.id)
-        elif isinstance(node, tree.Class):
-            classes.append(node.class_name)
-        elif isinstance(node, tree.Attrib):
-            tests.append(_attribute(node))
-        elif isinstance(node, tree.Negation):
-            tests.append(_among([_chain(node.subselector)], negated=True))
-        elif isinstance(node, tree.Matching | tree.SpecificityAdjustment):
-            tests.append(_among([_chain(one) for one in node.selector_list]))
-        elif isinstance(node, tree.Pseudo) and node.ident in _PSEUDO_CLASSES:
-            tests.append(_PSEUDO_CLASSES[node.ident])
-        elif isinstance(node, tree.Function) and node.name in _NTH:
-            tests.append(_nth(node))
-        else:
-            name = getattr(node, "ident", getattr(node, "name", "has"))
-            raise SelectorError(f"`:{name}` is not read")
-        node = node.selector
-    if node.namespace not in (None, "*"):
-        raise SelectorError("namespaces are not read")
-    return Compound(combinator, (node.element or "").lower(), tuple(ids), tuple(classes), tuple(tests))
+def _all(outline: Outline, places: Places) -> Places:
+    return places
 
 
-def _attribute(node: tree.Attrib) -> Test:
-    if node.namespace or node.operator not in _OPERATORS:
-        raise SelectorError("namespaces, and `!=`, are not read")
-    name, matches = node.attrib.lower(), _OPERATORS[node.operator]
-    value = "" if node.value is None else node.value.value or ""
-    any_case = getattr(node, "flag", None) == "i"
+def _none(outline: Outline, places: Places) -> Places:
+    return []
+
+
+def _attribute(node: Any) -> Test:
+    name, matches = node.lower_name, _OPERATORS[node.operator]
+    value = node.value or ""
+    any_case = name in _ANY_CASE if node.case_sensitive is None else not node.case_sensitive
     value = value.lower() if any_case else value
 
     def test(outline: Outline, places: Places) -> Places:
-        texts = outline.attribute(name)
+        texts = outline.attribute(node.name)
         actual = [(place, texts[place]) for place in places if place in texts]
         outline.budget.spend(len(places) + sum(len(text) for _, text in actual) // _COMPARED)
         return [place for place, text in actual if matches(text.lower() if any_case else text, value)]
@@ -129,6 +228,23 @@ def _among(chains: Sequence[Chain], *, negated: bool = False) -> Test:
     return test
 
 
+def _having(relatives: Sequence[tuple[str, Chain]]) -> Test:
+    """`:has()`: from the last compound back to the element that has it."""
+
+    def test(outline: Outline, places: Places) -> Places:
+        found: set[int] = set()
+        for combinator, chain in relatives:
+            behind = _passing(chain[-1], outline)
+            for compound, after in zip(reversed(chain[:-1]), reversed(chain), strict=False):
+                own = frozenset(_passing(compound, outline))
+                behind = [place for place in outline.leading(after.combinator, behind) if place in own]
+            found.update(outline.leading(combinator, behind))
+        outline.budget.spend(len(places))
+        return [place for place in places if place in found]
+
+    return test
+
+
 def _link(outline: Outline, places: Places) -> Places:
     outline.budget.spend(len(places))
     elements = outline.elements
@@ -140,28 +256,70 @@ def _empty(outline: Outline, places: Places) -> Places:
     return [place for place in places if place in outline.empty]
 
 
+def _lang(arguments: Sequence[Any], more: bool) -> Test | None:
+    """Extended filtering (RFC 4647 section-3.3.2). Where no element says it, the language may be any: of the page, or of its
+    header fields."""
+    ranges = [str(one.value).lower() for one in arguments if one.type in ("ident", "string")]
+    if not ranges or any(one.type not in ("ident", "string", "whitespace", "comment") and one != "," for one in arguments):
+        return None
+
+    def test(outline: Outline, places: Places) -> Places:
+        outline.budget.spend(len(outline.elements) // 4 + len(places))
+        languages = outline.languages
+        known = {tag: any(_is_in_range(tag, one) for one in ranges) for tag in {*languages.values()}}
+        return [place for place in places if (known[languages[place]] if place in languages else more)]
+
+    return test
+
+
+def _is_in_range(tag: str, language_range: str) -> bool:
+    subtags, asked = tag.split("-"), language_range.split("-")
+    if asked[0] not in ("*", subtags[0]) or not tag:
+        return False
+    at = 1
+    for one in asked[1:]:
+        while at < len(subtags) and one != "*" and subtags[at] != one:
+            if len(subtags[at]) == 1:
+                return False
+            at += 1
+        if one != "*" and at == len(subtags):
+            return False
+        at += one != "*"
+    return True
+
+
 def _series(step: int, offset: int, *, of_type: bool = False, from_end: bool = False) -> Test:
     """An+B among the siblings, or those of the same name."""
 
     def test(outline: Outline, places: Places) -> Places:
         numbers = outline.numbers(of_type, from_end)
         outline.budget.spend(len(places))
-        if not step:
-            return [place for place in places if numbers[place] == offset]
-        return [p for p in places if not (numbers[p] - offset) % step and (numbers[p] - offset) // step >= 0]
+        return [place for place in places if _is_in_series(numbers[place], step, offset)]
 
     return test
 
 
+def _series_among(chains: Sequence[Chain], step: int, offset: int, *, from_end: bool) -> Test:
+    """An+B among the siblings that are selected."""
+
+    def test(outline: Outline, places: Places) -> Places:
+        found = sorted({place for chain in chains for place in _selected(chain, outline)}, reverse=from_end)
+        outline.budget.spend(2 * len(found) + len(places))
+        seen: dict[int, int] = {}
+        numbers: dict[int, int] = {}
+        for place in found:
+            parent = outline.parents[place]
+            numbers[place] = seen[parent] = seen.get(parent, 0) + 1
+        return [place for place in places if place in numbers and _is_in_series(numbers[place], step, offset)]
+
+    return test
+
+
+def _is_in_series(number: int, step: int, offset: int) -> bool:
+    return number == offset if not step else not (number - offset) % step and (number - offset) // step >= 0
+
+
 _NTH = {"nth-child": "", "nth-last-child": "end", "nth-of-type": "type", "nth-last-of-type": "type end"}
-
-
-def _nth(node: tree.Function) -> Test:
-    try:
-        step, offset = tree.parse_series(node.arguments)
-    except ValueError:
-        raise SelectorError(f"`:{node.name}` has no such argument") from None
-    return _series(step, offset, of_type="type" in _NTH[node.name], from_end="end" in _NTH[node.name])
 
 
 def _both(first: Test, second: Test) -> Test:
@@ -189,11 +347,14 @@ _PSEUDO_CLASSES: dict[str, Test] = {
 }
 
 
+# Selecting
+
+
 def select(css: str, outline: Outline) -> list[Any]:
     """The elements that any selector of the list selects, in the order of the page. SelectorError, CostError."""
     outline.budget.spend(_TO_COMPILE * len(css))
     found: set[int] = set()
-    for chain in compiled(css):
+    for chain in compiled(css).chains:
         found.update(_selected(chain, outline))
     return outline.elements_at(found)
 
@@ -211,6 +372,11 @@ def _selected(chain: Chain, outline: Outline) -> Places:
             return []
         found = places
     return found
+
+
+def _passing(compound: Compound, outline: Outline) -> Places:
+    """Whatever stands before them."""
+    return _selected((compound._replace(combinator=""),), outline)
 
 
 def _candidates(compound: Compound, outline: Outline) -> Places:

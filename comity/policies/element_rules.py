@@ -17,7 +17,6 @@ from comity.policies.covered import (
     Covered,
     covered,
     findings,
-    kind_of,
     redacted,
     refused_for,
     refuses,
@@ -110,8 +109,7 @@ class Traced(NamedTuple):
 
 
 class ElementRules:
-    """The rules about one page. They have a tree of their own, so that nothing that a spider does to that of the response changes
-    what they say."""
+    """The rules about one page, whose tree is that of a browser (markup.py): a spider has another one."""
 
     def __init__(
         self,
@@ -126,9 +124,9 @@ class ElementRules:
         """`rules`: all that apply to the document. `url`: of the page. `is_read`: False where nobody has the page: every element
         is among `elements` then."""
         is_partial = is_read and any(rule.element != ALL for rule in rules)
-        self._content = content.own if is_partial else content
+        self._content = content
         # lxml makes its elements anew each time unless somebody has them.
-        self._alive = [*self._content.selector.root.iter("*")] if is_partial and kind_of(self._content) == "html" else []
+        self._alive = [*content.markup.root.iter("*")] if is_partial and content.kind == "html" else []
         self._rules = rules
         self._url = url
         self._vocabulary = vocabulary
@@ -253,11 +251,11 @@ class ElementRules:
     @cached_property
     def _pieces(self) -> Pieces:
         denied = [number for number in self._parts if any(one.rule.verdict is Verdict.DENY for one in self._grouped[number])]
-        return Pieces(self._content, kind_of(self._content), self._parts, denied, self._url)
+        return Pieces(self._content, self._content.kind, self._parts, denied, self._url)
 
     @cached_property
     def _origins(self) -> Origins:
-        return Origins(self._content, kind_of(self._content), self._pieces)
+        return Origins(self._content, self._content.kind, self._pieces)
 
 
 def _text_of(content: Content, body: bytes) -> str:

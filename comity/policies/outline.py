@@ -4,18 +4,21 @@ All of it is linear in the page. What takes time is paid for out of a budget, fo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from itertools import islice
 from typing import Any, NoReturn
 
-from lxml import etree  # type: ignore[import-untyped]  # it ships no types
-
 MAX_ELEMENTS = 200_000  # of a page
 
-# HTML "in table body": what ends the tbody that browsers put around rows.
-_ENDS_ROWS = frozenset(("caption", "colgroup", "thead", "tbody", "tfoot"))
+# Attributes of SVG and MathML that have a namespace (HTML Standard section-13.2.6.1, adjust foreign attributes).
+_XML, _XLINK = "{http://www.w3.org/XML/1998/namespace}", "{http://www.w3.org/1999/xlink}"
+_FOREIGN = {
+    "xml:lang": f"{_XML}lang",
+    "xml:space": f"{_XML}space",
+    "xlink:href": f"{_XLINK}href",
+    "xlink:title": f"{_XLINK}title",
+}
 
 Places = list[int]  # of elements in the order of the page, ascending
 
@@ -51,50 +54,21 @@ class Outline:
         self.parents: list[int] = []  # -1: none
         self._any_case = any_case
         self._attributes: dict[str, dict[int, str]] = {}
-        self._rows: dict[int, Places] = {}  # the rows of each tbody that the page leaves out and browsers put in
         elements = [*islice(root.iter("*"), MAX_ELEMENTS + 1)]
         if len(elements) > MAX_ELEMENTS:
             budget.exhaust()
-        if root.xpath("boolean(//table/tr)"):
-            self._fill_in(elements)
-        else:
-            places = {element: place for place, element in enumerate(elements)}
-            self.elements, self.parents = elements, [places.get(element.getparent(), -1) for element in elements]
+        budget.spend(len(elements))
+        places = {element: place for place, element in enumerate(elements)}
+        self.elements, self.parents = elements, [places.get(element.getparent(), -1) for element in elements]
         self.ends = [*range(1, len(self.elements) + 1)]  # past the last element within each
         for place in range(len(self.ends) - 1, 0, -1):
             parent, end = self.parents[place], self.ends[place]
             if end > self.ends[parent]:
                 self.ends[parent] = end
 
-    def _fill_in(self, elements: list[Any]) -> None:
-        """The elements, with a tbody around the rows of each table that stand in none, as browsers have it."""
-        places: dict[Any, int] = {}
-        open_rows: dict[Any, int] = {}  # table -> the tbody that takes its rows
-        for element in elements:
-            table = element.getparent()
-            parent = places.get(table, -1)
-            if element.tag in _ENDS_ROWS:
-                open_rows.pop(table, None)
-            elif element.tag == "tr" and table is not None and table.tag == "table":
-                if table not in open_rows:
-                    open_rows[table] = self._add(etree.Element("tbody"), parent)
-                    self._rows[open_rows[table]] = []
-                parent = open_rows[table]
-                self._rows[parent].append(len(self.elements))
-            places[element] = self._add(element, parent)
-
-    def _add(self, element: Any, parent: int) -> int:
-        self.elements.append(element)
-        self.parents.append(parent)
-        return len(self.elements) - 1
-
     def elements_at(self, places: Collection[int]) -> list[Any]:
-        """In the order of the page. Of a tbody that the page leaves out: its rows."""
-        found = set(places)
-        for place in found & self._rows.keys():
-            found.remove(place)
-            found.update(self._rows[place])
-        return [self.elements[place] for place in sorted(found)]
+        """In the order of the page."""
+        return [self.elements[place] for place in sorted(places)]
 
     def joined(self, combinator: str, found: Places, places: Places) -> Places:
         """Those of the places that stand to a found one as the combinator says."""
@@ -109,11 +83,30 @@ class Outline:
         among = frozenset(found)
         if combinator == "+":
             return [place for place in places if self._previous[place] in among]
-        # Rows are children of the table too, for who reads the page without a browser.
-        rows = self._rows
-        return [
-            place for place in places if parents[place] in among or (parents[place] in rows and parents[parents[place]] in among)
-        ]
+        # Rows are children of the table too, for who reads the page without a browser, which puts a tbody around them.
+        bodies = self._bodies
+        return [place for place in places if parents[place] in among or (place in bodies and parents[parents[place]] in among)]
+
+    def leading(self, combinator: str, found: Places) -> Places:
+        """Those elements to which a found one stands as the combinator says; some of them may stand there twice."""
+        self.budget.spend(len(found) + len(self.elements) // 8)
+        parents = self.parents
+        if combinator == " ":
+            leading: set[int] = set()
+            for place in found:
+                while (place := parents[place]) >= 0 and place not in leading:
+                    leading.add(place)
+            return sorted(leading)
+        if combinator == ">":
+            rows = (parents[parents[place]] for place in found if place in self._bodies)
+            return sorted({parents[place] for place in found if parents[place] >= 0}.union(rows))
+        if combinator == "+":
+            return sorted({self._previous[place] for place in found if self._previous[place] >= 0})
+        last: dict[int, int] = {}  # parent -> last child found
+        for place in found:
+            last[parents[place]] = place
+        self.budget.spend(len(self.elements))
+        return [place for place, parent in enumerate(parents) if parent >= 0 and last.get(parent, -1) > place]
 
     def _within(self, found: Places, places: Places) -> Iterator[int]:
         ancestors = iter(found)
@@ -125,25 +118,45 @@ class Outline:
             if place < reach:
                 yield place
 
+    @cached_property
+    def _bodies(self) -> frozenset[int]:
+        """The rows that stand in a tbody of a table."""
+        tags = [element.tag for element in self.elements] if "tbody" in self.by_tag else []
+        bodies = {place for place in self.by_tag.get("tbody", ()) if self.elements[self.parents[place]].tag == "table"}
+        return frozenset(place for place, tag in enumerate(tags) if tag == "tr" and self.parents[place] in bodies)
+
     def cased(self, name: str) -> str:
         return name.lower() if self._any_case else name
 
     def attribute(self, name: str) -> dict[int, str]:
-        """Which elements have it, and what it says."""
+        """Which elements have it, and what it says. Those of SVG may have capitals in their names."""
         if name not in self._attributes:
             self.budget.spend(len(self.elements) // 8)
-            try:
-                found = {place: text for place, element in enumerate(self.elements) if (text := element.get(name)) is not None}
-            except ValueError:  # no name that an attribute could have
-                found = {}
+            lower, foreign = name.lower(), _FOREIGN.get(name.lower(), name)
+            found = {place: text for place, element in enumerate(self.elements) if (text := element.get(lower)) is not None}
+            if foreign != lower:
+                others = ((place, element.get(foreign)) for place, element in enumerate(self.elements) if place not in found)
+                found |= {place: text for place, text in others if text is not None}
             self._attributes[name] = found
         return self._attributes[name]
+
+    @cached_property
+    def languages(self) -> dict[int, str]:
+        """The language tag of each element, lower case, as it or the next one around it says; those of which none says so are
+        left out."""
+        stated = self.attribute("xml:lang") | self.attribute("lang")
+        languages: dict[int, str] = {}
+        for place, parent in enumerate(self.parents):
+            language = stated[place].strip().lower() if place in stated else languages.get(parent)
+            if language is not None:
+                languages[place] = language
+        return languages
 
     @cached_property
     def by_tag(self) -> dict[str, Places]:
         found: dict[str, Places] = {}
         for place, element in enumerate(self.elements):
-            found.setdefault(element.tag, []).append(place)
+            found.setdefault(element.tag.lower(), []).append(place)  # those of SVG have capitals
         return found
 
     @cached_property
@@ -199,12 +212,3 @@ class Outline:
                 numbers[place] = seen[kind] = seen.get(kind, 0) + 1
             self._numbered[key] = numbers
         return self._numbered[key]
-
-
-_DOCTYPE = re.compile(r"<!doctype\s", re.IGNORECASE)
-_LOOKED_AT = 4096  # characters, from the start, where a doctype is looked for
-
-
-def is_quirky(text: str) -> bool:
-    """Whether the case of identifiers and classes is of no account to browsers: the page has no doctype."""
-    return not _DOCTYPE.search(text, 0, _LOOKED_AT)

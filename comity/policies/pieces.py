@@ -104,7 +104,7 @@ class Pieces:
     @cached_property
     def root(self) -> Any:
         """Of HTML or XML (lxml)."""
-        return self._content.selector.root if self._kind == "html" else self._content.xml
+        return self._content.markup.root if self._kind == "html" else self._content.xml.root
 
     def elements(self, scopes: Iterable[int]) -> frozenset[int]:
         """The elements whose scopes these are, or are within."""
@@ -183,7 +183,7 @@ class Pieces:
         return len(self._around) - 1
 
     def _of_json(self) -> Iterator[Piece]:
-        stack: list[tuple[Any, _Step | None, int, str | None]] = [(self._content.json, self._top, OUTSIDE, None)]
+        stack: list[tuple[Any, _Step | None, int, str | None]] = [(self._content.json.value, self._top, OUTSIDE, None)]
         while stack:
             value, step, scope, key = stack.pop()
             if step and step.numbers:

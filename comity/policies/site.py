@@ -8,15 +8,13 @@ site.requests(agent)         what does the site ask to be done?"""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Self
 from urllib.parse import urljoin
-
-from parsel import Selector
 
 from comity.policies.automated import JSON_LD, Annotated
 from comity.policies.binding import Binding
@@ -124,17 +122,15 @@ class Site:
         resources: Mapping[str, Fetched] | None = None,
         access: Decision | None = None,
         facts: Facts = PLAIN,
-        parsed: Callable[[str], Selector | None] | None = None,
     ) -> Page:
         """What may be done with the content that came back for this URL.
 
         `body`: None where nothing was fetched. `is_read`: False where the body is only what is known of that of the page. In both
         cases `elements` are all that rules name, whether the page has them or not.
         `first_seen`: use -> when the page was first taken for it, see `Page.dated`. `resources`: absolute URL -> what came back
-        for it, see `Page.wanted`. `access`: the decision that the page was asked for by. `facts`: of the request for it.
-        `parsed`: from the body, decoded, what parsel makes of it as HTML, where the caller has that already."""
+        for it, see `Page.wanted`. `access`: the decision that the page was asked for by. `facts`: of the request for it."""
         fields, target = tuple(headers), target_of(url)
-        binding, content = self._binding(agent), Content(fields, body or b"", parsed=parsed)
+        binding, content = self._binding(agent), Content(fields, body or b"")
         found, findings = annotation.annotations_in(content, agent.token)
         sources: list[UseSource] = []
         if found:

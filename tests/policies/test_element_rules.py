@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from lxml import etree  # type: ignore[import-untyped]  # it ships no types
-from parsel import Selector
 
 import comity.policies
 from comity.policies import Agent, Page, Site
@@ -44,10 +42,9 @@ BODY = b"""<!DOCTYPE html>
 """
 
 
-def page_of(ai: str = AI, body: bytes = BODY, *, uses: tuple[str, ...] = ("train",), parsed: Selector | None = None) -> Page:
+def page_of(ai: str = AI, body: bytes = BODY, *, uses: tuple[str, ...] = ("train",)) -> Page:
     site = Site.from_files(ORIGIN, {"/ai.txt": ai.encode()})
-    tree = None if parsed is None else (lambda text: parsed)
-    return site.page(Agent("examplebot", uses=uses), URL, headers=[HTML], body=body, parsed=tree)
+    return site.page(Agent("examplebot", uses=uses), URL, headers=[HTML], body=body)
 
 
 def rules_of(page: Page) -> ElementRules:
@@ -103,32 +100,6 @@ def test_the_rules_about_what_is_left() -> None:
     assert left.covering("words nobody finds") == []
     assert [element.selector for element in rules.without(["index"]).elements] == [".quote", "em"]
     assert rules.without([]).redacted([]) == BODY
-
-
-@pytest.mark.requirement("MEET-5")
-def test_what_a_spider_does_to_a_shared_tree_changes_nothing() -> None:
-    tree = Selector(BODY.decode(), type="html")
-    page, whole = page_of(parsed=tree), page_of()
-    etree.strip_tags(tree.root, "p", "section", "span")
-    for element in tree.root.iter("*"):
-        element.attrib.pop("class", None)
-        element.attrib["title"] = "changed"
-    etree.strip_elements(tree.root, "a")
-    for uses in (["train"], ["index"], []):
-        assert page.redacted(uses) == whole.redacted(uses)
-        assert rules_of(page).redacted(uses) == rules_of(whole).redacted(uses)
-        assert rules_of(page).without(uses).text == rules_of(whole).without(uses).text
-    assert b"<!DOCTYPE html>" in rules_of(page).redacted(["train"])
-    for value in ("quoted words", "nested", "free", "Title", tree.css("body").get(), tree.css("body")):
-        assert rules_of(page).covering(value)[-1:] != [] or value in ("free", "Title")
-    items: list[dict[str, Any]] = [{"text": rules_of(whole).text}, {"a": "quoted words", "b": ["Title"]}]
-    assert [page.tag_of(item, {}) for item in items] == [whole.tag_of(item, {}) for item in items]
-
-
-@pytest.mark.requirement("MEET-5")
-def test_the_tree_is_parsed_once() -> None:
-    tree = Selector(BODY.decode().replace("quoted", "of another parse"), type="html")
-    assert "of another parse" in rules_of(page_of(parsed=tree)).text
 
 
 @pytest.mark.requirement("MEET-5", "AIT-8")

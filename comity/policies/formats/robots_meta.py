@@ -78,7 +78,7 @@ def markup(content: Content, token: str, *, now: datetime | None = None, url: st
 
 
 def _speaks(content: Content, token: str) -> bool:
-    return _named(token.lower()).search(content.octets) is not None
+    return content.has_written_letters or _named(token.lower()).search(content.octets) is not None
 
 
 @cache

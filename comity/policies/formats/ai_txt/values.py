@@ -1,7 +1,7 @@
 """What an ai.txt says, as values, and which of its rules are about a resource.
 
 AiTxt.for_agent(token) -> AgentRules               the rules that bind an agent
-AgentRules.rules_for(target, media_type)           those about one resource
+AgentRules.rules_for(target, media_type, kind)     those about one resource
 of_action(rules, action)                           which of them speak of an action, and are not overruled"""
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from comity.policies.content import FILE_TYPES as FILE_TYPES
+from comity.policies.content import file_types
 from comity.policies.patterns import PatternIndex, normal_target
 from comity.policies.values import Finding, Verdict
 
@@ -31,7 +33,6 @@ ACTIONS = (
 )
 ALL = "*"  # any agent, the whole document, every action
 EVERY_TYPE = ""
-FILE_TYPES = ("html", "json", "xml")
 
 _LISTED = {action.lower(): place for place, action in enumerate(ACTIONS)}
 
@@ -80,21 +81,6 @@ def of_action(rules: Iterable[Rule], action: str) -> tuple[Rule, ...]:
     return tuple(rule for rule in speaking if rule.verdict is Verdict.DENY) or tuple(speaking)
 
 
-def file_types(media_type: str) -> frozenset[str]:
-    """The file types that a resource is of. All where the server names no media type; XHTML is of two."""
-    name = media_type.partition(";")[0].strip().lower()
-    if not name:
-        return frozenset(FILE_TYPES)
-    found = set()
-    if name in ("text/html", "application/xhtml+xml"):
-        found.add("html")
-    if name in ("application/json", "text/json") or name.endswith("+json"):
-        found.add("json")
-    if name in ("application/xml", "text/xml") or name.endswith("+xml"):
-        found.add("xml")
-    return frozenset(found)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AiTxt:
     """One file."""
@@ -106,9 +92,9 @@ class AiTxt:
         """The rules that bind the product token: those for `*` and those that name it, together (AIT-9)."""
         return AgentRules(self.rules, token)
 
-    def rules_for(self, target: str, token: str, media_type: str) -> tuple[Rule, ...]:
+    def rules_for(self, target: str, token: str, media_type: str, kind: str = "") -> tuple[Rule, ...]:
         """Who asks more than once keeps what `for_agent` returns."""
-        return self.for_agent(token).rules_for(target, media_type)
+        return self.for_agent(token).rules_for(target, media_type, kind)
 
 
 class AgentRules:
@@ -132,11 +118,12 @@ class AgentRules:
         self._paths = [path for _, path in patterns]
         self._index = PatternIndex((pattern, False) for pattern, _ in patterns)
 
-    def rules_for(self, target: str, media_type: str) -> tuple[Rule, ...]:
-        """Those about the resource, in the order of the file. `target`: path and query."""
+    def rules_for(self, target: str, media_type: str, kind: str = "") -> tuple[Rule, ...]:
+        """Those about the resource, in the order of the file. `target`: path and query. `kind`: the file type that its octets
+        have, whatever it is served as."""
         path = normal_target(target.partition("?")[0])
         found = {self._paths[place] for place in self._index.all(path)}
-        types = {EVERY_TYPE, *file_types(media_type)}
+        types = {EVERY_TYPE, kind, *file_types(media_type)}
         numbers = sorted(number for one in found for number in self._numbers[one])
         return tuple(rule for rule in (self.rules[number] for number in numbers) if rule.file_type in types)
 

@@ -1,0 +1,289 @@
+"""Documents as browsers read them: trees of HTML by the standard's algorithm, XHTML and XML as they are written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import turbohtml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from comity.policies import Agent, Site, Verdict
+from comity.policies.content import Content
+from comity.policies.markup import MAX_MERGED, Html, Xhtml, Xml
+
+D = "<!doctype html>"
+
+
+def outline(root: Any) -> str:
+    """An element as its name, with its text and what is in it in brackets."""
+    if not isinstance(root.tag, str):
+        return f"!{root.tail or ''}"
+    inside = (root.text or "") + "".join(map(outline, root))
+    return root.tag + (f"[{inside}]" if inside else "") + (root.tail or "")
+
+
+# HTML Standard: the section, what is written, and what it says is built within `html`.
+BUILT = [
+    ("13.2.6.4.1 initial: no doctype", "x", "head body[x]"),
+    ("13.2.6.4.3 before head: implied", f"{D}<title>t</title>x", "head[title[t]]body[x]"),
+    ("13.2.6.4.4 in head: what is none of it ends it", f"{D}<head><p>x<meta name=a>", "head body[p[xmeta]]"),
+    (
+        "13.2.6.4.5 in head noscript: what is none of it ends it",
+        f"{D}<head><noscript><p>x</noscript>",
+        "head[noscript]body[p[x]]",
+    ),
+    ("13.2.6.4.6 after head: what belongs there goes there", f"{D}<head></head><link><p>x", "head[link]body[p[x]]"),
+    ("13.2.6.4.7 in body: a block ends a paragraph", f"{D}<p>a<section>b</section>c", "head body[p[a]section[b]c]"),
+    ("13.2.6.4.7 in body: so does a table, but in quirks", f"{D}<p>a<table></table>", "head body[p[a]table]"),
+    ("13.2.6.4.7 in body: quirks", "<p>a<table></table>", "head body[p[atable]]"),
+    ("13.2.6.4.7 in body: an end tag without its start", f"{D}a</p>b</br>c", "head body[ap b br c]"),
+    ("13.2.6.4.7 in body: a heading ends a heading", f"{D}<h1>a<h2>b", "head body[h1[a]h2[b]]"),
+    (
+        "13.2.6.4.7 in body: list items end each other",
+        f"{D}<ul><li>a<ul><li>b</ul><li>c</ul>",
+        "head body[ul[li[aul[li[b]]]li[c]]]",
+    ),
+    ("13.2.6.4.7 in body: the end tags of body and html end nothing", f"{D}<p>a</body></html><p>b", "head body[p[a]p[b]]"),
+    ("13.2.6.4.7 in body: a slash closes no element of HTML", f"{D}<div/>a<p/>b", "head body[div[ap[b]]]"),
+    ("13.2.6.4.7 in body: nor does it a script", f"{D}<body><script/>a</script>b", "head body[script[a]b]"),
+    ("13.2.6.4.7 in body: adoption agency", f"{D}<b>1<p>2</b>3</p>", "head body[b[1]p[b[2]3]]"),
+    ("13.2.6.4.7 in body: links do not nest", f"{D}<a>1<div>2<a>3", "head body[a[1]div[a[2]a[3]]]"),
+    ("13.2.6.4.7 in body: image is img", f"{D}<image>x", "head body[img x]"),
+    ("13.2.6.4.7 in body: plaintext does not end", f"{D}<plaintext>a<b>c</plaintext>", "head body[plaintext[a<b>c</plaintext>]]"),
+    ("13.2.6.2 raw text: xmp", f"{D}<body><xmp><b>c</b></xmp>d", "head body[xmp[<b>c</b>]d]"),
+    (
+        "13.2.6.2 raw text: noframes, noembed, iframe",
+        f"{D}<body><iframe><b></iframe><noembed><i></noembed>",
+        "head body[iframe[<b>]noembed[<i>]]",
+    ),
+    ("13.2.6.4.9 in table: foster parenting", f"{D}<table><p>a</p><tr><td>b</table>", "head body[p[a]table[tbody[tr[td[b]]]]]"),
+    (
+        "13.2.6.4.9 in table: an implied tbody",
+        f"{D}<table><tr><td>a<tr><td>b</table>",
+        "head body[table[tbody[tr[td[a]]tr[td[b]]]]]",
+    ),
+    ("13.2.6.4.12 in column group", f"{D}<table><col><tr><td>a</table>", "head body[table[colgroup[col]tbody[tr[td[a]]]]]"),
+    ("13.2.6.4.18 in template: what is in it is in the tree", f"{D}<template><td>a</template>", "head[template[td[a]]]body"),
+    ("13.2.6.4.21 in frameset", f"{D}<frameset><frame><p>a</frameset><noframes>b", "head frameset[frame]noframes[b]"),
+    ("13.2.6.4.22 after after body: comments", f"{D}<p>a</html><!-- b -->", "head body[p[a]]"),
+    ("13.2.6.5 foreign content: names have capitals", f"{D}<svg><foreignobject><p>a", "head body[svg[foreignObject[p[a]]]]"),
+    ("13.2.6.5 foreign content: HTML ends it", f"{D}<svg><g><p>a", "head body[svg[g]p[a]]"),
+    ("13.2.6.5 foreign content: a slash closes", f"{D}<svg><g/><path/></svg>a", "head body[svg[gpath]a]"),
+    ("13.2.6.5 foreign content: CDATA", f"{D}<svg><title><![CDATA[a<b>]]></title></svg>", "head body[svg[title[a<b>]]]"),
+    ("13.2.5.42 CDATA elsewhere is a comment", f"{D}a<![CDATA[b]]>c", "head body[a!c]"),
+    ("13.2.5.52 comment end bang", f"{D}a<!-- b --!>c<p>d", "head body[a!cp[d]]"),
+    ("13.2.5.43 an abrupt comment", f"{D}a<!-->b<!--->c", "head body[a!b!c]"),
+    ("13.2.5.1 NUL is left out", f"{D}a\0b", "head body[ab]"),
+    ("13.2.5.5 characters by reference", f"{D}&lt;p&gt;&ampx&#97;&notit;", "head body[<p>&xa¬it;]"),
+    ("13.2.9 names that XML has not", f'{D}<a"b>c</a"b><o:p>d', "head body[_a-b[c]o:p[d]]"),
+]
+
+
+@pytest.mark.requirement("AIT-5")
+@pytest.mark.parametrize(("written", "built"), [row[1:] for row in BUILT], ids=[row[0] for row in BUILT])
+def test_the_tree_is_that_of_the_standard(written: str, built: str) -> None:
+    def squeezed(text: str) -> str:
+        return text.replace(" ", "")
+
+    assert squeezed(outline(Html(written).root)) == squeezed(f"html[{built}]")
+
+
+TAGS = [
+    "a",
+    "b",
+    "p",
+    "i",
+    "div",
+    "table",
+    "tr",
+    "td",
+    "ul",
+    "li",
+    "select",
+    "option",
+    "svg",
+    "math",
+    "g",
+    "template",
+    "script",
+    "style",
+    "title",
+    "textarea",
+    "form",
+    "h1",
+    "body",
+    "html",
+    "head",
+]
+PIECES = (
+    [f"<{tag}>" for tag in TAGS]
+    + [f"</{tag}>" for tag in TAGS]
+    + ["<p/>", "<p class='a b' id=i>", "<svg xlink:href=x>", "<!--", "-->"]
+)
+PIECES += [
+    "x",
+    " ",
+    "\f",
+    "\0",
+    "&amp;",
+    "&#12;",
+    "<",
+    ">",
+    "<o:p>",
+    "<a:b:c xmlns:a=x>",
+    '<p"q @click=1>',
+    "<p xmlns=z>",
+    "é\u0085",
+    "]]>",
+]
+soup = st.lists(st.sampled_from(PIECES), max_size=25).map("".join) | st.text(max_size=30)
+
+
+@pytest.mark.requirement("SEC-5", "AIT-5")
+@settings(max_examples=1000, deadline=None)
+@given(soup, st.data())
+def test_whatever_text_it_is_both_trees_have_the_same_elements(text: str, data: st.DataObject) -> None:
+    page = Html(text)
+    elements = [*page.root.iter("*")]
+    known = [*turbohtml.parse(text, allow_declarative_shadow_roots=False).iter_elements()]
+    names = [element.tag for element in known]
+    assert len(elements) == len(names)
+    assert all(one.tag in (name, f"_{one.tag[1:]}") or ":" in name for one, name in zip(elements, names, strict=True))
+    assert [tag.name for tag in page.tags("p", "script")] == [name for name in names if name in ("p", "script")]
+    gone = data.draw(st.lists(st.sampled_from(elements[1:]), max_size=3))
+    assert len(page.without(gone, "utf-8")) <= len(page.without([], "utf-8"))
+    assert isinstance(page.is_quirky, bool)
+
+
+@pytest.mark.requirement("MEET-5")
+@pytest.mark.parametrize(
+    "doctype", ["", D, '<!DOCTYPE html PUBLIC "-//W3C//DTD HTML 4.01 Transitional//EN">', "<!DOCTYPE x SYSTEM 'a\"b'>"]
+)
+def test_what_is_left_has_the_same_doctype(doctype: str) -> None:
+    page = Html(f"{doctype}<p>a<b>c</b><xmp>&amp;</xmp>")
+    left = page.without([*page.root.iter("b")], "ascii").decode()
+    assert left.startswith(f"{doctype.replace('doctype', 'DOCTYPE')}<html>")
+    assert left.endswith("<p>a</p><xmp>&amp;</xmp></body></html>")
+    assert Html(left).is_quirky == page.is_quirky == ("html>" not in doctype)
+
+
+@pytest.mark.requirement("SEC-5")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"<body a{number}=1>" for number in range(50_000)),
+        "".join(f"<html {' '.join(f'{kind}{number}' for number in range(50_000))}>" for kind in "ab"),
+        f"<script><body a='</script><body b='>' {' '.join(f'b{number}' for number in range(50_000))}><body c>",
+        "<body " * 100_000,
+        "".join(f"<font size={number}>" for number in range(5_000)) + "<p>x" * 5_000,
+        "<div>" * 100_000,
+        "<table><b>" * 20_000,
+        f"<p {' '.join(f'a{number}=1' for number in range(50_000))}>",
+    ],
+    ids=range(8),
+)
+def test_the_tree_is_bounded(text: str) -> None:
+    """By elements and attributes for each character; a time that grows with the square of them would be a minute."""
+    elements = [*Html(text + "<p class=last>x").root.iter("*")]
+    assert len(elements) <= len(text)
+    assert any(one.get("class") == "last" for one in elements) or text.startswith(("<script", "<body <body"))
+    if text.startswith(("<body", "<html")):
+        assert len(elements[0].attrib) + len(elements[2].attrib) <= MAX_MERGED or text.count("<html") == 2
+
+
+@pytest.mark.requirement("AIT-5")
+def test_attributes_of_further_body_tags_are_merged() -> None:
+    root = Html(f"{D}<html lang=en><body class=a><p>x<body class=b id=i><html lang=de dir=rtl>").root
+    assert [dict(root.attrib), dict(root[1].attrib)] == [{"lang": "en", "dir": "rtl"}, {"class": "a", "id": "i"}]
+
+
+@pytest.mark.requirement("WHY-1")
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_tags_have_their_lines(end: str) -> None:
+    page = Html(f"{D}{end}<meta name=a{end} content=b>{end}<script type=x{end}>{end}1</script><svg><a xlink:href=c>d</a></svg>")
+    meta, script, link = page.tags("meta", "script", "a")
+    assert meta == ("meta", {"name": "a", "content": "b"}, "", 2, 3)
+    assert script == ("script", {"type": "x"}, "\n1", 4, 5)
+    assert (link.attributes, link.text, link.line) == ({"xlink:href": "c"}, "d", 6)
+
+
+# XHTML and XML
+
+XHTML = """<?xml version="1.0"?>
+<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">
+<html xmlns="http://www.w3.org/1999/xhtml"><head><script src="a.js"/><title/><meta name="robots" content="noindex"/></head>
+<body><p class="a">x&nbsp;&lt;</p><p/>y<svg xmlns="http://www.w3.org/2000/svg"><g/></svg></body></html>"""
+
+
+@pytest.mark.requirement("AIT-5", "META-1")
+def test_xhtml_is_read_as_xml() -> None:
+    page = Xhtml(XHTML)
+    assert outline(page.root).replace("\n", "") == "html[head[scripttitlemeta]body[p[x\u00a0<]pysvg[g]]]"
+    assert [(tag.attributes, tag.line) for tag in page.tags("meta")] == [({"name": "robots", "content": "noindex"}, 3)]
+    left = page.without([page.root[1][0]], "ascii").decode()
+    assert "<p></p>y<svg xmlns=" in left
+    assert "class" not in left
+    assert 'xmlns="http://www.w3.org/1999/xhtml"' in left
+    with pytest.raises(ValueError, match="root"):
+        Xhtml("<r/>")
+
+
+@pytest.mark.requirement("META-1")
+@pytest.mark.parametrize(
+    ("media_type", "body"),
+    [
+        ("application/xhtml+xml", XHTML),
+        ("application/xhtml+xml", f"{D}<p>not well-formed<meta name=robots content=noindex>"),
+        ("application/octet-stream", f"{D}<meta name=robots content=noindex>"),
+        ("text/plain", "<!-- a -->\n<html><meta name=robots content=noindex>"),
+        ("text/html", f"{D}<p>x</body></html>\n<meta name=robots content=noindex>"),
+        ("text/html", f"{D}<p>x<!-- --!><meta name=robots content=noindex> -->"),
+        ("text/html", f"{D}<p>x<svg><title></svg><meta name=robots content=noindex>"),
+        ("text/html", f"{D}<noscript><meta name=robots content=noindex></noscript>"),
+        ("text/html", f"{D}<template><meta name=robots content=noindex></template>"),
+        ("text/html", f'{D}<meta name="&#114;obots" content="no&#x69;ndex">'),
+        ("text/html", f"{D}<meta\fname=robots\fcontent=noindex>"),
+        (
+            "image/svg+xml",
+            '<svg xmlns:h="http://www.w3.org/1999/xhtml"><h:meta name="robots" content="noindex"/></svg>',
+        ),
+        (
+            "application/rss+xml",
+            '<rss><channel><meta xmlns="http://www.w3.org/1999/xhtml" name="robots" content="noindex"/></channel></rss>',
+        ),
+        ("text/plain", '<?xml version="1.0"?><feed><meta name="robots" content="noindex"/></feed>'),
+        ("", '<rss><channel><meta name="robots" content="noindex"/></channel></rss>'),
+    ],
+)
+def test_what_a_document_states_is_found_in_whatever_it_is(media_type: str, body: str) -> None:
+    agent = Agent("examplebot", uses=("index",), defaults={"index": Verdict.ALLOW})
+    site = Site.from_files("https://example.com", {})
+    headers = [(b"Content-Type", media_type.encode())] if media_type else []
+    page = site.page(agent, "https://example.com/a", headers=headers, body=body.encode())
+    assert page.uses["index"].verdict is Verdict.DENY
+    assert page.uses["index"].reasons[0].rule == "robots-meta.disallow"
+
+
+@pytest.mark.requirement("META-1")
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"{D}<xmp><meta name=robots content=noindex></xmp>",
+        f"{D}<textarea><meta name=robots content=noindex></textarea>",
+        f"{D}<title><meta name=robots content=noindex></title>",
+        f"{D}<iframe><meta name=robots content=noindex></iframe>",
+        f"{D}<script>'<meta name=robots content=noindex>'</script>",
+        f"{D}<!-- <meta name=robots content=noindex> -->",
+        f"{D}<plaintext><meta name=robots content=noindex>",
+    ],
+)
+def test_text_states_nothing(body: str) -> None:
+    assert [*Content([(b"Content-Type", b"text/html")], body.encode()).metas()] == []
+
+
+@pytest.mark.requirement("SEC-1")
+def test_entities_are_not_read() -> None:
+    root = Xml(b'<!DOCTYPE r [<!ENTITY e SYSTEM "file:///etc/passwd">]><r>&e;</r>').root
+    assert "".join(text for text in root.itertext() if "root:" in text) == ""
