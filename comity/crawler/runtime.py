@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import urldefrag, urlsplit
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
@@ -235,22 +235,14 @@ class Runtime:
     async def page(self, response: Response) -> Page | None:
         """What may be done with the response; None where its URL can have no policies. Raises ClosingError."""
         if response not in self._pages:
-            site, decision, facts = await self._governing(response)
-            self._pages[response] = None if site is None else self._judged(response, site, decision, facts)
+            self._pages[response] = self._judged(response, await self._site_of(response))
         return self._pages[response]
 
     def page_now(self, response: Response) -> Page | None:
         """The same, where it can be told at once. LookupError where the policies would have to be fetched."""
         if response not in self._pages:
-            outgoing = self._governs(response)
-            if outgoing is None:
-                raise LookupError(f"{response} is not what was asked for: nobody knows yet what may be done with it")
-            self._pages[response] = self._judged(response, outgoing.site, outgoing.decision, outgoing.facts)
+            self._pages[response] = self._judged(response, self._site_known(response))
         return self._pages[response]
-
-    def knows(self, response: Response) -> bool:
-        """Whether `page_now` does."""
-        return response in self._pages or self._governs(response) is not None
 
     async def stripped(self, request: Request, response: Response) -> Response:
         """The response without the elements that are refused for one of the declared uses. Raises ClosingError."""
@@ -276,53 +268,81 @@ class Runtime:
         dated, wanted = page.dated, page.wanted
         if not dated and not wanted:
             return page
-        site, decision, facts = await self._governing(response)
-        assert site
+        site = await self._site_of(response)
         first_seen = await self.policies.first_taken(page.url, dated, datetime.now(UTC))
-        reach = (await self.policies.get(site.origin)).reach if wanted else Reach.PUBLIC
+        asked = self._asked(response)
+        origin = site.origin if site else asked.site.origin if asked else ""
+        reach = (await self.policies.get(origin)).reach if wanted else Reach.PUBLIC
         resources = await self._resources.get(wanted, page.url, reach)
-        return self._judged(response, site, decision, facts, first_seen=first_seen, resources=resources)
+        return self._judged(response, site, first_seen=first_seen, resources=resources) or page
 
-    async def _governing(self, response: Response) -> tuple[Site | None, Decision | None, Facts]:
-        """The policies by which the response is judged, the decision by which it was asked for, and as what."""
-        if outgoing := self._governs(response):
-            return outgoing.site, outgoing.decision, outgoing.facts
-        outgoing = self._outgoing.get(response.request) if response.request else None  # something else answered than was asked
-        return await self.site(response.url), None, outgoing.facts if outgoing else PLAIN
+    def _asked(self, response: Response) -> Outgoing | None:
+        """By what the response was asked for; None for what was not admitted."""
+        return self._outgoing.get(response.request) if response.request else None
 
-    def _governs(self, response: Response) -> Outgoing | None:
-        """By which the response was asked for; None where something else answered."""
-        outgoing = self._outgoing.get(response.request) if response.request else None
-        return outgoing if outgoing is not None and outgoing.url == response.url else None
+    async def _site_of(self, response: Response) -> Site | None:
+        """The policies of the response's own URL."""
+        asked = self._asked(response)
+        return asked.site if asked and _is_same(asked.url, response.url) else await self.site(response.url)
+
+    def _site_known(self, response: Response) -> Site | None:
+        """The same. LookupError where they would have to be fetched."""
+        asked = self._asked(response)
+        if asked and _is_same(asked.url, response.url):
+            return asked.site
+        try:
+            known = self.policies.known(origin_of(response.url))
+        except ValueError:
+            if asked:
+                return None
+            raise LookupError(f"{response} has no policies") from None
+        if not asked or not known:
+            raise LookupError(f"{response} is not what was asked for: nobody knows yet what may be done with it")
+        return known.site
 
     def _judged(
         self,
         response: Response,
-        site: Site,
-        decision: Decision | None,
-        facts: Facts,
+        site: Site | None,
         *,
         first_seen: Mapping[str, datetime] | None = None,
         resources: Mapping[str, Fetched] | None = None,
-    ) -> Page:
+    ) -> Page | None:
+        """`site`: the policies of its own URL. Where that is not the one that was asked for, as where a browser was led
+        elsewhere, the policies of both bind."""
+        asked = self._asked(response)
         whole = self._whole.get(response.request) if response.request else None
-        page = site.page(
-            self.agent,
-            response.url,
-            status=response.status,
-            headers=_fields(response.headers),
-            body=response.body if whole is None else whole,
-            first_seen=first_seen,
-            resources=resources,
-            access=decision,
-            facts=facts,
-        )
-        if page.element_rules is not None:
+
+        def judged(site: Site, url: str, decision: Decision | None) -> Page:
+            return site.page(
+                self.agent,
+                url,
+                status=response.status,
+                headers=_fields(response.headers),
+                body=response.body if whole is None else whole,
+                first_seen=first_seen,
+                resources=resources,
+                access=decision,
+                facts=asked.facts if asked else PLAIN,
+            )
+
+        first = judged(asked.site, asked.url, asked.decision) if asked else None
+        if (first is not None and asked is not None and _is_same(asked.url, response.url)) or site is None:
+            page = first
+        else:
+            page = judged(site, response.url, None)
+            page = page.asked_as(first) if first is not None else page
+        if page is not None and page.element_rules is not None:
             uses = page.refusable(self.agent.uses)
             page.is_cut = whole is not None or (self.options.elements == "redact" and bool(page.element_rules.refused(uses)))
             if whole is not None:
                 page.element_rules = page.element_rules.without(uses)
         return page
+
+
+def _is_same(url: str, other: str) -> bool:
+    """Whether they are of one page."""
+    return urldefrag(url)[0] == urldefrag(other)[0]
 
 
 _LEFT = "comity.session"

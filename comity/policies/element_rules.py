@@ -139,9 +139,19 @@ class ElementRules:
         self._grouped = list(grouped.values())
         self.source = ElementUses((one.rule for one in self._said if one.is_whole), vocabulary, because)
 
+    def beside(self, other: ElementRules) -> ElementRules:
+        """These rules and others about the same page, of another file or of another path."""
+        because = {id(rule): rules._because for rules in (other, self) for rule in rules._rules}
+        rules = {id(rule): rule for rule in (*self._rules, *other._rules)}
+        said_by = lambda rule: because[id(rule)](rule)  # noqa: E731
+        return ElementRules(self._content, [*rules.values()], self._url, self._vocabulary, said_by)
+
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return findings(self._said, url=self._because(self._rules[0]).source.url)
+        by_url: dict[str, list[Covered]] = {}
+        for one in self._said:
+            by_url.setdefault(self._because(one.rule).source.url, []).append(one)
+        return tuple(finding for url, said in by_url.items() for finding in findings(said, url=url))
 
     @cached_property
     def _text(self) -> tuple[str, tuple[tuple[Span, ...], ...]]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Protocol
 
-from comity.policies.combine import most_restrictive
+from comity.policies.combine import most_restrictive, strictest
 from comity.policies.element_rules import Element, ElementRules, Traced
 from comity.policies.formats.acap import PageUses, SiteUses
 from comity.policies.formats.acap.usages import USAGES
@@ -76,9 +76,10 @@ class AcapUses:
 class Uses(Mapping[str, UseDecision]):
     """Use -> decision. Any term can be asked; iteration lists the basic, the declared and the stated ones."""
 
-    def __init__(self, agent: Agent, url: str, crawl: Decision, sources: Sequence[UseSource]) -> None:
+    def __init__(self, agent: Agent, urls: Sequence[str], crawl: Decision, sources: Sequence[UseSource]) -> None:
+        """`urls`: of the page; a licence is one for each of them."""
         self._agent = agent
-        self._url = url
+        self._urls = urls
         self._sources = sources
         # DEFER speaks of the request, which was made: what came back may be kept by the crawl that fetched it.
         verdict = Verdict.DENY if crawl.verdict is Verdict.DENY else Verdict.ALLOW
@@ -93,8 +94,9 @@ class Uses(Mapping[str, UseDecision]):
     def _decide(self, use: str) -> UseDecision:
         """What is arranged comes first, the operator's default last (docs/uses.md)."""
         stated = [one for source in self._sources if (one := source.decide(use)) is not None]
-        arranged = self._agent.licence(self._url, use)
-        if arranged is not None:
+        licences = [self._agent.licence(url, use) for url in self._urls]
+        arranged = licences[0]
+        if arranged is not None and None not in licences:
             source = Source(url="COMITY_ARRANGEMENTS", part="setting", text=f"{arranged.host}: {use}, {arranged.reference}")
             reasons = (Reason(rule="comity.arrangement", source=source), *(most_restrictive(stated).reasons if stated else ()))
             return UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=reasons)
@@ -134,19 +136,23 @@ class Page:
         access: Decision,
         sources: Sequence[UseSource],
         embedded: Sequence[UseSource] | None,
-        acap: PageUses | None,
+        acap: Sequence[PageUses],
         licenses: tuple[str, ...],
         policies: Mapping[str, Any],
         findings: Iterable[Finding],
         body: bytes,
         elements: ElementRules | None = None,
+        asked: Sequence[str] = (),
     ) -> None:
         """`embedded`: the sources of what holds for the files that are embedded in the page; None: the same as for the page.
-        `acap`: one of the sources. `licenses`: absolute URLs of RSL documents that the page refers to."""
+        `acap`: among the sources. `licenses`: absolute URLs of RSL documents that the page refers to. `asked`: other
+        URLs for which the page came back."""
         self.agent = agent
         self.url = url
-        self.uses = Uses(agent, url, access, sources)
-        self.embedded = self.uses if embedded is None else Uses(agent, url, access, embedded)  # of files embedded in the page
+        self._urls = (url, *asked)
+        self._access, self._sources, self._embedded_sources = access, sources, embedded
+        self.uses = Uses(agent, self._urls, access, sources)
+        self.embedded = self.uses if embedded is None else Uses(agent, self._urls, access, embedded)  # of files embedded in it
         self._licenses = licenses
         self.is_cut = False  # items get nothing of elements that are refused, and neither do their tags
         self.element_rules = elements  # what ai.txt says of parts of the page; None: nothing
@@ -165,12 +171,12 @@ class Page:
     def wanted(self) -> tuple[str, ...]:
         """Absolute URLs of what it takes to know what may be done: the resources that permissions ask to use or to include, as is
         arranged with the site, and the licenses that the page refers to."""
-        return (*(self._acap.wanted if self._acap else ()), *self._licenses)
+        return tuple(dict.fromkeys((*(url for acap in self._acap for url in acap.wanted), *self._licenses)))
 
     @property
     def dated(self) -> tuple[str, ...]:
         """The uses for which it counts when the page was first taken: a permission may end some days after."""
-        return self._acap.dated if self._acap else ()
+        return tuple(dict.fromkeys(use for acap in self._acap for use in acap.dated))
 
     @property
     def elements(self) -> tuple[Element, ...]:
@@ -186,7 +192,27 @@ class Page:
 
     def refusable(self, uses: Iterable[str]) -> tuple[str, ...]:
         """Those that are not licensed: no statement of the site refuses what is."""
-        return tuple(use for use in uses if self.agent.licence(self.url, use) is None)
+        return tuple(use for use in uses if any(self.agent.licence(url, use) is None for url in self._urls))
+
+    def asked_as(self, first: Page) -> Page:
+        """This page, where it came back for another URL: what is said of either holds."""
+        rules = [page.element_rules for page in (self, first) if page.element_rules]
+        is_same = self._embedded_sources is None and first._embedded_sources is None
+        embedded = [source for page in (self, first) for source in page._embedded_sources or page._sources]
+        return Page(
+            self.agent,
+            self.url,
+            access=strictest([first._access, self._access]),
+            sources=[*self._sources, *first._sources],
+            embedded=None if is_same else embedded,
+            acap=[*self._acap, *first._acap],
+            licenses=tuple(dict.fromkeys((*self._licenses, *first._licenses))),
+            policies={**first._policies, **self._policies},
+            findings=dict.fromkeys((*self.findings, *first.findings)),
+            body=self._body,
+            elements=rules[0].beside(rules[1]) if len(rules) == 2 else next(iter(rules), None),
+            asked=first._urls,
+        )
 
     @cached_property
     def permissions(self) -> dict[str, Any]:

@@ -161,7 +161,7 @@ class Site:
             access=access,
             sources=sources,
             embedded=[*others, *binding.sources(images, url)] if images is not said else None,
-            acap=acap,
+            acap=[acap] if acap else [],
             licenses=carried.licenses,
             policies=self.policies,
             findings=(
