@@ -270,7 +270,7 @@ class ElementRules:
 
 def _text_of(content: Content, body: bytes) -> str:
     """A body of the same kind, decoded."""
-    if content.is_markup:
+    if content.is_html:
         return Content(content.headers, body).text
     try:
         return body.decode(content.encoding)

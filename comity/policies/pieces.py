@@ -92,7 +92,7 @@ class Pieces:
         self._own: list[Collection[int]] = [(), self._denied]
         self.is_denied = [False, True]
         self.sizes = [0, len(self._denied)]
-        self.base = str(get_base_url(content.text, url)) if content.is_markup else url
+        self.base = str(get_base_url(content.text, url)) if content.is_html else url
         origin = _ORIGIN.match(self.base)
         self._origin = origin[0] if origin else ""
         self._absolute: dict[str, tuple[str, ...]] = {}
