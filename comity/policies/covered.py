@@ -7,7 +7,6 @@ Where it cannot be told what a rule covers, it covers the whole document (AIT-13
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
@@ -16,6 +15,7 @@ from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 
 from comity.policies.content import Content, file_types
 from comity.policies.css import MAX_CHARS, SelectorError, compiled, select
+from comity.policies.formats.ai_txt.reading import is_dotted_name
 from comity.policies.formats.ai_txt.values import ALL, Rule
 from comity.policies.json_documents import JsonPath
 from comity.policies.main_text import Span, main_text_with_spans
@@ -31,8 +31,6 @@ VOCABULARY = "ai-txt"  # in the table of vocabularies
 # Kind of document -> file types by whose dotted names it can be read.
 _TREES = {"html": ("xml",), "json": ("json",), "xml": ("xml",)}
 _WHOLE = "covers the whole document:"
-# What JSON has other forms for: pointers (RFC 6901), lists, blanks around a dot.
-_NO_NAME = re.compile(r"^/|,|\s\.|\.\s")
 _STEPS_OF_MEMBER = 2
 _FETCHING = ("crawl", "follow")  # no action of ai.txt, so that `*` is none of these
 
@@ -112,14 +110,17 @@ class _Document:
         if nodes and self._kind != "html":
             raise _WholeError(f"the document is {self._kind.upper()} that is served as HTML")
         why = f"is read without {printable(', '.join(unread).encode('utf-8', 'replace'))}" if unread else ""
-        return Covered(rule, tuple(self._proper(nodes, self._outline.elements[0])), why=why)
+        root = self._outline.elements[0]
+        if why and root in nodes:
+            raise _WholeError(f"it {why}")
+        return Covered(rule, tuple(self._proper(nodes, root)), why=why)
 
     def _named(self, name: str) -> list[Any]:
         """What the dotted name means."""
         parts = name.split(".")
         if len(name) > MAX_CHARS or len(parts) > MAX_PARTS:
             raise _WholeError(f"the name has more than {MAX_CHARS} characters, or more than {MAX_PARTS} parts")
-        if not all(parts) or any(sign in name for sign in "[]*") or parts[0] == "$":
+        if not all(parts):
             raise _WholeError("it is no dotted name")
         if self._kind == "json":
             members = [path for _, path in _named([(self._json, ())], parts, _members, self._budget)]
@@ -139,7 +140,7 @@ class _Document:
         """The nodes, if they are less than the document, and if a name that means none of them can mean any."""
         if root in nodes:
             raise _WholeError
-        if not nodes and _NO_NAME.search(name):
+        if not nodes and name and not is_dotted_name(name):
             raise _WholeError("it is no dotted name")
         return nodes
 

@@ -19,7 +19,6 @@ from comity.policies.covered import (
     findings,
     redacted,
     refused_for,
-    refuses,
     text_with_spans,
 )
 from comity.policies.formats.ai_txt import ACTIONS, Rule
@@ -36,26 +35,36 @@ Because = Callable[[Rule], Reason]
 
 
 class ElementUses:
-    """ai.txt as a source: rules about whole documents. It permits nothing."""
+    """ai.txt as a source: rules about whole documents. What a Guide names is "permitted but require additional instructions"
+    (section-3.2); it permits no other use that has to do with it."""
 
     def __init__(self, rules: Iterable[Rule], vocabulary: Vocabulary, because: Because) -> None:
-        self._rules = [rule for rule in rules if rule.verdict is Verdict.DENY]
+        self._rules = list(rules)
         self._vocabulary = vocabulary
         self._because = because
 
     @property
     def stated(self) -> Iterable[str]:
         for rule in self._rules:
-            yield from map(str.lower, ACTIONS) if ALL in rule.actions else sorted(rule.actions)
+            yield from _OWN if ALL in rule.actions else sorted(rule.actions)
 
     def decide(self, use: str) -> UseDecision | None:
-        refusing = [rule for rule in self._rules if refuses(rule.actions, use, self._vocabulary)]
-        if not refusing:
+        refusing = [rule for rule in self._rules if refused_for(rule, (use,), self._vocabulary)]
+        guiding = [rule for rule in self._rules if rule.verdict is None and _guides(rule, use)]
+        if not refusing and not guiding:
             return None
-        return UseDecision(verdict=Verdict.DENY, stated=True, reasons=tuple(dict.fromkeys(map(self._because, refusing))))
+        verdict = Verdict.DENY if refusing else Verdict.ALLOW
+        return UseDecision(verdict=verdict, stated=True, reasons=tuple(dict.fromkeys(map(self._because, refusing or guiding))))
 
     def limits(self, use: str) -> tuple[tuple[Qualifiers, Reason], ...]:
         return ()
+
+
+_OWN = tuple(map(str.lower, ACTIONS))
+
+
+def _guides(rule: Rule, use: str) -> bool:
+    return use in rule.actions or (ALL in rule.actions and use in _OWN)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +146,9 @@ class ElementRules:
             if one.nodes or one.is_whole or not is_read:
                 grouped.setdefault((one.rule.file_type, one.rule.element), []).append(one)
         self._grouped = list(grouped.values())
-        self.source = ElementUses((one.rule for one in self._said if one.is_whole), vocabulary, because)
+        # What covers the whole document because it is not understood permits nothing.
+        whole = (one.rule for one in self._said if one.is_whole and (one.rule.verdict is Verdict.DENY or not one.why))
+        self.source = ElementUses(whole, vocabulary, because)
 
     def beside(self, other: ElementRules) -> ElementRules:
         """These rules and others about the same page, of another file or of another path."""
@@ -235,9 +246,10 @@ class ElementRules:
             return bool(value) and value == self._document
         return isinstance(value, bytes) and bool(value) and value == self._content.body
 
-    def document_without(self, uses: Iterable[str]) -> str:
-        """As text."""
-        return _text_of(self._content, self.redacted(uses))
+    def document_without(self, uses: Iterable[str], value: str | bytes) -> str | bytes:
+        """As text or as octets, as a value has the whole."""
+        left = self.redacted(uses)
+        return left if isinstance(value, bytes) else _text_of(self._content, left)
 
     @cached_property
     def _document(self) -> str:

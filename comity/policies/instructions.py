@@ -186,11 +186,16 @@ def _guidelines(page: Page, use: str, lang: str) -> Iterator[str]:
 
 def _in_language(guidelines: Sequence[Guideline], lang: str) -> list[Guideline]:
     """Those with the tag, else with its primary subtag, else with the tag of the first. All that have the same tag are taken."""
-    tags = [guideline.lang.lower() for guideline in guidelines]
-    asked = lang.lower()
+    tags = [_compared(guideline.lang) for guideline in guidelines]
+    asked = _compared(lang)
     related = (tag for tag in tags if tag.partition("-")[0] == asked.partition("-")[0])
     taken = asked if asked in tags else next(related, tags[0] if tags else "")
     return [guideline for guideline, tag in zip(guidelines, tags, strict=True) if tag == taken]
+
+
+def _compared(lang: str) -> str:
+    """A language tag as it is compared. The paper's example `en-UK` (section-3.2) means what ISO 3166 names GB."""
+    return "-".join("gb" if number and subtag == "uk" else subtag for number, subtag in enumerate(lang.lower().split("-")))
 
 
 def _consequence(use: str, rules: Sequence[Rule] = (), vocabulary: Vocabulary | None = None) -> str:

@@ -20,9 +20,8 @@ def redacted_fields(
     uses = tuple(uses)
     traced = rules.traced(fields, declared)
     refused = {id(element) for element in rules.refused(uses)}
-    documents = (
-        {name: rules.document_without(uses) for name, value in fields.items() if rules.is_document(value)} if refused else {}
-    )
+    whole = {name: value for name, value in fields.items() if refused and rules.is_document(value)}
+    documents = {name: rules.document_without(uses, value) for name, value in whole.items()}
     spans = [span for one in traced if id(one.element) in refused for span in one.spans if span[0] not in documents]
     cut = Cut(fields, removals(fields, spans))
     left = []

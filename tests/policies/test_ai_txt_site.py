@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from comity.policies import Agent, Arrangement, Page, Site, Verdict
+from comity.policies import Agent, Arrangement, Page, Site, Verdict, instructions
+from comity.policies.formats.ai_txt import ACTIONS
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/news/1.html"
@@ -77,13 +78,50 @@ def test_what_is_left_out_of_a_selector_is_a_finding() -> None:
     assert b"<p" not in page.redacted(["train"])
 
 
+def guide(element: str, actions: str) -> str:
+    return block(element, "Cite") + f"      Guide: {actions}\n        Lang: en\n        Guideline: Go ahead.\n"
+
+
 @pytest.mark.requirement("AIT-8", "AIT-9")
-def test_a_guide_permits_nothing() -> None:
-    ai = block("*", "Train") + "      Guide: Train Index\n        Guideline: Go ahead.\n"
-    page = page_of(ai, who=agent(defaults={}))
-    assert page.uses["train"].verdict is Verdict.DENY
-    assert page.uses["train"].stated
-    assert (page.uses["index"].verdict, page.uses["index"].stated) == (Verdict.DENY, False)
+@pytest.mark.parametrize(
+    ("ai", "permitted"),
+    [
+        (guide("*", "Summarize Index"), {"summarize", "index"}),
+        (guide("*", "*"), {action.lower() for action in ACTIONS} - {"cite"}),
+        (guide("*", "Train"), {"train"}),  # but not what else has to do with it, such as train-ai
+        (guide("html", "Train"), {"train"}),
+        (guide("p", "Train"), set()),
+        (guide("p[", "Train"), set()),  # what is not understood is no permission
+        (guide(":hover", "Train"), set()),
+        (guide("*", "Train") + block("*", "Train"), set()),
+        (guide("*", "Train Translate") + block("*", "Analyze"), {"train", "translate"}),
+        (guide("*", "Train").replace("User-agent: *", "User-agent: otherbot"), set()),
+    ],
+)
+def test_a_guide_of_the_whole_document_is_a_stated_permission(ai: str, permitted: set[str]) -> None:
+    uses = {*map(str.lower, ACTIONS), "train-ai", "search", "crawl"}
+    page = page_of(ai, who=agent(*sorted(uses), defaults={}))
+    stated = {use for use in uses if page.uses[use].stated and page.uses[use].verdict is Verdict.ALLOW} - {"crawl"}
+    assert stated == permitted
+    for use in permitted:
+        assert {reason.rule for reason in page.uses[use].reasons} == {"ait.guide"}
+        assert page.permissions["uses"][use]["stated"] is True
+        prompt = instructions(page, use, "en")
+        assert "- Permitted: the website permits it." in prompt
+        assert 'Guideline "Go ahead."' in prompt
+
+
+@pytest.mark.requirement("AIT-8", "MEET-3")
+def test_a_guide_lifts_no_refusal_of_another_source() -> None:
+    site = Site.from_files(
+        ORIGIN, {"/ai.txt": guide("*", "*").encode(), "/robots.txt": b"User-agent: *\nContent-Usage: train-ai=n\n"}
+    )
+    page = site.page(agent("train", "summarize", "train-ai", defaults={}), URL, headers=[HTML], body=BODY)
+    assert [(page.uses[use].verdict, page.uses[use].stated) for use in ("train", "train-ai", "summarize")] == [
+        (Verdict.DENY, True),
+        (Verdict.DENY, True),
+        (Verdict.ALLOW, True),
+    ]
 
 
 @pytest.mark.requirement("AIT-9", "MEET-1")

@@ -103,6 +103,7 @@ def test_elements_are_named_as_their_kind_of_document_asks() -> None:
 
 LANGUAGES = [
     ("en-US", ["US 1", "US 2"]),
+    ("en-UK", ["British"]),  # which names no country in ISO 3166, but in the paper
     ("EN-us", ["US 1", "US 2"]),
     ("en", ["British"]),  # the first with the subtag
     ("en-AU", ["British"]),
@@ -112,6 +113,15 @@ LANGUAGES = [
     ("ja", ["Deutsch"]),
     ("", ["Deutsch"]),
 ]
+
+
+@pytest.mark.requirement("AIT-11")
+@pytest.mark.parametrize(
+    ("lang", "text"), [("en-GB", "British"), ("en-uk", "British"), ("en-US", "US"), ("uk", "Ukrainian"), ("en", "US")]
+)
+def test_the_language_tag_of_the_paper_for_the_united_kingdom(lang: str, text: str) -> None:
+    (line,) = sections(instructions(page_of(ai_txt("p: Guide Cite|en-US|US|en-UK|British|uk|Ukrainian")), "Cite", lang))[2]
+    assert line.endswith(f'Guideline "{text}"')
 
 
 @pytest.mark.requirement("AIT-11")
@@ -322,7 +332,7 @@ def test_nothing_gets_out_of_its_quotation(name: str, guideline: str) -> None:
 
     guideline = one_line(guideline)
     assume(guideline)
-    told = prompt(one_line(name, "[]*."), guideline)
+    told = prompt(one_line(name, "[]*.,"), guideline)
     assert skeleton(told) == skeleton(prompt("x", "x"))
     assert told.splitlines() == told.split("\n")[:-1]
 

@@ -105,7 +105,7 @@ class _XmlReader:
                 path = self._values.path(_attribute(path_block, "value"), position)
                 file_type = self._values.file_type(_attribute(path_block, "file-type"), position)
                 for element_block in self._children(path_block, "element") if path else ():
-                    element = self._values.element(_attribute(element_block, "name"), Position(element_block.line))
+                    element = self._values.element(_attribute(element_block, "name"), Position(element_block.line), {file_type})
                     for rule in self._action_blocks(element_block, agents, path, file_type, element):
                         rules.add((rule,))
 

@@ -194,7 +194,7 @@ class _Reader:
     def _read_element(self, value: bytes, where: Position) -> None:
         if not self._begin(2, where.line):
             self._elements = []
-        self._elements.append(self._values.element(value, where))
+        self._elements.append(self._values.element(value, where, {path.file_type for path in self._paths}))
         if not self._paths:
             self._findings.report("ait.orphan", "an element with no path above it: it states nothing", line=where.line)
 

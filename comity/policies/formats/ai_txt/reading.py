@@ -44,6 +44,15 @@ _LINE_ENDS = re.compile(r"[\r\n]+")
 _NO_TYPE = "`{}` is no file type: every type is meant"
 
 
+# Forms of other languages: JSON Pointer (RFC 6901) and XPath, JSONPath (RFC 9535), and lists.
+_OF_OTHERS = re.compile(r"^[/$@]|[\[\]*,]|\s\.|\.\s")
+
+
+def is_dotted_name(name: str) -> bool:
+    """Whether it has the form of a name of JSON or XML. What has another may be a name all the same."""
+    return all(name.split(".")) and not _OF_OTHERS.search(name)
+
+
 def _text(octets: bytes) -> str:
     """One line that can stand in either form."""
     return _LINE_ENDS.sub(" ", _UNFIT.sub("\ufffd", octets.decode("utf-8", "replace")))
@@ -145,8 +154,8 @@ class Values:
             self._report("ait.file-type", _NO_TYPE if word else "no file type: every type is meant", value, at=at)
         return word if word in FILE_TYPES else EVERY_TYPE
 
-    def element(self, value: bytes, at: Position) -> str:
-        """A selector or name; "*" for what cannot be read."""
+    def element(self, value: bytes, at: Position, file_types: Iterable[str] = ()) -> str:
+        """A selector or name; "*" for what cannot be read. `file_types`: of the paths that it is for."""
         element = _text(value)
         if not element:
             self._report("ait.empty", "no element is named: the whole document is meant", at=at)
@@ -155,8 +164,18 @@ class Values:
         elif "\ufffd" in element:
             self._report("ait.selector", "`{}` has odd characters: the whole document is meant", value, at=at)
         else:
+            if element != ALL and {*file_types} and {"json", "xml"}.issuperset(file_types):
+                self._check_name(element, value, at)
             return element
         return ALL
+
+    def _check_name(self, name: str, value: bytes, at: Position) -> None:
+        if not is_dotted_name(name):
+            message = "`{}` is no dotted name, such as `author.email`: what has nothing of that name is covered as a whole"
+            self._report("ait.selector", message, value, at=at)
+        elif any(part.isdecimal() for part in name.split(".")):
+            message = "`{}`: numbers are places in arrays; a name without them means every member"
+            self._report("ait.selector", message, value, at=at)
 
     def actions(self, value: bytes, at: Position) -> frozenset[str]:
         """Lower case; "*" for every action, also where there are too many."""
