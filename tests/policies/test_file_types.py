@@ -1,0 +1,154 @@
+"""Rules of ai.txt hold for what a document is by its octets, and for what it is served as."""
+
+from __future__ import annotations
+
+import pytest
+
+from comity.policies import Agent, Page, Site, Verdict
+from comity.policies.content import Content, file_types
+
+URL = "https://example.com/a/1"
+HTML = "<!doctype html><html><body><p class=a>free</p><p class=b>refused</p></body></html>"
+JSON = '{"a": "free", "b": "refused"}'
+NDJSON = '{"a": "free", "b": "refused"}\n{"a": "free too", "b": "refused"}\n'
+XML = "<r><a>free</a><b>refused</b></r>"
+RSS = '<?xml version="1.0"?><rss><a>free</a><b>refused</b></rss>'
+RULES = {"html": ".b", "json": "b", "xml": "b", "": "b"}
+
+
+def page_of(rule_type: str, element: str, media_type: str, body: str) -> Page:
+    ai = f"User-agent: *\n  Path: /a/ {rule_type}\n    Element: {element}\n      Disallow: Train\n"
+    site = Site.from_files("https://example.com", {"/ai.txt": ai.encode()})
+    headers = [(b"Content-Type", media_type.encode())] if media_type else []
+    return site.page(
+        Agent("examplebot", uses=("train",), defaults={"train": Verdict.ALLOW}), URL, headers=headers, body=body.encode()
+    )
+
+
+JSON_TYPES = [
+    "application/json",
+    "text/plain",
+    "text/html",
+    "text/javascript",
+    "application/octet-stream",
+    "application/x-json",
+    "",
+]
+JSON_TYPES += ["application/ld+json; charset=utf-8", "application/problem+json", "text/x-json", "image/png"]
+XML_TYPES = [
+    "application/xml",
+    "text/plain",
+    "application/octet-stream",
+    "text/rss",
+    "application/rss",
+    "application/atom+xml",
+    "",
+]
+HTML_TYPES = ["text/html", "text/plain", "application/octet-stream", "application/xhtml+xml", "application/pdf", ""]
+CASES = [
+    *(("json", media_type, JSON) for media_type in JSON_TYPES),
+    *(
+        ("json", media_type, NDJSON)
+        for media_type in ("application/x-ndjson", "application/jsonl", "text/plain", "application/json")
+    ),
+    *(("json", "application/json", f"\ufeff \n{JSON}"),),
+    *(("xml", media_type, body) for media_type in XML_TYPES for body in (RSS, XML) if media_type or body == RSS),
+    ("xml", "text/html", RSS),
+    *(("html", media_type, HTML) for media_type in HTML_TYPES),
+]
+
+
+@pytest.mark.requirement("AIT-4", "AIT-5")
+@pytest.mark.parametrize(("file_type", "media_type", "body"), CASES)
+def test_a_rule_holds_for_what_the_octets_are(file_type: str, media_type: str, body: str) -> None:
+    for rule_type in (file_type, ""):
+        page = page_of(rule_type, RULES[file_type], media_type, body)
+        assert [one.is_whole for one in page.elements] == [False]
+        left = page.redacted(["train"])
+        assert b"refused" not in left
+        assert left.count(b"free") == body.count("free")
+
+
+@pytest.mark.requirement("AIT-4", "AIT-13")
+@pytest.mark.parametrize(
+    ("rule_type", "element", "media_type", "body", "is_whole"),
+    [
+        ("json", "b", "application/json", HTML, [True]),  # it is served as what it is not
+        ("json", "b", "application/x-ndjson", "not JSON", [True]),
+        ("xml", "b", "application/xml", JSON, [True]),
+        ("xml", "b", "text/rss", "<rss><b>", [True]),
+        ("html", ".b", "text/html", JSON, []),  # browsers show it as a page without any such element
+        ("html", ".b", "text/html", '{"a": "<p class=b>refused"}', [True]),
+        ("html", "body", "text/html", JSON, [True]),
+        ("html", ".b", "text/html", RSS, []),
+        ("html", ".b", "application/json", JSON, []),  # no file type of the rule
+        ("json", "b", "text/html", HTML, []),
+        ("xml", "b", "text/plain", "a < b", []),
+        ("json", "b", "text/plain", "{b}", []),
+    ],
+)
+def test_a_rule_holds_for_what_it_is_served_as(
+    rule_type: str, element: str, media_type: str, body: str, is_whole: list[bool]
+) -> None:
+    page = page_of(rule_type, element, media_type, body)
+    assert [one.is_whole for one in page.elements] == is_whole
+    assert page.redacted(["train"]) == (b"" if is_whole else body.encode())
+
+
+@pytest.mark.requirement("AIT-4")
+@pytest.mark.parametrize(
+    ("media_type", "types"),
+    [
+        ("text/html; charset=x", "html"),
+        ("application/xhtml+xml", "html xml"),
+        ("application/vnd.wap.xhtml+xml", "html xml"),
+        ("image/svg+xml", "xml"),
+        ("text/rss", "xml"),
+        ("application/x-json", "json"),
+        ("application/vnd.api+json", "json"),
+        ("application/x-ndjson", "json"),
+        ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", ""),
+        ("text/javascript", ""),
+        ("text/plain", ""),
+        ("", "html json xml"),
+    ],
+)
+def test_file_types_of_media_types(media_type: str, types: str) -> None:
+    assert file_types(media_type) == set(types.split())
+
+
+@pytest.mark.requirement("AIT-5")
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [
+        ("a.b", '{"a": [{"c": 2}, {"c": 4}]}'),
+        ("a.0.b", '{"a": [{"c": 2}, {"b": 3, "c": 4}]}'),
+        ("a.1", '{"a": [{"b": 1, "c": 2}]}'),
+        ("a.2.b", '{"a": [{"b": 1, "c": 2}, {"b": 3, "c": 4}]}'),
+        ("/a/b", ""),
+        ("a.b, c", ""),
+        ("a[0].b", ""),
+        ("$.a", ""),
+        ("a . b", ""),
+    ],
+)
+def test_names_of_json(name: str, left: str) -> None:
+    page = page_of("json", name, "application/json", '{"a": [{"b": 1, "c": 2}, {"b": 3, "c": 4}]}')
+    assert page.redacted(["train"]).decode() == left
+    site = Site.from_files("https://example.com", {"/ai.txt": f"User-agent: *\n  Path: / json\n    Element: {name}\n".encode()})
+    found = [finding.rule for finding in site.findings]
+    assert ("ait.selector" in found) is (name != "a.b")
+
+
+@pytest.mark.requirement("SEC-5", "MEET-5")
+@pytest.mark.parametrize("depth", [200, 490, 990, 5000])
+def test_json_of_any_depth_is_cut_or_refused(depth: int) -> None:
+    page = page_of("json", "b", "application/json", '{"b": 1, "a": ' + "[" * depth + "]" * depth + "}")
+    assert page.redacted(["train"]) == (b'{"a": ' + b"[" * depth + b"]" * depth + b"}" if depth < 300 else b"")
+
+
+@pytest.mark.requirement("META-1")
+def test_kinds_are_told_without_a_parse_where_they_can_be() -> None:
+    content = Content([(b"Content-Type", b"text/html")], HTML.encode())
+    assert content.kind == "html"
+    assert not {"markup", "html", "json", "xml", "text"} & vars(content).keys()
