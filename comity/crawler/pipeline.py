@@ -72,13 +72,16 @@ class PermissionsPipeline:
         if page is None or rules is None or not ItemAdapter.is_item(item):
             return item, self._tag(page), ()
         fields, selectors = fields_of(item), declared(item)
+        names = fields.keys() if isinstance(item, dict) else ()  # those of a class are the spider's own
         if self._runtime.options.elements != "redact":
-            return item, page.tag_of(fields, selectors), ()
-        values, traced = redacted_fields(rules, fields, selectors, page.refusable(self._runtime.agent.uses))
-        if values:
+            return item, page.tag_of(fields, selectors, names=names), ()
+        left = redacted_fields(rules, fields, selectors, page.refusable(self._runtime.agent.uses), names=names)
+        if left.changed or left.gone:
             self._stats.inc_value("comity/items/redacted")
-            item = changed(item, values)
-        return item, page.tag_with(traced), values.keys()
+            item = changed(item, left.changed)
+            for name in left.gone:
+                del item[name]
+        return item, page.tag_with(left.traced), left.changed.keys()
 
     def _tag(self, page: Page | None) -> dict[str, Any]:
         if page is not None:
@@ -98,6 +101,8 @@ class PermissionsPipeline:
             earlier = own_copy(earlier)
             for element in earlier["elements"]:
                 element["spans"] = [[span[0]] if span[0] in redacted else span for span in element["spans"]]
+                if "names" in element:
+                    element["names"] = [name for name in element["names"] if name in item]
             return combined(self._runtime.agent, tag, earlier)
         except Exception:  # whatever it is, it is no tag
             self._warn(f"An item has a `{FIELD}` of its own: the tag takes its place")

@@ -8,15 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Self
 
 from comity.dataset.expiring import EXPIRED, NEVER_RECRAWLED, SUPERSEDED, Recrawled, ended
 from comity.dataset.lengths import beyond, content, fits
 from comity.dataset.records import ATTRIBUTION, FIELD, INSTEAD, LICENSE, DatasetError, Record
-from comity.dataset.tags import FREE, Span, Tag, TagError, Use, read
+from comity.dataset.tags import FREE, Element, Span, Tag, TagError, Use, read
 from comity.policies.covered import refuses
 from comity.policies.cutting import Cut, Removals, is_empty, removals
+from comity.policies.links import canonical
 from comity.policies.page import without_extracts
 from comity.policies.qualifiers import Resource
 from comity.policies.values import UseDecision, Verdict
@@ -25,6 +26,8 @@ from comity.policies.vocabulary import Vocabulary
 _USE = re.compile("[a-z0-9][a-z0-9._-]*")
 # Of the most recent fetch, by what they mean (ACAP 1.0 section-2.5.5.1).
 CURRENT = frozenset(("present-currentcopy", "present-snippet", "present-thumbnail"))
+_OF_ITEM = ("urls", "more_urls", "names")  # what a tag says of an element besides its spans
+_WEB = ("http://", "https://")
 _FILES = ("files", "images")  # the fields in which Scrapy's media pipelines say what they have stored
 _CLIP = frozenset(("clip", "*"))  # "the entire original length must be preserved" (ai.txt paper section-3.3)
 ARRANGEMENT = "comity.arrangement"  # rule of the reasons that an arrangement of the operator's gives
@@ -153,20 +156,41 @@ class _Usable:
                 because = self._tag.because(element)
                 raise _RefusedError(f"deny:{because[0]['rule']}", because)
         self._doubt_extracts()
-        spans = [span for element in refused for span in (*element.spans, *self._stored(element.urls))]
-        self._remove(removals(self.record, spans), without=places)
+        spans = [span for element in refused for span in (*element.spans, *self._stored(element))]
+        gone = frozenset(name for element in refused for name in element.names if name != FIELD)
+        self._remove(removals(self.record, spans), without=places, gone=gone)
 
     def _is_licensed(self, use: str) -> bool:
         """What is arranged comes before whatever a site states, of elements too."""
         return any(reason["rule"] == ARRANGEMENT for reason in self._tag.because(self._tag.uses[use]))
 
-    def _stored(self, urls: Collection[str]) -> Iterator[Span]:
-        """What media pipelines say of files with these URLs: that was written after the tag."""
-        for field in _FILES if urls else ():
+    def _stored(self, element: Element) -> Iterator[Span]:
+        """What media pipelines say of files with its URLs: that was written after the tag.
+
+        Where the element has more URLs than the tag tells, a file that the record names nowhere else may have one of them."""
+        if not element.urls and not element.more_urls:
+            return
+        urls = {_compared(url) for url in element.urls}
+        for field in _FILES:
             stored = self.record.get(field)
             for place, file in enumerate(stored if isinstance(stored, list) else ()):
-                if not isinstance(file, dict) or file.get("url") in urls:
+                url = _compared(file["url"]) if isinstance(file, dict) and isinstance(file.get("url"), str) else None
+                if url is None or url in urls or (element.more_urls and url not in self._named):
                     yield [field, place]
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        """What may be a URL in the record, but for what media pipelines say."""
+        found: set[str] = set()
+        stack = [value for field, value in self.record.items() if field not in (*_FILES, FIELD)]
+        while stack:
+            value = stack.pop()
+            if isinstance(value, str):
+                if value.strip().startswith(_WEB):
+                    found.add(_compared(value))
+            elif isinstance(value, dict | list | tuple):
+                stack += value.values() if isinstance(value, dict) else value
+        return frozenset(found)
 
     def _doubt_extracts(self) -> None:
         """A permission that asks for an element of the page cannot be used."""
@@ -225,25 +249,28 @@ class _Usable:
         if found:
             self.record = self.record | {LICENSE: list(found)}
 
-    def _remove(self, removed: Removals, *, without: Collection[int] = ()) -> None:
-        """`without`: the elements that go, by their places: of these nothing is left."""
+    def _remove(self, removed: Removals, *, without: Collection[int] = (), gone: frozenset[str] = frozenset()) -> None:
+        """`without`: the elements that go, by their places: of these nothing is left. `gone`: fields that go with their names."""
         removed = {field: ranges for field, ranges in removed.items() if ranges != []}
-        if removed and any(
+        if (removed or gone) and any(
             "any" in use.qualifiers.prohibited_modifications and not use.qualifiers.must_use for use in self._uses
         ):
             raise _RefusedError("modified")
         if not removed and not without:
             return
-        cut = Cut(self.record, removed)
+        cut = Cut(self.record, removed, gone)
         written = self.record[FIELD]
         elements = []
         for place, element in enumerate(written["elements"]):
             if place in without:
-                elements.append({key: value for key, value in element.items() if key != "urls"} | {"spans": []})
+                elements.append({key: value for key, value in element.items() if key not in _OF_ITEM} | {"spans": []})
                 continue
-            if removed and self._keeps_length(element) and ("whole" in element or cut.shortens(element["spans"])):
+            if (removed or gone) and self._keeps_length(element) and ("whole" in element or cut.shortens(element["spans"])):
                 raise _RefusedError("clip", self._tag.because(self._tag.elements[place]))
-            elements.append(element | {"spans": cut.moved(element["spans"])})
+            left = element | {"spans": cut.moved(element["spans"])}
+            if not gone.isdisjoint(element.get("names", ())):
+                left["names"] = [name for name in element["names"] if name not in gone]
+            elements.append(left)
         self.record = cut.fields | {FIELD: written | {"elements": elements}}
 
     def _keeps_length(self, element: dict[str, Any]) -> bool:
@@ -255,6 +282,15 @@ def _reference(reason: Mapping[str, Any]) -> str:
     """Of an arrangement: `HOST: USE, REFERENCE`. "": it has none."""
     _, _, reference = reason["text"].partition(": ")[2].partition(",")
     return str(reference.strip())
+
+
+@lru_cache(maxsize=4096)
+def _compared(url: str) -> str:
+    """One of many spellings: Scrapy escapes what it asks for."""
+    try:
+        return canonical(url.strip())
+    except ValueError:
+        return url
 
 
 def _shows(use: str) -> bool:

@@ -45,7 +45,9 @@ class Element(NamedTuple):
     deny: frozenset[str]
     is_whole: bool  # the whole page
     spans: list[Span]
-    urls: list[str]  # absolute, of the links and images in it
+    urls: list[str]  # absolute, of links and images in it
+    more_urls: bool  # it has others than these
+    names: list[str]  # of fields of the record that have something of it in them
     because: tuple[int, ...]
 
 
@@ -95,6 +97,10 @@ def _count(value: Any) -> bool:
 
 def _truth(value: Any) -> bool:
     return type(value) is bool
+
+
+def _is_true(value: Any) -> bool:
+    return value is True
 
 
 def _matching(pattern: str) -> Check:
@@ -166,7 +172,7 @@ _is_element = _object(
         "spans": _list(_span),
         "because": _because,
     },
-    {"whole": lambda value: value is True, "urls": _names},
+    {"whole": _is_true, "urls": _names, "more_urls": _is_true, "names": _names},
 )
 _reason = _object({"rule": _matching(RULE), "spec": _text, "url": _text, "line": _count, "text": _text}, {"part": _text})
 _hash = _matching(HASH)
@@ -185,7 +191,15 @@ def _use_of(raw: dict[str, Any]) -> Use:
 
 
 def _element(raw: dict[str, Any]) -> Element:
-    return Element(frozenset(raw["deny"]), "whole" in raw, raw["spans"], raw.get("urls", []), tuple(raw["because"]))
+    return Element(
+        frozenset(raw["deny"]),
+        "whole" in raw,
+        raw["spans"],
+        raw.get("urls", []),
+        "more_urls" in raw,
+        raw.get("names", []),
+        tuple(raw["because"]),
+    )
 
 
 # Records of a site have most of their tag in common. What has been read once is known again by its octets.

@@ -90,6 +90,8 @@ _ELEMENT = Struct(
         "guide": Several(_GUIDE),
         "spans": Several(Spans()),
         "urls": _NAMES,
+        "more_urls": _TRUTH,
+        "names": _NAMES,
         "because": _BECAUSE,
     },
     required=("selector", "type", "deny", "guide", "spans", "because"),

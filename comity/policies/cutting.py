@@ -6,7 +6,7 @@ Cut(fields, removals)                     .fields without it, .moved(spans) for 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -55,11 +55,14 @@ def _merged(ranges: Ranges) -> Ranges:
 class Cut:
     """Fields without what is removed, as a copy."""
 
-    def __init__(self, fields: Mapping[str, Any], removed: Removals) -> None:
+    def __init__(self, fields: Mapping[str, Any], removed: Removals, gone: Collection[str] = ()) -> None:
+        """`gone`: fields that are removed with their names."""
+        removed = removed | dict.fromkeys(gone)
         self._before = fields
         self._removed = removed
         self._places = {field: _Places(ranges) for field, ranges in removed.items() if ranges is not None}
-        self.fields = {**fields, **{field: self._rest(field) for field in removed if field in fields}}
+        left = {**fields, **{field: self._rest(field) for field in removed if field in fields}}
+        self.fields = {field: value for field, value in left.items() if field not in gone}
 
     def _rest(self, field: str) -> Any:
         value = self._before[field]

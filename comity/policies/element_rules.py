@@ -24,7 +24,7 @@ from comity.policies.covered import (
 from comity.policies.formats.ai_txt import ACTIONS, Rule
 from comity.policies.formats.ai_txt.values import ALL
 from comity.policies.main_text import Span
-from comity.policies.pieces import Pieces
+from comity.policies.pieces import Pieces, Urls
 from comity.policies.qualifiers import Qualifiers
 from comity.policies.tracing import MAX_SPANS, FieldSpan, Origins
 from comity.policies.unread import unread
@@ -32,6 +32,8 @@ from comity.policies.values import Finding, Reason, UseDecision, Verdict
 from comity.policies.vocabulary import Vocabulary
 
 Because = Callable[[Rule], Reason]
+
+MAX_TOLD = 50  # URLs in the tag of an item, besides those that the item has
 
 
 class ElementUses:
@@ -106,7 +108,6 @@ class Element:
             **({"whole": True} if self.is_whole else {}),
             "deny": sorted(self.deny),
             "guide": guide,
-            **({"urls": list(self.urls)} if self.urls else {}),
         }
 
 
@@ -114,7 +115,21 @@ class Traced(NamedTuple):
     """Where an element is in an item."""
 
     element: Element
-    spans: tuple[FieldSpan, ...]
+    spans: tuple[FieldSpan, ...]  # in the values of its fields
+    names: tuple[str, ...] = ()  # of its fields, that have something of the element in them
+    urls: tuple[str, ...] = ()  # of the element: all of them, or those that the item has
+    more_urls: bool = False  # the element has others
+
+    @property
+    def tag(self) -> dict[str, Any]:
+        """What an item's tag says of it, besides the reasons."""
+        return {
+            **self.element.tag,
+            **({"urls": list(self.urls)} if self.urls else {}),
+            **({"more_urls": True} if self.more_urls else {}),
+            **({"names": list(self.names)} if self.names else {}),
+            "spans": list(map(list, self.spans)),
+        }
 
 
 class ElementRules:
@@ -185,7 +200,7 @@ class ElementRules:
                 nodes=group[0].nodes,
                 is_whole=group[0].is_whole,
                 spans=spans,
-                urls=self._pieces.urls.get(number, ()) if group[0].nodes else (),
+                urls=self._pieces.urls.by_element.get(number, ()) if group[0].nodes else (),
             )
             for number, (group, spans) in enumerate(zip(self._grouped, self._text[1], strict=True))
         )
@@ -195,13 +210,6 @@ class ElementRules:
         uses = tuple(uses)
         parts = (element for element in self.elements if not element.is_whole)
         return [one for one in parts if any(refused_for(rule, uses, self._vocabulary) for rule in one.rules)]
-
-    def urls_without(self, uses: Iterable[str]) -> list[tuple[str, ...]]:
-        """`Element.urls` of each of the elements, without what stands in those that are refused for one of the uses."""
-        refused = {id(element) for element in self.refused(uses)}
-        gone = frozenset(number for number, element in enumerate(self.elements) if id(element) in refused)
-        left = self._pieces.urls_outside(gone) if gone else self._pieces.urls
-        return [left.get(number, ()) for number in range(len(self.elements))]
 
     def redacted(self, uses: Iterable[str]) -> bytes:
         """The body without these elements."""
@@ -216,17 +224,40 @@ class ElementRules:
         rules = [rule for rule in self._rules if id(rule) not in gone]
         return ElementRules(left, rules, self._url, self._vocabulary, self._because)
 
-    def traced(self, fields: Mapping[str, Any], declared: Mapping[str, str]) -> list[Traced]:
+    def traced(
+        self, fields: Mapping[str, Any], declared: Mapping[str, str], *, names: Iterable[str] = (), without: Iterable[str] = ()
+    ) -> list[Traced]:
         """Where each of the elements is in an item, whole documents included, which are nowhere.
 
-        `declared`: field -> the selector that it was taken with, "" where it was taken from no element."""
+        `declared`: field -> the selector that it was taken with, "" where it was taken from no element. `names`: of fields, those
+        that may come from the page. `without`: uses for which what is refused is going to be cut out of the item."""
         places: list[list[FieldSpan]] = [[] for _ in self._grouped]
+        named: list[list[str]] = [[] for _ in self._grouped]
         for name, value in fields.items() if self._parts else ():
             selector = declared.get(name)
             if selector != "":
                 for number, span in self._spans(name, value, selector):
                     places[number].append(span)
-        return [Traced(element, tuple(spans)) for element, spans in zip(self.elements, places, strict=True)]
+        for name in names if self._parts else ():
+            for number in self._origins.elements_of_name(name):
+                named[number].append(name)
+        urls = self._urls_in(fields, without)
+        return [
+            Traced(element, tuple(spans), tuple(its_names), *its_urls)
+            for element, spans, its_names, its_urls in zip(self.elements, places, named, urls, strict=True)
+        ]
+
+    def _urls_in(self, fields: Mapping[str, Any], without: Iterable[str]) -> Iterator[tuple[tuple[str, ...], bool]]:
+        """Of each element the URLs that a tag tells, and whether there are more."""
+        refused = {id(element) for element in self.refused(without)}
+        gone = frozenset(number for number, element in enumerate(self.elements) if id(element) in refused)
+        known = (self._pieces.urls_outside(gone) if gone else self._pieces.urls) if self._parts else Urls({}, True)
+        is_told = known.is_complete and sum(map(len, known.by_element.values())) <= MAX_TOLD
+        own = frozenset() if is_told else self._origins.urls_in(fields)
+        for number in range(len(self._grouped)):
+            urls = known.by_element.get(number, ())
+            told = urls if is_told else tuple(url for url in urls if url in own)
+            yield told, not is_told and number in self._parts and (len(told) < len(urls) or not known.is_complete)
 
     def _spans(self, name: str, value: Any, selector: str | None) -> Iterator[tuple[int, FieldSpan]]:
         if isinstance(value, str) and value and value == self.text:

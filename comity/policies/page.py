@@ -220,10 +220,9 @@ class Page:
         copy it."""
         return self.tag_of({}, {})
 
-    def tag_of(self, fields: Mapping[str, Any], declared: Mapping[str, str]) -> dict[str, Any]:
-        """The tag of an item with these fields. `declared`: field -> the selector that it was taken with, "" where it was taken
-        from no element."""
-        return self.tag_with(self.element_rules.traced(fields, declared) if self.element_rules else ())
+    def tag_of(self, fields: Mapping[str, Any], declared: Mapping[str, str], *, names: Iterable[str] = ()) -> dict[str, Any]:
+        """The tag of an item with these fields. `declared`, `names`: as `ElementRules.traced` has them."""
+        return self.tag_with(self.element_rules.traced(fields, declared, names=names) if self.element_rules else ())
 
     def tag_with(self, elements: Iterable[Traced]) -> dict[str, Any]:
         """The tag of an item in which the elements are there."""
@@ -268,10 +267,7 @@ def tag(
         "agent": agent.token,
         "uses": told(uses.items()),
         **({"embedded": told(differing)} if differing else {}),
-        "elements": [
-            one.element.tag | {"spans": list(map(list, one.spans)), "because": list(map(place, one.element.reasons))}
-            for one in elements
-        ],
+        "elements": [one.tag | {"because": list(map(place, one.element.reasons))} for one in elements],
         "reasons": reasons,
         "policies": dict(policies),
     }

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
@@ -34,6 +34,13 @@ _PLAIN = re.compile(r"(?:/[a-zA-Z0-9_-][a-zA-Z0-9._-]*)+")  # to be joined with 
 # The scope of a text, itself, and what it is. "flow": running text, "script": such of scripts and styles, "apart": it stands for
 # itself, "url": as written. Plain, for there are thousands of a page.
 Piece = tuple[int, str, str]
+
+
+class Urls(NamedTuple):
+    """The URLs in elements."""
+
+    by_element: Mapping[int, tuple[str, ...]]  # http and https, each once
+    is_complete: bool  # there are not more than MAX_URLS in all
 
 
 class _Step:
@@ -155,12 +162,11 @@ class Pieces:
         return found
 
     @cached_property
-    def urls(self) -> Mapping[int, tuple[str, ...]]:
-        """Element -> the http and https URLs in it, each once, as long as they are not more than MAX_URLS in all."""
+    def urls(self) -> Urls:
         return self.urls_outside(frozenset())
 
-    def urls_outside(self, gone: frozenset[int]) -> Mapping[int, tuple[str, ...]]:
-        """The same of what is left without some elements."""
+    def urls_outside(self, gone: frozenset[int]) -> Urls:
+        """Those of what is left without some elements."""
         found: dict[int, dict[str, None]] = {}
         left = MAX_URLS
         for scope, text, kind in self._all:
@@ -172,7 +178,7 @@ class Pieces:
                 numbers = self.elements((scope,)) if urls else frozenset()
                 for number in numbers if gone.isdisjoint(numbers) else ():
                     found.setdefault(number, {}).update(dict.fromkeys(urls))
-        return {number: tuple(urls) for number, urls in found.items()}
+        return Urls({number: tuple(urls) for number, urls in found.items()}, left >= 0)
 
     def _begin(self, around: int, numbers: Collection[int]) -> int:
         """A scope."""

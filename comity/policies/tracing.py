@@ -38,6 +38,7 @@ _STEPS_OF_A_PLACE = 200
 _STEPS_OF_MARKUP = 10  # for a character
 _ATTRIBUTE = re.compile(r"::attr\(([^()]*)\)(?=\s*(?:,|$))")  # of parsel
 _TAG = re.compile(r"<([A-Za-z][\w.-]*(?::[\w.-]+)?)")
+_PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _BREAK = "\0"  # what no text goes across
 
 
@@ -232,7 +233,26 @@ class Origins:
         if not sought or not all(self._pieces.is_denied[scope] for scope in whole) or sought in self._free_text:
             return _FREE
         found = whole or (self._found(sought) if len(sought) >= LEAST else _FREE)
-        return found or (_FREE if key.isidentifier() else _ANY)
+        return found or (_ANY if any(map(str.isspace, key)) else _FREE)
+
+    def elements_of_name(self, name: str) -> frozenset[int]:
+        """The elements that the name of a field has to do with. Plain identifiers are the spider's own."""
+        self._refill()
+        return frozenset() if _PLAIN_NAME.fullmatch(name) else self._pieces.elements(self._of_key(name))
+
+    def urls_in(self, fields: Mapping[str, Any]) -> frozenset[str]:
+        """The URLs of the document that an item has, absolute."""
+        found: set[str] = set()
+        stack, seen = [*fields.values()], set[int]()
+        while stack:
+            value = stack.pop()
+            if isinstance(value, str):
+                if (written := value.strip()) in self._urls:
+                    found.update((written, *self._pieces.absolute(written)))
+            elif isinstance(value, _NESTING) and id(value) not in seen:
+                seen.add(id(value))
+                stack += (*value, *value.values()) if isinstance(value, Mapping) else value
+        return frozenset(found)
 
     def _found(self, sought: str) -> Scopes:
         """The scopes of the texts that have it, together or each by itself."""

@@ -371,7 +371,7 @@ def item(
     if rules is None:
         return fields | {"permissions": json.loads(json.dumps(of_site.permissions))}
     if elements == "redact":
-        changed, traced = redacted_fields(rules, fields, {}, refused)
+        changed, _, traced = redacted_fields(rules, fields, {}, refused)
         fields, tag = fields | changed, of_site.tag_with(traced)
     else:
         tag = of_site.tag_of(fields, {})

@@ -320,3 +320,33 @@ def test_fields_that_say_where_they_come_from(site: Loopback, crawl: Crawl) -> N
         "parts": ["keptheading"],
         "made_up": "words",
     }
+
+
+class HeadingSpider(Spider):
+    """Takes the names of its fields from the page."""
+
+    name = "headings"
+    url: str
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(self.url)
+
+    def parse(self, response: Response, **_: Any) -> Iterator[Any]:
+        assert isinstance(response, TextResponse)
+        pairs = dict(zip(response.css("dt::text").getall(), response.css("dd::text").getall(), strict=True))
+        yield {"url": response.url, **pairs, "body": response.text, "nested": pairs}
+
+
+HEADINGS = "<!doctype html><dl><dt>Kept heading<dd>keptwords<dt class=refused>QXZ heading<dd>keptothers</dl>"
+
+
+@pytest.mark.requirement("MEET-5")
+def test_names_of_fields_are_redacted(serve: Serve, crawl: Crawl) -> None:
+    site = serve({"/ai.txt": AI, "/page.html": HEADINGS})
+    (item,) = crawl(HeadingSpider, REDACT, url=site.url("/page.html")).items
+    assert "QXZ" not in json.dumps(item)
+    assert item.keys() == {"url", "Kept heading", "body", "nested", "permissions"}
+    assert item["nested"] == {}
+    (tagged,) = crawl(HeadingSpider, TRAIN, url=site.url("/page.html")).items
+    assert tagged["QXZ heading"] == "keptothers"
+    assert tagged["permissions"]["elements"][0]["names"] == ["QXZ heading"]

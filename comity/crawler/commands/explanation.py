@@ -33,7 +33,10 @@ def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN) -> dict[st
             use: {"verdict": answer.verdict.value, "stated": answer.stated, "reasons": _reasons(answer.reasons)} | written(answer)
             for use, answer in page.uses.items()
         },
-        "elements": [element.tag | {"reasons": _reasons(element.reasons)} for element in page.elements],
+        "elements": [
+            element.tag | ({"urls": list(element.urls)} if element.urls else {}) | {"reasons": _reasons(element.reasons)}
+            for element in page.elements
+        ],
         "rates": {
             "crawl_delay": rules.crawl_delay if rules else None,
             "request_rates": [_rate(rate) for rate in rules.request_rates] if rules else [],

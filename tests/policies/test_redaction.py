@@ -1,0 +1,167 @@
+"""Items without what is refused: values, names of fields, URLs; and that exports take out the same by the tag."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import comity.policies
+from comity.dataset.judging import Terms, judged
+from comity.policies import Agent, Page, Site, Verdict
+from comity.policies.element_rules import MAX_TOLD, ElementRules
+from comity.policies.redaction import redacted_fields
+
+URL = "https://example.com/news/1.html"
+AI = """User-agent: *
+  Path: / html
+    Element: .q
+      Disallow: Train
+    Element: .guided
+      Guide: Train
+"""
+HEAD = (
+    "<!doctype html><title>The title</title><dl><dt>Free heading<dd>free words<dt class=q>Secret heading<dd class=q>secret words"
+)
+BODY = f"{HEAD}<dt>Label<dd class=q>Label<dt class=q>Hidden<dd>more free words</dl>"
+SCHEMA = Draft202012Validator(json.loads((Path(comity.policies.__file__).parent / "permissions.schema.json").read_text()))
+
+
+def page_of(body: str = BODY) -> Page:
+    agent = Agent("examplebot", uses=("train",), defaults={"train": Verdict.ALLOW})
+    site = Site.from_files("https://example.com", {"/ai.txt": AI.encode()})
+    return site.page(agent, URL, headers=[(b"Content-Type", b"text/html; charset=utf-8")], body=body.encode())
+
+
+def rules_of(page: Page) -> ElementRules:
+    assert page.element_rules
+    return page.element_rules
+
+
+def redacted(page: Page, item: dict[str, Any]) -> dict[str, Any]:
+    left = redacted_fields(rules_of(page), item, {}, ["train"], names=item)
+    return {name: value for name, value in (item | left.changed).items() if name not in left.gone}
+
+
+def exported(page: Page, item: dict[str, Any], **later: Any) -> dict[str, Any]:
+    """`later`: fields that pipelines write after the tag."""
+    tag = page.tag_of(item, {}, names=item)
+    SCHEMA.validate(tag)
+    found = judged(json.loads(json.dumps(item | {"permissions": tag} | later)), Terms.of(["train"]))
+    assert found.record is not None, found.why
+    assert "Secret" not in json.dumps(found.record)
+    return {name: value for name, value in found.record.items() if name != "permissions"}
+
+
+NAMES: list[tuple[dict[str, Any], dict[str, Any] | None]] = [
+    ({"Secret heading": "free words"}, {}),
+    ({"secret heading": "free words"}, {}),  # changed, so that it may be of any element
+    ({"SECRET HEADING": "free words", "a": "The title"}, {"a": "The title"}),
+    ({"Hidden": "more free words"}, {}),
+    ({"hidden": "more free words"}, {"hidden": "more free words"}),  # as spiders name their fields
+    ({"Label": "The title"}, {"Label": "The title"}),  # it stands outside, too
+    ({"made up": "The title"}, {}),
+    ({"made_up": "The title", "made-up": "The title", "@type": "The title"}, None),
+    ({"a": {"Secret heading": 1, "Free heading": 2}}, {"a": {}}),
+    ({"a": [{"Secret heading": 1}, {"Free heading": "free words"}]}, {"a": [{"Free heading": "free words"}]}),
+    ({"a": [[{"b": {"Secret heading": "free words"}}], "free words"]}, {"a": ["free words"]}),
+]
+
+
+@pytest.mark.requirement("MEET-5")
+@pytest.mark.parametrize(("item", "left"), NAMES)
+def test_names_are_cut_as_values_are(item: dict[str, Any], left: dict[str, Any] | None) -> None:
+    page = page_of()
+    expected = item if left is None else left
+    assert redacted(page, item) == expected
+    assert exported(page, item) == expected
+
+
+@pytest.mark.requirement("MEET-5")
+def test_names_that_a_class_declares_are_its_own() -> None:
+    left = redacted_fields(rules_of(page_of()), {"Hidden": "free words"}, {}, ["train"])
+    assert (left.changed, left.gone) == ({}, frozenset())
+
+
+@pytest.mark.requirement("MEET-5")
+def test_a_document_stays_of_its_type() -> None:
+    page, text = page_of(), BODY
+    item = redacted(page, {"html": text, "body": text.encode(), "other": text.encode() + b" "})
+    assert isinstance(item["html"], str)
+    assert isinstance(item["body"], bytes)
+    assert item["body"].decode() == item["html"] == page.redacted(["train"]).decode()
+    assert item["other"] == b""  # found nowhere
+
+
+# URLs
+
+LINKS = 200
+LISTING = "<!doctype html><title>t</title>" + "".join(
+    f"<div class={kind}><img src='/{kind}/{number} a.jpg'><a href='/{kind}/{number}'>{number}</a></div>"
+    for number in range(LINKS)
+    for kind in ("q", "guided", "free")
+)
+
+
+def file(path: str) -> dict[str, str]:
+    return {"url": f"https://example.com{path}", "path": f"full{path}"}
+
+
+@pytest.mark.requirement("MEET-5", "SEC-5")
+def test_a_tag_is_as_long_as_its_item() -> None:
+    page = page_of(LISTING)
+    small = page.tag_of({"url": URL, "image_urls": ["https://example.com/q/7 a.jpg"]}, {})
+    assert len(json.dumps(small)) < 3000
+    urls = {one["selector"]: (one.get("urls", []), one.get("more_urls", False)) for one in small["elements"]}
+    assert urls == {".q": (["https://example.com/q/7 a.jpg"], True), ".guided": ([], True)}
+    few = page_of(BODY + "<p class=q><a href=/a>b</a><img src=/c>").tag_of({}, {})
+    assert few["elements"][0]["urls"] == ["https://example.com/a", "https://example.com/c"]
+    assert "more_urls" not in few["elements"][0]
+    SCHEMA.validate(small)
+    assert len(page.elements[0].urls) == 2 * LINKS > MAX_TOLD
+
+
+@pytest.mark.requirement("MEET-5")
+@pytest.mark.parametrize(
+    ("item", "files", "left"),
+    [
+        # Asked for as they stand in the item, with what Scrapy escapes.
+        (
+            {"image_urls": ["https://example.com/q/7 a.jpg", "https://example.com/free/7 a.jpg"]},
+            ["/q/7%20a.jpg", "/free/7%20a.jpg"],
+            1,
+        ),
+        ({"image_urls": ["/q/7 a.jpg", "https://example.com/free/8"]}, ["/q/7%20a.jpg", "/free/8"], 1),
+        ({"deep": [{"urls": ("https://example.com/q/7", "https://example.com/free/7")}]}, ["/q/7", "/free/7"], 1),
+        # Asked for by an address that the item does not have.
+        ({"n": 1}, ["/q/9", "/q/10%20a.jpg"], 0),
+        ({"n": 1}, ["/free/9"], 0),  # it may be any
+        ({"image_urls": ["https://example.com/guided/3"]}, ["/guided/3"], 1),
+    ],
+)
+def test_stored_files_of_refused_urls_go(item: dict[str, Any], files: list[str], left: int) -> None:
+    page = page_of(LISTING)
+    for field in ("files", "images"):
+        record = exported(page, item, **{field: [file(path) for path in files]})
+        assert [one["url"].partition(".com/")[2].partition("/")[0] for one in record[field]] == (
+            ["guided" if "guided" in files[0] else "free"] * left
+        )
+
+
+@pytest.mark.requirement("MEET-5")
+def test_files_of_a_page_with_few_urls_are_told_apart_wherever_they_come_from() -> None:
+    page = page_of("<!doctype html><p class=q><img src=/q.jpg></p><img src=/free.jpg>")
+    record = exported(page, {"n": 1}, files=[file("/q.jpg"), file("/free.jpg"), file("/elsewhere.jpg")])
+    assert [one["url"][19:] for one in record["files"]] == ["/free.jpg", "/elsewhere.jpg"]
+
+
+@pytest.mark.requirement("MEET-5")
+def test_redacted_items_tell_no_refused_urls() -> None:
+    page = page_of(LISTING)
+    item = {"image_urls": ["https://example.com/q/7", "https://example.com/free/7", "https://example.com/guided/7"]}
+    left = redacted_fields(rules_of(page), item, {}, ["train"])
+    assert left.changed == {"image_urls": item["image_urls"][1:]}
+    assert "/q/" not in json.dumps(page.tag_with(left.traced))
