@@ -7,7 +7,8 @@ Where it cannot be told what a rule covers, it covers the whole document (AIT-13
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
 
@@ -31,7 +32,7 @@ VOCABULARY = "ai-txt"  # in the table of vocabularies
 # Kind of document -> file types by whose dotted names it can be read.
 _TREES = {"html": ("xml",), "json": ("json",), "xml": ("xml",)}
 _WHOLE = "covers the whole document:"
-_STEPS_OF_MEMBER = 2
+_STEPS_OF_MEMBER = 8  # of an object
 _FETCHING = ("crawl", "follow")  # no action of ai.txt, so that `*` is none of these
 
 
@@ -50,7 +51,8 @@ class _WholeError(Exception):
 
 def covered(content: Content, rules: Iterable[Rule]) -> tuple[Covered, ...]:
     """What each of the rules covers, which apply to the document: one for each, in their order. It may be nothing."""
-    document = _Document(content)
+    rules = tuple(rules)
+    document = _Document(content, rules)
     found: dict[tuple[str, str], Covered] = {}
     said = []
     for rule in rules:
@@ -76,9 +78,11 @@ def findings(said: Iterable[Covered], *, url: str = "") -> tuple[Finding, ...]:
 
 
 class _Document:
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: Content, rules: Iterable[Rule]) -> None:
         self._content = content
         self._kind = content.kind
+        types = ("", *_TREES.get(self._kind, ()))
+        self._dotted = dict.fromkeys(rule.element for rule in rules if rule.file_type in types and rule.element != ALL)
         self._budget = Budget(MAX_STEPS)
         self._unread = ""  # why nothing can be told of any part of it
 
@@ -122,18 +126,23 @@ class _Document:
             raise _WholeError(f"the name has more than {MAX_CHARS} characters, or more than {MAX_PARTS} parts")
         if not all(parts):
             raise _WholeError("it is no dotted name")
+        root, found = self._by_name
+        return self._proper([*found.get(name, ())], root, name)
+
+    @cached_property
+    def _by_name(self) -> tuple[Any, Found]:
+        """The root, and what all names mean."""
+        names = _Names()
+        for name in self._dotted:
+            parts = name.split(".")
+            self._budget.spend(2 * len(parts))
+            if all(parts) and len(parts) <= MAX_PARTS:
+                names.add(name, [part.lower() for part in parts] if self._kind == "html" else parts)
         if self._kind == "json":
-            members = [path for _, path in _named([(self._json, ())], parts, _members, self._budget)]
-            return self._proper(members, (), name)
-        if self._kind == "html":  # XHTML is XML too
-            root, parts = self._content.markup.root, [part.lower() for part in parts]
-        else:
-            root = self._xml
-        found = _named([root], parts, _children, self._budget)
-        for end in range(1, len(parts) + 1):
-            if ".".join(parts[:end]) in _names(root):
-                found += _named([root], parts[end:], _children, self._budget)
-        return self._proper([*dict.fromkeys(found)], root, name)
+            document = self._json
+            return (), _in_json(document, names, self._budget) if isinstance(document, dict | list) else {}
+        root = self._content.markup.root if self._kind == "html" else self._xml  # XHTML is XML too
+        return root, _in_xml(root, names, self._budget)
 
     @staticmethod
     def _proper(nodes: list[Any], root: Any, name: str = "") -> list[Any]:
@@ -173,42 +182,75 @@ class _Document:
 
 # Dotted names
 
-Named = Callable[[Any, Collection[str], Budget], Iterator[tuple[str, Any]]]  # the parts of a node that have one of these names
+
+class _Names:
+    """Dotted names, by their parts: all of them are looked for at once."""
+
+    def __init__(self) -> None:
+        self.ends: list[str] = []  # the names that end here
+        self.has_numbers = False  # which may be places in arrays
+        self._ways: dict[str, _Names] = {}
+
+    def add(self, name: str, parts: Iterable[str]) -> None:
+        here = self
+        for part in parts:
+            here.has_numbers = here.has_numbers or part.isdecimal()
+            here = here._ways.setdefault(part, _Names())
+        here.ends.append(name)
+
+    def at(self, key: str) -> _Names | None:
+        """What follows a key. A dot may be one within a name, too."""
+        if "." not in key:
+            return self._ways.get(key)
+        here: _Names | None = self
+        for part in key.split("."):
+            here = here._ways.get(part) if here else None
+        return here
 
 
-def _named(tops: list[Any], parts: Sequence[str], named: Named, budget: Budget) -> list[Any]:
-    """The parts of the nodes that have the dotted name. A dot may be one within a name, too."""
-    waiting: list[list[Any]] = [tops, *([] for _ in parts)]
-    for begin, nodes in enumerate(waiting[:-1]):
-        ends = {".".join(parts[begin:end]): end for end in range(begin + 1, len(parts) + 1)} if nodes else {}
-        for node in nodes:
-            for name, part in named(node, ends.keys(), budget):
-                waiting[ends[name]].append(part)
-    return waiting[-1]
+Places = list[_Names]  # in the names, of what stands at one place of a document
+Found = dict[str, dict[Any, None]]  # name -> what it means
 
 
-def _members(node: tuple[Any, JsonPath], names: Collection[str], budget: Budget) -> Iterator[tuple[str, Any]]:
+def _in_json(document: Any, names: _Names, budget: Budget) -> Found:
     """Of an object, and of every object in an array. A number is a place in an array, too."""
-    pending = [node]
+    found: Found = {}
+    pending: deque[tuple[Any, JsonPath, Places]] = deque([(document, (), [names])])
     while pending:
-        value, path = pending.pop()
-        if isinstance(value, list):
-            budget.spend(_STEPS_OF_MEMBER * len(value) * (1 + len(path) // 8))
-            pending += [(one, (*path, place)) for place, one in enumerate(value)]
-            for name in names:
-                if name.isdecimal() and name.isascii() and len(name) < 10 and int(name) < len(value):
-                    yield name, (value[int(name)], (*path, int(name)))
-        elif isinstance(value, dict):
-            budget.spend(len(names))
-            yield from ((name, (value[name], (*path, name))) for name in names if name in value)
+        value, path, places = pending.popleft()
+        is_array = isinstance(value, list)
+        budget.spend(len(value) * (1 + len(path) // 8))
+        if is_array and not any(place.has_numbers for place in places):
+            members = enumerate(value)
+            pending.extend(((member, (*path, key), places)) for key, member in members if isinstance(member, dict | list))
+            continue
+        budget.spend(_STEPS_OF_MEMBER * len(value))
+        for key, member in enumerate(value) if is_array else value.items():
+            behind = [one for place in places if (one := place.at(str(key)))]
+            for name in (name for one in behind for name in one.ends):
+                found.setdefault(name, {})[(*path, key)] = None
+            inner = [*places, *behind] if is_array else behind
+            if inner and isinstance(member, dict | list):
+                pending.append((member, (*path, key), inner))
+    return found
 
 
-def _children(node: Any, names: Collection[str], budget: Budget) -> Iterator[tuple[str, Any]]:
-    budget.spend(1 + 4 * len(node))
-    for child in node:
-        name = next((name for name in _names(child) if name in names), None)
-        if name is not None:
-            yield name, child
+def _in_xml(root: Any, names: _Names, budget: Budget) -> Found:
+    """Names count from below the root; those that begin with its own are accepted."""
+    found: Found = {}
+    pending: deque[tuple[Any, Places]] = deque([(root, [names, *_behind([names], root, found)])])
+    while pending:
+        node, places = pending.popleft()
+        budget.spend(2 * _STEPS_OF_MEMBER * len(node))
+        pending.extend((child, behind) for child in node if (behind := _behind(places, child, found)))
+    return found
+
+
+def _behind(places: Places, node: Any, found: Found) -> Places:
+    behind = [one for place in places for key in _names(node) if (one := place.at(key))]
+    for name in (name for one in behind for name in one.ends):
+        found.setdefault(name, {})[node] = None
+    return behind
 
 
 def _names(element: Any) -> tuple[str, ...]:

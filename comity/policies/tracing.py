@@ -26,7 +26,7 @@ from comity.policies.pieces import OUTSIDE, UNKNOWN, Pieces
 LEAST = 4  # characters, white space aside, of a text whose being found within another says where it was taken from
 MAX_SPANS = 10_000  # of one field; where there are more they are not told apart
 MAX_SCOPES = 1000  # in which a text is looked for one by one; beyond it may come from any
-MAX_STEPS = 500_000_000  # characters that are looked through for one field: about a second
+MAX_STEPS = 200_000_000  # characters that are looked through for one field: less than half a second
 
 FieldSpan = tuple[str] | tuple[str, int] | tuple[str, int, int]  # a value; a member of a list; characters of a text
 Scopes = Collection[int]

@@ -350,3 +350,49 @@ def test_names_of_fields_are_redacted(serve: Serve, crawl: Crawl) -> None:
     (tagged,) = crawl(HeadingSpider, TRAIN, url=site.url("/page.html")).items
     assert tagged["QXZ heading"] == "keptothers"
     assert tagged["permissions"]["elements"][0]["names"] == ["QXZ heading"]
+
+
+AS_BROWSERS = """User-agent: *
+  Path: / html
+    Element: article > section, p + section, p > b, body > aside, table > tbody > tr.a, .late
+      Disallow: Train
+    Element: h2
+      Disallow: Train
+"""
+# In browsers paragraphs end before sections, rows have a tbody, and what stands behind `</html>` is there.
+MISNESTED = planted("""<!doctype html><title>kepttitle</title><body>
+<article><p>keptone<section>@</section></article>
+<div><p>kepttwo<section class=x>@ <i>@</i></section>kepttail</div>
+<p>keptthree<b>@<p>@</b>keptfour</p>
+<div/><aside>keptinner</aside></div>
+<table><tr class=a><td>@<tr><td>keptcell</table>
+<h2>@<h2>@</h2>keptfive
+<select><option>keptoption</select>
+</body></html>
+<p class=late>@ <a href="/@">@</a></p><p>keptlast</p>
+""")
+
+
+@pytest.mark.requirement("AIT-5", "MEET-5")
+@pytest.mark.parametrize("elements", ["redact", "strip"])
+def test_elements_are_those_of_browsers(serve: Serve, crawl: Crawl, elements: str) -> None:
+    site = serve({"/ai.txt": AS_BROWSERS, "/": MISNESTED})
+    settings = TRAIN | {"COMITY_ELEMENTS": elements}
+    (item,) = crawl(SiteSpider, settings, url=site.url("/"), html="1").items
+    stored = json.dumps({name: value for name, value in item.items() if name != "permissions"})
+    assert not LETTERS & set(stored), stored
+    assert sorted(set(re.findall(r"kept\w+", item["html"]))) == sorted(set(re.findall(r"kept\w+", MISNESTED)))
+
+
+LATE = """<!doctype html><title>t</title><p>x</p></body></html>
+<meta name="robots" content="noai">"""
+
+
+@pytest.mark.requirement("META-1")
+def test_what_stands_behind_the_end_of_a_page_counts(serve: Serve, crawl: Crawl) -> None:
+    site = serve({"/": LATE})
+    (item,) = crawl(SiteSpider, TRAIN | {"COMITY_DROP_UNUSABLE": False}, url=site.url("/")).items
+    tag = item["permissions"]
+    assert tag["uses"]["train"]["verdict"] == "deny"
+    (reason,) = (reason for reason in tag["reasons"] if reason["rule"] == "robots-meta.disallow")
+    assert (reason["part"], reason["line"]) == ("meta robots", 2)

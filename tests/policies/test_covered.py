@@ -303,7 +303,7 @@ XML = """<?xml version="1.0" encoding="iso-8859-1"?><!--top--><?pi x?>
 def test_names_in_xml(name: str, texts: list[str]) -> None:
     page = content(XML, TYPES["xml"])
     said = covered(page, [rule(name, "xml")])
-    assert [node.text for node in said[0].nodes] == texts
+    assert sorted(node.text for node in said[0].nodes) == sorted(texts)
     left = redacted(page, said, ["train"], SHIPPED).decode("latin-1")
     for text in ("T", "é1", "w", "t2", "q", "F"):
         assert (f">{text}<" in left) is (text not in texts)
