@@ -193,6 +193,17 @@ def test_the_tree_is_bounded(text: str) -> None:
         assert len(elements[0].attrib) + len(elements[2].attrib) <= MAX_MERGED or text.count("<html") == 2
 
 
+@pytest.mark.requirement("SEC-5", "AIT-5")
+def test_elements_nest_as_deep_as_in_browsers() -> None:
+    elements = [*Html(D + "<div>" * 5_000 + "x").root.iter("*")]
+    depths = dict.fromkeys(elements[:1], 0)
+    for element in elements[1:]:
+        depths[element] = depths[element.getparent()] + 1
+    assert len(elements) == 5_003
+    assert max(depths.values()) <= 512
+    assert "".join(elements[0].itertext()) == "x"
+
+
 @pytest.mark.requirement("AIT-5")
 def test_attributes_of_further_body_tags_are_merged() -> None:
     root = Html(f"{D}<html lang=en><body class=a><p>x<body class=b id=i><html lang=de dir=rtl>").root

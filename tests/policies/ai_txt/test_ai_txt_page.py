@@ -9,7 +9,17 @@ import pytest
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 
 import comity.policies
+from comity.policies.covered import MAX_PARTS, MAX_STEPS
+from comity.policies.css import MAX_CHARS, MAX_FUNCTIONS, compiled
 from comity.policies.formats.ai_txt import ACTIONS, from_xml, kind_of, parse, spawning
+from comity.policies.formats.ai_txt.reading import MAX_NAMES, MAX_PATH, MAX_RULES, MAX_SIZE
+from comity.policies.formats.ai_txt.spawning import MAX_PATTERNS
+from comity.policies.instructions import MAX_LISTED
+from comity.policies.json_documents import MAX_DEPTH
+from comity.policies.lines import MAX_BYTES, MAX_LINE
+from comity.policies.markup import MAX_MERGED
+from comity.policies.outline import MAX_ELEMENTS
+from comity.policies.quoting import MAX_QUOTED
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "ai-txt.md").read_text("utf-8")
@@ -37,3 +47,48 @@ def test_the_example_of_spawnings_form() -> None:
     patterns = spawning(SPAWNING).for_agent("ours")
     targets = ("/a.jpg", "/drafts/a", "/drafts/logo.jpg", "/a.html")
     assert [bool(patterns.statements(target)) for target in targets] == [True, True, False, False]
+
+
+LIMITS = [
+    ("a file", [MAX_BYTES // 1024]),
+    ("rules of a file", [MAX_RULES, MAX_SIZE // 2**20]),
+    ("names of a block, actions of a line", [MAX_NAMES, MAX_LINE // 1024]),
+    ("a path; an element; a guideline", [MAX_PATH // 1024, MAX_LINE // 1024, MAX_LINE // 1024]),
+    ("a selector; a dotted name", [MAX_CHARS, MAX_FUNCTIONS, MAX_CHARS, MAX_PARTS]),
+    ("elements of an HTML page", [MAX_ELEMENTS]),
+    ("steps for all rules of a page", [MAX_STEPS]),
+    ("JSON", [MAX_DEPTH]),
+    ("tags of `html` and `body` in a page", [MAX_MERGED]),
+    ("patterns in Spawning's form", [MAX_PATTERNS]),
+    ("a guideline in a prompt", [MAX_QUOTED]),
+    ("prohibitions, and guidelines, in a prompt", [MAX_LISTED]),
+]
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    """What is beyond them is told by the tests of each part."""
+    table = PAGE.partition("## Limits")[2].partition("## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("| ")][1:]
+    told = [(name, [int(number.replace(",", "")) for number in re.findall(r"[0-9][0-9,]*", limit)]) for name, limit, _ in rows]
+    assert told == LIMITS
+
+
+@pytest.mark.requirement("AIT-5")
+@pytest.mark.parametrize(
+    ("selector", "unread"),
+    [
+        *(
+            (selector, "")
+            for selector in re.findall(r"`(:[a-z-]+(?:\(\))?)`", PAGE.partition("Read are")[2].partition("Everything")[0])
+        ),
+        (":hover", ":hover"),
+        (":checked", ":checked"),
+        (r"[\@click]", "[@click]"),
+        ("svg|p", "svg|"),
+        ("p::before", ""),
+    ],
+)
+def test_selectors_are_read_as_it_says(selector: str, unread: str) -> None:
+    arguments = {":lang()": ":lang(en)", ":has()": ":has(p)", ":not()": ":not(p, a > b)"}
+    nth = selector.replace("()", "(2n+1)" if "nth" in selector else "(p, a > b)")
+    assert ", ".join(compiled(arguments.get(selector, nth)).unread) == unread
