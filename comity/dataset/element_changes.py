@@ -15,6 +15,7 @@ from comity.policies.values import Reason
 from comity.policies.vocabulary import Vocabulary
 
 DOCUMENT = "html"  # the field in which records have the page as it came, if anywhere
+HTML = (b"Content-Type", b"text/html; charset=utf-8")
 MARKUP = (b"Content-Type", b"application/xhtml+xml; charset=utf-8")  # HTML or XHTML, which says less: rules for either count
 
 _FRONT = re.compile(r"\s*<(?:!doctype|html)\b", re.IGNORECASE)
@@ -48,7 +49,8 @@ class ElementChanges:
         """`today`: all that rules name for the page. `document`: None where nobody has it. `is_same`: the file is the one by
         which the record was tagged, so that the tag has what the page has of them. `had_rules`: there was a file."""
         self._vocabulary = vocabulary
-        self._document = document
+        # As which it was served nobody knows: browsers read HTML and XHTML in other ways.
+        self._documents = [document, Content((HTML,), document.body)] if document else []
         self._is_same = is_same
         self._had_rules = had_rules
         self._tagged: dict[Key, list[Mapping[str, Any]]] = {}
@@ -100,12 +102,12 @@ class ElementChanges:
         """Whatever was taken from the page: if it is not in the document, it is in nothing of it.
 
         Where there was a file, elements may have been cut out of the document, by this crawl or an export."""
-        if self._document is None or (self._had_rules and _DEPENDENT.search(element.selector)):
+        if not self._documents or (self._had_rules and _DEPENDENT.search(element.selector)):
             return True
         if element.type == "json":
             return False
-        [found] = covered(self._document, element.rules[:1])
-        return found.is_whole or bool(found.nodes)
+        found = [one for document in self._documents for one in covered(document, element.rules[:1])]
+        return any(one.is_whole or one.nodes for one in found)
 
 
 def _key(element: Element) -> Key:

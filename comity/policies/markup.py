@@ -202,6 +202,8 @@ class Xhtml(Xml):
 
     def __init__(self, text: str) -> None:
         """ValueError where the root is no `html`."""
+        declaration = _DECLARATION.match(text)
+        self._declaration = declaration[0].strip() + "\n" if declaration else ""
         text = _REFERENCE.sub(_character, _DECLARATION.sub("", text, count=1))
         super().__init__(text.encode("utf-8", "replace"))
         _as_in_html(self.root)
@@ -210,7 +212,7 @@ class Xhtml(Xml):
 
     def without(self, nodes: Collection[Any], encoding: str) -> bytes:
         text: str = etree.tostring(self._without(nodes).getroottree(), encoding="unicode")
-        return text.encode(encoding, "xmlcharrefreplace")
+        return (self._declaration + text).encode(encoding, "xmlcharrefreplace")
 
 
 def _character(reference: re.Match[str]) -> str:

@@ -42,6 +42,35 @@ _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _BREAK = "\0"  # what no text goes across
 
 
+StartTag = tuple[str, tuple[tuple[str, str], ...]]
+
+
+def _start_tag(node: Any) -> StartTag:
+    """The local name of an element (lxml) and its attributes."""
+    attributes = ((name.rpartition("}")[2].rpartition(":")[2].lower(), value) for name, value in node.items())
+    return str(node.tag).rpartition("}")[2].lower(), tuple(sorted((name, value) for name, value in attributes if name != "xmlns"))
+
+
+class _Numbers:
+    """Of each element of a tree, its number among those of the same start tag."""
+
+    def __init__(self, root: Any) -> None:
+        self._alive = [*root.iter("*")]  # lxml makes its elements anew each time unless somebody has them
+        self._counts: dict[StartTag, int] = defaultdict(int)
+        self._of: dict[Any, int] = {}
+        for node in self._alive:
+            tag = _start_tag(node)
+            self._of[node] = self._counts[tag]
+            self._counts[tag] += 1
+
+    def of(self, node: Any) -> int:
+        return self._of[node]
+
+    def count(self, node: Any) -> int:
+        """How many there are; 0: the tree had no such element."""
+        return self._counts.get(_start_tag(node), 0) if node in self._of else 0
+
+
 class Origins:
     """Finds values in one document."""
 
@@ -50,6 +79,7 @@ class Origins:
         self._content = content
         self._kind = kind
         self._pieces = pieces
+        self._numbers: dict[Any, _Numbers] = {}  # root of another reading -> its elements
         self._nodes: dict[str, Sequence[Any] | None] = {}  # selector -> what it finds; None: nobody can tell
 
     def elements(self, value: Any) -> frozenset[int]:
@@ -159,9 +189,8 @@ class Origins:
         return self._left >= 0 and self._pieces.elements(found) <= self._pieces.elements(own)
 
     def _of_node(self, node: Any) -> Scopes:
-        twin = self._twin(node)
-        if twin is not None:
-            return [*self._pieces.touched(twin)]
+        if twins := self._twins(node):
+            return {scope for twin in twins for scope in self._pieces.touched(twin)}
         found: set[int] = set()
         for one in node.iter():
             texts = (one.text, one.tail if one is not node else None, *(one.values() if isinstance(one.tag, str) else ()))
@@ -169,22 +198,48 @@ class Origins:
                 found.update(self._of_single(text))
         return found
 
-    def _twin(self, node: Any) -> Any:
-        """The node in the document, of another reading of the same document; None where there is none."""
+    def _twins(self, node: Any) -> Sequence[Any]:
+        """The node in the document, of another reading of the same document: all that it may be, none where there is none.
+
+        Readers put the same start tags into other places. So it is the one at the same place, if nothing differs on the way, else
+        the one of the same number among those of the same tag."""
         if self._kind == "json":
-            return None
+            return ()
+        root = node.getroottree().getroot()
+        if root is self._pieces.root:
+            return (node,)
+        if (twin := self._at_the_same_place(node)) is not None:
+            return (twin,)
+        own = self._alike.get(_start_tag(node), ())
+        if len(own) < 2:
+            return own
+        if root not in self._numbers:
+            self._numbers[root] = _Numbers(root)
+        numbers = self._numbers[root]
+        if len(own) == numbers.count(node):
+            return (own[numbers.of(node)],)
+        text = _squeezed("".join(node.itertext()))
+        return [one for one in own if _squeezed("".join(one.itertext())) == text] or own
+
+    def _at_the_same_place(self, node: Any) -> Any:
         twin, steps = self._pieces.root, []
-        if node.getroottree().getroot() is twin:
-            return node
         one = node
         while (parent := one.getparent()) is not None:
-            steps.append(parent.index(one))
+            steps.append((parent.index(one), one.tag))
             one = parent
-        for step in reversed(steps):
-            if step >= len(twin):
+        for step, tag in reversed(steps):
+            if step >= len(twin) or twin[step].tag != tag:
                 return None
             twin = twin[step]
         return twin if self._markup(twin) == self._markup(node) else None
+
+    @cached_property
+    def _alike(self) -> Mapping[StartTag, Sequence[Any]]:
+        """The elements of the document by their start tags."""
+        alike: dict[StartTag, list[Any]] = defaultdict(list)
+        for node in self._pieces.root.iter("*"):
+            alike[_start_tag(node)].append(node)
+        return alike
 
     def _markup(self, node: Any) -> str:
         """As parsel writes it."""

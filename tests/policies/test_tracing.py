@@ -611,3 +611,37 @@ def test_nothing_that_a_spider_takes_from_json_is_missed(document: Any, data: st
         assert own <= reported
         if not own and not isinstance(value, dict | list):
             assert reported == set()
+
+
+# Nodes of the tree that Scrapy has, which is another one
+
+OTHER_TREES = [
+    # Without `head` and `tbody`, which are implied; the text stands outside of it, too.
+    ("<!doctype html><p>Yes</p><table><tr class=q><td>Yes<tr><td>Yes</table>", "tr.q td"),
+    ("<!doctype html><p>Yes<section class=q>Yes<b>No</b></section><b>No</b>", "section"),
+    ("<!doctype html><p>Yes<section class=q>Yes<b>No</b></section><b>No</b>", "section b"),
+    ("<!doctype html><title>t</title><li>Yes<ul><li>Yes<li class=q>Yes</ul>", "li.q"),
+    ("<!doctype html><thead><i>Yes</i><table><thead><tr><td>Yes</thead><tr class=q><td>Yes</table>", "tr.q td"),
+]
+
+
+@pytest.mark.requirement("MEET-5")
+@pytest.mark.parametrize(("body", "selector"), OTHER_TREES)
+def test_nodes_of_another_tree_are_those_of_the_document(body: str, selector: str) -> None:
+    rules = rules_of(body, ".q")
+    theirs = Selector(body, type="html")
+    refused = theirs.css(selector)
+    assert refused
+    assert [found(rules, node) for node in refused] == [{".q"}] * len(refused)
+    outside = [one for one in theirs.css("p, b, i, td") if "q" not in {*one.xpath("ancestor-or-self::*/@class").getall()}]
+    if "section" not in selector:  # which is in the paragraph there
+        assert [found(rules, node) for node in outside] == [set()] * len(outside)
+
+
+@pytest.mark.requirement("MEET-5")
+def test_nodes_of_a_tree_that_a_spider_has_changed() -> None:
+    body = "<!doctype html><p>Yes</p><div class=q><p>Yes</p><p>No</p></div><p>No</p>"
+    rules, theirs = rules_of(body, ".q"), Selector(body, type="html")
+    theirs.css("p")[0].drop()
+    assert [found(rules, node) for node in theirs.css("p")] == [{".q"}, {".q"}, {".q"}]  # any of the same text
+    assert found(rules, etree.fromstring("<p>made up</p>")) == {".q"}
