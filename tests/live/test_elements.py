@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +16,7 @@ from parsel import Selector
 from scrapy import Field, Item, Request, Spider
 from scrapy.http import Response, TextResponse
 
+from comity.dataset.judging import Terms, judged
 from comity.spiders.site import SiteSpider
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -396,3 +398,42 @@ def test_what_stands_behind_the_end_of_a_page_counts(serve: Serve, crawl: Crawl)
     assert tag["uses"]["train"]["verdict"] == "deny"
     (reason,) = (reason for reason in tag["reasons"] if reason["rule"] == "robots-meta.disallow")
     assert (reason["part"], reason["line"]) == ("meta robots", 2)
+
+
+class Entries(Spider):
+    """An item for each entry of a list, with its file."""
+
+    name = "entries"
+    url: str
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(self.url)
+
+    def parse(self, response: Response, **_: Any) -> Iterator[Any]:
+        for entry in response.css("li"):
+            yield {"title": entry.css("b::text").get(), "file_urls": [response.urljoin(entry.css("a").attrib["href"])]}
+
+
+ENTRIES = 60
+
+
+@pytest.mark.requirement("MEET-5")
+def test_files_of_refused_elements_leave_exports(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+    kinds = ["refused" if number % 2 else "free" for number in range(ENTRIES)]
+    entries = (
+        f"<li class={kind}><b>title {number}</b><a href='/{kind}/{number} é.txt'>x</a><a href=/more/{number}>more</a>"
+        for number, kind in enumerate(kinds)
+    )
+    files = {f"/{kind}/{number}%20%C3%A9.txt": b"text" for number, kind in enumerate(kinds)}
+    site = serve({"/ai.txt": AI, "/page.html": f"<!doctype html><ul>{''.join(entries)}</ul>", **files})
+    pipelines = {"ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1}, "FILES_STORE": str(tmp_path)}
+    items = crawl(Entries, TRAIN | pipelines, url=site.url("/page.html")).items
+    assert len(items) == ENTRIES
+    assert all(len(item["files"]) == 1 for item in items)
+    assert all(element["more_urls"] for item in items for element in item["permissions"]["elements"])
+    assert max(len(json.dumps(item)) for item in items) < 6000
+    records = [judged(item, Terms.of(["train"])).record for item in items]
+    kept = [record["files"][0]["url"] for record in records if record and record["files"]]
+    assert len(kept) == ENTRIES // 2
+    assert all("/free/" in url for url in kept)
+    assert "refused" not in json.dumps([{**record, "permissions": ""} for record in records if record])
