@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from comity.policies import Agent, Site, Verdict
 from comity.policies.content import Content
+from comity.policies.formats.automation.annotation import annotations_in
 from comity.policies.markup import MAX_MERGED, Html, Xhtml, Xml
 
 D = "<!doctype html>"
@@ -298,3 +299,42 @@ def test_text_states_nothing(body: str) -> None:
 def test_entities_are_not_read() -> None:
     root = Xml(b'<!DOCTYPE r [<!ENTITY e SYSTEM "file:///etc/passwd">]><r>&e;</r>').root
     assert "".join(text for text in root.itertext() if "root:" in text) == ""
+
+
+# Everything else that a document may state, in documents that are no HTML
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:h="http://www.w3.org/1999/xhtml">{}</svg>'
+ATOM = '<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom">{}</feed>'
+RESERVED = '<{}meta name="tdm-reservation" content="1"/>'
+LICENSE = '<{}link rel="license" type="application/rsl+xml" href="/rsl.xml"/>'
+ANNOTATION = (
+    '<{0}script type="application/ld+json">{{"@type": "AutomationPolicyAnnotation", "allowedMechanisms": []}}</{0}script>'
+)
+
+
+@pytest.mark.requirement("TDM-1", "RSL-2", "AUTX-11")
+@pytest.mark.parametrize("stated", [RESERVED, LICENSE, ANNOTATION])
+@pytest.mark.parametrize(
+    ("media_type", "body", "prefix"),
+    [
+        ("image/svg+xml", SVG, "h:"),
+        ("image/svg+xml", SVG, ""),
+        ("application/atom+xml", ATOM, ""),
+        ("application/octet-stream", ATOM, ""),
+        ("application/xhtml+xml", '<html xmlns="http://www.w3.org/1999/xhtml"><head><title/>{}</head><body/></html>', ""),
+        ("text/html", f"{D}<p>x</body></html>{{}}", ""),
+        ("application/octet-stream", f"{D}<p>x</body></html>{{}}", ""),
+    ],
+)
+def test_other_statements_of_documents(media_type: str, body: str, prefix: str, stated: str) -> None:
+    site = Site.from_files("https://example.com", {})
+    octets = body.format(stated.format(prefix)).encode()
+    agent = Agent("examplebot", uses=("train", "text-and-data-mining"))
+    page = site.page(agent, "https://example.com/a", headers=[(b"Content-Type", media_type.encode())], body=octets)
+    rules = {reason.rule for use in (*page.uses, "tdm") for reason in page.uses[use].reasons}
+    if stated is LICENSE:
+        assert page.wanted == ("https://example.com/rsl.xml",)
+    elif stated is RESERVED:
+        assert any(rule.startswith("tdmrep.") for rule in rules)
+    else:
+        assert len(annotations_in(Content([(b"Content-Type", media_type.encode())], octets), "examplebot")[0]) == 1
