@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from itemadapter import ItemAdapter
-from scrapy.http import Response, TextResponse
+from scrapy.http import HtmlResponse, Response, TextResponse
 
 from comity.policies import Page, Verdict
 from comity.policies.element_rules import Element
@@ -68,7 +68,9 @@ def text(response: TextResponse) -> str:
     page = None
     with suppress(LookupError):  # then the tag will find the same text
         page = _crawls[response].page_now(response)
-    return page.element_rules.text if page and page.element_rules else main_text(response.selector)
+    rules = page.element_rules if page else None
+    known = rules.text if rules else ""  # of what is no HTML but by its media type nothing is known
+    return known or ("" if rules and not isinstance(response, HtmlResponse) else main_text(response.selector))
 
 
 def register(response: Response, crawl: Runtime) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
+from lxml.html.defs import tags as HTML_TAGS  # type: ignore[import-untyped]  # noqa: N812  # a constant
 from parsel import Selector
 from w3lib.encoding import html_body_declared_encoding, html_to_unicode, http_content_type_encoding
 
@@ -70,7 +71,11 @@ class Content:
     @cached_property
     def is_xml(self) -> bool:
         """Whether it is served as XML, XHTML among it, or whether its octets say that it is."""
-        return (bool(self.media_type) and "xml" in file_types(self.media_type)) or self.starts_as_xml
+        return self._is_served_as_xml or self.starts_as_xml
+
+    @property
+    def _is_served_as_xml(self) -> bool:
+        return bool(self.media_type) and "xml" in file_types(self.media_type)
 
     @cached_property
     def starts_as_xml(self) -> bool:
@@ -103,7 +108,7 @@ class Content:
     def markup(self) -> Markup:
         """The document as a browser reads it; XHTML and other XML that is not well-formed as HTML."""
         try:
-            if "xhtml" in self.media_type and not self.declares:
+            if self.is_html and self._is_served_as_xml and not self.declares:
                 return Xhtml(self.text)
             if not self.is_html and self.is_xml:
                 return self.xml
@@ -138,7 +143,7 @@ class Content:
         if start.startswith((b"{", b"[")) and self._is_read("json"):
             return "json"
         if start.startswith(b"<") and (self.starts_as_xml or not self.is_html) and self._is_read("xml"):
-            return "xml"
+            return "html" if self.is_html and self.xml.root.tag in HTML_TAGS else "xml"
         if self.is_html:
             return "html"
         return next((name for name in ("json", "xml") if name in file_types(self.media_type)), "")

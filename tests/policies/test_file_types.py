@@ -13,6 +13,7 @@ JSON = '{"a": "free", "b": "refused"}'
 NDJSON = '{"a": "free", "b": "refused"}\n{"a": "free too", "b": "refused"}\n'
 XML = "<r><a>free</a><b>refused</b></r>"
 RSS = '<?xml version="1.0"?><rss><a>free</a><b>refused</b></rss>'
+XHTML = '<html xmlns="http://www.w3.org/1999/xhtml"><script src="a"/><p class="a">free</p><p class="b">refused</p></html>'
 RULES = {"html": ".b", "json": "b", "xml": "b", "": "b"}
 
 
@@ -54,6 +55,9 @@ CASES = [
     *(("json", "application/json", f"\ufeff \n{JSON}"),),
     *(("xml", media_type, body) for media_type in XML_TYPES for body in (RSS, XML) if media_type or body == RSS),
     ("xml", "text/html", RSS),
+    ("html", "application/xml", XHTML),
+    ("html", "application/xhtml+xml", XHTML),
+    ("html", "text/html", '<?xml version="1.0"?><div><p class="a">free</p><p class="b">refused</p></div>'),
     *(("html", media_type, HTML) for media_type in HTML_TYPES),
 ]
 
