@@ -160,7 +160,10 @@ class _Compiler:
 
     def _nth(self, name: str, arguments: Sequence[Any]) -> Test | None:
         of = next((place for place, one in enumerate(arguments) if one.type == "ident" and one.lower_value == "of"), None)
-        series = parse_nth(list(arguments[:of]))
+        try:
+            series = parse_nth(list(arguments[:of]))
+        except StopIteration:  # tinycss2 looks past a `+` at the end
+            return None
         if series is None:
             return None
         step, offset = series
