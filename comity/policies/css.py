@@ -25,7 +25,7 @@ MAX_CHARS = 2000  # of a selector
 MAX_FUNCTIONS = 20  # of a selector, "(" that is
 
 _COMPARED = 64  # characters of attributes that count as one step
-_TO_COMPILE = 8  # steps for a character of a selector
+_TO_COMPILE = 16  # steps for a character of a selector
 
 # Whether the value of an attribute matches; "": nothing does (Selectors Level 4, section 6.2).
 _OPERATORS: dict[str | None, Callable[[str, str], bool]] = {

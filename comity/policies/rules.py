@@ -120,11 +120,11 @@ RULES: dict[str, Rule] = {
         ("rsl.prohibits", "RSL 1.0", "a license prohibits it"),
         ("rsl.unlicensed", "RSL 1.0", "no license that can be used permits it"),
         ("ait.disallow", "ai.txt paper section-3.2", "a Disallow line prohibits the action on the element"),
-        ("ait.guide", "ai.txt paper section-3.2", "a Guide line has instructions for the action on the element"),
+        ("ait.guide", "ai.txt paper section-3.2", "a Guide line permits the action on the element, with instructions"),
         (
             "ait.selector",
             "ai.txt paper section-3.2",
-            "a selector or name cannot be applied, or costs too much: the whole document is meant",
+            "a selector or name cannot be applied, or costs too much: the whole document is meant; or a part of it is left out",
         ),
         ("spawning.disallow", "Spawning's ai.txt (docs/ai-txt.md)", "a pattern refuses AI training"),
         ("comity.arrangement", "comity, docs/uses.md", "the operator has arranged it with the site"),

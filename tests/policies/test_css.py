@@ -281,7 +281,7 @@ def test_steps_are_linear_in_the_page_and_in_the_selector(html: str, css: str) -
     outline = Outline(Selector(html, type="html").root, budget)
     with contextlib.suppress(SelectorError):  # it has more functions than are read
         select(css, outline)
-    assert PLENTY - budget.left <= len(css) * (8 + 2 * len(outline.elements))
+    assert PLENTY - budget.left <= len(css) * (16 + 2 * len(outline.elements))
 
 
 COSTLY = [
