@@ -33,7 +33,7 @@ from comity.policies.vocabulary import Vocabulary
 
 Because = Callable[[Rule], Reason]
 
-MAX_TOLD = 50  # URLs in the tag of an item, besides those that the item has
+MAX_TAG_URLS = 50  # of elements, in the tag of an item that does not have them itself
 
 
 class ElementUses:
@@ -169,8 +169,11 @@ class ElementRules:
         """These rules and others about the same page, of another file or of another path."""
         because = {id(rule): rules._because for rules in (other, self) for rule in rules._rules}
         rules = {id(rule): rule for rule in (*self._rules, *other._rules)}
-        said_by = lambda rule: because[id(rule)](rule)  # noqa: E731
-        return ElementRules(self._content, [*rules.values()], self._url, self._vocabulary, said_by)
+
+        def reason(rule: Rule) -> Reason:
+            return because[id(rule)](rule)
+
+        return ElementRules(self._content, [*rules.values()], self._url, self._vocabulary, reason)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -248,16 +251,16 @@ class ElementRules:
         ]
 
     def _urls_in(self, fields: Mapping[str, Any], without: Iterable[str]) -> Iterator[tuple[tuple[str, ...], bool]]:
-        """Of each element the URLs that a tag tells, and whether there are more."""
+        """Yield the URLs of each element that a tag has, and whether there are more."""
         refused = {id(element) for element in self.refused(without)}
         gone = frozenset(number for number, element in enumerate(self.elements) if id(element) in refused)
-        known = (self._pieces.urls_outside(gone) if gone else self._pieces.urls) if self._parts else Urls({}, True)
-        is_told = known.is_complete and sum(map(len, known.by_element.values())) <= MAX_TOLD
-        own = frozenset() if is_told else self._origins.urls_in(fields)
+        document = (self._pieces.urls_outside(gone) if gone else self._pieces.urls) if self._parts else Urls({}, True)
+        has_all = document.is_complete and sum(map(len, document.by_element.values())) <= MAX_TAG_URLS
+        item = frozenset() if has_all else self._origins.urls_in(fields)
         for number in range(len(self._grouped)):
-            urls = known.by_element.get(number, ())
-            told = urls if is_told else tuple(url for url in urls if url in own)
-            yield told, not is_told and number in self._parts and (len(told) < len(urls) or not known.is_complete)
+            urls = document.by_element.get(number, ())
+            shared = urls if has_all else tuple(url for url in urls if url in item)
+            yield shared, not has_all and number in self._parts and (len(shared) < len(urls) or not document.is_complete)
 
     def _spans(self, name: str, value: Any, selector: str | None) -> Iterator[tuple[int, FieldSpan]]:
         if isinstance(value, str) and value and value == self.text:

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 import comity.policies
 from comity.dataset.judging import Terms, judged
 from comity.policies import Agent, Page, Site, Verdict
-from comity.policies.element_rules import MAX_TOLD, ElementRules
+from comity.policies.element_rules import MAX_TAG_URLS, ElementRules
 from comity.policies.redaction import redacted_fields
 
 URL = "https://example.com/news/1.html"
@@ -121,7 +121,7 @@ def test_a_tag_is_as_long_as_its_item() -> None:
     assert few["elements"][0]["urls"] == ["https://example.com/a", "https://example.com/c"]
     assert "more_urls" not in few["elements"][0]
     SCHEMA.validate(small)
-    assert len(page.elements[0].urls) == 2 * LINKS > MAX_TOLD
+    assert len(page.elements[0].urls) == 2 * LINKS > MAX_TAG_URLS
 
 
 @pytest.mark.requirement("MEET-5")
