@@ -673,3 +673,23 @@ def test_a_report_counts_by_host_and_can_be_merged_and_pickled() -> None:
     [loss] = [one for one in host["losses"] if one["use"] == "train"]
     assert (loss["records"], loss["rule"], loss["line"]) == (2, "content-usage.disallow", 2)
     assert json.loads(json.dumps(told)) == told
+
+
+@pytest.mark.requirement("AIT-8", "MEET-5")
+@MODES
+def test_a_guide_of_the_whole_page_permits_as_long_as_it_stands(elements: str) -> None:
+    guide = {AI: "User-agent: *\n  Path: / html\n    Element: *\n      Guide: Summarize\n"}
+    made = item(guide, elements)
+    assert changes(today(made, guide)) == {}
+    assert changes(today(made, {AI: guide[AI] + "      Disallow: Summarize\n"})) == {"summarize": LOST}
+    assert changes(today(made, {})) == {"summarize": LOST}
+
+
+@pytest.mark.requirement("MEET-5", "AIT-5")
+def test_a_record_with_its_page_is_read_as_html_and_as_xhtml() -> None:
+    """In HTML the section ends the paragraph, in XHTML it stands in it."""
+    page = "<html><head><title>t</title></head><body><p>a<section>b</section></p></body></html>"
+    for selector in ("p + section", "p > section"):
+        found = today(item({}, page=page, html=True), ai(f"{selector}: Train"))
+        assert changes(found) == {"train": LOST}
+    assert changes(today(item({}, page=page, html=True), ai("p > p: Train"))) == {}
