@@ -201,7 +201,7 @@ class Origins:
     def _twins(self, node: Any) -> Sequence[Any]:
         """The node in the document, of another reading of the same document: all that it may be, none where there is none.
 
-        Readers put the same start tags into other places. So it is the one at the same place, if nothing differs on the way, else
+        Readers put the same start tags into other places. So it is the one at the same place, if that has the same markup, else
         the one of the same number among those of the same tag."""
         if self._kind == "json":
             return ()
@@ -225,10 +225,10 @@ class Origins:
         twin, steps = self._pieces.root, []
         one = node
         while (parent := one.getparent()) is not None:
-            steps.append((parent.index(one), one.tag))
+            steps.append(parent.index(one))
             one = parent
-        for step, tag in reversed(steps):
-            if step >= len(twin) or twin[step].tag != tag:
+        for step in reversed(steps):
+            if step >= len(twin):
                 return None
             twin = twin[step]
         return twin if self._markup(twin) == self._markup(node) else None

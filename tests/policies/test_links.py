@@ -26,6 +26,7 @@ def found(body: bytes, content_type: bytes = HTML) -> set[str]:
         ('<A HREF="/a" REL="NoFollow">', {"/a"}),
         ('<a href="/a" rel="noopener\tnofollow ugc">', {"/a"}),
         ('<a href="/a" rel="nofollow,noopener">', {"/a"}),
+        ('<a href="/a" rel="nof&#111;llow">', {"/a"}),
         ('<a href="/a" rel="ugc sponsored">nofollow</a>', set()),
         ('<a href="/a" rel="dontnofollow">', set()),
         ('<area href="/a" rel="nofollow">', {"/a"}),
