@@ -12,7 +12,7 @@ from parsel import Selector
 from w3lib.encoding import html_body_declared_encoding, html_to_unicode, http_content_type_encoding
 
 from comity.policies.json_documents import Json
-from comity.policies.markup import Html, Markup, Tag, Xhtml, Xml
+from comity.policies.markup import Html, Markup, Tag, Xhtml, Xml, with_end_tags
 from comity.policies.qualifiers import Extract
 
 # Codecs that Python has and browsers have not: they raise, make half surrogate pairs, or take minutes (punycode).
@@ -106,20 +106,24 @@ class Content:
 
     @cached_property
     def markup(self) -> Markup:
-        """The document as a browser reads it; XHTML and other XML that is not well-formed as HTML."""
+        """The document as a browser reads it. Of XML that is not well-formed browsers show nothing: it is read as HTML."""
         try:
-            if self.is_html and self._is_served_as_xml and not self.declares:
+            if not self.is_html:
+                return self.xml if self.is_xml else self.html
+            if self._is_served_as_xml and not self.declares:
                 return Xhtml(self.text)
-            if not self.is_html and self.is_xml:
-                return self.xml
         except (etree.XMLSyntaxError, ValueError):
             pass
-        return self.html
+        return Html(with_end_tags(self._any_text)) if self._is_served_as_xml else self.html
 
     @cached_property
     def html(self) -> Html:
         """Whatever it is, as HTML."""
-        return Html(self.text or self.body.decode("utf-8", "replace"))
+        return Html(self._any_text)
+
+    @property
+    def _any_text(self) -> str:
+        return self.text or self.body.decode("utf-8", "replace")
 
     @cached_property
     def selector(self) -> Selector:

@@ -41,6 +41,8 @@ _OF_HTML = tuple(f"{{{name}}}*" for name in (_XHTML, _SVG, _MATHML, "http://www.
 _DECLARATION = re.compile(r"\s*<\?xml\s[^>]*\?>")
 _REFERENCE = re.compile(r"&([A-Za-z][A-Za-z0-9]*;)")
 _OF_XML = frozenset(("amp;", "lt;", "gt;", "quot;", "apos;"))
+_EMPTY_TAG = re.compile(r"<([A-Za-z][\w:.-]*+)((?:\s[^<>]*?)?)/>")
+_VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"))
 _GONE = "{https://comity.invalid/}gone"  # an element that is to be cut out; no document has elements of that kind
 
 
@@ -213,6 +215,11 @@ class Xhtml(Xml):
     def without(self, nodes: Collection[Any], encoding: str) -> bytes:
         text: str = etree.tostring(self._without(nodes).getroottree(), encoding="unicode")
         return (self._declaration + text).encode(encoding, "xmlcharrefreplace")
+
+
+def with_end_tags(text: str) -> str:
+    """XML, to be read as HTML: there `<script/>` begins a script that goes to the end of the page."""
+    return _EMPTY_TAG.sub(lambda match: match[0] if match[1].lower() in _VOID else f"<{match[1]}{match[2]}></{match[1]}>", text)
 
 
 def _character(reference: re.Match[str]) -> str:

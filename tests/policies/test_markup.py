@@ -248,6 +248,8 @@ def test_xhtml_is_read_as_xml() -> None:
     [
         ("application/xhtml+xml", XHTML),
         ("application/xhtml+xml", f"{D}<p>not well-formed<meta name=robots content=noindex>"),
+        ("application/xhtml+xml", '<html><title/><script src="a"/><p>&nope;<br/><meta name="robots" content="noindex"/>'),
+        ("application/xml", '<html><title/><style type="a" /><p><b><br></p><meta name="robots" content="noindex"/></html>'),
         ("application/octet-stream", f"{D}<meta name=robots content=noindex>"),
         ("text/plain", "<!-- a -->\n<html><meta name=robots content=noindex>"),
         ("text/html", f"{D}<p>x</body></html>\n<meta name=robots content=noindex>"),
