@@ -308,7 +308,7 @@ def test_entities_are_not_read() -> None:
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:h="http://www.w3.org/1999/xhtml">{}</svg>'
 ATOM = '<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom">{}</feed>'
 RESERVED = '<{}meta name="tdm-reservation" content="1"/>'
-BY_REFERENCE = '<{}meta name="&#x74;dm-&#114;eservatio&#X6E;" content="1"/>'
+BY_REFERENCE = '<{}meta name="&#x74;dm-&#114;eservatio&#x6e;" content="1"/>'
 LICENSE = '<{}link rel="license" type="application/rsl+xml" href="/rsl.xml"/>'
 ANNOTATION = (
     '<{0}script type="application/ld+json">{{"@type": "AutomationPolicyAnnotation", "allowedMechanisms": []}}</{0}script>'
