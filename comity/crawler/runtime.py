@@ -50,7 +50,7 @@ def open_store(options: Options) -> PolicyStore:
         stop(str(error))
 
 
-def _budget(options: Options) -> Budget:
+def open_budget(options: Options) -> Budget:
     """Of all crawls that share the store. SettingsError where it cannot be used."""
     try:
         return Budget(options.store.with_name("pace.sqlite"))
@@ -86,7 +86,7 @@ class Runtime:
             found=lambda site: self.actions.found(site, self.policies),
         )
         self._resources = Resources(crawler, timeout=self.options.policy_timeout, patience=self.options.max_delay)
-        budget = _budget(self.options)
+        budget = open_budget(self.options)
         self.pace = Pace(crawler, budget, min_delay=self.options.min_delay, max_delay=self.options.max_delay)
         self.scheduler: Scheduler | None = None  # ours, where it is in use
         self.pages = ItemPages()

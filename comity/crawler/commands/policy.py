@@ -21,6 +21,7 @@ from comity.crawler.commands.explanation import explain, show
 from comity.crawler.fetcher import ClosingError
 from comity.crawler.options import ASYNCIO_REACTOR, Options
 from comity.crawler.runtime import Runtime
+from comity.crawler.store import PolicyStore
 from comity.policies import (
     Agent,
     Fetched,
@@ -91,8 +92,12 @@ class Command(ScrapyCommand):
         if not (opts.loglevel or opts.logfile):
             self.settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
         self.settings.set("TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline")  # whatever reactor the project's crawls use
+        self.requires_crawler_process = not opts.offline
         try:
-            self._agent = Options.from_settings(self.settings).agent
+            options = Options.from_settings(self.settings)
+            self._agent = options.agent
+            if not opts.offline:
+                PolicyStore(options.store).close()
         except PolicyError as error:
             raise UsageError(str(error), print_help=False) from None
 
