@@ -2,9 +2,9 @@
 
 python benchmarks/hostile.py [WORD ...]     only the cases with one of the words in their name
 
-Each case is measured at a quarter, at half and at all of its limit: a step that is linear doubles from one to the next. What takes
-more than MOST at the limit, or grows by more than GROWTH, is marked, and then the exit status is 1. tests/test_hostile.py counts
-the calls of the same cases."""
+Each case is measured at a quarter, at half and at all of its limit: a step that is linear doubles from one to the next. What
+takes more than MOST at the limit, or grows by more than GROWTH, is marked, and then the exit status is 1. tests/test_hostile.py
+counts the calls of the same cases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import base64
 import gc
 import io
 import itertools
-import json
 import random
 import sys
 import tempfile
@@ -178,6 +177,8 @@ AI_TXT: dict[str, Callable[[int], bytes]] = {
     "names of json": lambda n: numbered("    Element: a.b{}\n      Disallow: Train\n", n, "User-agent: *\n  Path: / json\n"),
     "lines of one element": lambda n: repeated(b"      Disallow: Train\n", n, b"User-agent: *\n  Path: / html\n    Element: p\n"),
     "actions": lambda n: numbered(" A{}", n, "User-agent: *\n  Path: / html\n    Element: p\n      Disallow:"),
+    "lines of the document": lambda n: repeated(b"      Disallow: *\n", n, b"User-agent: *\n  Path: / html\n    Element: *\n"),
+    "actions of the document": lambda n: numbered("      Disallow: a{}\n", n, "User-agent: *\n  Path: / html\n    Element: *\n"),
     "guidelines": lambda n: numbered(
         "        Lang: en\n        Guideline: g{}\n", n, "User-agent: *\n  Path: / html\n    Element: p\n      Guide: Train\n"
     ),
@@ -822,7 +823,8 @@ def main(words: list[str]) -> int:
             table.add_row(case.name, str(case.limit // 1024), *times, growth, "!" if found.is_bad else "")
     console.print(table)
     console.print(
-        f"{len(chosen)} cases, {bad} of them bad (!), the slowest {slowest * 1000:.0f} ms; {len(chosen) - shown} faster ones are not shown"
+        f"{len(chosen)} cases, {bad} of them bad (!), the slowest {slowest * 1000:.0f} ms;"
+        f" {len(chosen) - shown} faster ones are not shown"
     )
     return 1 if bad else 0
 

@@ -21,6 +21,7 @@ from comity.crawler.addresses import Reach
 from comity.crawler.budget import Budget
 from comity.crawler.fetcher import PolicyFetcher
 from comity.crawler.items import ItemPages
+from comity.crawler.logs import show_nothing_hidden
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace import Pace
 from comity.crawler.request_facts import KEY, RequestFacts, declaration
@@ -74,6 +75,7 @@ class Runtime:
     def __init__(self, crawler: Crawler) -> None:
         if not is_asyncio_available():
             stop(f"there is no asyncio loop: set TWISTED_REACTOR to {ASYNCIO_REACTOR}")
+        show_nothing_hidden()  # Scrapy has made its handler by now
         self.options = Options.checked(crawler.settings)
         store = open_store(self.options)
         self.agent = self.options.agent

@@ -20,7 +20,7 @@ from comity.policies.covered import (
     kind_of,
     redacted,
     refused_for,
-    refuses,
+    refusing_actions,
     text_with_spans,
 )
 from comity.policies.formats.ai_txt import ACTIONS, Rule
@@ -33,6 +33,8 @@ from comity.policies.unread import unread
 from comity.policies.values import Finding, Reason, UseDecision, Verdict
 from comity.policies.vocabulary import Vocabulary
 
+MAX_REASONS = 100  # of a use that rules about whole documents refuse
+
 Because = Callable[[Rule], Reason]
 
 
@@ -43,17 +45,25 @@ class ElementUses:
         self._rules = [rule for rule in rules if rule.verdict is Verdict.DENY]
         self._vocabulary = vocabulary
         self._because = because
+        self._by_action: dict[str, list[int]] = {}  # numbers of the rules, the first MAX_REASONS
+        for number, rule in enumerate(self._rules):
+            for action in sorted(rule.actions):
+                numbers = self._by_action.setdefault(action, [])
+                if len(numbers) < MAX_REASONS:
+                    numbers.append(number)
 
     @property
     def stated(self) -> Iterable[str]:
-        for rule in self._rules:
-            yield from map(str.lower, ACTIONS) if ALL in rule.actions else sorted(rule.actions)
+        for action in self._by_action:
+            yield from map(str.lower, ACTIONS) if action == ALL else (action,)
 
     def decide(self, use: str) -> UseDecision | None:
-        refusing = [rule for rule in self._rules if refuses(rule.actions, use, self._vocabulary)]
-        if not refusing:
+        words = refusing_actions(use, self._vocabulary)
+        numbers = sorted({number for word in words for number in self._by_action.get(word, ())})
+        if not numbers:
             return None
-        return UseDecision(verdict=Verdict.DENY, stated=True, reasons=tuple(dict.fromkeys(map(self._because, refusing))))
+        reasons = tuple(dict.fromkeys(self._because(self._rules[number]) for number in numbers[:MAX_REASONS]))
+        return UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons)
 
     def limits(self, use: str) -> tuple[tuple[Qualifiers, Reason], ...]:
         return ()
