@@ -120,7 +120,10 @@ def _references(found: Iterable[tuple[str, Place, str]]) -> References:
     """LENIENT: relative addresses."""
     urls: dict[str, None] = {}
     unread: list[Place] = []
+    read: set[tuple[str, str]] = set()
     for written, place, base in found:
+        if (written, base) in read:
+            continue
         if len(urls) == len(unread) == MAX_REFERENCES:  # more of them change nothing
             break
         try:
@@ -129,6 +132,7 @@ def _references(found: Iterable[tuple[str, Place, str]]) -> References:
             url = ""
         if url and (url in urls or len(urls) < MAX_REFERENCES):
             urls[url] = None
+            read.add((written, base))
         elif len(unread) < MAX_REFERENCES:
             unread.append(place)
     return References(tuple(urls), tuple(unread))
