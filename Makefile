@@ -32,6 +32,12 @@ docs: .venv/ready-to-test  ## write docs/conformance.md and docs/vocabulary.md a
 bench: .venv/ready-to-test  ## run the benchmarks and print their tables
 	$(BIN)/python benchmarks
 
+test-all: test test-oldest  ## the tests, also with the oldest Scrapy, and a minute of fuzzing
+	$(BIN)/python tests/fuzz/run.py --minutes 1
+
+fuzz: .venv/ready-to-fuzz  ## MINUTES=60: look for input that breaks something, on all cores; it goes on where the last run ended
+	$(BIN)/python tests/fuzz/run.py --minutes $(or $(MINUTES),60)
+
 test-oldest: .venv-oldest/ready-to-test  ## the tests with the oldest Scrapy that is supported
 	.venv-oldest/bin/pytest -n 2 --dist loadfile
 
@@ -52,6 +58,11 @@ clean:  ## remove what was set up
 .venv/ready-to-test: setup.cfg pyproject.toml | .venv/bin/python
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable '.[test]'
 	@touch .venv/ready $@
+
+# Without atheris, which not every Python has, fuzzing goes by chance.
+.venv/ready-to-fuzz: setup.cfg .venv/ready-to-test
+	-$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable '.[test,fuzz]'
+	@touch $@
 
 .venv-oldest/ready-to-test: setup.cfg pyproject.toml Makefile | .venv-oldest/bin/python
 	$(PYTHON) -m pip --python .venv-oldest/bin/python install --quiet --editable '.[test]' '$(OLDEST)'

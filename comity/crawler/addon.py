@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from difflib import get_close_matches
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
@@ -18,13 +19,14 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_instal
 
 import comity
 from comity.crawler import feeds
+from comity.crawler.database import make_private_folder
 from comity.crawler.downloadermw import AccessMiddleware
 from comity.crawler.feeds.responses import ItemResponses
 from comity.crawler.fieldsmw import FieldsMiddleware
 from comity.crawler.options import ASYNCIO_REACTOR, DEFAULT_AGENT, DEFAULTS, Options, stop
 from comity.crawler.pipeline import PermissionsPipeline
 from comity.crawler.ratemw import RateMiddleware
-from comity.crawler.runtime import open_store
+from comity.crawler.runtime import open_budget, open_store
 from comity.crawler.scheduler import Scheduler
 from comity.crawler.spidermw import PageMiddleware
 from comity.crawler.transfer import PolicyTransfer
@@ -54,10 +56,15 @@ class Addon:
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
-        """Before a crawl is built: what a half-built one leaves open is complained of when the program ends."""
-        open_store(_check(settings)).close()
+        """Before a crawl is built: what a half-built one leaves open is complained of when the program ends, and an error within
+        CrawlerProcess.crawl() leaves the exit status 0."""
+        options = _check(settings)
+        open_store(options).close()
+        open_budget(options).close()
 
     def update_settings(self, settings: BaseSettings) -> None:
+        if folder := settings.get("JOBDIR"):
+            _make_private(Path(folder))  # before Scrapy makes it for everybody
         for name, value in {"SCHEDULER": Scheduler, **SAFER}.items():
             settings.set(name, value, priority="addon")
         settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, None)
@@ -70,6 +77,13 @@ class Addon:
         settings.set("USER_AGENT", f"{agent.token}/{comity.__version__} (Scrapy; comity)", priority="addon")
         for warning in (*_anonymous(settings, agent.token), *_switched_off(settings)):
             logger.warning("%s", warning)
+
+
+def _make_private(folder: Path) -> None:
+    try:
+        make_private_folder(folder)
+    except OSError as error:
+        stop(f"JOBDIR `{folder}` cannot be made: {error.strerror}; set it to a folder that can be written")
 
 
 def _check(settings: BaseSettings) -> Options:

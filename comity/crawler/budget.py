@@ -34,6 +34,9 @@ SLACK = 1.0  # seconds; what lies further in the future was written before the c
 PENALTY = 60.0  # seconds; the first one, where the host does not say how long
 SWEPT = 1000  # starts that are looked through at each sign of life
 
+# What calls of SQLite raise; and what is done with values of a damaged file, which may be of any type.
+_FAILURES = (sqlite3.Error, TypeError, ValueError, OverflowError)
+
 # `host`: the name of the limit. A turn has a row for each of its limits.
 # `at`: when the start was settled; NULL while it is in flight. `keep`: seconds that it counts after that.
 # `beat`: the last sign of life. `step`: seconds; the last penalty whose length the host did not say.
@@ -119,7 +122,7 @@ class Budget:
             if latest is None:
                 self._insert(turn, limits, None)
             self._commit()
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             return Claim(None, now + self._failed(error))
         if latest is not None:
             return Claim(None, due, latest)
@@ -150,7 +153,7 @@ class Budget:
             self._begin()
             until = penalize()
             self._commit()
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             self._failed(error)
             self._late.append(penalize)
             return now + (PENALTY if wait is None else wait)
@@ -160,7 +163,7 @@ class Budget:
         """The moment before which the host is not asked; 0.0 where there is none."""
         try:
             until = self._penalty(_key(host), now)[1]
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             return now + self._failed(error)
         return until if until > now else 0.0
 
@@ -171,7 +174,7 @@ class Budget:
             self._write_beat(now)
             self._sweep(now)
             self._commit()
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             self._failed(error)
 
     def close(self, now: float | None = None) -> None:
@@ -204,11 +207,11 @@ class Budget:
                 self._commit()
             else:
                 write()
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             self._failed(error)
             self._late.append(write)
 
-    def _failed(self, error: sqlite3.Error) -> float:
+    def _failed(self, error: Exception) -> float:
         """Seconds after which it is worth another try."""
         with suppress(sqlite3.Error):
             if self._db.in_transaction:

@@ -1,16 +1,70 @@
-"""SQLite files of our own, each with its kind in the header: somebody else's is never written to."""
+"""SQLite files of our own, each with its kind in the header: somebody else's is never written to.
+
+Disks and copies damage files, and SQLite reads on where it can. So the tables are compared with ours when a file is opened, a
+small file is checked page by page, and a row that something depends on carries its own `checksum`, an SQL function of its other
+columns."""
 
 from __future__ import annotations
 
+import hashlib
+import logging
+import os
 import random
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
 
 from comity.policies import PolicyError
+from comity.policies.text import printable
+
+logger = logging.getLogger(__name__)
 
 BUSY = 10.0  # seconds to wait for another process that writes, or opens or closes the file
+CHECKED = 64 * 2**20  # octets of a file up to which all its pages are checked, which takes about 1 ms for each MB
+_OTHERS = 0o077  # mode: whatever the group and others may do
+
+
+def make_private_folder(folder: Path) -> None:
+    """The folder, and those above it, are made for this user alone where they are not there."""
+    if not folder.is_dir():
+        make_private_folder(folder.parent)
+        folder.mkdir(0o700, exist_ok=True)
+
+
+def _make_private_file(path: Path) -> None:
+    """An empty file for this user alone, where there is none; SQLite gives its mode to the log beside it. One that is there stays
+    as it is: its mode may be meant for others."""
+    make_private_folder(path.parent)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
+def checksum(*columns: int | float | str | bytes | None) -> bytes:
+    """Of the columns of a row, as SQLite has them."""
+    return hashlib.blake2b(repr(columns).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+Schema = frozenset[tuple[str, str, str, str | None]]
+
+
+def _schema(db: sqlite3.Connection) -> Schema:
+    """Type, name, table and text of each table, index, trigger and view. What ANALYZE makes is of no account."""
+    return frozenset(db.execute("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat%'"))
+
+
+@cache
+def _schemas(versions: tuple[str, ...]) -> tuple[Schema, ...]:
+    """Of each version, from 0."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        db.create_function("checksum", -1, checksum)
+        schemas = [_schema(db)]
+        for version in versions:
+            db.executescript(version)
+            schemas.append(_schema(db))
+    return tuple(schemas)
 
 
 def open_database(
@@ -29,10 +83,11 @@ def open_database(
 
     `versions`: what makes each version of the schema out of the one before, the first out of nothing. PolicyError where it
     cannot be used: the subject, what is wrong, the remedy. It is never repaired or removed. `alone`: this process takes it for
-    itself, and the remedy where another one has it."""
+    itself, and the remedy where another one has it. A new file, its log and the folders that it takes are for this user alone."""
+    file = Path(os.path.realpath(path))
 
     def unusable(why: str, remedy: str = remedy) -> PolicyError:
-        return PolicyError(f"{subject} `{path}` {' '.join(why.split())}; {remedy}")
+        return PolicyError(f"{subject} `{path}` {printable(' '.join(why.split()).encode('utf-8', 'replace'))}; {remedy}")
 
     def check(db: sqlite3.Connection) -> int:
         """The version of the schema; 0 where the file is new."""
@@ -43,13 +98,25 @@ def open_database(
             raise unusable(f"is no {kind}")
         if version > len(versions):
             raise unusable("was written by a newer version of comity")
+        if version < 0 or _schema(db) != _schemas(tuple(versions))[version]:
+            raise unusable(f"is damaged or is no {kind}: its tables are not those of version {version}")
         return int(version)
 
+    def check_pages(db: sqlite3.Connection) -> None:
+        if file.stat().st_size <= CHECKED:
+            (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
+            if found != "ok":
+                raise unusable(f"is damaged: {found}")
+
     def prepare(db: sqlite3.Connection) -> None:
+        db.create_function("checksum", -1, checksum)
+        db.execute("PRAGMA trusted_schema = OFF")
+        db.execute("PRAGMA cell_size_check = ON")
         if alone:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
         db.execute("BEGIN")  # or another process could make the file between the questions
         check(db)  # before anything is written into what may be somebody else's file
+        check_pages(db)
         db.execute("COMMIT")
         db.execute("PRAGMA journal_mode = WAL")
         db.execute(f"PRAGMA synchronous = {synchronous}")
@@ -66,8 +133,8 @@ def open_database(
     give_up = monotonic() + busy
     while True:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            db = sqlite3.connect(path, timeout=busy, isolation_level=None, check_same_thread=check_same_thread)
+            _make_private_file(file)
+            db = sqlite3.connect(file, timeout=busy, isolation_level=None, check_same_thread=check_same_thread)
         except (OSError, sqlite3.Error) as error:
             raise unusable(f"cannot be opened: {error}") from None
         try:
@@ -75,17 +142,18 @@ def open_database(
         except sqlite3.OperationalError as error:  # locked, read-only, disk full
             db.close()
             # Two that make the log, or one that removes it, do not wait for one another as writers do.
-            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
                 if alone:
                     raise unusable("is in use by another crawl", alone) from None
                 if monotonic() < give_up:
                     sleep(0.01)
                     continue
             raise unusable(f"cannot be used: {error}") from None
-        except sqlite3.DatabaseError as error:  # not a database, malformed
+        except (sqlite3.DatabaseError, TypeError, ValueError) as error:  # not a database, malformed
             db.close()
+            if isinstance(error, PolicyError):
+                raise
             raise unusable(f"is damaged or is no {kind}: {error}") from None
-        except PolicyError:
-            db.close()
-            raise
+        if file.stat().st_mode & _OTHERS:
+            logger.info("%(path)s is open to other users of this machine: chmod 600 closes it", {"path": path})
         return db

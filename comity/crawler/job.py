@@ -29,11 +29,16 @@ NAME = "comity.sqlite"
 APPLICATION_ID = 0x636F6D6A  # "comj", in the header of the file
 REMEDY = "set JOBDIR to another folder, or move the file away: then the crawl begins anew"
 INTEGERS = range(-(2**63), 2**63)  # of SQLite
+IDS = range(2**62)  # so many that the next ones are integers of SQLite too
 
 # `id` is the order of arrival. `seen` is read as a whole at the start and asked in memory: an index would only be paid for.
 SCHEMA = """
 CREATE TABLE waiting (id INTEGER PRIMARY KEY, origin TEXT NOT NULL, priority INTEGER NOT NULL, body BLOB NOT NULL);
 CREATE TABLE seen (fingerprint BLOB NOT NULL);
+"""
+WITH_SUMS = """
+ALTER TABLE waiting ADD COLUMN sum BLOB NOT NULL DEFAULT '';
+UPDATE waiting SET sum = checksum(id, origin, priority, body);
 """
 
 
@@ -59,19 +64,21 @@ class Job:
             kind="queue of comity",
             remedy=REMEDY,
             application_id=APPLICATION_ID,
-            versions=(SCHEMA,),
+            versions=(SCHEMA, WITH_SUMS),
             synchronous="NORMAL",
             alone="set JOBDIR to a folder of this crawl's own",
         )
         try:
             self.seen: set[bytes] = {fingerprint for (fingerprint,) in self._db.execute("SELECT fingerprint FROM seen")}
             (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM waiting").fetchone()
-        except sqlite3.Error as error:
+            if last not in IDS:
+                raise ValueError("a request has no number that could be")
+        except (sqlite3.Error, ValueError) as error:
             self._db.close()
             raise self._damaged(error) from None
         self._first = self._next = int(last) + 1
 
-    def _damaged(self, error: sqlite3.Error) -> PolicyError:
+    def _damaged(self, error: Exception) -> PolicyError:
         return PolicyError(f"JOBDIR: `{self.path}` is damaged: {error}; {REMEDY}")
 
     def open(self, spider: Spider) -> None:
@@ -83,8 +90,11 @@ class Job:
         of arrival within one priority. PolicyError where the file turns out to be damaged."""
         query = "SELECT id, origin, priority FROM waiting WHERE id < ? ORDER BY priority DESC, id"
         try:
-            yield from self._db.execute(query, (self._first,))
-        except sqlite3.Error as error:
+            for key, origin, priority in self._db.execute(query, (self._first,)):
+                if not (type(origin) is str and type(priority) is int):
+                    raise ValueError("a request waits for no site")
+                yield key, origin, priority
+        except (sqlite3.Error, ValueError) as error:
             raise self._damaged(error) from None
 
     def put(self, origin: str, request: Request, fingerprint: bytes | None) -> int | None:
@@ -121,12 +131,15 @@ class Job:
 
     def get(self, key: int) -> Request:
         """The request, as a new object each time. LookupError where it cannot be read, e.g. as the spider has no such callback
-        any more; it stays in the file, for a crawl that can."""
+        any more, or its row is damaged; it stays in the file, for a crawl that can."""
         try:
             if (row := self._new.get(key)) is not None:
                 body = row[3]
             else:
-                (body,) = self._db.execute("SELECT body FROM waiting WHERE id = ?", (key,)).fetchone()
+                query = "SELECT body, sum = checksum(id, origin, priority, body) FROM waiting WHERE id = ?"
+                body, is_whole = self._db.execute(query, (key,)).fetchone()
+                if not is_whole:
+                    raise ValueError("its row is not as it was written")
             return request_from_dict(pickle.loads(body), spider=self._spider)  # noqa: S301  the operator's own file
         except Exception as error:  # whatever the objects in it raise
             raise LookupError(f"request {key} of `{self.path}` cannot be read: {error}") from error
@@ -148,7 +161,9 @@ class Job:
             return
         try:
             self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany("INSERT OR REPLACE INTO waiting VALUES (?, ?, ?, ?)", self._new.values())
+            self._db.executemany(
+                "INSERT OR REPLACE INTO waiting VALUES (?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))", self._new.values()
+            )
             self._db.executemany("INSERT INTO seen VALUES (?)", self._new_seen)
             self._db.executemany("DELETE FROM waiting WHERE id = ?", self._done)
             self._db.execute("COMMIT")

@@ -15,6 +15,9 @@ from rich.table import Table
 from rich.text import Text
 from scrapy import signals
 
+from comity.crawler.commands.output import add_row
+from comity.policies.text import unhidden
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
@@ -78,13 +81,15 @@ class Progress:
 
 def summary(stats: dict[str, object], reason: str) -> Table:
     """What a crawl did, from its statistics."""
-    table = Table(title=f"Crawl {reason}", title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
+    table = Table(
+        title=Text(f"Crawl {unhidden(reason)}"), title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0)
+    )
     table.add_column(justify="right")
     table.add_column()
 
     def row(name: str, what: str, *, always: bool = False) -> None:
         if (count := stats.get(name, 0)) or always:
-            table.add_row(str(count), what)
+            add_row(table, count, what)
 
     row("item_scraped_count", "items", always=True)
     row("comity/items/dropped", "items dropped: none of COMITY_USES is permitted")
@@ -104,10 +109,10 @@ def summary(stats: dict[str, object], reason: str) -> Table:
     uses: dict[str, list[str]] = {}
     for name in sorted(stats):
         if name.startswith(USE_STATS):
-            use, verdict, *unstated = name.removeprefix(USE_STATS).split("/")
+            use, verdict, *unstated = name.removeprefix(USE_STATS).split("/")  # no use has a "/" in its name
             uses.setdefault(use, []).append(f"{verdict} {stats[name]}{' (not stated)' if unstated else ''}")
     for use, verdicts in uses.items():
-        table.add_row(use, ", ".join(verdicts))
+        add_row(table, use, ", ".join(verdicts))
     return table
 
 
@@ -125,7 +130,7 @@ class _Above:
         self._console = console
 
     def write(self, text: str) -> int:
-        self._console.print(Text(text), end="", soft_wrap=True)
+        self._console.print(Text(unhidden(text)), end="", soft_wrap=True)
         return len(text)
 
     def flush(self) -> None:

@@ -19,6 +19,7 @@ from comity.crawler.addresses import Reach
 from comity.crawler.budget import Budget
 from comity.crawler.fetcher import PolicyFetcher
 from comity.crawler.items import ItemPages
+from comity.crawler.logs import show_nothing_hidden
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace import Pace
 from comity.crawler.request_facts import KEY, RequestFacts, declaration
@@ -48,7 +49,7 @@ def open_store(options: Options) -> PolicyStore:
         stop(str(error))
 
 
-def _budget(options: Options) -> Budget:
+def open_budget(options: Options) -> Budget:
     """Of all crawls that share the store. SettingsError where it cannot be used."""
     try:
         return Budget(options.store.with_name("pace.sqlite"))
@@ -72,6 +73,7 @@ class Runtime:
     def __init__(self, crawler: Crawler) -> None:
         if not is_asyncio_available():
             stop(f"there is no asyncio loop: set TWISTED_REACTOR to {ASYNCIO_REACTOR}")
+        show_nothing_hidden()  # Scrapy has made its handler by now
         self.options = Options.checked(crawler.settings)
         store = open_store(self.options)
         self.agent = self.options.agent
@@ -84,7 +86,7 @@ class Runtime:
             found=lambda site: self.actions.found(site, self.policies),
         )
         self._resources = Resources(crawler, timeout=self.options.policy_timeout, patience=self.options.max_delay)
-        budget = _budget(self.options)
+        budget = open_budget(self.options)
         self.pace = Pace(crawler, budget, min_delay=self.options.min_delay, max_delay=self.options.max_delay)
         self.scheduler: Scheduler | None = None  # ours, where it is in use
         self.pages = ItemPages()

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from comity.crawler.addresses import Reach
 from comity.crawler.database import open_database
 from comity.crawler.policy_file import STAND_IN, PolicyFile
+from comity.policies.lines import MAX_BYTES
 from comity.policies.values import Fetched
 
 APPLICATION_ID = 0x636F6D69  # "comi", in the header of the file
@@ -49,7 +50,20 @@ CREATE TABLE salt (salt BLOB NOT NULL);
 INSERT INTO salt VALUES (randomblob(32));
 CREATE TABLE session (host TEXT NOT NULL, digest BLOB NOT NULL, first REAL NOT NULL, PRIMARY KEY (host, digest)) WITHOUT ROWID;
 """,
+    """
+ALTER TABLE file ADD COLUMN sum BLOB NOT NULL DEFAULT '';
+ALTER TABLE taken ADD COLUMN sum BLOB NOT NULL DEFAULT '';
+ALTER TABLE action ADD COLUMN sum BLOB NOT NULL DEFAULT '';
+ALTER TABLE salt ADD COLUMN sum BLOB NOT NULL DEFAULT '';
+ALTER TABLE session ADD COLUMN sum BLOB NOT NULL DEFAULT '';
+UPDATE file SET sum = checksum(origin, path, copy, body, failure, failing_since, failures, reach);
+UPDATE taken SET sum = checksum(url, use, first);
+UPDATE action SET sum = checksum(url, action, sha256, requested, done);
+UPDATE salt SET sum = checksum(salt);
+UPDATE session SET sum = checksum(host, digest, first);
+""",
 )
+DAMAGED = "a row is not as it was written"
 
 
 class Store(Protocol):
@@ -97,23 +111,31 @@ class PolicyStore:
     def load(self, origin: str) -> dict[str, PolicyFile]:
         try:
             rows = self._db.execute(
-                "SELECT path, due, copy, deflated, failure, failing_since, failures, reach FROM file"
-                " LEFT JOIN body ON body.sha256 = file.body WHERE origin = ?",
+                "SELECT path, due, copy, file.body, deflated, failure, failing_since, failures, reach,"
+                " sum = checksum(origin, path, copy, file.body, failure, failing_since, failures, reach)"
+                " FROM file LEFT JOIN body ON body.sha256 = file.body WHERE origin = ?",
                 (origin,),
             ).fetchall()
             return {
                 path: PolicyFile(
                     due=due,
-                    copy=_fetched(copy, zlib.decompress(deflated) if deflated else b"") if copy else None,
+                    copy=_fetched(copy, _body(digest, deflated)) if copy else None,
                     failure=_fetched(failure) if failure else None,
                     failing_since=_datetime(failing_since),
                     failures=failures,
                     reach=Reach(reach),
                 )
-                for path, due, copy, deflated, failure, failing_since, failures, reach in rows
+                for path, due, copy, digest, deflated, failure, failing_since, failures, reach, is_whole in rows
+                if _checked(is_whole)
             }
         except (sqlite3.Error, zlib.error, ValueError, KeyError, TypeError) as error:
-            raise OSError(f"{self.path} cannot be read: {error}") from None
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: Exception) -> OSError:
+        return OSError(f"{self.path} cannot be read: {error}")
+
+    def _unwritable(self, error: Exception) -> OSError:
+        return OSError(f"{self.path} cannot be written: {error}")
 
     def save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
         try:
@@ -122,23 +144,24 @@ class PolicyStore:
                     self._write(origin, path, file)
                 self._prune(origin, time.time() - STAND_IN)
         except sqlite3.Error as error:
-            raise OSError(f"{self.path} cannot be written: {error}") from None
+            raise self._unwritable(error) from None
 
     def _write(self, origin: str, path: str, file: PolicyFile) -> None:
         body = file.copy.body if file.copy else b""
         digest = hashlib.sha256(body).digest() if body else None
         before = self._db.execute("SELECT body FROM file WHERE origin = ? AND path = ?", (origin, path)).fetchone()
         if digest is not None:
-            stored = self._db.execute("SELECT 1 FROM body WHERE sha256 = ?", (digest,)).fetchone()
-            if stored is None:
-                self._db.execute("INSERT INTO body VALUES (?, ?)", (digest, zlib.compress(body, 6)))
+            stored = self._db.execute("SELECT deflated FROM body WHERE sha256 = ?", (digest,)).fetchone()
+            if stored is None or not _holds(stored[0], digest):
+                self._db.execute("INSERT OR REPLACE INTO body VALUES (?, ?)", (digest, zlib.compress(body, 6)))
         self._db.execute(
-            "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO file"
+            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, checksum(?1, ?2, ?5, ?6, ?7, ?8, ?9, ?10))",
             (
                 origin,
                 path,
                 time.time(),
-                file.due,
+                float(file.due),
                 _json(file.copy) if file.copy else None,
                 digest,
                 _json(file.failure) if file.failure else None,
@@ -151,7 +174,12 @@ class PolicyStore:
             self._drop_bodies([before])
 
     def _prune(self, origin: str, before: float) -> None:
-        """Drops what was last written so long ago that it counts no more, and what an origin no longer names."""
+        """Drops what was last written so long ago that it counts no more, what an origin no longer names, and what is damaged."""
+        self._db.execute(
+            "DELETE FROM file WHERE origin = ?"
+            " AND sum IS NOT checksum(origin, path, copy, body, failure, failing_since, failures, reach)",
+            (origin,),
+        )
         rows = self._db.execute("SELECT origin, path, body FROM file WHERE written < ? LIMIT ?", (before, PRUNED)).fetchall()
         rows += self._db.execute(
             "SELECT origin, path, body FROM file WHERE origin = ? AND path NOT LIKE '/%' ORDER BY written DESC LIMIT -1 OFFSET ?",
@@ -171,52 +199,73 @@ class PolicyStore:
             with self._transaction():
                 moments = {}
                 for use in uses:
-                    self._db.execute("INSERT OR IGNORE INTO taken VALUES (?, ?, ?)", (url, use, at.timestamp()))
-                    found = self._db.execute("SELECT first FROM taken WHERE url = ? AND use = ?", (url, use))
-                    moments[use] = datetime.fromtimestamp(found.fetchone()[0], UTC)
+                    self._db.execute(
+                        "INSERT OR IGNORE INTO taken VALUES (?1, ?2, ?3, checksum(?1, ?2, ?3))", (url, use, at.timestamp())
+                    )
+                    found = self._db.execute(
+                        "SELECT first, sum = checksum(url, use, first) FROM taken WHERE url = ? AND use = ?", (url, use)
+                    )
+                    moments[use] = _moment(*found.fetchone())
                 return moments
-        except sqlite3.Error as error:
-            raise OSError(f"{self.path} cannot be written: {error}") from None
+        except (sqlite3.Error, ValueError, TypeError) as error:
+            raise self._unwritable(error) from None
 
     def requests_action(self, url: str, action: str, sha256: str, at: datetime) -> bool:
         row = (url, action, sha256, at.timestamp())
         try:
-            return self._db.execute("INSERT OR IGNORE INTO action VALUES (?, ?, ?, ?, NULL)", row).rowcount == 1
+            return (
+                self._db.execute(
+                    "INSERT OR IGNORE INTO action VALUES (?1, ?2, ?3, ?4, NULL, checksum(?1, ?2, ?3, ?4, NULL))", row
+                ).rowcount
+                == 1
+            )
         except sqlite3.Error as error:
-            raise OSError(f"{self.path} cannot be written: {error}") from None
+            raise self._unwritable(error) from None
 
     def take_downs(self) -> list[tuple[str, datetime]]:
         """URLs that sites asked to take down and that were not taken down yet, and when they last asked; the oldest first."""
         try:
             rows = self._db.execute(
-                "SELECT url, max(requested) AS last FROM action WHERE action = 'take-down' AND done IS NULL"
-                " GROUP BY url ORDER BY last, url"
+                "SELECT url, action, requested, done, sum = checksum(url, action, sha256, requested, done) FROM action"
+                " ORDER BY requested, url"
             ).fetchall()
-        except sqlite3.Error as error:
-            raise OSError(f"{self.path} cannot be read: {error}") from None
-        return [(url, datetime.fromtimestamp(requested, UTC)) for url, requested in rows]
+            moments = {
+                url: _moment(requested)
+                for url, action, requested, done, is_whole in rows
+                if _checked(is_whole) and action == "take-down" and done is None
+            }
+        except (sqlite3.Error, ValueError, TypeError) as error:
+            raise self._unreadable(error) from None
+        return sorted(moments.items(), key=lambda one: (one[1], one[0]))
 
     def took_down(self, urls: Iterable[str], at: datetime) -> None:
         """They are taken down, all of them or none. What a site has asked for after this time is still to be done."""
-        rows = [(at.timestamp(), url, at.timestamp()) for url in urls]
+        rows = [(at.timestamp(), url) for url in urls]
         try:
             with self._transaction():
                 self._db.executemany(
-                    "UPDATE action SET done = ? WHERE url = ? AND action = 'take-down' AND done IS NULL AND requested <= ?", rows
+                    "UPDATE action SET done = ?1, sum = checksum(url, action, sha256, requested, ?1)"
+                    " WHERE url = ?2 AND action = 'take-down' AND done IS NULL AND requested <= ?1",
+                    rows,
                 )
         except sqlite3.Error as error:
-            raise OSError(f"{self.path} cannot be written: {error}") from None
+            raise self._unwritable(error) from None
 
     def session_began(self, host: str, secret: bytes, at: datetime) -> datetime:
         try:
-            (salt,) = self._db.execute("SELECT salt FROM salt").fetchone()
+            salt, is_whole = self._db.execute("SELECT salt, sum = checksum(salt) FROM salt").fetchone()
+            _checked(is_whole)
             digest = hashlib.pbkdf2_hmac("sha256", secret, salt, DIGEST_ROUNDS)
             with self._transaction():
-                self._db.execute("INSERT OR IGNORE INTO session VALUES (?, ?, ?)", (host, digest, at.timestamp()))
-                found = self._db.execute("SELECT first FROM session WHERE host = ? AND digest = ?", (host, digest))
-                return datetime.fromtimestamp(found.fetchone()[0], UTC)
-        except (sqlite3.Error, TypeError) as error:
-            raise OSError(f"{self.path} cannot be written: {error}") from None
+                self._db.execute(
+                    "INSERT OR IGNORE INTO session VALUES (?1, ?2, ?3, checksum(?1, ?2, ?3))", (host, digest, at.timestamp())
+                )
+                found = self._db.execute(
+                    "SELECT first, sum = checksum(host, digest, first) FROM session WHERE host = ? AND digest = ?", (host, digest)
+                )
+                return _moment(*found.fetchone())
+        except (sqlite3.Error, ValueError, TypeError) as error:
+            raise self._unwritable(error) from None
 
     def close(self) -> None:
         self._db.close()
@@ -262,6 +311,40 @@ def _fetched(text: str, body: bytes = b"") -> Fetched:
         error=stated.get("error", ""),
         oversized=stated.get("oversized", False),
     )
+
+
+def _checked(is_whole: int) -> bool:
+    """True. ValueError for a row whose columns have another checksum than it says."""
+    if not is_whole:
+        raise ValueError(DAMAGED)
+    return True
+
+
+def _moment(seconds: float, is_whole: int = True) -> datetime:
+    _checked(is_whole)
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _body(digest: bytes | None, deflated: bytes | None) -> bytes:
+    """Of a copy; b"" where it has none. ValueError where it is not there as it was written."""
+    if digest is None:
+        return b""
+    body = _inflated(deflated) if deflated is not None else b""
+    if hashlib.sha256(body).digest() != digest:
+        raise ValueError("a body is not as it was written")
+    return body
+
+
+def _inflated(deflated: bytes) -> bytes:
+    """As far as a policy file can be long. zlib.error."""
+    return zlib.decompressobj().decompress(deflated, MAX_BYTES)
+
+
+def _holds(deflated: bytes, digest: bytes) -> bool:
+    try:
+        return hashlib.sha256(_inflated(deflated)).digest() == digest
+    except (zlib.error, TypeError):
+        return False
 
 
 def _datetime(seconds: float | None) -> datetime | None:

@@ -286,6 +286,6 @@ def kept(path: Path) -> Iterator[None]:
 
 def write(path: Path, described: Mapping[str, Any]) -> None:
     """The dataset stands as it is described."""
-    with Replacement(place_of(path)) as file:
+    with Replacement(place_of(path), is_named=False) as file:
         file.write(json.dumps(described, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
     before(path).unlink(missing_ok=True)

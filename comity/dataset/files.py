@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -130,6 +131,28 @@ def _module(path: Path, hint: Iterable[str] = FORMATS) -> Any:
         raise DatasetError(f"{path}: {error.name} is not installed: pip install 'comity[{name}]'") from None
 
 
+def open_beside(path: Path) -> IO[bytes]:
+    """A file beside a dataset, to read and to write; it is made where it is not there. OSError.
+
+    Nobody has named it, so it is no link to elsewhere, and no second name of another file: in a folder where others may write,
+    they could have put it there. DatasetError."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise _foreign(path) from None
+        raise
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        os.close(descriptor)
+        raise _foreign(path)
+    return os.fdopen(descriptor, "r+b")
+
+
+def _foreign(path: Path) -> DatasetError:
+    return DatasetError(f"{path} is a link, or no plain file: remove it, if it is not needed")
+
+
 class Replacement:
     """A file that takes the place of another at once: whoever opens the name finds the one or the other, whole.
 
@@ -138,8 +161,9 @@ class Replacement:
     with Replacement(path) as file:
         file.write(...)         a crash, or an error: nothing has changed"""
 
-    def __init__(self, path: Path) -> None:
-        self.path = Path(os.path.realpath(path))  # a link stays a link
+    def __init__(self, path: Path, *, is_named: bool = True) -> None:
+        """`is_named`: the operator has named it. Then a link stays a link; else it is replaced, whoever put it there."""
+        self.path = Path(os.path.realpath(path)) if is_named else path
         self.part = self.path.with_name(f".{self.path.name}.part")
 
     def __enter__(self) -> IO[bytes]:
@@ -156,7 +180,7 @@ class Replacement:
 
     def _opened(self) -> IO[bytes]:
         while True:
-            file = os.fdopen(os.open(self.part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+b")
+            file = open_beside(self.part)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # Whoever had the lock may have given the file its name by now: then it is no longer one to write.

@@ -22,7 +22,7 @@ from comity.dataset import croissant
 from comity.dataset.counting import Counts
 from comity.dataset.croissant import Fields
 from comity.dataset.expiring import NEVER_RECRAWLED, Fetches, Limits, Recrawled, expired
-from comity.dataset.files import Reader, Replacement, open_reader, open_rewriter, open_writer, sync
+from comity.dataset.files import Reader, Replacement, open_beside, open_reader, open_rewriter, open_writer, sync
 from comity.dataset.jsonl import encoded
 from comity.dataset.judging import ARRANGEMENT, CURRENT, Terms, judged
 from comity.dataset.passes import Note, Outcome, Sinks, Unread, run
@@ -320,8 +320,8 @@ class _Lines:
         """To what stands there, on the disk."""
         if not self.number:
             return
-        with self.path.open("ab+") as file:
-            if file.tell():
+        with open_beside(self.path) as file:
+            if file.seek(0, os.SEEK_END):
                 file.seek(-1, os.SEEK_END)
                 if file.read(1) != b"\n":  # a killed process has left half a line
                     file.write(b"\n")
@@ -333,7 +333,7 @@ class _Lines:
     def replace(self) -> None:
         """What stands there; where there are none, nothing stands there."""
         if self.number:
-            with Replacement(self.path) as file:
+            with Replacement(self.path, is_named=False) as file:
                 self._copy(file)
         else:
             self.path.unlink(missing_ok=True)

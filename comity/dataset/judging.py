@@ -147,10 +147,10 @@ class _Usable:
     def cut_elements(self) -> None:
         """Elements on which one of the uses is refused."""
         names, vocabulary = tuple(name for name in self._terms.uses if not self._is_licensed(name)), self._terms.vocabulary
-        places = [place for place, one in enumerate(self._tag.elements) if _refuses(one.deny, names, vocabulary)]
+        places = {place: one for place, one in enumerate(self._tag.elements) if _refuses(one.deny, names, vocabulary)}
         if not places:
             return
-        refused = [self._tag.elements[place] for place in places]
+        refused = places.values()
         for element in refused:
             if element.is_whole:
                 because = self._tag.because(element)
@@ -213,7 +213,9 @@ class _Usable:
         stated = [use.qualifiers.must_use for use in self._uses if use.qualifiers.must_use]
         if not stated:
             return
-        common = [resource for resource in stated[0] if all(resource in other for other in stated)]
+        common = [*dict.fromkeys(stated[0])]
+        for other in map(frozenset, stated):
+            common = [resource for resource in common if resource in other]
         if len(stated) < len(self._uses):  # a use that may have the page may have a part of it, and no other resource
             common = [resource for resource in common if resource.extract]
         if not common:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +22,8 @@ ROWS = 2_500  # read at once, at most
 OCTETS = 16 * 2**20  # read at once, uncompressed, unless one row alone has more
 GROUP_ROWS = 10_000  # of a row group; it is written when it has so many
 GROUP_OCTETS = 16 * 2**20  # or so much, before compression
+# What pyarrow raises for a file that is none: names that are no UTF-8 (ValueError) among it.
+_FAILURES = (OSError, pa.ArrowException, ValueError)
 COMPRESSION = {"compression": "zstd", "compression_level": 1}
 
 
@@ -44,21 +46,21 @@ class Reader:
     def parts(self) -> Iterator[Part]:
         with self._opened() as file:
             number, done = 1, 0
+            # Not by the sizes of its columns: to ask for those of a damaged file ends the process (pyarrow 26).
+            of_each = self.size // max(1, file.metadata.num_rows)
             for group in range(file.metadata.num_row_groups):
-                found = file.metadata.row_group(group)
-                columns = [found.column(place) for place in range(found.num_columns)]
-                octets = sum(column.total_compressed_size for column in columns)
-                done += octets
+                rows = file.metadata.row_group(group).num_rows
+                octets = min(rows * of_each, self.size - done)
                 is_last = group == file.metadata.num_row_groups - 1
-                yield Part((group, number), octets + self.size - done if is_last else octets)
-                number += found.num_rows
+                yield Part((group, number), self.size - done if is_last else octets)
+                done += octets
+                number += rows
 
     def may_mention(self, key: str) -> bool:
         with self._opened() as file:
             if FIELD in file.schema_arrow.names and file.schema_arrow.field(FIELD).type != TAG.type:
                 return True
-            groups = range(file.metadata.num_row_groups)
-            if any(_may_be_set(file.metadata.row_group(group), key) for group in groups):
+            if any(_is_set(file, path) for path in _leaves(file) if path.rpartition(".")[2] == key):
                 return True
             if EXTRA not in file.schema_arrow.names:
                 return False
@@ -79,30 +81,55 @@ class Reader:
                 found = file.metadata.row_group(group)
                 of_each = max(1, found.total_byte_size // max(1, found.num_rows))
                 for batch in file.iter_batches(max(1, min(ROWS, OCTETS // of_each)), [group], columns, use_threads=False):
-                    yield batch, number
+                    yield from _valid(batch, number)
                     number += batch.num_rows
-            except (OSError, pa.ArrowException) as error:
+            except _FAILURES as error:
                 why = str(error).partition("\n")[0]
                 yield Unreadable(f"row {number} and the rest of row group {group}", b"", why), number
 
-    def _opened(self) -> pq.ParquetFile:
+    @contextmanager
+    def _opened(self) -> Iterator[pq.ParquetFile]:
+        """DatasetError where the file, or what it says of itself, cannot be read."""
         try:
-            return pq.ParquetFile(self.path, pre_buffer=False)
-        except (OSError, pa.ArrowException) as error:
+            with pq.ParquetFile(self.path, pre_buffer=False) as file:
+                yield file
+        except _FAILURES as error:
             why = str(error).partition("\n")[0]
             raise DatasetError(f"{self.path} is no Parquet file, or was cut off while it was written: {why}") from None
 
 
-def _may_be_set(group: Any, key: str) -> bool:
-    """Whether a column of this name, which is true or false, is true anywhere in the row group."""
-    for place in range(group.num_columns):
-        column = group.column(place)
-        if column.path_in_schema.rpartition(".")[2] == key:
-            statistics = column.statistics
-            if statistics is None or not statistics.has_null_count:
+def _valid(batch: pa.RecordBatch, number: int) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
+    """The rows of a batch without those whose values are not of their types, e.g. texts that are no UTF-8."""
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid as error:
+        if batch.num_rows == 1:
+            yield Unreadable(f"row {number}", b"", str(error).partition("\n")[0]), number
+            return
+        half = batch.num_rows // 2
+        yield from _valid(batch.take(pa.array(range(half))), number)
+        yield from _valid(batch.take(pa.array(range(half, batch.num_rows))), number + half)
+    else:
+        yield batch, number
+
+
+def _leaves(file: pq.ParquetFile) -> Iterator[str]:
+    return (file.schema.column(place).path for place in range(len(file.schema)))
+
+
+def _is_set(file: pq.ParquetFile, path: str) -> bool:
+    """Whether a column is true anywhere; also where it is no column of true and false."""
+    for batch in file.iter_batches(columns=[path]):
+        column = batch.column(0)
+        while not pa.types.is_boolean(column.type):
+            if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+                column = pc.list_flatten(column)
+            elif pa.types.is_struct(column.type) and column.type.num_fields:
+                column = column.field(0)
+            else:
                 return True
-            if statistics.null_count < column.num_values and (not statistics.has_min_max or statistics.max is not False):
-                return True
+        if pc.any(column).as_py():
+            return True
     return False
 
 

@@ -14,10 +14,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from comity.dataset.records import FIELD, Record
 from comity.policies import qualifiers
-from comity.policies.page import BASIC_USES
+from comity.policies.page import BASIC_USES, USE_NAME
 from comity.policies.qualifiers import Qualifiers
 
-AGENT, USE, RULE, HASH = r"[A-Za-z0-9_-]+", r"[a-z0-9][a-z0-9._-]*", r"[a-z-]+\.[a-z-]+", r"[0-9a-f]{64}"  # patterns of texts
+# Patterns of texts.
+AGENT, USE, RULE, HASH = r"[A-Za-z0-9_-]+", USE_NAME.pattern, r"[a-z-]+\.[a-z-]+", r"[0-9a-f]{64}"
 
 T = TypeVar("T")
 

@@ -285,13 +285,18 @@ class _Comparison:
             return None
         vocabulary = self.agent.vocabulary
         words = frozenset().union(*(vocabulary.related(name, use).words for name in vocabulary.words))
-        for name, decision in self._uses.items():
-            if name in words and not decision.is_allowed:
-                for place in decision.because:
-                    if place in self._recalled.lost and refuses(self._tag["reasons"][place]):
-                        quoted: Mapping[str, Any] = self._tag["reasons"][place]
-                        return quoted
-        return None
+        first = min((self._lost_refusals[word] for word in words & self._lost_refusals.keys()), default=None)
+        return None if first is None else self._tag["reasons"][first[1]]
+
+    @cached_property
+    def _lost_refusals(self) -> dict[str, tuple[int, int]]:
+        """Use -> its number in the tag, and the first reason of the page that refuses it and cannot be said again."""
+        found = {}
+        for number, (name, decision) in enumerate(self._uses.items()):
+            lost = (place for place in decision.because if place in self._recalled.lost and refuses(self._tag["reasons"][place]))
+            if not decision.is_allowed and (place := next(lost, None)) is not None:
+                found[name] = number, place
+        return found
 
     @cached_property
     def _nothing_changed(self) -> bool:

@@ -21,6 +21,7 @@ PACKED = "one gzip member holds several records"  # why there is no telling wher
 #   warc-record = header CRLF block CRLF CRLF
 #   version = "WARC/" 1*DIGIT "." 1*DIGIT CRLF
 _VERSION = re.compile(rb"WARC/[0-9]+\.[0-9]+\r\n")
+_BEGINNING = re.compile(rb"(?<=\n)WARC/[0-9]+\.[0-9]+\r\n")
 
 Fields = dict[str, str]  # names in lower case; of fields of one name, the first
 
@@ -129,15 +130,19 @@ class _Member:
 
 def _head(read: Callable[[], bytes]) -> tuple[Fields, int, bytes]:
     """The fields, the length of the block, and what was read of it already."""
-    octets = b""
-    while (end := octets.find(b"\r\n\r\n")) < 0:
-        more = read()
-        octets += more
+    octets, end = bytearray(), -1
+    while end < 0:
+        before = len(octets)
+        octets += read()
         if not _VERSION.match(octets[:20]):
             raise _DamageError("no WARC record begins here")
-        if not more:
+        end = octets.find(b"\r\n\r\n", max(0, before - 3))
+        # Or each of many beginnings would be read up to the same end.
+        if _BEGINNING.search(octets, max(1, before - 20), len(octets) if end < 0 else end):
+            raise _DamageError("another one begins within its fields")
+        if len(octets) == before:
             raise _DamageError("the file ends within it")
-        if len(octets) > MAX_HEAD:
+        if len(octets) > MAX_HEAD and end < 0:
             raise _DamageError(f"it has more than {MAX_HEAD} octets of fields")
     fields: Fields = {}
     lines = re.sub(rb"\r\n[ \t]+", b" ", octets[:end]).split(b"\r\n")[1:]
@@ -148,7 +153,7 @@ def _head(read: Callable[[], bytes]) -> tuple[Fields, int, bytes]:
     length = fields.get("content-length", "")
     if not re.fullmatch("[0-9]{1,15}", length):
         raise _DamageError("it does not say how long it is")
-    return fields, int(length), octets[end + 4 :]
+    return fields, int(length), bytes(octets[end + 4 :])
 
 
 def _check_end(octets: bytes) -> None:

@@ -121,7 +121,7 @@ class Rewriter:
         self._is_whole = True
 
     def _opened_aside(self, *, compressed: bool) -> IO[bytes]:
-        aside = self._files.enter_context(Replacement(self.aside))
+        aside = self._files.enter_context(Replacement(self.aside, is_named=False))
         if self.aside.exists():
             with self.aside.open("rb") as before:
                 if before.read(1) and is_compressed(before) is not compressed:

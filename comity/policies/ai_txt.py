@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from comity.policies.errors import PolicyError
@@ -17,7 +18,7 @@ def ai_txt_to_xml(text: bytes, *, cut: bool = False) -> bytes:
     left out. Lines in Spawning's form are not in it."""
     read, cut = text_of(text, cut=cut)
     document = to_xml(_of_this_format(parse(read, cut=cut))).decode()
-    return "".join(map(_referred, document)).encode()
+    return _NOT_ASCII_TEXT.sub(_referred, document).encode()
 
 
 def ai_txt_from_xml(document: bytes) -> bytes:
@@ -32,6 +33,10 @@ def _of_this_format(ai_txt: AiTxt) -> AiTxt:
     return ai_txt
 
 
-def _referred(char: str) -> str:
+_NOT_ASCII_TEXT = re.compile(r"[^\t\n -~]")
+
+
+def _referred(match: re.Match[str]) -> str:
     """Characters that would not be seen, or would change how others are seen, as references to them (SEC-4)."""
-    return f"&#x{ord(char):X};" if char not in "\t\n" and unicodedata.category(char) in HIDDEN else char
+    char = match[0]
+    return f"&#x{ord(char):X};" if unicodedata.category(char) in HIDDEN else char

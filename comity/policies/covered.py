@@ -294,7 +294,12 @@ def refuses(actions: Collection[str], use: str, vocabulary: Vocabulary) -> bool:
     `actions`: lower case; "*": all."""
     if ALL in actions:
         return use not in _FETCHING
-    return use.lower() in actions or not vocabulary.related(VOCABULARY, use).words.isdisjoint(actions)
+    return not refusing_actions(use, vocabulary).isdisjoint(actions)
+
+
+def refusing_actions(use: str, vocabulary: Vocabulary) -> frozenset[str]:
+    """The actions that refuse the use where they are prohibited, lower case; "*" among them where all do."""
+    return vocabulary.related(VOCABULARY, use).words | {use.lower(), *(() if use in _FETCHING else (ALL,))}
 
 
 def refused_for(rule: Rule, uses: Iterable[str], vocabulary: Vocabulary) -> bool:

@@ -19,6 +19,7 @@ from comity.policies.covered import (
     findings,
     redacted,
     refused_for,
+    refusing_actions,
     text_with_spans,
 )
 from comity.policies.formats.ai_txt import ACTIONS, Rule
@@ -31,6 +32,8 @@ from comity.policies.unread import unread
 from comity.policies.values import Finding, Reason, UseDecision, Verdict
 from comity.policies.vocabulary import Vocabulary
 
+MAX_REASONS = 100  # of a use that rules about whole documents refuse
+
 Because = Callable[[Rule], Reason]
 
 MAX_TAG_URLS = 50  # of elements, in the tag of an item that does not have them itself
@@ -41,18 +44,20 @@ class ElementUses:
     (section-3.2); it permits no other use that has to do with it."""
 
     def __init__(self, rules: Iterable[Rule], vocabulary: Vocabulary, because: Because) -> None:
-        self._rules = list(rules)
+        rules = tuple(rules)
         self._vocabulary = vocabulary
         self._because = because
+        self._refusing = _by_action(rule for rule in rules if rule.verdict is Verdict.DENY)
+        self._guiding = _by_action(rule for rule in rules if rule.verdict is None)
 
     @property
     def stated(self) -> Iterable[str]:
-        for rule in self._rules:
-            yield from _OWN if ALL in rule.actions else sorted(rule.actions)
+        for action in {**self._refusing, **self._guiding}:
+            yield from _OWN if action == ALL else (action,)
 
     def decide(self, use: str) -> UseDecision | None:
-        refusing = [rule for rule in self._rules if refused_for(rule, (use,), self._vocabulary)]
-        guiding = [rule for rule in self._rules if rule.verdict is None and _guides(rule, use)]
+        refusing = _rules_of(self._refusing, refusing_actions(use, self._vocabulary))
+        guiding = _rules_of(self._guiding, (use, *((ALL,) if use in _OWN else ())))
         if not refusing and not guiding:
             return None
         verdict = Verdict.DENY if refusing else Verdict.ALLOW
@@ -65,8 +70,23 @@ class ElementUses:
 _OWN = tuple(map(str.lower, ACTIONS))
 
 
-def _guides(rule: Rule, use: str) -> bool:
-    return use in rule.actions or (ALL in rule.actions and use in _OWN)
+_ByAction = dict[str, list[tuple[int, Rule]]]  # the rules that name an action, the first MAX_REASONS, with their order
+
+
+def _by_action(rules: Iterable[Rule]) -> _ByAction:
+    named: _ByAction = {}
+    for number, rule in enumerate(rules):
+        for action in sorted(rule.actions):
+            naming = named.setdefault(action, [])
+            if len(naming) < MAX_REASONS:
+                naming.append((number, rule))
+    return named
+
+
+def _rules_of(named: _ByAction, actions: Iterable[str]) -> list[Rule]:
+    """The first MAX_REASONS rules that name one of the actions, in their order."""
+    numbered = {number: rule for action in actions for number, rule in named.get(action, ())}
+    return [numbered[number] for number in sorted(numbered)[:MAX_REASONS]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, Protocol
 
 from comity.policies.combine import most_restrictive, strictest
@@ -13,9 +15,12 @@ from comity.policies.formats.acap import PageUses, SiteUses
 from comity.policies.formats.acap.usages import USAGES
 from comity.policies.qualifiers import Qualifiers, read, written
 from comity.policies.rules import RULES
+from comity.policies.text import MAX_SHOWN
 from comity.policies.values import Agent, Decision, Finding, Reason, Source, UseDecision, Verdict
 from comity.policies.vocabulary import Vocabulary
 
+USE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+MAX_STATED = 100  # uses that a tag lists for the sole reason that the site names them
 BASIC_USES = ("crawl", "follow", "index", "preserve", "present")  # ACAP 1.0 section 2.5; every tag lists them
 _FOLLOW_DEFAULT = {"follow": Verdict.ALLOW}  # no statement against following is none; MEET-2 drops links on refusal only
 
@@ -110,8 +115,9 @@ class Uses(Mapping[str, UseDecision]):
         return replace(decision, reasons=reasons).conjoined(*(qualifiers for qualifiers, _ in limits))
 
     def __iter__(self) -> Iterator[str]:
-        stated = (use for source in self._sources for use in source.stated)
-        return iter(dict.fromkeys((*BASIC_USES, *self._agent.uses, *stated)))
+        """What a site calls an action may be no name of a use: then nobody can ask for it, and it is left out."""
+        stated = (use for source in self._sources for use in source.stated if len(use) <= MAX_SHOWN and USE_NAME.fullmatch(use))
+        return iter(dict.fromkeys((*BASIC_USES, *self._agent.uses, *islice(dict.fromkeys(stated), MAX_STATED))))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -114,6 +114,11 @@ RULES: dict[str, Rule] = {
             "robots meta (docs/robots-meta.md)",
             "a robots meta element or an X-Robots-Tag field limits what is permitted elsewhere",
         ),
+        (
+            "robots-meta.unread",
+            "robots meta (docs/robots-meta.md)",
+            "there is more than is read of robots meta elements or X-Robots-Tag fields: all is refused that they could refuse",
+        ),
         ("tdmrep.reserved", "W3C TDMRep section-4", "the rights of text and data mining are reserved"),
         ("tdmrep.not-reserved", "W3C TDMRep section-4", "the rights of text and data mining are not reserved"),
         ("rsl.permits", "RSL 1.0", "a license permits it"),

@@ -1,4 +1,7 @@
-"""Text from a site, made fit to show (SEC-4)."""
+"""Text from a site, made fit to show (SEC-4).
+
+printable(text)     one line, in reasons, findings, tables and errors
+unhidden(text)      text of any length and of several lines, in logs"""
 
 from __future__ import annotations
 
@@ -15,9 +18,17 @@ def _shown(char: str) -> str:
     return "\ufffd" if unicodedata.category(char) in HIDDEN else char
 
 
-def printable(octets: bytes) -> str:
-    """The octets as UTF-8, with control, bidi and other format characters replaced by U+FFFD, cut at MAX_SHOWN."""
-    text = octets[: 4 * MAX_SHOWN].decode("utf-8", "replace").strip()
+def printable(text: bytes | str) -> str:
+    """The text, octets as UTF-8, with control, bidi and other format characters replaced by U+FFFD, cut at MAX_SHOWN."""
+    text = text[: 4 * MAX_SHOWN]
+    text = (text.decode("utf-8", "replace") if isinstance(text, bytes) else text).strip()
     if not (text.isascii() and text.isprintable()):
         text = "".join(map(_shown, text))
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+
+
+def unhidden(text: str, *, keep: str = "\n\t") -> str:
+    """The same characters replaced, but for those to `keep`, and nothing cut."""
+    if text.isprintable():
+        return text
+    return "".join(char if char in keep else _shown(char) for char in text)

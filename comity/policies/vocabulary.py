@@ -9,6 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
 from typing import Any, NamedTuple, Self
 
@@ -62,6 +63,7 @@ class Vocabulary:
         self.relations = tuple(relations)
         self._check()
         self.uses = tuple(dict.fromkeys(use for relation in self.relations for use in relation.uses if use != ANY))
+        self._named = frozenset(self.uses)
         self._related: dict[tuple[str, str], Related] = {}
 
     @classmethod
@@ -95,8 +97,10 @@ class Vocabulary:
                 for more in general:
                     if more not in one.narrows:
                         raise PolicyError(f"`{one.name}:{word}` narrows `{more}`, which is no word of `{one.name}`")
-                if word in self.general(one.name, word):
-                    raise PolicyError(f"`{one.name}:{word}` narrows itself")
+            try:
+                TopologicalSorter(one.narrows).prepare()
+            except CycleError as error:
+                raise PolicyError(f"`{one.name}:{error.args[1][0]}` narrows itself") from None
         for relation in self.relations:
             for term in relation.terms:
                 name, _, word = term.partition(":")
@@ -114,15 +118,17 @@ class Vocabulary:
 
     def related(self, name: str, use: str) -> Related:
         """Of the vocabulary of that name."""
+        if name not in self.words:
+            return _UNRELATED
+        if use not in self._named and use not in self.words[name].narrows:
+            use = ANY  # of such there are as many as anybody asks for
         found = self._related.get((name, use))
         if found is None:
-            found = self._relate(name, use) if name in self.words else _UNRELATED
-            if use in self.uses:  # of other uses there are as many as anybody asks for
-                self._related[name, use] = found
+            found = self._related[name, use] = self._relate(name, use)
         return found
 
     def _relate(self, name: str, use: str) -> Related:
-        known = use if use in self.uses else ANY
+        known = use if use in self._named else ANY
         within: dict[str, None] = {}
         touching = set()
         for relation in self.relations:

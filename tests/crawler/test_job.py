@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from scrapy import FormRequest, Request, Spider
 from scrapy.http import JsonRequest
 
+from comity.crawler.database import checksum
 from comity.crawler.job import NAME, Job
 from comity.policies import PolicyError
 
@@ -228,6 +229,7 @@ CRAWL = """
 import sys
 from pathlib import Path
 from scrapy import Request, Spider
+from comity.crawler.database import checksum
 from comity.crawler.job import Job
 
 job = Job(Path(sys.argv[1]))
@@ -330,13 +332,26 @@ def without_callback(folder: Path) -> Spider:
     return OtherPages()
 
 
+def with_other_origin(folder: Path) -> Spider:
+    change(folder, "UPDATE waiting SET origin = 'https://other.test' WHERE id = 1")
+    return SPIDER
+
+
 def with_damaged_body(folder: Path) -> Spider:
     change(folder, "UPDATE waiting SET body = substr(body, 1, 20) WHERE id = 1")
     return SPIDER
 
 
+def with_cut_body(folder: Path) -> Spider:
+    """Written so."""
+    with_damaged_body(folder)
+    change(folder, RESUM)
+    return SPIDER
+
+
 def with_foreign_body(folder: Path) -> Spider:
     change(folder, "UPDATE waiting SET body = x'4e2e' WHERE id = 1")  # None
+    change(folder, RESUM)
     return SPIDER
 
 
@@ -345,15 +360,21 @@ def without_row(folder: Path) -> Spider:
     return SPIDER
 
 
+RESUM = "UPDATE waiting SET sum = checksum(id, origin, priority, body)"
+
+
 def change(folder: Path, statement: str) -> None:
     db = sqlite3.connect(folder / NAME)
+    db.create_function("checksum", -1, checksum)
     db.execute(statement)
     db.commit()
     db.close()
 
 
 @pytest.mark.requirement("SEC-6")
-@pytest.mark.parametrize("happens", [without_callback, with_damaged_body, with_foreign_body, without_row])
+@pytest.mark.parametrize(
+    "happens", [without_callback, with_other_origin, with_damaged_body, with_cut_body, with_foreign_body, without_row]
+)
 def test_a_request_that_cannot_be_read_any_more_is_said_and_stays(folder: Path, happens: Callable[[Path], Spider]) -> None:
     job = job_in(folder)
     assert job.put(A, page(callback=SPIDER.parse_page), None) == 1
@@ -423,13 +444,11 @@ def test_a_full_disk_costs_nothing_but_memory(folder: Path, tmp_path: Path) -> N
 
 @pytest.mark.requirement("SEC-6")
 def test_what_fails_half_way_is_taken_back(folder: Path) -> None:
-    job_in(folder).close()
-    change(
-        folder,
-        "CREATE TRIGGER one_at_most BEFORE INSERT ON seen WHEN (SELECT count(*) FROM waiting) > 1"
-        " BEGIN SELECT RAISE(ABORT, 'too many'); END",
-    )
     job = job_in(folder)
+    job._db.execute(
+        "CREATE TEMP TRIGGER one_at_most BEFORE INSERT ON main.seen WHEN (SELECT count(*) FROM waiting) > 1"
+        " BEGIN SELECT RAISE(ABORT, 'too many'); END"
+    )
     first, second = (job.put(A, page(number), b"%d" % number) for number in range(2))
     assert first
     for _ in range(2):
@@ -458,6 +477,7 @@ def test_a_job_that_cannot_be_written_is_let_go_all_the_same(folder: Path) -> No
 HOLDER = """
 import sys
 from pathlib import Path
+from comity.crawler.database import checksum
 from comity.crawler.job import Job
 from comity.policies import PolicyError
 
@@ -523,7 +543,9 @@ def test_of_two_crawls_that_start_together_one_has_the_job(folder: Path, is_new:
 
 
 @pytest.mark.requirement("SEC-6")
-def test_damage_that_shows_later_is_said(folder: Path) -> None:
+def test_damage_that_shows_later_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a file that is too large to be checked at the start."""
+    monkeypatch.setattr("comity.crawler.database.CHECKED", 0)
     job = job_in(folder)
     for number in range(100):
         job.put(A, page(number, body=b"#" * 3000), None)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -283,21 +284,20 @@ def test_a_store_of_version_1_is_upgraded_in_place(path: Path) -> None:
         assert store.first_taken(PAGE, ["index"], utc(NOW)) == {"index": utc(NOW)}
         assert store.session_began("a.test", b"secret", utc(NOW)) == utc(NOW)
         store.close()
-    assert version_of(path) == len(VERSIONS) == 3
+    assert version_of(path) == len(VERSIONS) == 4
 
 
 @pytest.mark.requirement("SEC-6")
 def test_an_upgrade_that_fails_leaves_the_old_store(path: Path) -> None:
     of_version_1(path)
-    db = sqlite3.connect(path)
-    db.execute("CREATE TABLE action (x)")  # in the way of the last step
-    db.close()
-    with pytest.raises(PolicyError, match="cannot be used"):
-        PolicyStore(path)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, before[1]))  # the disk is full
+    try:
+        with pytest.raises(PolicyError, match="cannot be used"):
+            PolicyStore(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert version_of(path) == 1
-    db = sqlite3.connect(path)
-    db.execute("DROP TABLE action")
-    db.close()
     store = PolicyStore(path)
     assert store.load("https://a.test") == {ROBOTS: had()}
     store.close()
@@ -317,21 +317,72 @@ def bodies(path: Path) -> int:
     return int(count)
 
 
+# Of a store with robots.txt, its body, a first date, a take-down that is done and one that is not, and a session.
+DAMAGES = {
+    "no body": "DELETE FROM body",
+    "a body that is not packed": "UPDATE body SET deflated = x'00'",
+    "the body of another file": "UPDATE file SET body = (SELECT sha256 FROM body WHERE sha256 <> file.body)",
+    "no file": "UPDATE file SET body = NULL",
+    "a bomb": f"UPDATE body SET deflated = x'{zlib.compress(bytes(50_000_000)).hex()}'",
+    "half a copy": "UPDATE file SET copy = '{'",
+    "no copy": "UPDATE file SET copy = NULL",
+    "another status": "UPDATE file SET copy = replace(copy, '200', '404')",
+    "no failure": "UPDATE file SET failure = NULL WHERE failure IS NOT NULL",
+    "another reach": "UPDATE file SET reach = 'loopback'",
+    "another origin": "UPDATE file SET origin = replace(origin, 'b.test', 'a.test'), path = path || '2' WHERE origin = 'https://b.test'",
+    "a text for a number": "UPDATE file SET failures = 'x'",
+    "no UTF-8": "UPDATE file SET copy = CAST(x'ff' AS TEXT)",
+    "another date": "UPDATE taken SET first = first + 1e6",
+    "a text for a date": "UPDATE taken SET first = 'x'",
+    "what is done": "UPDATE action SET done = 1 WHERE done IS NULL",
+    "another action": "UPDATE action SET action = 're-crawl'",
+    "another page": "UPDATE action SET url = 'https://a.test/'",
+    "another salt": "UPDATE salt SET salt = randomblob(32)",
+    "no salt": "DELETE FROM salt",
+    "a younger session": "UPDATE session SET first = first + 1e6",
+}
+
+
 @pytest.mark.requirement("SEC-6")
-def test_damage_that_shows_later_is_an_error_and_no_permission(path: Path) -> None:
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_that_shows_later_is_an_error_and_no_permission(path: Path, damage: str) -> None:
+    """Whatever is still told is what was written, and of a row that is not there any more nothing is known."""
+
+    def told(store: PolicyStore) -> list[object]:
+        answers: list[object] = []
+        for ask in (
+            lambda: store.load("https://a.test"),
+            lambda: store.load("https://b.test"),
+            lambda: store.first_taken(PAGE, ["index"], utc(NOW + 50)),
+            store.take_downs,
+            lambda: store.session_began("a.test", b"secret", utc(NOW + 50)),
+        ):
+            try:
+                answers.append(ask())
+            except OSError as error:
+                answers.append(None if str(error).startswith(f"{path} cannot be ") else error)
+        return answers
+
     store = PolicyStore(path)
-    store.save("https://a.test", {ROBOTS: had()})
+    failing = had().failed(Fetched(status=503, fetched_at=utc(NOW)), NOW)
+    store.save("https://a.test", {ROBOTS: had(), "/ai.txt": failing})
+    store.save("https://b.test", {ROBOTS: had(b"User-agent: *\nDisallow: /\n")})
+    store.first_taken(PAGE, ["index"], utc(NOW))
+    store.session_began("a.test", b"secret", utc(NOW))
+    store.requests_action(PAGE, "take-down", "aa", utc(NOW - 9))
+    store.took_down([PAGE], utc(NOW - 8))
+    store.requests_action(PAGE, "take-down", "bb", utc(NOW))
+    before = told(store)
+    assert None not in before
     db = sqlite3.connect(path)
-    db.execute("UPDATE body SET deflated = x'00'")
-    db.execute(
-        "INSERT INTO file SELECT 'https://b.test', path, written, due, '{', body, failure, failing_since, failures, reach"
-        " FROM file"
-    )
+    assert db.execute(DAMAGES[damage]).rowcount > 0
     db.commit()
     db.close()
-    for origin in ("https://a.test", "https://b.test"):
-        with pytest.raises(OSError, match="cannot be read"):
-            store.load(origin)
+    after = told(store)
+    assert after != before
+    assert all(new in (old, None, {}) for old, new in zip(before, after, strict=True))
+    store.save("https://a.test", {ROBOTS: had(), "/ai.txt": failing})
+    assert store.load("https://a.test")[ROBOTS] == had()  # it heals
     store.close()
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import resource
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from comity.dataset.files import Replacement, format_of, open_reader, open_writer
+from comity.dataset.jobs import expire, export
+from comity.dataset.judging import Terms
 from comity.dataset.records import DatasetError
 
 
@@ -149,3 +155,56 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         open_reader(tmp_path / "a.jsonl")
     with pytest.raises(DatasetError, match=r"a\.jsonl cannot be written: No such file"), open_writer(tmp_path / "b" / "a.jsonl"):
         pass
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("put", [Path.symlink_to, Path.hardlink_to, lambda at, _: os.mkfifo(at)])
+def test_what_somebody_put_where_the_new_file_is_written_is_left_alone(path: Path, put: Callable[[Path, Path], None]) -> None:
+    victim = path.with_name("victim")
+    victim.write_bytes(b"precious")
+    put(path.with_name(f".{path.name}.part"), victim)
+    with pytest.raises(DatasetError, match=r"/\.[a-z.]+\.part is a link, or no plain file: remove it"), Replacement(path) as file:
+        file.write(b"new")
+    assert (victim.read_bytes(), path.read_bytes()) == (b"precious", b"old")
+
+
+@pytest.mark.requirement("SEC-6")
+def test_a_link_that_nobody_has_named_is_replaced(path: Path) -> None:
+    victim, link = path.with_name("victim"), path.with_name("a.jsonl.croissant.json")
+    victim.write_bytes(b"precious")
+    link.symlink_to(victim)
+    with Replacement(link, is_named=False) as file:
+        file.write(b"new")
+    assert (victim.read_bytes(), link.read_bytes(), link.is_symlink()) == (b"precious", b"new", False)
+
+
+SIDE_FILES = [
+    "{}.unreadable.jsonl",
+    "{}.expired.jsonl",
+    "{}.croissant.json",
+    ".{}.croissant.json.before",
+    ".{}.croissant.json.part",
+]
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("put", [Path.symlink_to, Path.hardlink_to])
+@pytest.mark.parametrize("name", SIDE_FILES)
+@pytest.mark.parametrize("job", ["export", "expire"])
+def test_links_under_the_names_of_side_files_lead_nowhere(
+    tmp_path: Path, make_record: Callable[..., dict[str, Any]], job: str, name: str, put: Callable[[Path, Path], None]
+) -> None:
+    """In a folder where others may write too."""
+    crawled, data, victim = tmp_path / "crawled.jsonl", tmp_path / "data.jsonl", tmp_path / "victim"
+    gone = {"until": "2020-01-01T00:00:00Z"}
+    lines = (json.dumps(make_record(train={}, preserve=gone if number else {})) for number in range(2))
+    (crawled if job == "export" else data).write_text("\n".join([*lines, "no JSON"]))
+    victim.write_bytes(b"{}")
+    put(tmp_path / name.format("data.jsonl"), victim)
+    now = datetime(2026, 11, 21, tzinfo=UTC)
+    with suppress(DatasetError):  # or it is done
+        if job == "export":
+            export([crawled], data, Terms.of(["train"], now=now))
+        else:
+            expire([data], now)
+    assert victim.read_bytes() == b"{}"

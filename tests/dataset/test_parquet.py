@@ -316,3 +316,29 @@ def test_tags_in_text_and_types_of_other_programs_are_read(tmp_path: Path) -> No
         tmp_path / "b.parquet", [[{"small": 1, "permissions": FULL, "day": "2026-11-21"}]], Reader(tmp_path / "a.parquet").schema
     )
     assert read(again) == [{"small": 1, "permissions": FULL, "day": "2026-11-21"}]
+
+
+@pytest.mark.requirement("SEC-1", "SEC-6")
+def test_a_text_that_is_no_utf_8_is_one_row_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    urls = pa.array([b"a", b"\xff\xfe", b"c"], pa.binary())
+    pq.write_table(pa.table({"url": urls.view(pa.string())}), path)
+    reader = Reader(path)
+    records = [one for part in reader.parts() for batch in reader.read(part) for one in batch]
+    assert [one.place if isinstance(one, Unreadable) else one["url"] for one in records] == ["a", "row 2", "c"]
+
+
+@pytest.mark.requirement("SEC-1", "SEC-6")
+def test_what_a_damaged_file_says_of_itself_is_an_error(tmp_path: Path) -> None:
+    """Each octet of its table of contents, damaged in one way."""
+    path = tmp_path / "a.parquet"
+    with Writer(path) as writer:
+        writer.write(encode([{"url": "a", "text": "b"}]))
+    whole = path.read_bytes()
+    for place in range(len(whole) - 400, len(whole)):
+        path.write_bytes(whole[:place] + bytes((whole[place] ^ 0x95,)) + whole[place + 1 :])
+        reader = Reader(path)
+        with suppress(DatasetError):
+            reader.may_mention("until_recrawled")
+            for part in reader.parts():
+                assert all(isinstance(one, Unreadable | dict) for batch in reader.read(part) for one in batch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import tracemalloc
 from collections.abc import Iterator
@@ -412,3 +413,30 @@ def test_others_find_the_same_records(bodies: list[bytes], ending: str, tmp_path
         theirs = WarcioIterator(file, no_record_parse=True)
         names = [(theirs.get_record_offset(), one.rec_headers.get_header("WARC-Record-ID")) for one in theirs]
     assert [one[:2] for one in found] == names
+
+
+@pytest.mark.requirement("SEC-1")
+@pytest.mark.parametrize(
+    "unit", [b"WARC/1.0\r\nx\n", b"\nWARC/", b"WARC/1.0\r\n\r\n", b"WARC/1.0\r\nContent-Length: 9\r\n\r\n", b"a: b\r\n"]
+)
+def test_what_pretends_to_be_records_is_read_once(tmp_path: Path, unit: bytes) -> None:
+    """Each beginning is looked at as far as the next one."""
+
+    def octets_read(size: int) -> int:
+        path = tmp_path / f"{size}.warc"
+        path.write_bytes(b"WARC/1.0\r\n" + unit * (size // len(unit)))
+        total = 0
+
+        class Counting(io.BufferedReader):
+            def read(self, size: int | None = -1, /) -> bytes:
+                nonlocal total
+                octets = super().read(size)
+                total += len(octets)
+                return octets
+
+        with Counting(path.open("rb", buffering=0)) as file:
+            assert sum(1 for _ in records(file, 0, path.stat().st_size)) < size
+        return total
+
+    once, twice = octets_read(150_000), octets_read(300_000)
+    assert twice <= 2.4 * once

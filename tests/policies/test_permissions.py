@@ -155,3 +155,25 @@ def test_combining_never_gives_a_permission_that_one_of_them_lacks(data: st.Data
 def test_the_schema_refuses_what_is_no_tag(change: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         VALIDATOR.validate(tag(b"") | change)
+
+
+@pytest.mark.requirement("AIT-6", "SEC-4")
+@pytest.mark.parametrize("name", ["a/b", "[red]x", "\u202eevil", "\x9bx", "a\u2028b", "É", "-a", "x" * 201])
+def test_an_action_whose_name_is_none_of_a_use_is_in_no_list_of_uses(name: str) -> None:
+    """The tag would be understood by nobody. What the rule refuses it refuses all the same."""
+    lines = ("User-agent: *", "  Path: / html", "    Element: *", f"      Disallow: {name} Train", "      Disallow: crop")
+    site = Site.from_files("https://example.com", {"/ai.txt": "\n".join(lines).encode()})
+    made = site.page(AGENT, URL, body=b"<p>a").permissions
+    check(made)
+    assert set(made["uses"]) == {"crawl", "follow", "index", "preserve", "present", "train", "crop"}
+    assert made["uses"]["train"]["verdict"] == "deny"
+
+
+@pytest.mark.requirement("AIT-6", "SEC-1")
+def test_of_uses_that_only_the_site_names_there_are_not_too_many() -> None:
+    actions = "\n".join(f"      Disallow: a{number}" for number in range(5000))
+    site = Site.from_files("https://example.com", {"/ai.txt": f"User-agent: *\n  Path: /\n    Element: *\n{actions}".encode()})
+    page = site.page(AGENT, URL, body=None)
+    check(page.permissions)
+    assert len(page.permissions["uses"]) == 106
+    assert page.uses["a4999"].verdict is Verdict.DENY

@@ -439,9 +439,39 @@ def test_dates_never_raise(text: str) -> None:
     [b"noindex,", b"mybot:", b"x:", b"unavailable_after:", b"unavailable_after ", b"otherbot: noindex,", b"max-snippet:9,", b" "],
 )
 def test_long_fields_say_little(unit: bytes) -> None:
-    statements, findings = header(unit * 20_000)
+    statements, findings = header(unit * (robots_meta.MAX_CHARS // len(unit)))
     assert len(statements) <= 1
     assert len(findings) <= 101
+
+
+ALL_THAT_DIRECTIVES_REFUSE = set(said(header(b"none, noarchive, nocache, nosnippet, noimageindex, noai, noimageai, noml")[0])) | {
+    "max-image-preview",
+    "max-video-preview",
+    "unavailable_after",
+}
+
+
+@pytest.mark.requirement("SEC-1", "META-2")
+@pytest.mark.parametrize("parts", [1, 7])
+@pytest.mark.parametrize("is_field", [True, False])
+def test_what_is_more_than_is_read_refuses_all_that_directives_can_refuse(parts: int, is_field: bool) -> None:
+    """Fields, or elements, together."""
+
+    def read(octets: int) -> tuple[Said, list[str]]:
+        values = [b"a" * len(range(octets)[number::parts]) for number in range(parts)]
+        elements = b"".join(b'<meta name=robots content="%s">' % value for value in values)
+        statements, findings = header(*values) if is_field else meta(elements)
+        return said(statements), [finding.rule for finding in findings if finding.rule != "robots-meta.unknown"]
+
+    assert read(robots_meta.MAX_CHARS) == ({}, [])
+    assert read(robots_meta.MAX_CHARS + 1) == (dict.fromkeys(ALL_THAT_DIRECTIVES_REFUSE, DENY), ["robots-meta.unread"])
+    assert read(3 * robots_meta.MAX_CHARS) == (dict.fromkeys(ALL_THAT_DIRECTIVES_REFUSE, DENY), ["robots-meta.unread"])
+
+
+@pytest.mark.requirement("SEC-1")
+def test_what_is_more_than_is_read_of_elements_for_others_is_no_matter() -> None:
+    body = b'<meta name=robots content=noarchive><meta name=description content="%s">' % (b"noindex " * robots_meta.MAX_CHARS)
+    assert said(meta(body)[0]) == {"noarchive": DENY}
 
 
 @pytest.mark.requirement("META-3", "MEET-5")

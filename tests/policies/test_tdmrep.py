@@ -174,6 +174,8 @@ def test_what_lies_past_a_limit_gives_nothing_up() -> None:
     many = read([rule(f"/{number}/", 0) for number in range(tdmrep.MAX_RULES + 1)])
     assert [said(many.reservation(path)) for path in ("/0/", f"/{tdmrep.MAX_RULES}/", "/other")] == ["0", "1", "1"]
     assert [finding.rule for finding in many.findings] == ["tdmrep.limit"]
+    none = read([rule("/a", 0), *[0] * tdmrep.MAX_RULES, rule("/", 1)])
+    assert [said(none.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
     long = read('[{"location": "/a", "tdm-reservation": 0},\n' + " " * MAX_BYTES + '{"location": "/", "tdm-reservation": 1}]')
     assert [said(long.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
     cut = read('[{"location": "/a", "tdm-reservation": 0},\n{"location": "/", "tdm-re', cut=True)
@@ -418,6 +420,18 @@ def test_epub_with_several_package_documents() -> None:
         for name, value in (("a.opf", 0), ("b.opf", 1))
     }
     assert said(document(epub("", container=CONTAINER % roots, extra=extra))) == "1"
+
+
+@pytest.mark.requirement("TDM-4", "SEC-1")
+def test_a_reservation_counts_after_however_many_others() -> None:
+    start = b'%PDF-1.7 <rdf:RDF xmlns:a="http://www.w3.org/ns/tdmrep" xmlns:b="https://www.w3.org/ns/tdmrep/">'
+    for last, want in (
+        (b"<b:reservation>1</b:reservation>", "1"),
+        (b'<x b:reservation = "1">', "1"),
+        (b"<c:reservation>1<", "0"),
+    ):
+        told = document(start + b"<a:reservation>0</a:reservation>" * 1000 + last, "application/pdf")
+        assert said(told) == want
 
 
 BOMB = '<meta name="tdm:reservation" content="1"/>' + " " * (20 * 1024 * 1024)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import dataset_verify
-from comity.crawler.commands.output import said, say
+from comity.crawler.commands.output import add_row, complain, line, said, say, table
 from comity.crawler.options import Options
 from comity.crawler.store import PolicyStore
 from comity.dataset import croissant, jobs
@@ -31,7 +30,7 @@ from comity.dataset.judging import Terms
 from comity.dataset.passes import Note
 from comity.dataset.records import DatasetError
 from comity.policies import PolicyError
-from comity.policies.text import printable
+from comity.policies.text import printable, unhidden
 from comity.policies.vocabulary import Vocabulary
 
 DONE, TO_DO, FAILED, INTERRUPTED = 0, 1, 2, 130
@@ -91,9 +90,9 @@ class Command(ScrapyCommand):
         try:
             self.exitcode = ACTIONS[opts.action].run(opts, self.settings, self.crawler_process)
         except (DatasetError, PolicyError, OSError) as error:
-            raise UsageError(_shown(str(error)), print_help=False) from None
+            raise UsageError(unhidden(str(error)), print_help=False) from None
         except KeyboardInterrupt:
-            print("Interrupted: what was to be written is as it was.", file=sys.stderr)  # noqa: T201
+            complain("Interrupted: what was to be written is as it was.")
             self.exitcode = INTERRUPTED
 
 
@@ -114,13 +113,13 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     terms = Terms.of(opts.uses.strip().removesuffix(",").split(","), now=datetime.now(UTC), vocabulary=vocabulary)
     for use in terms.uses:
         if hint := _unknown(use, vocabulary):
-            print(hint, file=sys.stderr)  # noqa: T201
+            complain(hint)
     with _progress("exporting", opts.inputs, passes=2) as advance:
         exported = jobs.export(opts.inputs, opts.output, terms, jobs.How(opts.workers, advance))
     counts = exported.counts
     console = Console()
-    console.print(Text(f"{counts.kept} of {counts.records} records may be used for {', '.join(terms.uses)}: {opts.output}"))
-    console.print(Text(f"What they are and how they were chosen: {croissant.place_of(opts.output)}"))
+    console.print(line(f"{counts.kept} of {counts.records} records may be used for {', '.join(terms.uses)}: {opts.output}"))
+    console.print(line(f"What they are and how they were chosen: {croissant.place_of(opts.output)}"))
     _show_whys("Not exported", counts, console)
     _show_unreadable(counts, "are kept in", [opts.output], console)
     return DONE
@@ -159,7 +158,7 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     try:
         urls = [url for url, _ in store.take_downs()] if store else []
         known = f"Take-downs that sites asked for: {len(urls)}, by {store.path}" if store else "No policy store, no take-downs"
-        console.print(Text(known))
+        console.print(line(known))
         # Each dataset is read twice: once for when its pages were fetched.
         with _progress("expiring", opts.datasets, passes=2) as advance:
             how = jobs.How(opts.workers, advance, _print_removed)
@@ -173,7 +172,7 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     _show_whys("Would go" if opts.dry_run else "Gone", counts, console)
     _show_unreadable(counts, "would move to" if opts.dry_run else "have moved to", opts.datasets, console)
     gone = counts.records - counts.kept
-    console.print(Text(f"{gone} of {counts.records} records {'would go' if opts.dry_run else 'went'}, {counts.kept} stay"))
+    console.print(line(f"{gone} of {counts.records} records {'would go' if opts.dry_run else 'went'}, {counts.kept} stay"))
     return TO_DO if opts.dry_run and gone else DONE
 
 
@@ -186,7 +185,7 @@ def _store(given: Path | None, settings: BaseSettings) -> PolicyStore | None:
 
 
 def _print_removed(note: Note) -> None:
-    say(f"{note['why']}\t{_shown(str(note['url'] or ''))}")
+    say(f"{printable(note['why'])}\t{printable(str(note['url'] or ''))}")
 
 
 # stats
@@ -210,25 +209,30 @@ def _stats(opts: Namespace, settings: BaseSettings, _: Process) -> int:
 
 
 def show(counts: Counts, console: Console) -> None:
-    """The counts for people. Nothing in them is taken for markup."""
-    table = _table("What may be done with the records", "host", "use")
-    for column in ("allowed", "refused", "within 30 days"):
-        table.add_column(column, justify="right")
+    """The counts for people."""
+    rows = _counting("What may be done with the records", "host", "use", "allowed", "refused", "within 30 days")
     for host, uses in sorted(counts.hosts.items()):
-        shown = _shown(host) or "no host"
+        shown = host or "no host"
         for use, tally in sorted(uses.items()):
             soon = Text(str(tally.expiring), "yellow" if tally.expiring else "")
-            table.add_row(Text(shown), Text(_shown(use)), str(tally.allowed), str(tally.refused), soon)
+            add_row(rows, shown, use, tally.allowed, tally.refused, soon)
             shown = ""
-    console.print(table)
+    console.print(rows)
     if counts.rules:
-        table = _table("Why uses are refused", "rule")
-        table.add_column("times", justify="right")
+        rows = _counting("Why uses are refused", "rule", "times")
         for rule, number in counts.rules.most_common():
-            table.add_row(Text(_shown(rule)), str(number))
-        console.print(table)
+            add_row(rows, rule, number)
+        console.print(rows)
     _show_whys("Records that permit nothing, as their tags are missing or not understood", counts, console)
     console.print(f"{counts.records} records of {len(counts.hosts)} hosts, {counts.unreadable} that cannot be read")
+
+
+def _counting(title: str, *columns: str) -> Table:
+    """The last ones, or the last one, hold numbers."""
+    rows = table(title, *columns)
+    for column in rows.columns[min(2, len(columns) - 1) :]:
+        column.justify = "right"
+    return rows
 
 
 # all
@@ -259,30 +263,18 @@ def _progress(what: str, paths: Sequence[Path], *, passes: int = 1) -> Iterator[
         yield lambda done: bar.advance(task, done)
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(*columns, title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
-    for column in table.columns:
-        column.overflow = "fold"
-    return table
-
-
 def _show_whys(title: str, counts: Counts, console: Console) -> None:
     if counts.whys:
-        table = _table(title, "why")
-        table.add_column("records", justify="right")
+        rows = _counting(title, "why", "records")
         for why, number in counts.whys.most_common():
-            table.add_row(Text(_shown(why)), str(number))
-        console.print(table)
+            add_row(rows, why, number)
+        console.print(rows)
 
 
 def _show_unreadable(counts: Counts, what: str, paths: Sequence[Path], console: Console) -> None:
     if counts.unreadable:
         places = ", ".join(f"{path}.unreadable.jsonl" for path in paths)
-        console.print(Text(f"{counts.unreadable} cannot be read: they {what} {places}", "yellow"))
-
-
-def _shown(text: str) -> str:
-    return printable(text.encode("utf-8", "replace"))
+        console.print(line(f"{counts.unreadable} cannot be read: they {what} {places}", "yellow"))
 
 
 ACTIONS = {

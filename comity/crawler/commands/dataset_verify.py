@@ -18,7 +18,7 @@ from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from comity.crawler.commands.output import said, say
+from comity.crawler.commands.output import add_row, line, said, say
 from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
 from comity.crawler.refresh import RefreshSpider, StoredSites
 from comity.crawler.store import PolicyStore
@@ -26,9 +26,9 @@ from comity.dataset import passes
 from comity.dataset.files import Reader, Replacement, open_reader
 from comity.dataset.records import DatasetError, Unreadable
 from comity.dataset.verification import Host, Report, Verify
-from comity.dataset.verifying import GAINED, LOST, RESTRICTED, URL_FIELDS, Because, Today, origin, page_url
+from comity.dataset.verifying import GAINED, LOST, RESTRICTED, URL_FIELDS, Today, origin, page_url
 from comity.policies import PolicyError
-from comity.policies.text import printable
+from comity.policies.text import printable, unhidden
 
 COMPLIANT, NOT_COMPLIANT, FAILED = 0, 1, 2
 MOST_SHOWN = 50  # hosts
@@ -74,7 +74,7 @@ def process_options(opts: Namespace, settings: BaseSettings) -> None:
         if opts.refresh or options.store.exists():
             PolicyStore(options.store).close()
     except (DatasetError, PolicyError) as error:
-        raise UsageError(str(error), print_help=False) from None
+        raise UsageError(unhidden(str(error)), print_help=False) from None
 
 
 def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | CrawlerProcess | None) -> int:
@@ -160,10 +160,10 @@ COLORS = {LOST: "red", RESTRICTED: "yellow", GAINED: "green"}
 
 
 def show(report: Report, token: str, console: Console) -> None:
-    """The report for people. Nothing in it is taken for markup."""
+    """The report for people."""
     for other, times in report.agents.most_common():
         if other.lower() != token.lower():
-            console.print(Text(f"{times} records are tagged for {other}, not for {token}: they are judged for that name."))
+            console.print(line(f"{times} records are tagged for {other}, not for {token}: they are judged for that name."))
     hosts = sorted(report.hosts.items(), key=lambda one: (-one[1].refused - one[1].unknown, one[0]))
     for name, host in hosts[:MOST_SHOWN]:
         if host.refused or host.unknown or host.changes or host.gained_elements:
@@ -179,27 +179,19 @@ def show(report: Report, token: str, console: Console) -> None:
 
 def _show_host(name: str, host: Host, console: Console) -> None:
     console.print(
-        Text(
-            f"{_printable(name) or 'without a host'}: {host.records} records, {host.refused} refused, {host.unknown} unknown",
+        line(
+            f"{printable(name) or 'without a host'}: {host.records} records, {host.refused} refused, {host.unknown} unknown",
             "bold",
         )
     )
     table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
     for (use, change), times in sorted(host.changes.items()):
-        table.add_row(Text(change, COLORS[change]), Text(use), str(times), "")
+        add_row(table, Text(change, COLORS[change]), use, times, "")
         for (*what, because), records in host.losses.most_common():
             if what == [use, change]:
-                table.add_row("", "", str(records), Text(_told(because)))
+                add_row(table, "", "", records, because)
     for because, times in host.whys.most_common():
-        table.add_row(Text("unknown", "yellow"), "", str(times), Text(_told(because)))
+        add_row(table, Text("unknown", "yellow"), "", times, because)
     if host.gained_elements:
-        table.add_row(Text(GAINED, COLORS[GAINED]), "elements", str(host.gained_elements), "")
+        add_row(table, Text(GAINED, COLORS[GAINED]), "elements", host.gained_elements, "")
     console.print(table)
-
-
-def _told(because: Because) -> str:
-    return _printable(str(because))
-
-
-def _printable(text: str) -> str:
-    return printable(text.encode("utf-8", "replace"))

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from comity.crawler.commands.output import add_row, line, table
 from comity.policies import Agent, Reason, Site
 from comity.policies.formats.ai_txt import shown
 from comity.policies.qualifiers import written
@@ -82,39 +83,39 @@ COLORS = {"allow": "green", "deny": "red", "defer": "yellow"}
 
 
 def show(explanation: dict[str, Any], console: Console) -> None:
-    """The explanation for people. Nothing in it is taken for markup."""
-    verdict = explanation["verdict"]
+    """The explanation for people."""
+    verdict, origin = explanation["verdict"], origin_of(explanation["url"])
     until = f" until {explanation['not_before']}" if explanation["not_before"] else ""
-    headline = Text.assemble((verdict.upper(), f"bold {COLORS[verdict]}"), f"{until}  {_shown(explanation['url'])}")
+    headline = Text.assemble((verdict.upper(), f"bold {COLORS[verdict]}"), line(f"{until}  {explanation['url']}"))
     console.print(headline.append(f"  for {explanation['agent']}"))
     for reason in explanation["reasons"]:
-        console.print(Text(f"{reason['rule']} ({reason['spec']})"))
+        console.print(line(f"{reason['rule']} ({reason['spec']})"))
         if reason["text"]:
-            console.print(Text(f"{_place(reason)}: {reason['text']}"))
+            console.print(line(f"{_place(reason)}: {reason['text']}"))
     console.print()
     if explanation["overruled"]:
-        table = _table("Rules that match too, and lose", "rule", "where", "line")
+        rows = table("Rules that match too, and lose", "rule", "where", "line")
         for lost in explanation["overruled"]:
-            table.add_row(Text(lost["rule"]), Text(_place(lost)), Text(lost["text"]))
-        console.print(table)
-    table = _table("What may be done with it", "use", "verdict", "limits", "where", "why")
+            add_row(rows, lost["rule"], _place(lost), lost["text"])
+        console.print(rows)
+    rows = table("What may be done with it", "use", "verdict", "limits", "where", "why")
     for use, answer in explanation["uses"].items():
         first = True
         for because in answer["reasons"] if answer["stated"] else answer["reasons"][:1]:  # the first decided
             why = because["text"] or because["rule"] if answer["stated"] else f"not stated: {because['text']}"
-            where = _place(because).removeprefix(origin_of(explanation["url"])) if because["line"] else ""
-            shown = (Text(use), Text(answer["verdict"], COLORS[answer["verdict"]]), Text(_limits(answer))) if first else ("",) * 3
-            table.add_row(*shown, Text(where), Text(why))
+            where = _place(because).removeprefix(origin) if because["line"] else ""
+            shown = (use, Text(answer["verdict"], COLORS[answer["verdict"]]), _limits(answer)) if first else ("",) * 3
+            add_row(rows, *shown, where, why)
             first = False
-    console.print(table)
+    console.print(rows)
     if explanation["elements"]:
-        console.print(_elements(explanation["elements"], origin_of(explanation["url"])))
+        console.print(_elements(explanation["elements"], origin))
     if explanation["requests"]:
-        table = _table("What the site asks to be done", "action", "url", "arranged", "where")
+        rows = table("What the site asks to be done", "action", "url", "arranged", "where")
         for request in explanation["requests"]:
-            where = _place(request["reasons"][0]).removeprefix(origin_of(explanation["url"]))
-            table.add_row(request["action"], Text(_shown(request["url"])), "yes" if request["arranged"] else "no", Text(where))
-        console.print(table)
+            where = _place(request["reasons"][0]).removeprefix(origin)
+            add_row(rows, request["action"], request["url"], "yes" if request["arranged"] else "no", where)
+        console.print(rows)
     asked = explanation["rates"]
     rates = [
         ("Crawl-delay", asked["crawl_delay"]),
@@ -125,42 +126,35 @@ def show(explanation: dict[str, Any], console: Console) -> None:
     ]
     rates = [(name, value) for name, value in rates if value is not None]
     if rates:
-        table = _table("How often", "asked", "value")
+        rows = table("How often", "asked", "value")
         for name, value in rates:
-            table.add_row(name, Text(_value(value)))
-        console.print(table)
-    table = _table("Files", "file", "status", "sha256")
+            add_row(rows, name, _value(value))
+        console.print(rows)
+    rows = table("Files", "file", "status", "sha256")
     for url, file in explanation["policies"].items():
-        table.add_row(Text(url), str(file["status"] or "none"), (file["sha256"] or "")[:16])
-    console.print(table)
+        add_row(rows, url, file["status"] or "none", (file["sha256"] or "")[:16])
+    console.print(rows)
     if explanation["findings"]:
-        table = _table("Findings", "where", "rule", "what")
+        rows = table("Findings", "where", "rule", "what")
         for finding in explanation["findings"]:
-            where = _place(finding).removeprefix(origin_of(explanation["url"]))
-            table.add_row(Text(where), finding["rule"], Text(finding["message"]))
-        console.print(table)
+            add_row(rows, _place(finding).removeprefix(origin), finding["rule"], finding["message"])
+        console.print(rows)
 
 
 def _elements(elements: list[dict[str, Any]], origin: str) -> Table:
-    table = _table("What ai.txt says of elements", "element", "type", "denied", "guided", "where")
+    rows = table("What ai.txt says of elements", "element", "type", "denied", "guided", "where")
     for element in elements:
         guided = {action for guide in element["guide"] for action in guide["actions"]}
         lines = ",".join(str(because["line"]) for because in element["reasons"])
-        table.add_row(
-            Text(_shown(element["selector"]) + (" (whole document)" if element.get("whole") else "")),
+        add_row(
+            rows,
+            printable(element["selector"]) + (" (whole document)" if element.get("whole") else ""),
             element["type"] or "any",
-            Text(" ".join(map(_shown, shown(element["deny"])))),
-            Text(" ".join(map(_shown, shown(guided)))),
-            Text(f"{element['reasons'][0]['url'].removeprefix(origin)}:{lines}"),
+            " ".join(map(printable, shown(element["deny"]))),
+            " ".join(map(printable, shown(guided))),
+            f"{element['reasons'][0]['url'].removeprefix(origin)}:{lines}",
         )
-    return table
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(*columns, title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
-    for column in table.columns:
-        column.overflow = "fold"
-    return table
+    return rows
 
 
 def _place(reason: dict[str, Any]) -> str:
@@ -180,7 +174,7 @@ def _listed(value: Any) -> str:
     if not isinstance(value, list):
         return str(value)
     named = (f"{one['role']} {one['extract'] or one['url']}".strip() if isinstance(one, dict) else one for one in value)
-    return " ".join(map(_shown, named))
+    return " ".join(map(printable, named))
 
 
 def _value(value: Any) -> str:
@@ -188,7 +182,3 @@ def _value(value: Any) -> str:
         hours = f", {value['hours']} UTC" if value["hours"] else ""
         return f"{value['requests']} requests in {value['seconds']} s{hours}"
     return f"{value:g} s between requests" if isinstance(value, float) else str(value)
-
-
-def _shown(url: str) -> str:
-    return printable(url.encode("utf-8", "replace"))

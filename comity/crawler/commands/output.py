@@ -1,4 +1,4 @@
-"""What commands print for programs to read."""
+"""What commands print: for programs to read, and for people, with nothing hidden in it (SEC-4)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from rich.table import Table
+from rich.text import Text
+
+from comity.policies.text import unhidden
 
 
 @contextmanager
@@ -17,6 +22,28 @@ def read_or_not() -> Iterator[None]:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+def table(title: str, *columns: str) -> Table:
+    """For `add_row`."""
+    made = Table(*columns, title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
+    for column in made.columns:
+        column.overflow = "fold"
+    return made
+
+
+def add_row(to: Table, *cells: object) -> None:
+    """Nothing in the cells is taken for markup."""
+    to.add_row(*(one if isinstance(one, Text) else Text(unhidden(str(one), keep="")) for one in cells))
+
+
+def line(text: str, style: str = "") -> Text:
+    return Text(unhidden(text, keep=""), style)
+
+
+def complain(text: str) -> None:
+    """On standard error."""
+    print(unhidden(text), file=sys.stderr)  # noqa: T201
 
 
 def say(text: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import unicodedata
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -18,9 +17,11 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from comity.crawler.commands.explanation import explain, show
+from comity.crawler.commands.output import complain
 from comity.crawler.fetcher import ClosingError
 from comity.crawler.options import ASYNCIO_REACTOR, Options
 from comity.crawler.runtime import Runtime
+from comity.crawler.store import PolicyStore
 from comity.policies import (
     Agent,
     Fetched,
@@ -35,7 +36,7 @@ from comity.policies.files import AI_PATH, AiFile
 from comity.policies.formats import ai_txt
 from comity.policies.requests import DOCUMENT, KINDS, Facts
 from comity.policies.site import WELL_KNOWN
-from comity.policies.text import HIDDEN, printable
+from comity.policies.text import printable, unhidden
 from comity.policies.urls import origin_of, target_of
 
 EXIT = {Verdict.ALLOW: 0, Verdict.DENY: 1, Verdict.DEFER: 1}
@@ -91,8 +92,12 @@ class Command(ScrapyCommand):
         if not (opts.loglevel or opts.logfile):
             self.settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
         self.settings.set("TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline")  # whatever reactor the project's crawls use
+        self.requires_crawler_process = not opts.offline
         try:
-            self._agent = Options.from_settings(self.settings).agent
+            options = Options.from_settings(self.settings)
+            self._agent = options.agent
+            if not opts.offline:
+                PolicyStore(options.store).close()
         except PolicyError as error:
             raise UsageError(str(error), print_help=False) from None
 
@@ -104,7 +109,7 @@ class Command(ScrapyCommand):
         if opts.xml and "://" not in args[0] and (Path(args[0]).is_file() or args[0].endswith((".txt", ".xml"))):
             body = _octets(Path(args[0]))
             is_xml = body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
-            self._print_other_form(printable(args[0].encode("utf-8", "replace")), Fetched(status=200, body=body), is_xml=is_xml)
+            self._print_other_form(printable(args[0]), Fetched(status=200, body=body), is_xml=is_xml)
             return
         url = args[0] if "://" in args[0] else f"https://{args[0]}"
         if opts.method.upper() not in METHODS:
@@ -150,13 +155,13 @@ class Command(ScrapyCommand):
                     raise PolicyError(f"there is no ai.txt: {file.outcome}")
                 form, findings = ai_txt_to_xml(fetched.body, cut=fetched.oversized), file.findings
                 if file.spawning and file.spawning.patterns:
-                    print(f"{name}: the lines in Spawning's form are left out", file=sys.stderr)  # noqa: T201
+                    complain(f"{name}: the lines in Spawning's form are left out")
         except PolicyError as error:
-            print(f"{name}: {error}", file=sys.stderr)  # noqa: T201
+            complain(f"{name}: {error}")
             self.exitcode = UNREACHABLE
             return
         for finding in findings:
-            print(finding, file=sys.stderr)  # noqa: T201
+            complain(str(finding))
         _print(form.decode())
 
     def _fetch(self, url: str) -> Site | None:
@@ -221,9 +226,7 @@ def _octets(file: Path) -> bytes:
 
 def _print(text: str) -> None:
     """As UTF-8, whatever the terminal is set to; to a terminal with nothing hidden in it."""
-    if sys.stdout.isatty():
-        text = "".join("\ufffd" if char not in "\t\n" and unicodedata.category(char) in HIDDEN else char for char in text)
-    sys.stdout.buffer.write(text.encode())
+    sys.stdout.buffer.write((unhidden(text) if sys.stdout.isatty() else text).encode())
     sys.stdout.buffer.flush()
 
 

@@ -24,6 +24,8 @@ from comity.policies.values import Finding, Verdict
 
 SPEC = "https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag"
 
+MAX_CHARS = 16 * 1024  # of directives: in the fields of a response, and in the elements of a page
+
 Found = tuple[tuple[Statement, ...], tuple[Finding, ...]]
 
 EVERYBODY = ("robots", "*")  # as the name of an agent
@@ -36,6 +38,7 @@ _PLAIN: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_SILENT, ()),
     "none": ("noindex", "nofollow"),
 }
+_REFUSED_UNREAD = (*_REFUSING, "max-image-preview", "max-video-preview", "unavailable_after")  # what the rest could refuse
 _TRANSLATION = Qualifiers(prohibited_modifications=frozenset(("translation",)))
 
 _MEMBER = re.compile(
@@ -99,6 +102,7 @@ class _Reader:
         self._findings = Findings(url)
         self._statements: dict[tuple[str, str], Statement] = {}  # one for each part and word, the most restrictive
         self._embedded: list[Place] = []  # where indexifembedded stands
+        self._left = MAX_CHARS
 
     def found(self) -> Found:
         for place in self._embedded[:1]:
@@ -112,6 +116,8 @@ class _Reader:
     def field(self, text: str) -> None:
         """The value of one X-Robots-Tag field."""
         place = Place(part="header X-Robots-Tag")
+        if self._is_too_much(text, place):
+            return
         for_others: list[str] = []
         ours = True
         for member in _MEMBER.findall(text):
@@ -133,10 +139,24 @@ class _Reader:
     def meta(self, name: str, text: str, line: int) -> None:
         """One element."""
         if name in (self._token, "robots"):
-            for member in _MEMBER.findall(text):
-                self._member(member, Place(part=f"meta {name}", line=line), member.strip())
-        elif _AGENT.fullmatch(name) and _is_all_directives(text):
+            place = Place(part=f"meta {name}", line=line)
+            if not self._is_too_much(text, place):
+                for member in _MEMBER.findall(text):
+                    self._member(member, place, member.strip())
+        elif len(text) <= MAX_SHOWN and _AGENT.fullmatch(name) and _is_all_directives(text):
             self._findings.report("robots-meta.agent", "`{}: {}` is for another agent", _octets(name), _octets(text), line=line)
+
+    def _is_too_much(self, text: str, place: Place) -> bool:
+        """Whether there is more than is read. Nobody knows what the rest refuses: it refuses all that it could."""
+        before = self._left
+        self._left -= len(text)
+        if self._left < 0 <= before:
+            self._report(
+                "robots-meta.unread", f"there are more than {MAX_CHARS} characters: `{{}}` refuses everything", text, place
+            )
+            for word in _REFUSED_UNREAD:
+                self._add(Statement(f"robots-meta:{word}", Verdict.DENY, "robots-meta.unread", _at(place, text)))
+        return self._left < 0
 
     def _member(self, text: str, place: Place, written: str) -> None:
         for directive in _directives(text):
@@ -273,11 +293,12 @@ def _compared(name: str) -> str:
 
 
 def _octets(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
+    """As many as are shown."""
+    return text[: 2 * MAX_SHOWN].encode("utf-8", "replace")
 
 
 def _at(place: Place, written: str) -> Place:
-    return place._replace(text=printable(_octets(written[: 2 * MAX_SHOWN])))
+    return place._replace(text=printable(_octets(written)))
 
 
 def _restricts_more(new: Statement, old: Statement) -> bool:

@@ -135,7 +135,8 @@ class _Terms:
     permits: dict[str, int] | None = None
     prohibits: dict[str, int] = field(default_factory=dict)
     limits: dict[str, Whom] = field(default_factory=dict)  # by kind
-    bars: dict[str, Whom] = field(default_factory=dict)
+    bars: dict[str, set[str]] = field(default_factory=dict)
+    bars_at: dict[str, int] = field(default_factory=dict)  # the line of the first one
     kinds: set[str] = field(default_factory=set)  # of permissions
 
 
@@ -244,7 +245,8 @@ class _Reader:
             elif child.name == "reporting" or (child.name == "legal" and kind not in _LEGAL):
                 read.condition = read.condition or child.line
         listed = None if read.permits is None else tuple(read.permits.items())
-        limits, bars = tuple(read.limits.values()), tuple(read.bars.values())
+        limits = tuple(read.limits.values())
+        bars = tuple(Whom(kind, frozenset(words), read.bars_at[kind]) for kind, words in read.bars.items())
         return License(license_.line, listed, tuple(read.prohibits.items()), read.condition, limits, bars)
 
     def _permits(self, read: _Terms, kind: str, permits: Element, root: Element) -> None:
@@ -280,9 +282,9 @@ class _Reader:
             known = frozenset(words)
             if kind == "user" and not known <= _USERS:
                 known = frozenset(("all",))  # whom an unknown word means nobody knows
-            before = read.bars.get(kind, Whom(kind, frozenset(), prohibits.line))
             if known:
-                read.bars[kind] = before._replace(words=before.words | known)
+                read.bars.setdefault(kind, set()).update(known)
+                read.bars_at.setdefault(kind, prohibits.line)
         elif kind == "usage":
             for word in words:
                 read.prohibits.setdefault(self._prohibited(word, prohibits), prohibits.line)

@@ -53,7 +53,7 @@ def in_robots(lines: Iterable[_Line], groups: Collection[int], text: bytes, url:
     found = [(line, written) for line, written in found if _is_address(written)]
     own = [one for one in found if one[0].group in groups]
     # LENIENT: at the end of a file a line stands in the group above it, though an empty line sets it apart.
-    deciding = own or [one for one in found if one[0].group < 0 or _is_set_apart(text, one[0].at)]
+    deciding = own or (one for one in found if one[0].group < 0 or _is_set_apart(text, one[0].at))
     return _references(
         (written, Place(line=line.line, text=f"License: {printable(line.value)}", url=url), url) for line, written in deciding
     )
@@ -120,13 +120,19 @@ def _references(found: Iterable[tuple[str, Place, str]]) -> References:
     """LENIENT: relative addresses."""
     urls: dict[str, None] = {}
     unread: list[Place] = []
+    read: set[tuple[str, str]] = set()
     for written, place, base in found:
+        if (written, base) in read:
+            continue
+        if len(urls) == len(unread) == MAX_REFERENCES:  # more of them change nothing
+            break
         try:
             url = resolved(base, written)
         except ValueError:
             url = ""
         if url and (url in urls or len(urls) < MAX_REFERENCES):
             urls[url] = None
+            read.add((written, base))
         elif len(unread) < MAX_REFERENCES:
             unread.append(place)
     return References(tuple(urls), tuple(unread))

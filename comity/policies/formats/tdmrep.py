@@ -27,7 +27,7 @@ SPEC = "https://w3c.github.io/tdm-reservation-protocol/spec/"
 WELL_KNOWN = "/.well-known/tdmrep.json"
 TERM = "tdmrep:reservation"
 
-MAX_RULES = 5000  # of a file
+MAX_RULES = 5000  # of a file, with what stands there and is none
 MAX_POLICY = 2000  # characters of the address of a policy
 
 _RESERVATION, _POLICY, _LOCATION = "tdm-reservation", "tdm-policy", "location"
@@ -233,11 +233,11 @@ class _Reader:
 
     def _read_rules(self, at: int, cut: bool) -> bool:
         """False where there are more than the limit."""
-        at = self._skipped(at)
+        at, read = self._skipped(at), 0
         while not self._text.startswith("]", at):
             if cut and at == len(self._text):
                 return True
-            if len(self._rules) == MAX_RULES:
+            if read == MAX_RULES:
                 self._report("tdmrep.limit", f"there are more than {MAX_RULES} rules", line=self._line_of(at))
                 return False
             line = self._line_of(at)
@@ -246,7 +246,7 @@ class _Reader:
                 return True
             value, end = found
             self._read_rule(value, line, self._text[at:end])
-            at = self._skipped(end)
+            at, read = self._skipped(end), read + 1
         if self._text[at + 1 :].strip():
             self._report("tdmrep.syntax", "text after the end of the array is not read", line=self._line_of(at + 1))
         return True

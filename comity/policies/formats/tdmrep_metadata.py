@@ -18,7 +18,7 @@ MAX_PACKAGE = 4 * 1024 * 1024  # octets of an EPUB file that are looked at; its 
 MAX_PACKAGES = 5  # package documents of an EPUB file
 MAX_PACKETS = 20  # places of a PDF file that are looked at, and of its metadata streams
 MAX_PACKET = 256 * 1024  # octets of each, decompressed
-MAX_VALUES = 100  # of each
+MAX_POLICIES = 100  # addresses that are tried
 
 
 class Metadata(NamedTuple):
@@ -112,15 +112,20 @@ _XMLNS = re.compile(rb"xmlns:([A-Za-z_][\w.-]{0,50}+)\s{0,9}+=\s{0,9}+[\"']?+htt
 _STREAM = re.compile(rb"/Type\s{0,9}+/Metadata\b")
 
 
+# An element, or the attribute that RDF has for the same.
+_NAME = rb"([A-Za-z_][\w.-]{0,50}+):(reservation|policy)"
+_PROPERTY = re.compile(rb"(?:<%s(?:\s[^<>]*+)?+>|\s%s\s{0,9}+=\s{0,9}+[\"'])([^<>\"']*+)" % (_NAME, _NAME))
+
+
 def _pdf(body: bytes, report: Findings) -> Metadata:
     found = Metadata("XMP", [], [])
     for packet in _packets(body, report):
-        for prefix in sorted(set(_XMLNS.findall(packet)))[:MAX_PACKETS]:
-            for name, values in ((b"reservation", found.reservations), (b"policy", found.policies)):
-                # An element, or the attribute that RDF has for the same.
-                pattern = rb"(?:<{0}(?:\s[^<>]*+)?+>|\s{0}\s{0,9}+=\s{0,9}+[\"'])([^<>\"']*+)"
-                written = re.findall(pattern.replace(b"{0}", re.escape(prefix) + b":" + name), _uncommented(packet))
-                values += (html.unescape(value.decode("utf-8", "replace")).strip() for value in written[:MAX_VALUES])
+        prefixes = frozenset(_XMLNS.findall(packet))
+        for of_element, element, of_attribute, attribute, value in _PROPERTY.findall(_uncommented(packet)) if prefixes else ():
+            is_reservation = (element or attribute) == b"reservation"
+            if (of_element or of_attribute) in prefixes and (is_reservation or len(found.policies) < MAX_POLICIES):
+                values = found.reservations if is_reservation else found.policies
+                values.append(html.unescape(value.decode("utf-8", "replace")).strip())
     return found
 
 

@@ -271,7 +271,7 @@ class _Reader:
         for written in found:
             text = written.decode("utf-8", "replace")
             match = PRODUCT_TOKEN.match(text)
-            token = match[0].lower() if match else "*" if text.split()[0] == "*" else ""
+            token = match[0].lower() if match else "*" if text.split()[:1] == ["*"] else ""
             if token:
                 block.agents.add(token)
             if not token:
