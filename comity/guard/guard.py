@@ -20,7 +20,7 @@ from threading import Lock
 from comity.guard.answers import Answer, Problems, ServedFile, status_of
 from comity.guard.clients import Clients, Limit, client_of
 from comity.guard.files import ROBOTS_PATH, Files, OwnFiles
-from comity.guard.incoming import KEY_HEADER, MAX_METHOD, Incoming, is_automated, mechanisms, purposes, spellings
+from comity.guard.incoming import KEY_HEADER, MAX_METHOD, Incoming, is_automated, mechanisms, purposes
 from comity.policies.errors import PolicyError
 from comity.policies.files import AUTOMATION_PATH
 from comity.policies.limits import Window
@@ -29,6 +29,7 @@ from comity.policies.rates import Rates
 from comity.policies.requests import PURPOSE_HEADER, XHR, Facts, Session, facts_of
 from comity.policies.site import WELL_KNOWN, Site
 from comity.policies.text import MAX_SHOWN, printable
+from comity.policies.urls import spellings
 from comity.policies.values import PRODUCT_TOKEN, Agent, Finding, Reason, Source, Verdict
 
 logger = logging.getLogger(__name__)
@@ -119,12 +120,12 @@ class Guard:
     def check(self, incoming: Incoming) -> Pass | Answer:
         """May it go on? Whatever came, there is an answer."""
         targets = spellings(incoming.target)
-        for target in targets:
-            path = normal_target(target.partition("?")[0])
+        paths = [normal_target(target.partition("?")[0]) for target in targets]
+        for path in paths:
             if file := self._served.get(path):
                 return file.answer(incoming.method, incoming.fields)
-            if path in WELL_KNOWN and incoming.method in ("GET", "HEAD"):
-                return UNTOUCHED  # who asks for policies is no less welcome where there are none
+        if incoming.method in ("GET", "HEAD") and all(path in WELL_KNOWN for path in paths):
+            return UNTOUCHED  # who asks for policies is no less welcome where there are none
         if self._purpose_header not in incoming.fields and not self._is_automated(incoming):
             return UNTOUCHED
         facts = self._facts(incoming)
@@ -175,8 +176,7 @@ class Guard:
         rates = self._site.rates(agent)
         if rates and (windows := _windows(rates)):
             yield Limit(ROBOTS_PATH, ROBOTS_PATH, windows)
-        limits = self._site.limits(agent, url)
-        if limits:
+        for limits in self._site.limits(agent, url):
             yield Limit(limits.key, AUTOMATION_PATH, limits.windows, limits.concurrent)
 
     def _refuse(self, incoming: Incoming, reasons: tuple[Reason, ...], detail: str, wait: int) -> Answer:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import NamedTuple
 
 from comity.policies.automated import Annotated, Automated
 from comity.policies.availability import Availability
-from comity.policies.carriers import Carried, Said, SiteCarriers, by_vocabulary
+from comity.policies.carriers import ByVocabulary, Carried, SiteCarriers, by_vocabulary
 from comity.policies.combine import strictest
 from comity.policies.content import Content
 from comity.policies.element_rules import ElementRules, ElementUses
@@ -18,12 +18,13 @@ from comity.policies.formats import robots
 from comity.policies.formats.acap import Field, PageUses, Reference, Rules, SiteUses, Taken
 from comity.policies.formats.ai_txt import ACTIONS, Rule
 from comity.policies.formats.ai_txt.values import ALL
-from comity.policies.page import AcapUses, UseSource
+from comity.policies.formats.automation.directives import Limits
+from comity.policies.page import AcapUses, UseSource, jointly
 from comity.policies.preferences import Preferences
 from comity.policies.rates import Rates
 from comity.policies.requests import Facts
 from comity.policies.statements import Statement
-from comity.policies.urls import resolved
+from comity.policies.urls import merges_slashes_only, resolved
 from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Reason, Source, UseDecision, Verdict
 
 NO_SNIPPET = "attribute data-nosnippet"  # as `Source.part`
@@ -39,8 +40,11 @@ class Groups:
         self._file = file
         self._decided: dict[int, Decision] = {}  # by the number of the deciding line; 0: none of a group, -1: no group
 
-    def access(self, target: str, now: datetime | None) -> Decision:
+    def access(self, target: str, sent: str, now: datetime | None) -> Decision:
+        """`sent`: the URL's target as it is sent; `target` is one of its `spellings`."""
         line = self.rules.deciding_line(target) or (0 if self.rules.has_group else -1)
+        if target != sent and line > 0 and merges_slashes_only(sent, target) and line in self._lines(sent):
+            return self.access(sent, sent, now)  # there the line has been overcome
         decision = self._decided.get(line)
         if decision is None:
             if len(self._decided) >= MAX_DECIDED:
@@ -57,6 +61,10 @@ class Groups:
     def matching(self, target: str) -> Iterator[Reason]:
         """All rules that match, the deciding one first."""
         return map(self._reason, self.rules.matching(target))
+
+    def _lines(self, target: str) -> set[int]:
+        """The numbers of those that match."""
+        return {rule.line for rule in self.rules.matching(target)}
 
     def _decide(self, target: str) -> Decision:
         line = self.rules.decide(target)
@@ -156,40 +164,55 @@ class Binding:
             rates = rates.strictest(groups.rules.rates) if rates else groups.rules.rates
         return rates
 
-    def access(self, target: str, facts: Facts, now: datetime | None) -> Decision:
-        """May the request be made? `target`: path and query."""
-        crawl = self._crawl(target, now)
+    def access(self, targets: Sequence[str], facts: Facts, now: datetime | None) -> Decision:
+        """May the request be made? `targets`: path and query in all `spellings`; all of them have to permit it."""
+        sent = targets[0]
+        if len(targets) == 1:
+            return self._access(sent, sent, facts, now)
+        return strictest([self._access(target, sent, facts, now) for target in targets])
+
+    def _access(self, target: str, sent: str, facts: Facts, now: datetime | None) -> Decision:
+        crawl = self._crawl(target, sent, now)
         if self.automated is None or (target == "/robots.txt" and facts.is_plain):
             return crawl
         stated = self.automated.access(target, facts, now)
         return crawl if stated is None else strictest([crawl, stated])
 
-    def _crawl(self, target: str, now: datetime | None) -> Decision:
-        """May it be fetched, by robots.txt and ACAP?"""
+    def _crawl(self, target: str, sent: str, now: datetime | None) -> Decision:
+        """May it be fetched, by robots.txt and ACAP? `sent`: as of `Groups.access`."""
         if target == "/robots.txt":
             return Decision(verdict=Verdict.ALLOW, reasons=(self._file.reason("robots.self"),))
         if self._single:
-            return self._single.access(target, now)
+            return self._single.access(target, sent, now)
         answer = self._acap.matching(target).decide("crawl")
         decisions = [Decision(verdict=answer.verdict, reasons=tuple(map(self._field_reason, answer.fields)))] if answer else []
         decisions += self._constant
-        decisions += (groups.access(target, now) for groups in self._groups)
+        decisions += (groups.access(target, sent, now) for groups in self._groups)
         return strictest(decisions)
 
-    def considered(self, target: str, facts: Facts) -> tuple[Reason, ...]:
-        """Every rule that matches, the deciding ones first."""
-        reasons = [reason for groups in self._groups for reason in groups.matching(target)]
-        reasons += map(self._field_reason, self._acap.matching(target).fields("crawl"))
-        reasons += self.automated.considered(target, facts, None) if self.automated else ()
-        deciding = self.access(target, facts, None).reasons if self._acap.records or self.automated else ()
+    def considered(self, targets: Sequence[str], facts: Facts) -> tuple[Reason, ...]:
+        """Every rule that matches, the deciding ones first. `targets`: as of `access`."""
+        reasons: list[Reason] = []
+        for target in targets:
+            reasons += (reason for groups in self._groups for reason in groups.matching(target))
+            reasons += map(self._field_reason, self._acap.matching(target).fields("crawl"))
+            reasons += self.automated.considered(target, facts, None) if self.automated else ()
+        deciding = self.access(targets, facts, None).reasons
         return tuple(sorted(dict.fromkeys(reasons), key=lambda reason: reason not in deciding))
 
-    def annotated(self, target: str, facts: Facts, now: datetime | None, page: Annotated) -> Decision:
+    def annotated(self, targets: Sequence[str], facts: Facts, now: datetime | None, page: Annotated) -> Decision:
         """`access`, by what the page that came back says of itself: for it that comes before the file."""
         automated = self.automated or Automated(self._agent, self._automation, self._origin)
-        stated = automated.access(target, facts, now, page)
-        crawl = self._crawl(target, now)
-        return crawl if stated is None else strictest([crawl, stated])
+        decisions = [self._crawl(target, targets[0], now) for target in targets]
+        decisions += (stated for target in targets if (stated := automated.access(target, facts, now, page)) is not None)
+        return strictest(decisions)
+
+    def limits(self, targets: Iterable[str]) -> tuple[Limits, ...]:
+        """How often requests like that may be made, besides `rates`: what each of the targets is limited to."""
+        if self.automated is None or not self.automated.has_limits:
+            return ()
+        found = (self.automated.limits(target) for target in targets)
+        return tuple(dict.fromkeys(limits for limits in found if limits is not None))
 
     @cached_property
     def unusable(self) -> Decision | None:
@@ -197,7 +220,7 @@ class Binding:
         if not self._agent.uses or (self.carriers is None and self._elements is None and not self.speaks_acap):
             return None
         stated = self.carriers.everywhere(self._origin) if self.carriers else ()
-        sources: list[UseSource] = [*self.sources(by_vocabulary(Carried(stated)), self._origin)]
+        sources = self.sources([by_vocabulary(Carried(stated))], self._origin)
         if self.speaks_acap:
             sources.append(AcapUses(SiteUses(self._acap.everywhere(), self._because), self._agent.vocabulary))
         if self._elements:
@@ -217,10 +240,16 @@ class Binding:
             reasons |= dict.fromkeys(reason for one in refusing for reason in one.reasons)
         return Decision(verdict=Verdict.DENY, reasons=tuple(reasons))
 
-    def sources(self, said: Said, url: str) -> list[Preferences]:
-        """What is said in each vocabulary, as sources of decisions. `url`: of the page."""
+    def sources(self, statements: Sequence[ByVocabulary], url: str) -> list[UseSource]:
+        """What is said in each vocabulary, as sources of decisions. `statements`: on each of the targets; `url`: of the page."""
         because = partial(self._stated, url)
-        return [Preferences(self._agent.vocabulary, name, statements, because) for name, statements in said.items()]
+        if len(statements) == 1:
+            return [Preferences(self._agent.vocabulary, name, each, because) for name, each in statements[0].items()]
+        found = []
+        for name in dict.fromkeys(name for one in statements for name in one):
+            distinct = dict.fromkeys(tuple(one.get(name, ())) for one in statements)
+            found.append(jointly([Preferences(self._agent.vocabulary, name, each, because) for each in distinct]))
+        return found
 
     def _stated(self, url: str, statement: Statement) -> Reason:
         place = statement.place
@@ -274,10 +303,11 @@ class Binding:
         """Whether the site says anything in ACAP to the agent."""
         return bool(self._acap.records)
 
-    def page_uses(self, target: str, taken: Taken) -> PageUses:
-        """What may be done with the page."""
+    def page_uses(self, targets: Iterable[str], taken: Taken) -> list[PageUses]:
+        """What may be done with the page, by what holds for each of the targets."""
         refused = UseDecision(verdict=Verdict.DENY, stated=True, reasons=tuple(self._unknown)) if self._unknown else None
-        return PageUses(self._agent, self._acap.matching(target), self._because, taken, refused=refused)
+        distinct = dict.fromkeys(map(self._acap.matching, targets))
+        return [PageUses(self._agent, matching, self._because, taken, refused=refused) for matching in distinct]
 
     def requests(self, origin: str) -> tuple[ActionRequest, ...]:
         """What the agent is asked to do, once for each resource (ACAP 1.0 section-2.6)."""

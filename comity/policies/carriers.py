@@ -221,10 +221,10 @@ def _joined(
 # What is said of images alone, for what is one.
 _OF_IMAGES = {"robots-meta:noimageai": "robots-meta:noai", "robots-meta:noimageindex": "robots-meta:noindex"}
 
-Said = Mapping[str, Sequence[Statement]]  # by vocabulary
+ByVocabulary = Mapping[str, Sequence[Statement]]
 
 
-def of_images(said: Said) -> Said:
+def of_images(said: ByVocabulary) -> ByVocabulary:
     """What is said of images: the same, where nothing else is said of them (META-3)."""
     about = said.get("robots-meta", ())
     if not any(statement.term in _OF_IMAGES for statement in about):
@@ -232,7 +232,7 @@ def of_images(said: Said) -> Said:
     return {**said, "robots-meta": [one._replace(term=_OF_IMAGES.get(one.term, one.term)) for one in about]}
 
 
-def by_vocabulary(carried: Carried) -> Said:
+def by_vocabulary(carried: Carried) -> ByVocabulary:
     """Name of a vocabulary -> all that is said in it."""
     said: dict[str, list[Statement]] = {}
     for statement in (*carried.statements, *tdmrep.statements((carried.reservation,))):

@@ -18,7 +18,7 @@ from comity.policies.formats.automation.grammar import Automation
 from comity.policies.formats.automation.value_syntax import host_pattern
 from comity.policies.patterns import PatternIndex, matches, normal_target
 from comity.policies.requests import API, XHR, Facts, Session
-from comity.policies.urls import origin_of, target_of
+from comity.policies.urls import origin_of, spellings
 
 _SPECIAL = re.compile(r"\*|\$$")
 
@@ -232,9 +232,12 @@ def _is_among(page: str | None, patterns: tuple[UrlPattern, ...], host: str) -> 
         origin = origin_of(page or "")
     except ValueError:
         return True
-    page_host, target = host_pattern(origin), normal_target(target_of(page or ""))
+    page_host, targets = host_pattern(origin), tuple(map(normal_target, spellings(page or "")))
     host = host_pattern(host) or page_host
-    return any(host_matches(pattern.host or host, page_host) and _covers(pattern.path, target) for pattern in patterns)
+    return any(
+        host_matches(pattern.host or host, page_host) and any(_covers(pattern.path, target) for target in targets)
+        for pattern in patterns
+    )
 
 
 def limits(group: Group, origin: str) -> Limits | None:
