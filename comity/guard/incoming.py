@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import quote
 
+from comity.policies import requests
 from comity.policies.values import Agent
 
 KEY_HEADER = Agent("_").key_header  # as crawlers have it
@@ -71,10 +72,4 @@ def mechanisms(incoming: Incoming) -> tuple[str, ...]:
 
 def credentials(fields: Mapping[str, str], key_header: str = KEY_HEADER) -> frozenset[str]:
     """What a session that this request belongs to carries: of `comity.policies.requests.CREDENTIALS`."""
-    authorization = fields.get("authorization", "")
-    carried = {
-        "cookie": "cookie" in fields,
-        "token": bool(authorization) or key_header.lower() in fields,
-        "bearer": authorization[:7].lower() == "bearer ",
-    }
-    return frozenset(name for name, is_carried in carried.items() if is_carried)
+    return requests.credentials(fields, key_header)

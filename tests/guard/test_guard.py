@@ -163,6 +163,8 @@ CASES: list[tuple[str, str, dict[str, str], tuple[int, str]]] = [
     ("POST", "/open/", {"content_type": "application/json"}, PASSES),
     ("GET", "/keyed/", JSON, (401, "automation.key")),
     ("GET", "/keyed/", JSON | {"authorization": "Basic eA=="}, PASSES),
+    ("GET", "/keyed/", JSON | {"authorization": "Basic "}, (401, "automation.key")),
+    ("GET", "/keyed/", JSON | {"x-api-key": " "}, (401, "automation.key")),
     ("GET", "/keyed/", JSON | {"x_api_key": "k"}, PASSES),
     ("GET", "/", XHR, (403, "automation.xhr")),
     ("GET", "/reading/", XHR, PASSES),
