@@ -114,8 +114,6 @@ class Guard:
         self._lock = Lock()
         self._nobody = next(name for length in count(1) if not self._site.names(name := "_" * length))
         self._agent = lru_cache(MAX_USER_AGENTS)(self._named)
-        # ACAP 1.0 section-2.3.3: records for some purposes only. Where there are none, all purposes of an agent are one to them.
-        self._asks_purposes = any(b"usage-purpose" in file.body.lower() for file in own.judging.values())
 
     def check(self, incoming: Incoming) -> Pass | Answer:
         """May it go on? Whatever came, there is an answer."""
@@ -147,7 +145,7 @@ class Guard:
         return facts if XHR in facts.kinds else facts._replace(referer=None)  # of other requests nobody asks for it
 
     def _judge(self, incoming: Incoming, targets: tuple[str, ...], facts: Facts, client: str) -> Pass | Answer:
-        agent = self._agent(incoming.field("user-agent"), facts.purposes if self._asks_purposes else None)
+        agent = self._agent(incoming.field("user-agent"))
         now = self._clock()
         limits: dict[str, Limit] = {}
         for target in targets:
@@ -193,13 +191,13 @@ class Guard:
         )
         return self._problems.answer(incoming.method, reasons, detail=detail, retry_after=wait)
 
-    def _named(self, user_agent: str, purposes: tuple[str, ...] | None) -> Agent:
+    def _named(self, user_agent: str) -> Agent:
         """Who asks: the first product token of a User-Agent that the site's files name; all others are one to them.
 
         So there are never more agents than names in the files, whatever clients send."""
         words = PRODUCT_TOKEN.findall(user_agent)[:MAX_WORDS]
         token = next((word.lower() for word in words if self._site.names(word)), self._nobody)
-        return Agent(token, purposes=purposes or (), key_header=self._key_header)
+        return Agent(token, key_header=self._key_header)
 
 
 def _windows(rates: Rates) -> tuple[Window, ...]:

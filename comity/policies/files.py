@@ -35,14 +35,14 @@ class File:
         """The octets that are read."""
         return text_of(self.fetched.body, cut=self.fetched.oversized)[0]
 
-    def reason(self, rule: str, *, part: str = "body", line: int = 0, text: str = "") -> Reason:
+    def reason(self, rule: str, *, part: str = "body", line: int = 0, text: str = "", citation: str = "") -> Reason:
         fetched_at = self.fetched.fetched_at
         source = Source(url=self.url, part=part, line=line, text=text, sha256=self.sha256, fetched_at=fetched_at)
-        return Reason(rule=rule, source=source)
+        return Reason(rule=rule, source=source, citation=citation)
 
-    def line_reason(self, rule: str, line: int, at: int) -> Reason:
+    def line_reason(self, rule: str, line: int, at: int, citation: str = "") -> Reason:
         """`at`: where the line starts in the text."""
-        return self.reason(rule, line=line, text=printable(Lines(self.text, at).read()))
+        return self.reason(rule, line=line, text=printable(Lines(self.text, at).read()), citation=citation)
 
     def outcome_reason(self, rule: str) -> Reason:
         """A reason that there is no file."""

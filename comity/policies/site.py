@@ -103,7 +103,8 @@ class Site:
 
     def asks_facts(self, agent: Agent) -> bool:
         """Whether anything but its URL matters of a request."""
-        return self._binding(agent).automated is not None
+        binding = self._binding(agent)
+        return binding.automated is not None or binding.asks_purposes
 
     def considered(self, agent: Agent, url: str, facts: Facts = PLAIN) -> tuple[Reason, ...]:
         """Every rule that matches the URL, the deciding one first and the losing ones after it."""
@@ -155,7 +156,7 @@ class Site:
         if binding.speaks_acap:
             now = now or datetime.now(UTC)
             taken = Taken(url, content, now=now, first_seen=first_seen or {}, resources=resources or {})
-            acap = binding.page_uses(targets, taken)
+            acap = binding.page_uses(targets, taken, facts.purposes)
             last.append(jointly([AcapUses(uses, agent.vocabulary) for uses in acap]))
         elements = binding.element_rules(targets[0], content, url, is_read=is_read and body is not None)
         if elements:
@@ -203,9 +204,11 @@ class Site:
         carried = (of_site.and_then(stated)._replace(reservation=None) for of_site in self._of_site(binding, spellings(url)))
         return binding.refusal_of_all(binding.sources([_about(by_vocabulary(one), content) for one in carried], url), url)
 
-    def unusable(self, agent: Agent) -> Decision | None:
-        """The refusal, where the site refuses every declared use of all its pages: none is worth a request."""
-        return self._binding(agent).unusable
+    def unusable(self, agent: Agent, purposes: Iterable[str] | None = None) -> Decision | None:
+        """The refusal, where the site refuses every declared use of all its pages: none is worth a request.
+
+        `purposes`: of the request; None for those of the agent."""
+        return self._binding(agent).unusable(purposes)
 
     def licenses(self, agent: Agent) -> tuple[str, ...]:
         """Absolute URLs of the RSL documents that robots.txt refers to for the agent (RSL 1.0 section-4.4)."""

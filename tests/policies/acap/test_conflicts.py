@@ -30,7 +30,7 @@ SPORT = "usage-purpose: sport\nACAP-"  # none of the agent's
 
 
 def decide(text: str, usage: str, target: str, agent: Agent) -> Answer | None:
-    return Rules(agent, [parse(text.encode())]).matching(target).decide(usage)
+    return Rules(agent, [parse(text.encode())]).for_purposes().matching(target).decide(usage)
 
 
 # Pairs of fields
@@ -423,7 +423,7 @@ def answers(site: Sequence[Said], target: str, purposes: frozenset[str]) -> dict
 
 
 def answers_of(rules: Rules, target: str) -> dict[str, tuple[Verdict, Stated] | None]:
-    matching = rules.matching(target)
+    matching = rules.for_purposes().matching(target)
     found = {usage: matching.decide(usage) for usage in USAGES}
     return {
         usage: answer and (answer.verdict, answer.qualifiers if answer.verdict is ALLOW else Stated())

@@ -11,7 +11,7 @@ ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 
 
 def decide(text: str, agent: Agent, usage: str = "index", target: str = "/a/b") -> Answer | None:
-    return Rules(agent, [parse(text.encode())]).matching(target).decide(usage)
+    return Rules(agent, [parse(text.encode())]).for_purposes().matching(target).decide(usage)
 
 
 BROWSER = "Mozilla/5.0 (compatible; ExampleBot/2.1; +https://example.com/bot)"
@@ -74,7 +74,7 @@ LISTS = [
 @pytest.mark.parametrize(("crawlers", "findings", "want"), LISTS)
 def test_several_crawlers(crawlers: list[str], findings: list[str], want: Verdict | None) -> None:
     file = parse(("".join(f"ACAP-crawler: {crawler}\n" for crawler in crawlers) + "ACAP-disallow-index: /").encode())
-    answer = Rules(Agent("me"), [file]).matching("/").decide("index")
+    answer = Rules(Agent("me"), [file]).for_purposes().matching("/").decide("index")
     assert (answer and answer.verdict, [finding.rule for finding in file.findings]) == (want, findings)
 
 
@@ -273,7 +273,7 @@ def test_records_for_the_same_crawler_are_one(crawler: str, one: str, other: str
     first, last = (f"ACAP-crawler: {crawler}\nACAP-{one}\n", f"ACAP-crawler: {name}\nACAP-{other}\n")
     between = "ACAP-crawler: otherbot\nACAP-disallow-index: /a/b\n"
     for texts in ([first + between + last], [last + between + first], [first, between + last], [last, between, first]):
-        answer = Rules(agent, [parse(text.encode()) for text in texts]).matching("/a/b").decide("index")
+        answer = Rules(agent, [parse(text.encode()) for text in texts]).for_purposes().matching("/a/b").decide("index")
         assert answer
         assert answer.verdict is want
 
