@@ -66,6 +66,7 @@ class RobotsFile(File):
     ) -> None:
         """Of a referenced file `definitions` and `crawlers` are those of what refers to it."""
         super().__init__(url, fetched)
+        self._referred: dict[str, str] = {}  # locator -> URL; a file may refer to another for each of many crawlers
         self.robots: robots.Robots | None = None
         self.acap: acap.Acap | None = None
         if self.is_present:
@@ -75,10 +76,13 @@ class RobotsFile(File):
 
     def referred(self, reference: acap.Reference) -> str:
         """The absolute URL of the file that is referred to; "" for what is nowhere that can be asked."""
-        try:
-            return resolved(self.url, reference.locator) if reference.locator else ""
-        except ValueError:
-            return ""
+        locator = reference.locator
+        if locator not in self._referred:
+            try:
+                self._referred[locator] = resolved(self.url, locator) if locator else ""
+            except ValueError:
+                self._referred[locator] = ""
+        return self._referred[locator]
 
     def names(self, token: str) -> bool:
         """Whether a record names the product token."""

@@ -113,10 +113,15 @@ def merges_slashes_only(target: str, spelling: str) -> bool:
     return normal_target(spelling) == normal_target(_SLASHES.sub("/", path) + mark + query)
 
 
+_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*+)++/?")  # absolute, with nothing to resolve or to escape
+
+
 def resolved(base: str, reference: str | bytes) -> str:
     """The http or https URL that a reference means, without credentials and fragment, e.g. "https://example.com/a?b".
 
     ValueError where it means none."""
+    if isinstance(reference, str) and _PATH.fullmatch(reference):
+        return origin_of(base) + reference
     parts = urlsplit(safe_url_string(reference))
     if parts.scheme and not parts.netloc:
         raise ValueError(f"`{parts.geturl()}` names no host")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+
 import pytest
 
-from comity.policies import Agent, Verdict
-from comity.policies.formats.acap import Answer, Rules, parse
+from comity.policies import Agent, Site, Verdict
+from comity.policies.formats.acap import Answer, Rules, addressed, parse
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 
@@ -58,6 +61,62 @@ ADDRESSED = [
 def test_whom_a_name_addresses(crawler: str, token: str, user_agent: str, want: bool) -> None:
     answer = decide(f"ACAP-crawler: {crawler}\nACAP-disallow-index: /", Agent(token, user_agent=user_agent))
     assert (answer is not None) is want
+
+
+def steps(work: Callable[[], object]) -> int:
+    """Calls of functions, those of the interpreter included."""
+    counted = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return counted
+
+
+PARTS_OF_IT = [BROWSER[start:end] for start in range(len(BROWSER)) for end in range(start + 1, start + 12)]
+HOSTILE_NAMES = {
+    "parts of it": [part.strip() for part in PARTS_OF_IT if part.strip() and "#" not in part],
+    "parts that go on": [f"{part.strip()}*" for part in PARTS_OF_IT if part.strip()],
+    "others": [f"examplebot{number}" for number in range(700)],
+}
+
+
+@pytest.mark.requirement("ACAP-10", "SEC-1")
+@pytest.mark.parametrize("names", HOSTILE_NAMES.values(), ids=HOSTILE_NAMES)
+@pytest.mark.parametrize("between", ["", "ACAP-allow-crawl: /\n"], ids=["one record", "records"])
+def test_names_cost_some_steps_each(names: list[str], between: str) -> None:
+    """Whatever they are, and however many: no pattern is compiled for one."""
+    agent = Agent("mybot", user_agent=BROWSER)
+
+    def taken(number: int) -> int:
+        lines = (f"ACAP-crawler: {names[place % len(names)]}\n{between}" for place in range(number))
+        read = parse("".join(lines).encode() + b"ACAP-allow-crawl: /\n")
+        return steps(lambda: addressed(agent, [read]))
+
+    one, two = taken(2_000), taken(4_000)
+    assert two <= 2.2 * one
+    assert two <= 4_000 * 30
+
+
+@pytest.mark.requirement("ACAP-10", "ACAP-12", "SEC-1")
+def test_references_cost_some_steps_each() -> None:
+    agent = Agent("examplebot")
+
+    def taken(number: int) -> int:
+        text = "".join(f"ACAP-crawler: examplebot\nACAP-permissions-reference: /{place}.txt\n" for place in range(number))
+        site = Site.from_files("https://example.com", {"/robots.txt": text.encode()})
+        return steps(lambda: site.references(agent))
+
+    one, two = taken(500), taken(1_000)
+    assert two <= 2.2 * one
+    assert two <= 1_000 * 100
 
 
 LISTS = [
