@@ -190,6 +190,11 @@ class Binding:
         decisions += (groups.access(target, sent, now, acap) for groups in self._groups)
         return strictest(decisions)
 
+    def disallows(self, target: str, facts: Facts) -> bool:
+        """Whether a Disallow line decides, in one of the files."""
+        acap = self._acap.for_purposes(facts.purposes)
+        return any(groups.access(target, target, None, acap).verdict is Verdict.DENY for groups in self._groups)
+
     def considered(self, targets: Sequence[str], facts: Facts) -> tuple[Reason, ...]:
         """Every rule that matches, the deciding ones first. `targets`: as of `access`."""
         reasons: list[Reason] = []

@@ -31,7 +31,7 @@ from comity.policies.page import AcapUses, Page, Refusal, UseSource, jointly
 from comity.policies.rates import Rates
 from comity.policies.requests import PLAIN, Facts, Session, facts_of
 from comity.policies.urls import origin_of, spellings
-from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Finding, Reason
+from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Finding, Reason, Verdict
 
 # What is fetched of every origin; a format adds its path here.
 WELL_KNOWN = ("/robots.txt", AUTOMATION_PATH, AI_PATH, tdmrep.WELL_KNOWN)
@@ -139,12 +139,20 @@ class Site:
         first: list[UseSource] = []
         if found:
             access = binding.annotated(targets, facts, now, Annotated(url, found))
-            refused = tuple(reason for reason in access.reasons if reason.source.part == JSON_LD)
-            first += [Refusal(refused)] if refused else []
+            annotated = tuple(reason for reason in access.reasons if reason.source.part == JSON_LD)
+            first += [Refusal(annotated)] if annotated else []
         elif access is None:
             access = binding.access(targets, facts, now)
         of_response = of_fields(fields, agent, url, now).and_then(of_markup(content, agent.token, url, now))
-        carried = [of_site.and_then(of_response) for of_site in self._of_site(binding, targets)]
+        of_files = self._of_site(binding, targets)
+        if access.verdict is Verdict.DENY and binding.carriers:
+            of_files = [
+                binding.carriers.of(
+                    self.origin + target, target, is_disallowed=binding.disallows(target, facts), is_fetched=body is not None
+                )
+                for target in targets
+            ]
+        carried = [of_site.and_then(of_response) for of_site in of_files]
         licenses = carried[0].licenses
         if licenses:
             of_licenses = (licensed(licenses, resources or {}, self.origin + target) for target in targets)
