@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from comity.policies.formats.acap.grammar import WHOLE_SITE, Acap, Field, Record
 from comity.policies.formats.acap.usages import PRESENT_USAGES, Stated, levels
-from comity.policies.patterns import PatternIndex, covers, folded, matches, normal_target, simply_folded
+from comity.policies.patterns import PatternIndex, covers, foldings, matches, normal_target
 from comity.policies.values import Agent, Verdict
 
 
@@ -175,11 +175,9 @@ class PurposeView:
 
     def matching(self, target: str) -> Matching:
         """`target`: path and query."""
-        target = normal_target(target)
-        full, simple = folded(target), ""
-        if self._has_ambiguous or "%" in target:
-            simple = simply_folded(target)
-            simple = simple if self._has_ambiguous or simple != full else ""
+        full, simple = foldings(normal_target(target))
+        if simple == full and not self._has_ambiguous:
+            simple = ""
         patterns = self._named.pool.matching(full), self._anybody.pool.matching(full), simple
         matching = self._matched.get(patterns)
         if matching is None:
@@ -252,9 +250,7 @@ class _Pool:
             if says not in seen:
                 seen.add(says)
                 grants = field.verdict is Verdict.ALLOW and not field.unusable
-                pattern = folded(field.pattern)
-                simple = simply_folded(field.pattern) if "%" in field.pattern else pattern
-                yield _Bound(field, pattern, pattern if simple == pattern else simple, sub_record, grants)
+                yield _Bound(field, *foldings(field.pattern), sub_record, grants)
 
 
 class _PoolView:
@@ -376,8 +372,8 @@ class _Speaking:
         present = self.own("present") if answer.usage in PRESENT_USAGES else None
         if present is None or present.verdict is Verdict.ALLOW or answer.verdict is Verdict.DENY:
             return answer
-        refusing = {folded(field.pattern) for field in present.fields}
-        permitting = {folded(field.pattern) for field in answer.fields}
+        refusing = {foldings(field.pattern)[0] for field in present.fields}
+        permitting = {foldings(field.pattern)[0] for field in answer.fields}
         if WHOLE_SITE in refusing or len(refusing) * len(permitting) > MAX_COMPARED:
             return present
         # ACAP-29: unless the permission is narrower, or by the same pattern.
