@@ -144,22 +144,23 @@ class Rules:
         self._pools = _Pool(bound.by_name), _Pool(bound.to_any)
         self.asks_purposes = any(pool.asks_purposes for pool in self._pools)
         self.crawl_patterns = frozenset(pattern for pool in self._pools for pattern in pool.on_crawling)
-        self._own = self._view(agent.purposes)
+        self._own = PurposeView(*self._pools, _named_purposes(agent.purposes))
         self._views: dict[frozenset[str], PurposeView] = {}
 
     def for_purposes(self, purposes: Iterable[str] | None = None) -> PurposeView:
         """`purposes`: of a request; None: those of the agent. Where no field asks for any, all are one."""
         if purposes is None or not self.asks_purposes:
             return self._own
-        view = self._view(purposes)
-        if view.purposes not in self._views:
+        named = _named_purposes(purposes)
+        if named not in self._views:
             if len(self._views) >= MAX_VIEWS:
                 self._views.clear()
-            self._views[view.purposes] = view
-        return self._views[view.purposes]
+            self._views[named] = PurposeView(*self._pools, named)
+        return self._views[named]
 
-    def _view(self, purposes: Iterable[str]) -> PurposeView:
-        return PurposeView(*self._pools, frozenset(purpose.strip().lower() for purpose in purposes if purpose.strip()))
+
+def _named_purposes(purposes: Iterable[str]) -> frozenset[str]:
+    return frozenset(purpose.strip().lower() for purpose in purposes if purpose.strip())
 
 
 class PurposeView:
