@@ -20,7 +20,7 @@ from threading import Lock
 from comity.guard.answers import Answer, Problems, ServedFile, status_of
 from comity.guard.clients import Clients, Limit, client_of
 from comity.guard.files import ROBOTS_PATH, Files, OwnFiles
-from comity.guard.incoming import KEY_HEADER, MAX_METHOD, Incoming, is_automated, mechanisms, purposes, spellings
+from comity.guard.incoming import KEY_HEADER, MAX_METHOD, Incoming, is_automated, mechanisms, purposes
 from comity.policies.errors import PolicyError
 from comity.policies.files import AUTOMATION_PATH
 from comity.policies.limits import Window
@@ -29,6 +29,7 @@ from comity.policies.rates import Rates
 from comity.policies.requests import PURPOSE_HEADER, XHR, Facts, Session, facts_of
 from comity.policies.site import WELL_KNOWN, Site
 from comity.policies.text import MAX_SHOWN, printable
+from comity.policies.urls import spellings
 from comity.policies.values import PRODUCT_TOKEN, Agent, Finding, Reason, Source, Verdict
 
 logger = logging.getLogger(__name__)
@@ -113,18 +114,16 @@ class Guard:
         self._lock = Lock()
         self._nobody = next(name for length in count(1) if not self._site.names(name := "_" * length))
         self._agent = lru_cache(MAX_USER_AGENTS)(self._named)
-        # ACAP 1.0 section-2.3.3: records for some purposes only. Where there are none, all purposes of an agent are one to them.
-        self._asks_purposes = any(b"usage-purpose" in file.body.lower() for file in own.judging.values())
 
     def check(self, incoming: Incoming) -> Pass | Answer:
         """May it go on? Whatever came, there is an answer."""
         targets = spellings(incoming.target)
-        for target in targets:
-            path = normal_target(target.partition("?")[0])
+        paths = [normal_target(target.partition("?")[0]) for target in targets]
+        for path in paths:
             if file := self._served.get(path):
                 return file.answer(incoming.method, incoming.fields)
-            if path in WELL_KNOWN and incoming.method in ("GET", "HEAD"):
-                return UNTOUCHED  # who asks for policies is no less welcome where there are none
+        if incoming.method in ("GET", "HEAD") and all(path in WELL_KNOWN for path in paths):
+            return UNTOUCHED  # who asks for policies is no less welcome where there are none
         if self._purpose_header not in incoming.fields and not self._is_automated(incoming):
             return UNTOUCHED
         facts = self._facts(incoming)
@@ -146,7 +145,7 @@ class Guard:
         return facts if XHR in facts.kinds else facts._replace(referer=None)  # of other requests nobody asks for it
 
     def _judge(self, incoming: Incoming, targets: tuple[str, ...], facts: Facts, client: str) -> Pass | Answer:
-        agent = self._agent(incoming.field("user-agent"), facts.purposes if self._asks_purposes else None)
+        agent = self._agent(incoming.field("user-agent"))
         now = self._clock()
         limits: dict[str, Limit] = {}
         for target in targets:
@@ -175,8 +174,7 @@ class Guard:
         rates = self._site.rates(agent)
         if rates and (windows := _windows(rates)):
             yield Limit(ROBOTS_PATH, ROBOTS_PATH, windows)
-        limits = self._site.limits(agent, url)
-        if limits:
+        for limits in self._site.limits(agent, url):
             yield Limit(limits.key, AUTOMATION_PATH, limits.windows, limits.concurrent)
 
     def _refuse(self, incoming: Incoming, reasons: tuple[Reason, ...], detail: str, wait: int) -> Answer:
@@ -193,13 +191,13 @@ class Guard:
         )
         return self._problems.answer(incoming.method, reasons, detail=detail, retry_after=wait)
 
-    def _named(self, user_agent: str, purposes: tuple[str, ...] | None) -> Agent:
+    def _named(self, user_agent: str) -> Agent:
         """Who asks: the first product token of a User-Agent that the site's files name; all others are one to them.
 
         So there are never more agents than names in the files, whatever clients send."""
         words = PRODUCT_TOKEN.findall(user_agent)[:MAX_WORDS]
         token = next((word.lower() for word in words if self._site.names(word)), self._nobody)
-        return Agent(token, purposes=purposes or (), key_header=self._key_header)
+        return Agent(token, key_header=self._key_header)
 
 
 def _windows(rates: Rates) -> tuple[Window, ...]:

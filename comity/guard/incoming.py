@@ -2,18 +2,16 @@
 
 is_automated(incoming)     does a program make it, by itself?
 mechanisms(incoming)       with which tools?
-credentials(fields)        what kinds of credentials does it carry?
-spellings(target)          what does it ask for?"""
+credentials(fields)        what kinds of credentials does it carry?"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import quote
 
-from comity.policies.patterns import normal_target
-from comity.policies.urls import target_of
+from comity.policies import requests
 from comity.policies.values import Agent
 
 KEY_HEADER = Agent("_").key_header  # as crawlers have it
@@ -22,7 +20,6 @@ MAX_METHOD = 32  # characters
 MAX_PURPOSES = 16  # of one request
 
 _VISIBLE = "!\"$%&'()*+,/:;<=>?@[\\]^`{|}"  # of ASCII, besides what `quote` leaves alone; `#` would begin a fragment
-_SEGMENT = "!$&'()*+,:;=@[]"  # what stands unescaped within a segment of a path
 
 
 class Incoming(NamedTuple):
@@ -41,25 +38,6 @@ class Incoming(NamedTuple):
 def target_from(path: bytes, query: bytes) -> str:
     """The target of a request, from the octets that came for it."""
     return quote(path + b"?" + query if query else path, safe=_VISIBLE)
-
-
-def spellings(target: str) -> tuple[str, ...]:
-    """The target, and where it differs what an application may take it for: `%2F` decoded, dot segments resolved, slashes
-    not doubled. Whoever is refused `/private/` is not to get it as `/public/..%2Fprivate/`."""
-    target = target_of(target)
-    path, mark, query = target.partition("?")
-    if "%" not in path and "//" not in path and "/." not in path:
-        return (target,)
-    segments: list[bytes] = []
-    octets = unquote_to_bytes(path)
-    for segment in octets.split(b"/"):
-        if segment == b"..":
-            del segments[-1:]
-        elif segment not in (b"", b"."):
-            segments.append(segment)
-    is_folder = bool(segments) and octets.rpartition(b"/")[2] in (b"", b".", b"..")
-    taken_for = "/" + "/".join(quote(segment, safe=_SEGMENT) for segment in segments) + "/" * is_folder + mark + query
-    return (target,) if normal_target(taken_for) == normal_target(target) else (target, taken_for)
 
 
 def purposes(value: str) -> tuple[str, ...]:
@@ -94,10 +72,4 @@ def mechanisms(incoming: Incoming) -> tuple[str, ...]:
 
 def credentials(fields: Mapping[str, str], key_header: str = KEY_HEADER) -> frozenset[str]:
     """What a session that this request belongs to carries: of `comity.policies.requests.CREDENTIALS`."""
-    authorization = fields.get("authorization", "")
-    carried = {
-        "cookie": "cookie" in fields,
-        "token": bool(authorization) or key_header.lower() in fields,
-        "bearer": authorization[:7].lower() == "bearer ",
-    }
-    return frozenset(name for name, is_carried in carried.items() if is_carried)
+    return requests.credentials(fields, key_header)

@@ -78,6 +78,62 @@ class AcapUses:
         return ()
 
 
+class Joint:
+    """One source that says several things, as nobody knows for which target a server takes a URL (docs/robots.md).
+
+    Any refusal refuses, and a permission is one only where all of them have it. What restricts any of them restricts the use."""
+
+    def __init__(self, sources: Sequence[UseSource]) -> None:
+        self._sources = sources
+
+    @property
+    def stated(self) -> Iterable[str]:
+        return dict.fromkeys(use for source in self._sources for use in source.stated)
+
+    def decide(self, use: str) -> UseDecision | None:
+        decisions = [source.decide(use) for source in self._sources]
+        speaking = [decision for decision in decisions if decision is not None]
+        refusing = [decision for decision in speaking if decision.verdict is Verdict.DENY]
+        if not refusing and len(speaking) < len(decisions):
+            return None
+        return most_restrictive(refusing or speaking)
+
+    def limits(self, use: str) -> Iterable[Limit]:
+        for source in self._sources:
+            yield from _restrictions(source, use)
+
+
+class Refusals:
+    """A source of which the refusals and restrictions count, and no permission."""
+
+    def __init__(self, source: UseSource) -> None:
+        self._source = source
+
+    @property
+    def stated(self) -> Iterable[str]:
+        return (use for use in self._source.stated if self.decide(use) is not None)
+
+    def decide(self, use: str) -> UseDecision | None:
+        decision = self._source.decide(use)
+        return decision if decision is not None and decision.verdict is Verdict.DENY else None
+
+    def limits(self, use: str) -> Iterable[Limit]:
+        return _restrictions(self._source, use)
+
+
+def _restrictions(source: UseSource, use: str) -> Iterator[Limit]:
+    """What restricts the use, those of the source's own permission included."""
+    yield from source.limits(use)
+    decision = source.decide(use)
+    if decision is not None and decision.restrictions():
+        yield from ((decision, reason) for reason in decision.reasons)
+
+
+def jointly(sources: Sequence[UseSource]) -> UseSource:
+    """At least one is given."""
+    return sources[0] if len(sources) == 1 else Joint(sources)
+
+
 class Uses(Mapping[str, UseDecision]):
     """Use -> decision. Any term can be asked; iteration lists the basic, the declared and the stated ones."""
 
@@ -151,7 +207,7 @@ class Page:
         asked: Sequence[str] = (),
     ) -> None:
         """`embedded`: the sources of what holds for the files that are embedded in the page; None: the same as for the page.
-        `acap`: among the sources. `licenses`: absolute URLs of RSL documents that the page refers to. `asked`: other
+        `acap`: what makes one of the sources. `licenses`: absolute URLs of RSL documents that the page refers to. `asked`: other
         URLs for which the page came back."""
         self.agent = agent
         self.url = url
@@ -177,12 +233,12 @@ class Page:
     def wanted(self) -> tuple[str, ...]:
         """Absolute URLs of what it takes to know what may be done: the resources that permissions ask to use or to include, as is
         arranged with the site, and the licenses that the page refers to."""
-        return tuple(dict.fromkeys((*(url for acap in self._acap for url in acap.wanted), *self._licenses)))
+        return tuple(dict.fromkeys((*(url for uses in self._acap for url in uses.wanted), *self._licenses)))
 
     @property
     def dated(self) -> tuple[str, ...]:
         """The uses for which it counts when the page was first taken: a permission may end some days after."""
-        return tuple(dict.fromkeys(use for acap in self._acap for use in acap.dated))
+        return tuple(dict.fromkeys(use for uses in self._acap for use in uses.dated))
 
     @property
     def elements(self) -> tuple[Element, ...]:
@@ -201,15 +257,17 @@ class Page:
         return tuple(use for use in uses if any(self.agent.licence(url, use) is None for url in self._urls))
 
     def asked_as(self, first: Page) -> Page:
-        """This page, where it came back for another URL: what is said of either holds."""
+        """This page, where it came back for another URL: what is refused of that is refused, and what is permitted of it permits
+        nothing here."""
         rules = [page.element_rules for page in (self, first) if page.element_rules]
         is_same = self._embedded_sources is None and first._embedded_sources is None
-        embedded = [source for page in (self, first) for source in page._embedded_sources or page._sources]
+        of_first = list(map(Refusals, first._sources))
+        embedded = [*(self._embedded_sources or self._sources), *map(Refusals, first._embedded_sources or first._sources)]
         return Page(
             self.agent,
             self.url,
             access=strictest([first._access, self._access]),
-            sources=[*self._sources, *first._sources],
+            sources=[*self._sources, *of_first],
             embedded=None if is_same else embedded,
             acap=[*self._acap, *first._acap],
             licenses=tuple(dict.fromkeys((*self._licenses, *first._licenses))),

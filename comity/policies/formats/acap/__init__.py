@@ -8,7 +8,7 @@ What is supported, and every reading of an open point, stands in docs/acap.md.""
 
 from comity.policies.formats.acap.grammar import Acap, Definitions, Field, Record, Reference, parse
 from comity.policies.formats.acap.page import PageUses, SiteUses, Taken
-from comity.policies.formats.acap.resolution import Answer, Matching, Rules
+from comity.policies.formats.acap.resolution import Answer, Matching, PurposeView, Rules, addressed
 
 __all__ = [
     "Acap",
@@ -17,10 +17,12 @@ __all__ = [
     "Field",
     "Matching",
     "PageUses",
+    "PurposeView",
     "Record",
     "Reference",
     "Rules",
     "SiteUses",
     "Taken",
+    "addressed",
     "parse",
 ]
