@@ -690,3 +690,23 @@ def test_findings_of_every_file_are_told_by_the_site() -> None:
         ("tdmrep.syntax", "/.well-known/tdmrep.json"),
         ("rsl.syntax", "/rsl.xml"),
     }
+
+
+@pytest.mark.requirement("MEET-3")
+def test_a_page_that_came_back_for_another_url_has_the_permissions_of_its_own_and_the_refusals_of_both() -> None:
+    lines = {"index": "Content-Usage: search=y", "train": "Content-Usage: train-ai=n"}
+    agent = Agent("examplebot", uses=("search", "train-ai"))
+
+    def page(origin: str, *named: str) -> Page:
+        body = "User-agent: *\n" + "".join(f"{lines[name]}\n" for name in named) + "Allow: /\n"
+        return Site.from_files(origin, {"/robots.txt": body.encode()}).page(agent, f"{origin}/a")
+
+    first, last = "https://example.com", "https://example.org"
+    permitted = page(last).asked_as(page(first, "index"))
+    assert not permitted.uses["search"].stated
+    assert permitted.uses["search"].verdict is Verdict.DENY
+    assert page(last, "index").asked_as(page(first)).uses["search"].verdict is Verdict.ALLOW
+    refused = page(last, "index").asked_as(page(first, "train"))
+    assert refused.uses["train-ai"].verdict is Verdict.DENY
+    assert refused.uses["train-ai"].reasons[0].source.url == f"{first}/robots.txt"
+    assert refused.uses["search"].verdict is Verdict.ALLOW
