@@ -62,7 +62,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 def answers(rules: Rules, targets: list[str]) -> None:
     for target in targets:
-        matching = rules.matching(target)
+        matching = rules.for_purposes().matching(target)
         for usage in USAGES:
             matching.decide(usage)
 

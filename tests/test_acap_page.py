@@ -67,14 +67,16 @@ EXAMPLES = [
 
 
 def test_examples_are_found() -> None:
-    assert len({example.text for example in EXAMPLES}) == 2
-    assert len(EXAMPLES) == 15
+    assert len({example.text for example in EXAMPLES}) == 3
+    assert len(EXAMPLES) == 18
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.use} {example.path}")
 def test_example(example: Example) -> None:
     site = Site.from_files(ORIGIN, {"/robots.txt": example.text.encode()})
-    decision = site.page(Agent("examplebot"), ORIGIN + example.path, now=NOW).uses[example.use]
+    use, _, purpose = example.use.partition(" for ")
+    agent = Agent("examplebot", purposes=(purpose,) if purpose else ())
+    decision = site.page(agent, ORIGIN + example.path, now=NOW).uses[use]
     assert (decision.verdict.value, decision.reasons[0].source.line) == (example.verdict, example.line)
     restrictions = decision.restrictions()
     assert set(restrictions) == set(code(example.restrictions))
@@ -196,6 +198,23 @@ def test_resources() -> None:
     assert f"The {MAX_KEPT} that were asked for last" in ARRANGEMENTS
 
 
+@pytest.mark.requirement("ACAP-33", "ACAP-36")
+def test_resources_are_relative_to_the_root_of_the_site() -> None:
+    """Where the robots.txt is that names them."""
+    assert "relative to the root of the site" in section("Resources", ARRANGEMENTS)
+    agent = Agent("examplebot", arrangements=(Arrangement("example.com", frozenset(FEATURES)),))
+    for qualifier in ("must-use-resource=", "must-include-resource=", "must-include-resource=the-acap:credit:"):
+        for locator, url in (
+            ("a.txt", f"{ORIGIN}/a.txt"),
+            ("/a.txt", f"{ORIGIN}/a.txt"),
+            ("b/../a.txt", f"{ORIGIN}/a.txt"),
+            ("https://example.org/a", "https://example.org/a"),
+        ):
+            text = f"ACAP-crawler: *\nACAP-allow-present: / {qualifier}{locator}\n"
+            page = Site.from_files(ORIGIN, {"/robots.txt": text.encode()}).page(agent, f"{ORIGIN}/b/c.html", now=NOW)
+            assert page.wanted == (url,)
+
+
 # Tags
 
 
@@ -267,6 +286,24 @@ def test_conventional_records_and_those_of_acap_both_have_to_permit_a_request(pa
     decision = Site.from_files(ORIGIN, {"/robots.txt": text}).access(Agent("examplebot"), ORIGIN + path)
     assert decision.verdict is (Verdict.ALLOW if path == "/open" else Verdict.DENY)
     assert {(reason.rule, reason.source.line) for reason in decision.reasons} == reasons
+
+
+@pytest.mark.requirement("ACAP-7", "PREF-2")
+def test_what_conventional_records_that_are_ignored_still_say() -> None:
+    """Of access and pace nothing; of uses what other formats say there."""
+    (row,) = (row for row in cells(section("Fields")) if code(row[0]) == ["ACAP-ignore-conventional-records"])
+    assert [name for name in code(row[2]) if not name.startswith(("User-", "acap."))] == [
+        *("Allow", "Disallow", "Crawl-delay", "Request-rate", "Visit-time", "Content-Usage"),
+    ]
+    text = (
+        "User-agent: *\nDisallow: /\nCrawl-delay: 5\nRequest-rate: 1/9\nVisit-time: 0200-0201\nContent-Usage: train-ai=n\n"
+        "ACAP-ignore-conventional-records\nACAP-crawler: *\nACAP-allow-crawl: /\n"
+    )
+    agent = Agent("examplebot", defaults={"train-ai": Verdict.ALLOW})
+    site = Site.from_files(ORIGIN, {"/robots.txt": text.encode()})
+    assert site.access(agent, ORIGIN, now=NOW).verdict is Verdict.ALLOW
+    assert site.rates(agent) is None
+    assert site.page(agent, ORIGIN, now=NOW).uses["train-ai"].reasons[0].rule == "content-usage.disallow"
 
 
 @pytest.mark.requirement("ACAP-7", "WHY-1")

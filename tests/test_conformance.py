@@ -168,6 +168,7 @@ ROWS = {
     "MEET-3": "of several permissions all restrictions hold: the shorter limits, the union of what is prohibited",
     "MEET-4": "one table relates the vocabularies; direct words come first within one, any refusal counts across",
     "MEET-5": "prohibitions on elements travel with the item as spans, and what is refused can be cut out",
+    "MEET-6": "a URL is judged by every path that a server may take it for: any refusal refuses (docs/robots.md)",
     "RATE-1": "the slowest of Crawl-delay, Request-rate, Visit-time, 429 or 503 and the operator's floor applies, for each host",
     "RATE-2": "no window ever holds more than was allowed, measured at the server, over all processes that share a store file",
     "RATE-3": "waiting for one host holds up no other",

@@ -14,19 +14,25 @@ if TYPE_CHECKING:
     from comity.crawler.fetcher import Policies
     from comity.crawler.pace import Unit
 
+
+def _key(origin: str, scopes: tuple[Unit, ...]) -> tuple[str, ...]:
+    return (origin, *(scope.name for scope in scopes))
+
+
 _arrivals = count(1)  # of all lanes: a request that is moved to another one keeps its place
 
 
 class Lane:
-    """The waiting requests of one origin, or one scope of it: higher priority first, in order of arrival within one priority."""
+    """The waiting requests of one origin, or of some scopes of it: higher priority first, in order of arrival within one
+    priority."""
 
-    __slots__ = ("_heap", "aside", "fetched", "key", "origin", "scope", "turn", "units")
+    __slots__ = ("_heap", "aside", "fetched", "key", "origin", "scopes", "turn", "units")
 
-    def __init__(self, origin: str, host: Unit | None, scope: Unit | None = None) -> None:
+    def __init__(self, origin: str, host: Unit | None, scopes: tuple[Unit, ...] = ()) -> None:
         self.origin = origin  # "": for URLs that have none
-        self.scope = scope  # None: that of all requests whose scope is not known, or has no limits
-        self.key = origin, scope.name if scope else ""
-        self.units = tuple(unit for unit in (host, scope) if unit is not None)  # whose pace it keeps; (): it has no origin
+        self.scopes = scopes  # (): those of all requests whose scopes are not known, or have no limits
+        self.key = _key(origin, scopes)
+        self.units = scopes if host is None else (host, *scopes)  # whose pace it keeps; (): it has no origin
         self.turn = 0  # the entry in the heap of Lanes that counts; 0: none, the lane waits for something else
         self.aside = ""  # why nobody waits for it; "": it is waited for
         self.fetched: Policies | None = None  # just fetched: good for one request, however short they are fresh
@@ -67,7 +73,7 @@ class Lanes:
     """The lanes by origin and scope, and a heap of when each is due. Of lanes that are due, the one due longest is next."""
 
     def __init__(self) -> None:
-        self._lanes: dict[tuple[str, str], Lane] = {}
+        self._lanes: dict[tuple[str, ...], Lane] = {}
         self._heap: list[tuple[float, int, Lane]] = []
         self._turns = count(1)
         self._aside = 0
@@ -84,8 +90,8 @@ class Lanes:
         self._aside += bool(why) - bool(lane.aside)
         lane.aside = why
 
-    def get(self, origin: str, scope: Unit | None = None) -> Lane | None:
-        return self._lanes.get((origin, scope.name if scope else ""))
+    def get(self, origin: str, scopes: tuple[Unit, ...] = ()) -> Lane | None:
+        return self._lanes.get(_key(origin, scopes))
 
     def add(self, lane: Lane) -> None:
         self._lanes[lane.key] = lane

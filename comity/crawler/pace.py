@@ -173,11 +173,10 @@ class Pace:
         return scope
 
     def units(self, agent: Agent, url: str, site: Site) -> tuple[Unit, ...]:
-        """All that a request to the URL has to wait for: its host, and its scope, where that is limited."""
+        """All that a request to the URL has to wait for: its host, and the scopes that it is in, where these are limited."""
         host = self.host(url)
         host.states(site.origin, asked_windows(site, agent))
-        limits = site.limits(agent, url)
-        return (host,) if limits is None else (host, self.scope(limits))
+        return (host, *map(self.scope, site.limits(agent, url)))
 
     def _sweep(self) -> None:
         """Forgets units that could be asked at once and that nothing waits for. What limits them stands in the budget."""

@@ -132,7 +132,7 @@ class Runtime:
         decision = self._access(site, request)
         if decision.verdict is Verdict.DENY or not self._skips(request):
             return decision
-        unusable = site.unusable(self.agent)
+        unusable = site.unusable(self.agent, declaration(request).purposes)
         if unusable is None:
             return decision
         self._record_unusable(site.origin, unusable)

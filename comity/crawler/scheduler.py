@@ -199,7 +199,7 @@ class Scheduler(BaseScheduler):
         policies = self._runtime.policies.known(origin) if origin else None
         due = self._held.pop(request, None)
         if due is not None:
-            lane = self._lane(origin, self._scope(policies, request))
+            lane = self._lane(origin, self._scopes(policies, request))
             lane.push_back(request)
             self._waiting += 1
             self._wait(lane, monotonic(), due, "it asks to come back later")
@@ -220,7 +220,7 @@ class Scheduler(BaseScheduler):
             self._refused.append((request, refusal))
             return True
         # Who waits in the lane of the origin came before, in whatever scope.
-        lane = self._lanes.get(origin) or self._lane(origin, self._scope(policies, request))
+        lane = self._lanes.get(origin) or self._lane(origin, self._scopes(policies, request))
         lane.push(request if key is None else key, request.priority)
         self._waiting += 1
         return True
@@ -239,10 +239,10 @@ class Scheduler(BaseScheduler):
         decision = self._runtime.judge(policies.site, request)
         return decision if decision.verdict is Verdict.DENY else None
 
-    def _scope(self, policies: Policies | None, request: Request) -> Unit | None:
-        """That the request is in, where it is known and has limits of its own."""
-        limits = policies.site.limits(self._runtime.agent, request.url) if policies is not None else None
-        return None if limits is None else self._pace.scope(limits)
+    def _scopes(self, policies: Policies | None, request: Request) -> tuple[Unit, ...]:
+        """Those that the request is in, where they are known and have limits of their own."""
+        limits = policies.site.limits(self._runtime.agent, request.url) if policies is not None else ()
+        return tuple(map(self._pace.scope, limits))
 
     def hold(self, request: Request, wait: float) -> bool:
         """A middleware returns the request, that it was handed, instead of letting it or its answer through: it goes out again,
@@ -313,8 +313,8 @@ class Scheduler(BaseScheduler):
             wait = (decision.not_before - datetime.now(UTC)).total_seconds()
             self._wait(lane, now, now + max(wait, MIN_WAIT), "it asks to come back later")
             return None
-        if (scope := self._scope(policies, request)) is not lane.scope:
-            self._move(lane, request, scope, now)
+        if (scopes := self._scopes(policies, request)) != lane.scopes:
+            self._move(lane, request, scopes, now)
             return None
         host = lane.units[0]
         host.states(lane.origin, asked_windows(policies.site, self._runtime.agent))
@@ -335,9 +335,9 @@ class Scheduler(BaseScheduler):
             return None
         return self._hand_out(lane, request, now, decision, policies, lane.units, turn)
 
-    def _move(self, lane: Lane, request: Request, scope: Unit | None, now: float) -> None:
-        """The first request of the lane to that of its scope: there it waits for no others, and no others for it."""
-        other = self._lane(lane.origin, scope, lane.fetched)
+    def _move(self, lane: Lane, request: Request, scopes: tuple[Unit, ...], now: float) -> None:
+        """The first request of the lane to that of its scopes: there it waits for no others, and no others for it."""
+        other = self._lane(lane.origin, scopes, lane.fetched)
         lane.fetched = None
         if lane.move(other, self._keys.get(request)):
             del self._keys[request]
@@ -404,13 +404,13 @@ class Scheduler(BaseScheduler):
         if request in self._keys or request in self._unkept:
             self._out.add(request)
 
-    def _lane(self, origin: str, scope: Unit | None = None, fetched: Policies | None = None) -> Lane:
+    def _lane(self, origin: str, scopes: tuple[Unit, ...] = (), fetched: Policies | None = None) -> Lane:
         """`fetched`: the policies for the request that is about to be put there."""
-        lane = self._lanes.get(origin, scope)
+        lane = self._lanes.get(origin, scopes)
         if lane is not None:
             lane.fetched = fetched or lane.fetched
             return lane
-        lane = Lane(origin, self._pace.host(origin) if origin else None, scope)
+        lane = Lane(origin, self._pace.host(origin) if origin else None, scopes)
         lane.fetched = fetched
         for unit in lane.units:
             unit.lanes += 1

@@ -45,7 +45,7 @@ class DeclaredSession:
     @cached_property
     def facts(self) -> Session:
         """All that policies may know of it."""
-        carried = {"cookie": self.cookies, "token": self.token, "bearer": self.bearer}
+        carried = {"cookie": any(value.strip('"') for _, value in self.cookies), "token": self.token, "bearer": self.bearer}
         carries = frozenset(name for name, value in carried.items() if value)
         return Session(human_initiated=self.human_initiated, carries=carries, started_at=self.started_at)
 
@@ -124,7 +124,7 @@ def _cookies(stated: object) -> tuple[tuple[str, str], ...]:
 
 
 def _secret(key: str, reference: object) -> str:
-    """What stands in the variable or file, without the line break at its end."""
+    """What stands in the variable or file, without white space around it: at its end there is a line break."""
     source, _, name = str(reference).partition(":") if isinstance(reference, str) else ("", "", "")
     if source == "env" and name:
         secret = os.environ.get(name)
@@ -139,7 +139,7 @@ def _secret(key: str, reference: object) -> str:
             raise PolicyError(f"`{key}`: `{_shown(name)}` cannot be read: {why}") from None
     else:
         raise PolicyError(f"`{key}` is neither env:VARIABLE nor file:PATH: credentials are read from there only")
-    secret = secret.rstrip("\r\n")
+    secret = secret.strip(" \t\r\n")
     if not secret or len(secret) > MAX_SECRET:
         raise PolicyError(f"`{key}`: `{_shown(name)}` is {'longer than any field' if secret else 'empty'}")
     if not SENDABLE.fullmatch(secret):

@@ -8,14 +8,14 @@ from __future__ import annotations
 import hashlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
 from comity.dataset.records import Record
 from comity.dataset.tags import TagError, Use, read
 from comity.policies.patterns import normal_target
-from comity.policies.urls import origin_of, target_of
+from comity.policies.urls import origin_of, spellings, target_of
 
 EXPIRED, SUPERSEDED, UNDATED = "expired", "superseded", "undated"
 _RECRAWLED = {False: "", True: SUPERSEDED, None: UNDATED}
@@ -28,6 +28,17 @@ def page_of(url: str) -> str:
         return origin_of(url) + normal_target(target_of(url))
     except ValueError:
         return url
+
+
+def _pages_of(url: str) -> Iterator[str]:
+    """`page_of` each URL that a server may take it for."""
+    try:
+        origin = origin_of(url)
+    except ValueError:
+        yield url
+        return
+    for target in spellings(url):
+        yield origin + normal_target(target)
 
 
 class Recrawled:
@@ -128,12 +139,12 @@ class Limits(NamedTuple):
 
     now: datetime  # aware
     recrawled: Recrawled = NEVER_RECRAWLED
-    taken_down: frozenset[str] = frozenset()  # page_of each
+    taken_down: frozenset[str] = frozenset()  # in the form of `page_of`
 
     @classmethod
     def of(cls, now: datetime, recrawled: Recrawled = NEVER_RECRAWLED, taken_down: Iterable[str] = ()) -> Self:
         """`taken_down`: URLs."""
-        return cls(now, recrawled, frozenset(map(page_of, taken_down)))
+        return cls(now, recrawled, frozenset(page for url in taken_down for page in _pages_of(url)))
 
 
 class Expired(NamedTuple):
@@ -172,4 +183,4 @@ def expired(record: Record, limits: Limits) -> Expired:
 
 def _is_taken_down(record: Record, taken_down: frozenset[str]) -> bool:
     urls = (record.get("url"), record.get("final_url"))
-    return any(page_of(url) in taken_down for url in urls if isinstance(url, str))
+    return any(page in taken_down for url in urls if isinstance(url, str) for page in _pages_of(url))

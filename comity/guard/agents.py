@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from itertools import count
 from typing import NamedTuple
 
-from comity.policies.formats.acap.resolution import names as addresses
+from comity.policies.formats.acap import Names
 from comity.policies.values import PRODUCT_TOKEN, Agent
 
 MAX_NAMED = 4  # crawlers that one User-Agent may name; of more nobody knows who asks
@@ -65,7 +65,7 @@ class Agents:
 
     def asking(self, user_agent: str) -> Asking:
         own, named = self._named(user_agent)
-        described = [name for name in self._others if self._addresses(name, user_agent)] if self._others else []
+        described = self._described(user_agent) if self._others else []
         is_clear = len(named) + len(described) <= MAX_NAMED
         known_by = "; ".join(name.rstrip("*") for name in described[:MAX_NAMED])
         agents = tuple(self._agent(token, known_by) for token in named[:MAX_NAMED] or (self._nobody,))
@@ -88,8 +88,9 @@ class Agents:
             agent = self._kept[token, known_by] = Agent(token, user_agent=known_by, key_header=self._key_header)
         return agent
 
-    def _addresses(self, name: str, user_agent: str) -> bool:
-        return addresses(name, Agent(self._nobody, user_agent=user_agent))
+    def _described(self, user_agent: str) -> list[str]:
+        names = Names(Agent(self._nobody, user_agent=user_agent))
+        return [name for name in self._others if names.mean(name)]
 
 
 def words_of(user_agent: str) -> list[str]:

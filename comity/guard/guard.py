@@ -16,12 +16,13 @@ from datetime import UTC, datetime
 from itertools import product
 from math import ceil
 from threading import Lock
+from typing import NamedTuple
 
 from comity.guard.agents import MAX_NAMED, Agents, Asking
 from comity.guard.answers import Answer, Problems, ServedFile, status_of
 from comity.guard.clients import Clients, Counts, Limit, client_of
 from comity.guard.files import ROBOTS_PATH, Files, OwnFiles
-from comity.guard.incoming import KEY_HEADER, Incoming, is_automated, listed, mechanisms, spellings
+from comity.guard.incoming import KEY_HEADER, Incoming, is_automated, listed, mechanisms
 from comity.policies.errors import PolicyError
 from comity.policies.files import AUTOMATION_PATH
 from comity.policies.limits import Window
@@ -30,6 +31,7 @@ from comity.policies.rates import Rates
 from comity.policies.requests import PURPOSE_HEADER, XHR, Facts, Session, facts_of
 from comity.policies.site import WELL_KNOWN, Site
 from comity.policies.text import MAX_SHOWN, printable
+from comity.policies.urls import spellings, target_of
 from comity.policies.values import Agent, Decision, Finding, Reason, Source, Verdict
 
 logger = logging.getLogger(__name__)
@@ -127,34 +129,32 @@ class Guard:
         """May it go on? Whatever came, there is an answer."""
         written = incoming.targets
         is_long = any(len(target) > MAX_TARGET for target in written) or sum(map(len, written)) > MAX_JUDGED
-        targets = () if is_long else _distinct(written)
-        if targets and (answered := self._policy_file(incoming, targets)):
+        asked = _Asked((), frozenset(), 0) if is_long else _asked(written)
+        if not is_long and (answered := self._policy_file(incoming, asked)):
             return answered
         asking = self._agents.asking(incoming.field("user-agent"))
         if not (self._purpose_header in incoming.fields or asking.is_named or self._is_automated(incoming)):
             return UNTOUCHED
-        judged = sum(map(len, targets)) * len(asking.agents) * len(incoming.methods)
-        if is_long or judged > MAX_JUDGED:
+        if is_long or asked.length * len(asking.agents) * len(incoming.methods) > MAX_JUDGED:
             return self._refuse_long(incoming, "comity.long-target", f"the target: at most {MAX_TARGET} characters")
         facts = self._facts(incoming)
         if too_long := _too_long(asking, facts):
             return self._refuse_long(incoming, "comity.long-fields", too_long)
         client = self._client(incoming)
         with self._lock:
-            return self._judge(incoming, targets, asking.agents, facts, client)
+            return self._judge(incoming, asked.targets, asking.agents, facts, client)
 
-    def _policy_file(self, incoming: Incoming, targets: tuple[str, ...]) -> Pass | Answer | None:
+    def _policy_file(self, incoming: Incoming, asked: _Asked) -> Pass | Answer | None:
         """The answer for a policy file; None where the target is none, or may be taken for anything else besides.
 
         Who asks for a file that the site has not is no less welcome, and goes on to the application."""
-        whole = {normal_target(target) for target in targets}
-        path, *others = {target.partition("?")[0] for target in whole}
+        path, *others = {target.partition("?")[0] for target in asked.spellings}
         if others:
             return None
         if path in self._served:
             return self._served[path].answer(incoming.method, incoming.fields)
         is_plain = incoming.method in ("GET", "HEAD") and len(incoming.methods) == 1
-        return UNTOUCHED if is_plain and whole <= set(WELL_KNOWN) else None
+        return UNTOUCHED if is_plain and asked.spellings <= set(WELL_KNOWN) else None
 
     def _facts(self, incoming: Incoming) -> Facts:
         facts = facts_of(
@@ -204,8 +204,7 @@ class Guard:
         rates = self._site.rates(agent)
         if rates and (windows := _windows(rates)):
             yield Limit(ROBOTS_PATH, ROBOTS_PATH, windows, tolerance=self._tolerance)
-        limits = self._site.limits(agent, url)
-        if limits:
+        for limits in self._site.limits(agent, url):
             yield Limit(limits.key, AUTOMATION_PATH, limits.windows, limits.concurrent, self._tolerance)
 
     def _refuse_by(self, incoming: Incoming, refusing: list[Decision], now: float) -> Answer:
@@ -236,12 +235,25 @@ class Guard:
         return self._problems.answer(incoming.method, reasons, detail=detail, retry_after=wait)
 
 
-def _distinct(targets: Iterable[str]) -> tuple[str, ...]:
-    """Return every spelling of the targets that does not compare like one before it."""
-    spelled: dict[str, str] = {}
-    for spelling in (spelling for target in targets for spelling in spellings(target)):
-        spelled.setdefault(normal_target(spelling), spelling)
-    return tuple(spelled.values())
+class _Asked(NamedTuple):
+    """What a request may ask for."""
+
+    targets: tuple[str, ...]  # those that have to be judged: each in all its spellings
+    spellings: frozenset[str]  # of all of them, as they are compared
+    length: int  # characters that are judged
+
+
+def _asked(targets: Iterable[str]) -> _Asked:
+    judged: list[str] = []
+    every: set[str] = set()
+    length = 0
+    for target in map(target_of, targets):
+        own = {normal_target(spelling) for spelling in spellings(target)}
+        if not own <= every:
+            judged.append(target)
+            every |= own
+            length += sum(map(len, own))
+    return _Asked(tuple(judged), frozenset(every), length)
 
 
 def _too_long(asking: Asking, facts: Facts) -> str:

@@ -11,10 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import quote
 
-from comity.policies.patterns import normal_target
-from comity.policies.urls import target_of
+from comity.policies import requests
 from comity.policies.values import Agent
 
 KEY_HEADER = Agent("_").key_header  # as crawlers have it
@@ -25,7 +24,6 @@ _METHOD_FIELDS = ("x-http-method-override", "x-http-method", "x-method-override"
 MAX_METHODS = 4  # in one of these; what comes after them is read as one
 
 _VISIBLE = "!\"$%&'()*+,/:;<=>?@[\\]^`{|}"  # of ASCII, besides what `quote` leaves alone; `#` would begin a fragment
-_SEGMENT = "!$&'()*+,:;=@[]"  # what stands unescaped within a segment of a path
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?]*)?")  # and authority; RFC 3986 section-3
 
 
@@ -72,25 +70,6 @@ def _octets(text: str) -> bytes:
     return text.encode("latin-1", "replace")
 
 
-def spellings(target: str) -> tuple[str, ...]:
-    """The target, and where it differs what an application may take it for: `%2F` decoded, dot segments resolved, slashes
-    not doubled. Whoever is refused `/private/` is not to get it as `/public/..%2Fprivate/`."""
-    target = target_of(target)
-    path, mark, query = target.partition("?")
-    if "%" not in path and "//" not in path and "/." not in path:
-        return (target,)
-    segments: list[bytes] = []
-    octets = unquote_to_bytes(path)
-    for segment in octets.split(b"/"):
-        if segment == b"..":
-            del segments[-1:]
-        elif segment not in (b"", b"."):
-            segments.append(segment)
-    is_folder = bool(segments) and octets.rpartition(b"/")[2] in (b"", b".", b"..")
-    taken_for = "/" + "/".join(quote(segment, safe=_SEGMENT) for segment in segments) + "/" * is_folder + mark + query
-    return (target,) if normal_target(taken_for) == normal_target(target) else (target, taken_for)
-
-
 def listed(value: str) -> tuple[str, ...]:
     """Return the values of a field that is a list with commas between, each once."""
     return tuple(dict.fromkeys(word for part in value.split(",") if (word := part.strip())))
@@ -123,14 +102,5 @@ def mechanisms(incoming: Incoming) -> tuple[str, ...]:
 
 
 def credentials(fields: Mapping[str, str], key_header: str = KEY_HEADER) -> frozenset[str]:
-    """Return what a session that this request belongs to carries: of `comity.policies.requests.CREDENTIALS`.
-
-    Fields that are empty, and schemes of an Authorization without anything after them, are none."""
-    scheme, _, given = fields.get("authorization", "").strip().partition(" ")
-    is_bearer = scheme.lower() == "bearer"
-    carried = {
-        "cookie": bool(fields.get("cookie", "").strip()),
-        "token": bool(given or (scheme and not is_bearer) or fields.get(key_header.lower(), "").strip()),
-        "bearer": is_bearer and bool(given),
-    }
-    return frozenset(name for name, is_carried in carried.items() if is_carried)
+    """Return what a session that this request belongs to carries: of `comity.policies.requests.CREDENTIALS`."""
+    return requests.credentials(fields, key_header)

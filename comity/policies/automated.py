@@ -61,7 +61,7 @@ class Automated:
         return [reason for decision in decisions if decision is not None for reason in decision.reasons]
 
     def limits(self, target: str) -> Limits | None:
-        """How often requests like that to the target may be made."""
+        """How often requests like that to the target may be made; None: nothing is stated."""
         group = self._rules.group(target) if self._rules and self.has_limits else None
         return limits(group, self._origin) if group else None
 

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import NamedTuple
 
 from comity.policies.automated import Annotated, Automated
 from comity.policies.availability import Availability
-from comity.policies.carriers import Carried, Said, SiteCarriers, by_vocabulary
+from comity.policies.carriers import ByVocabulary, Carried, SiteCarriers, by_vocabulary
 from comity.policies.combine import strictest
 from comity.policies.content import Content
 from comity.policies.element_rules import ElementRules, ElementUses
 from comity.policies.files import AiFile, AutomationFile, File, RobotsFile
 from comity.policies.formats import robots
-from comity.policies.formats.acap import Field, PageUses, Reference, Rules, SiteUses, Taken
+from comity.policies.formats.acap import Field, PageUses, PurposeView, Reference, Rules, SiteUses, Taken, addressed
+from comity.policies.formats.acap.resolution import MAX_VIEWS
 from comity.policies.formats.ai_txt import ACTIONS, Rule
 from comity.policies.formats.ai_txt.values import ALL
-from comity.policies.page import AcapUses, UseSource
+from comity.policies.formats.automation.directives import Limits
+from comity.policies.page import AcapUses, UseSource, jointly
 from comity.policies.preferences import Preferences
 from comity.policies.rates import Rates
 from comity.policies.requests import Facts
 from comity.policies.statements import Statement
-from comity.policies.urls import resolved
+from comity.policies.urls import merges_slashes_only, resolved
 from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Reason, Source, UseDecision, Verdict
 
 NO_SNIPPET = "attribute data-nosnippet"  # as `Source.part`
@@ -34,18 +36,25 @@ MAX_DECIDED = 1024  # decisions, or reasons, that are kept of one file: one for 
 class Groups:
     """The conventional records of one file that bind the agent (RFC 9309 section-2.2.1)."""
 
-    def __init__(self, file: RobotsFile, rules: robots.AgentRules) -> None:
-        self.rules = rules
+    def __init__(self, file: RobotsFile, token: str, contested: Container[str]) -> None:
+        """`contested`: patterns of which ACAP says something."""
+        assert file.robots
+        self.rules = file.robots.for_agent(token, contested=contested)
+        self.by_name = file.robots.names(token)
         self._file = file
         self._decided: dict[int, Decision] = {}  # by the number of the deciding line; 0: none of a group, -1: no group
 
-    def access(self, target: str, now: datetime | None) -> Decision:
-        line = self.rules.deciding_line(target) or (0 if self.rules.has_group else -1)
+    def access(self, target: str, sent: str, now: datetime | None, acap: PurposeView | None = None) -> Decision:
+        """`sent`: the URL's target as it is sent; `target` is one of its `spellings`. `acap`: what replaces lines."""
+        replaced = partial(acap.on_crawling, by_name=self.by_name) if acap else None
+        line = self.rules.deciding_line(target, replaced) or (0 if self.rules.has_group else -1)
+        if target != sent and line > 0 and merges_slashes_only(sent, target) and line in self._lines(sent):
+            return self.access(sent, sent, now, acap)  # there the line has been overcome
         decision = self._decided.get(line)
         if decision is None:
             if len(self._decided) >= MAX_DECIDED:
                 self._decided.clear()
-            decision = self._decided[line] = self._decide(target)
+            decision = self._decided[line] = self._decide(target, replaced)
         visit_time = self.rules.rates.visit_time
         if visit_time and decision.verdict is Verdict.ALLOW:
             opens = visit_time.opens(now or datetime.now(UTC))
@@ -58,8 +67,12 @@ class Groups:
         """All rules that match, the deciding one first."""
         return map(self._reason, self.rules.matching(target))
 
-    def _decide(self, target: str) -> Decision:
-        line = self.rules.decide(target)
+    def _lines(self, target: str) -> set[int]:
+        """The numbers of those that match."""
+        return {rule.line for rule in self.rules.matching(target)}
+
+    def _decide(self, target: str, replaced: robots.Replaced | None) -> Decision:
+        line = self.rules.decide(target, replaced)
         if line:
             return Decision(verdict=line.verdict, reasons=(self._reason(line),))
         rule = "robots.no-match" if self.rules.has_group else "robots.no-group"
@@ -106,11 +119,11 @@ class Binding:
         referred = list(_referred(agent, file))
         self.references = tuple(dict.fromkeys(one.url for one in referred if one.url))
         self._files = {file.url: file}  # those that say something
-        self._reasons: dict[tuple[str, str, int, int], Reason] = {}  # by rule and field of ACAP
+        self._reasons: dict[tuple[str, str, str, int], Reason] = {}  # by rule, its citation, and field of ACAP
+        self._unusable: dict[frozenset[str], Decision | None] = {}  # by purposes
         self._stating: dict[str, File] = {}  # those that say something of uses, as they are asked for their reasons
         self._constant: list[Decision] = []  # what holds for every request
         self._unknown: list[Reason] = []  # why nobody knows what is permitted
-        self._groups: list[Groups] = []
         read = [file]
         for one in referred:
             found = _read_referred(one, file, fetched)
@@ -131,18 +144,12 @@ class Binding:
         self._bind_groups(read)
 
     def _bind_groups(self, read: list[RobotsFile]) -> None:
-        agent = self._agent
         for file in read:
             if file.acap and file.acap.ignores_conventional:
                 reason = file.line_reason("acap.ignore-conventional", file.acap.ignores_conventional, file.acap.ignores_at)
                 self._constant.append(Decision(verdict=Verdict.ALLOW, reasons=(reason,)))
         files = list({file.url: file for file in read if not (file.acap and file.acap.ignores_conventional)}.values())
-        by_name = any(file.robots.names(agent.token) for file in files if file.robots)
-        overruled = self._acap.crawl_patterns(by_name=by_name)
-        for file in files:
-            if file.robots:
-                rules = file.robots.for_agent(agent.token, only_by_name=by_name, overruled=overruled)
-                self._groups.append(Groups(file, rules))
+        self._groups = [Groups(file, self._agent.token, self._acap.crawl_patterns) for file in files if file.robots]
         # Most sites: one file, and no word of ACAP in it.
         self._single = self._groups[0] if len(self._groups) == 1 and not self._constant and not self._acap.records else None
 
@@ -156,50 +163,80 @@ class Binding:
             rates = rates.strictest(groups.rules.rates) if rates else groups.rules.rates
         return rates
 
-    def access(self, target: str, facts: Facts, now: datetime | None) -> Decision:
-        """May the request be made? `target`: path and query."""
-        crawl = self._crawl(target, now)
+    def access(self, targets: Sequence[str], facts: Facts, now: datetime | None) -> Decision:
+        """May the request be made? `targets`: path and query in all `spellings`; all of them have to permit it."""
+        sent = targets[0]
+        if len(targets) == 1:
+            return self._access(sent, sent, facts, now)
+        return strictest([self._access(target, sent, facts, now) for target in targets])
+
+    def _access(self, target: str, sent: str, facts: Facts, now: datetime | None) -> Decision:
+        crawl = self._crawl(target, sent, facts, now)
         if self.automated is None or (target == "/robots.txt" and facts.is_plain):
             return crawl
         stated = self.automated.access(target, facts, now)
         return crawl if stated is None else strictest([crawl, stated])
 
-    def _crawl(self, target: str, now: datetime | None) -> Decision:
-        """May it be fetched, by robots.txt and ACAP?"""
+    def _crawl(self, target: str, sent: str, facts: Facts, now: datetime | None) -> Decision:
+        """May it be fetched, by robots.txt and ACAP? `sent`: as of `Groups.access`."""
         if target == "/robots.txt":
             return Decision(verdict=Verdict.ALLOW, reasons=(self._file.reason("robots.self"),))
         if self._single:
-            return self._single.access(target, now)
-        answer = self._acap.matching(target).decide("crawl")
+            return self._single.access(target, sent, now)
+        acap = self._acap.for_purposes(facts.purposes)
+        answer = acap.matching(target).decide("crawl")
         decisions = [Decision(verdict=answer.verdict, reasons=tuple(map(self._field_reason, answer.fields)))] if answer else []
         decisions += self._constant
-        decisions += (groups.access(target, now) for groups in self._groups)
+        decisions += (groups.access(target, sent, now, acap) for groups in self._groups)
         return strictest(decisions)
 
-    def considered(self, target: str, facts: Facts) -> tuple[Reason, ...]:
-        """Every rule that matches, the deciding ones first."""
-        reasons = [reason for groups in self._groups for reason in groups.matching(target)]
-        reasons += map(self._field_reason, self._acap.matching(target).fields("crawl"))
-        reasons += self.automated.considered(target, facts, None) if self.automated else ()
-        deciding = self.access(target, facts, None).reasons if self._acap.records or self.automated else ()
+    def disallows(self, target: str, facts: Facts) -> bool:
+        """Whether a Disallow line decides, in one of the files."""
+        acap = self._acap.for_purposes(facts.purposes)
+        return any(groups.access(target, target, None, acap).verdict is Verdict.DENY for groups in self._groups)
+
+    def considered(self, targets: Sequence[str], facts: Facts) -> tuple[Reason, ...]:
+        """Every rule that matches, the deciding ones first. `targets`: as of `access`."""
+        reasons: list[Reason] = []
+        acap = self._acap.for_purposes(facts.purposes)
+        for target in targets:
+            reasons += (reason for groups in self._groups for reason in groups.matching(target))
+            reasons += map(self._field_reason, acap.matching(target).fields("crawl"))
+            reasons += self.automated.considered(target, facts, None) if self.automated else ()
+        deciding = self.access(targets, facts, None).reasons
         return tuple(sorted(dict.fromkeys(reasons), key=lambda reason: reason not in deciding))
 
-    def annotated(self, target: str, facts: Facts, now: datetime | None, page: Annotated) -> Decision:
+    def annotated(self, targets: Sequence[str], facts: Facts, now: datetime | None, page: Annotated) -> Decision:
         """`access`, by what the page that came back says of itself: for it that comes before the file."""
         automated = self.automated or Automated(self._agent, self._automation, self._origin)
-        stated = automated.access(target, facts, now, page)
-        crawl = self._crawl(target, now)
-        return crawl if stated is None else strictest([crawl, stated])
+        decisions = [self._crawl(target, targets[0], facts, now) for target in targets]
+        decisions += (stated for target in targets if (stated := automated.access(target, facts, now, page)) is not None)
+        return strictest(decisions)
 
-    @cached_property
-    def unusable(self) -> Decision | None:
-        """The refusal, where the site refuses every declared use of all its pages."""
+    def limits(self, targets: Iterable[str]) -> tuple[Limits, ...]:
+        """How often requests like that may be made, besides `rates`: what each of the targets is limited to."""
+        if self.automated is None or not self.automated.has_limits:
+            return ()
+        found = (self.automated.limits(target) for target in targets)
+        return tuple(dict.fromkeys(limits for limits in found if limits is not None))
+
+    def unusable(self, purposes: Iterable[str] | None) -> Decision | None:
+        """The refusal, where the site refuses every declared use of all its pages to requests for these purposes; None: those of
+        the agent."""
+        acap = self._acap.for_purposes(purposes)
+        if acap.purposes not in self._unusable:
+            if len(self._unusable) >= MAX_VIEWS:
+                self._unusable.clear()
+            self._unusable[acap.purposes] = self._unusable_by(acap)
+        return self._unusable[acap.purposes]
+
+    def _unusable_by(self, acap: PurposeView) -> Decision | None:
         if not self._agent.uses or (self.carriers is None and self._elements is None and not self.speaks_acap):
             return None
         stated = self.carriers.everywhere(self._origin) if self.carriers else ()
-        sources: list[UseSource] = [*self.sources(by_vocabulary(Carried(stated)), self._origin)]
+        sources = self.sources([by_vocabulary(Carried(stated))], self._origin)
         if self.speaks_acap:
-            sources.append(AcapUses(SiteUses(self._acap.everywhere(), self._because), self._agent.vocabulary))
+            sources.append(AcapUses(SiteUses(acap.everywhere(), self._because), self._agent.vocabulary))
         if self._elements:
             sources.append(ElementUses(self._elements.everywhere(), self._agent.vocabulary, self._said_of_elements))
         return self.refusal_of_all(sources, self._origin)
@@ -217,10 +254,16 @@ class Binding:
             reasons |= dict.fromkeys(reason for one in refusing for reason in one.reasons)
         return Decision(verdict=Verdict.DENY, reasons=tuple(reasons))
 
-    def sources(self, said: Said, url: str) -> list[Preferences]:
-        """What is said in each vocabulary, as sources of decisions. `url`: of the page."""
+    def sources(self, statements: Sequence[ByVocabulary], url: str) -> list[UseSource]:
+        """What is said in each vocabulary, as sources of decisions. `statements`: on each of the targets; `url`: of the page."""
         because = partial(self._stated, url)
-        return [Preferences(self._agent.vocabulary, name, statements, because) for name, statements in said.items()]
+        if len(statements) == 1:
+            return [Preferences(self._agent.vocabulary, name, each, because) for name, each in statements[0].items()]
+        found = []
+        for name in dict.fromkeys(name for one in statements for name in one):
+            distinct = dict.fromkeys(tuple(one.get(name, ())) for one in statements)
+            found.append(jointly([Preferences(self._agent.vocabulary, name, each, because) for each in distinct]))
+        return found
 
     def _stated(self, url: str, statement: Statement) -> Reason:
         place = statement.place
@@ -274,10 +317,16 @@ class Binding:
         """Whether the site says anything in ACAP to the agent."""
         return bool(self._acap.records)
 
-    def page_uses(self, target: str, taken: Taken) -> PageUses:
-        """What may be done with the page."""
+    @property
+    def asks_purposes(self) -> bool:
+        """Whether ACAP speaks of purposes."""
+        return self._acap.asks_purposes
+
+    def page_uses(self, targets: Iterable[str], taken: Taken, purposes: Iterable[str] | None) -> list[PageUses]:
+        """What may be done with the page, by what holds for each of the targets. `purposes`: as of `unusable`."""
         refused = UseDecision(verdict=Verdict.DENY, stated=True, reasons=tuple(self._unknown)) if self._unknown else None
-        return PageUses(self._agent, self._acap.matching(target), self._because, taken, refused=refused)
+        distinct = dict.fromkeys(map(self._acap.for_purposes(purposes).matching, targets))
+        return [PageUses(self._agent, matching, self._because, taken, refused=refused) for matching in distinct]
 
     def requests(self, origin: str) -> tuple[ActionRequest, ...]:
         """What the agent is asked to do, once for each resource (ACAP 1.0 section-2.6)."""
@@ -297,19 +346,20 @@ class Binding:
         return self._because("acap.unusable" if field.unusable else "acap.allow", field)
 
     def _because(self, rule: str, field: Field) -> Reason:
-        key = rule, field.url, field.line, field.at
+        citation = field.unusable if rule == "acap.unusable" else ""
+        key = rule, citation, field.url, field.at
         reason = self._reasons.get(key)
         if reason is None:
             if len(self._reasons) >= MAX_DECIDED:
                 self._reasons.clear()
-            reason = self._reasons[key] = self._files[field.url].line_reason(rule, field.line, field.at)
+            reason = self._reasons[key] = self._files[field.url].line_reason(rule, field.line, field.at, citation)
         return reason
 
 
 def _referred(agent: Agent, file: RobotsFile) -> Iterator[_Referred]:
     """Each file once for the records that name the agent, and once for those for any crawler."""
     seen = set()
-    for record in Rules(agent, [file.acap]).records if file.acap else ():
+    for record in addressed(agent, [file.acap] if file.acap else ()).records:
         crawlers = ("*",) if "*" in record.crawlers else (agent.token,)
         for reference in record.references:
             url = file.referred(reference)

@@ -93,11 +93,17 @@ class SiteCarriers:
         for source in (self._usage, self._rules, self._signals, self._tdmrep, *self._documents):
             yield from source.findings if source else ()
 
-    def of(self, url: str, target: str) -> Carried:
-        """What is said of one resource. `target`: its path and query."""
+    def of(self, url: str, target: str, *, is_disallowed: bool = False, is_fetched: bool = True) -> Carried:
+        """What is said of one resource. `target`: its path and query.
+
+        `is_disallowed`: by robots.txt; then Content-Usage lines say nothing of it (draft-ietf-aipref-attach section robots), but
+        that their refusals hold where it `is_fetched` all the same."""
         statements: tuple[Statement, ...] = ()
         if self._usage and self._rules and self._signals:
-            statements = (*self._usage.statements(target), *self._rules.statements(target), *self._signals.statements())
+            dictionaries = self._rules.statements(target)
+            if is_disallowed:
+                dictionaries = tuple(one for one in dictionaries if is_fetched and one.verdict is Verdict.DENY)
+            statements = (*self._usage.statements(target), *dictionaries, *self._signals.statements())
         if self._spawning:
             statements += self._spawning.statements(target)
         for document in self._documents:
@@ -221,10 +227,10 @@ def _joined(
 # What is said of images alone, for what is one.
 _OF_IMAGES = {"robots-meta:noimageai": "robots-meta:noai", "robots-meta:noimageindex": "robots-meta:noindex"}
 
-Said = Mapping[str, Sequence[Statement]]  # by vocabulary
+ByVocabulary = Mapping[str, Sequence[Statement]]
 
 
-def of_images(said: Said) -> Said:
+def of_images(said: ByVocabulary) -> ByVocabulary:
     """What is said of images: the same, where nothing else is said of them (META-3)."""
     about = said.get("robots-meta", ())
     if not any(statement.term in _OF_IMAGES for statement in about):
@@ -232,7 +238,7 @@ def of_images(said: Said) -> Said:
     return {**said, "robots-meta": [one._replace(term=_OF_IMAGES.get(one.term, one.term)) for one in about]}
 
 
-def by_vocabulary(carried: Carried) -> Said:
+def by_vocabulary(carried: Carried) -> ByVocabulary:
     """Name of a vocabulary -> all that is said in it."""
     said: dict[str, list[Statement]] = {}
     for statement in (*carried.statements, *tdmrep.statements((carried.reservation,))):

@@ -19,7 +19,7 @@ def strictest(decisions: Sequence[Decision]) -> Decision:
         speaking = [decision for decision in decisions if decision.verdict is verdict]
         if speaking:
             break
-    reasons = [reason for decision in speaking for reason in decision.reasons]
+    reasons = list(dict.fromkeys(reason for decision in speaking for reason in decision.reasons))
     reasons = [reason for reason in reasons if reason.rule not in SILENT] or reasons[:1]
     opens = [decision.not_before for decision in speaking if decision.not_before]
     return Decision(verdict=verdict, reasons=tuple(reasons), not_before=max(opens, default=None))

@@ -35,14 +35,14 @@ class File:
         """The octets that are read."""
         return text_of(self.fetched.body, cut=self.fetched.oversized)[0]
 
-    def reason(self, rule: str, *, part: str = "body", line: int = 0, text: str = "") -> Reason:
+    def reason(self, rule: str, *, part: str = "body", line: int = 0, text: str = "", citation: str = "") -> Reason:
         fetched_at = self.fetched.fetched_at
         source = Source(url=self.url, part=part, line=line, text=text, sha256=self.sha256, fetched_at=fetched_at)
-        return Reason(rule=rule, source=source)
+        return Reason(rule=rule, source=source, citation=citation)
 
-    def line_reason(self, rule: str, line: int, at: int) -> Reason:
+    def line_reason(self, rule: str, line: int, at: int, citation: str = "") -> Reason:
         """`at`: where the line starts in the text."""
-        return self.reason(rule, line=line, text=printable(Lines(self.text, at).read()))
+        return self.reason(rule, line=line, text=printable(Lines(self.text, at).read()), citation=citation)
 
     def outcome_reason(self, rule: str) -> Reason:
         """A reason that there is no file."""
@@ -66,6 +66,7 @@ class RobotsFile(File):
     ) -> None:
         """Of a referenced file `definitions` and `crawlers` are those of what refers to it."""
         super().__init__(url, fetched)
+        self._referred: dict[str, str] = {}  # locator -> URL; a file may refer to another for each of many crawlers
         self.robots: robots.Robots | None = None
         self.acap: acap.Acap | None = None
         if self.is_present:
@@ -75,10 +76,13 @@ class RobotsFile(File):
 
     def referred(self, reference: acap.Reference) -> str:
         """The absolute URL of the file that is referred to; "" for what is nowhere that can be asked."""
-        try:
-            return resolved(self.url, reference.locator) if reference.locator else ""
-        except ValueError:
-            return ""
+        locator = reference.locator
+        if locator not in self._referred:
+            try:
+                self._referred[locator] = resolved(self.url, locator) if locator else ""
+            except ValueError:
+                self._referred[locator] = ""
+        return self._referred[locator]
 
     @property
     def crawler_names(self) -> frozenset[str]:

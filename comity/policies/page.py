@@ -73,6 +73,39 @@ class AcapUses:
         return ()
 
 
+class Joint:
+    """One source that says several things, as nobody knows for which target a server takes a URL (docs/robots.md).
+
+    Any refusal refuses, and a permission is one only where all of them have it. What restricts any of them restricts the use."""
+
+    def __init__(self, sources: Sequence[UseSource]) -> None:
+        self._sources = sources
+
+    @property
+    def stated(self) -> Iterable[str]:
+        return dict.fromkeys(use for source in self._sources for use in source.stated)
+
+    def decide(self, use: str) -> UseDecision | None:
+        decisions = [source.decide(use) for source in self._sources]
+        speaking = [decision for decision in decisions if decision is not None]
+        refusing = [decision for decision in speaking if decision.verdict is Verdict.DENY]
+        if not refusing and len(speaking) < len(decisions):
+            return None
+        return most_restrictive(refusing or speaking)
+
+    def limits(self, use: str) -> Iterable[Limit]:
+        for source in self._sources:
+            yield from source.limits(use)
+            decision = source.decide(use)
+            if decision is not None and decision.restrictions():
+                yield from ((decision, reason) for reason in decision.reasons)
+
+
+def jointly(sources: Sequence[UseSource]) -> UseSource:
+    """At least one is given."""
+    return sources[0] if len(sources) == 1 else Joint(sources)
+
+
 class Uses(Mapping[str, UseDecision]):
     """Use -> decision. Any term can be asked; iteration lists the basic, the declared and the stated ones."""
 
@@ -134,7 +167,7 @@ class Page:
         access: Decision,
         sources: Sequence[UseSource],
         embedded: Sequence[UseSource] | None,
-        acap: PageUses | None,
+        acap: Sequence[PageUses],
         licenses: tuple[str, ...],
         policies: Mapping[str, Any],
         findings: Iterable[Finding],
@@ -142,7 +175,7 @@ class Page:
         elements: ElementRules | None = None,
     ) -> None:
         """`embedded`: the sources of what holds for the files that are embedded in the page; None: the same as for the page.
-        `acap`: one of the sources. `licenses`: absolute URLs of RSL documents that the page refers to."""
+        `acap`: what makes one of the sources. `licenses`: absolute URLs of RSL documents that the page refers to."""
         self.agent = agent
         self.url = url
         self.uses = Uses(agent, url, access, sources)
@@ -165,12 +198,12 @@ class Page:
     def wanted(self) -> tuple[str, ...]:
         """Absolute URLs of what it takes to know what may be done: the resources that permissions ask to use or to include, as is
         arranged with the site, and the licenses that the page refers to."""
-        return (*(self._acap.wanted if self._acap else ()), *self._licenses)
+        return tuple(dict.fromkeys((*(url for uses in self._acap for url in uses.wanted), *self._licenses)))
 
     @property
     def dated(self) -> tuple[str, ...]:
         """The uses for which it counts when the page was first taken: a permission may end some days after."""
-        return self._acap.dated if self._acap else ()
+        return tuple(dict.fromkeys(use for uses in self._acap for use in uses.dated))
 
     @property
     def elements(self) -> tuple[Element, ...]:

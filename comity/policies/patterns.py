@@ -2,7 +2,9 @@
 
     normal_target(target)      path and query as they are compared
     normal_pattern(octets)     a pattern as it is compared
-    PatternIndex(patterns)     which of the patterns match, and which of them decides
+    foldings(normal)           either of them, as it is compared without regard to case
+    covers(pattern, target)    whether one pattern matches
+    PatternIndex(patterns)     which of many patterns match, and which of them decides
 
 Patterns and targets are compared as ASCII text in one normal form, made on octets: escapes of unreserved characters are
 decoded, other escapes get upper-case digits, and octets that no URL holds unescaped are escaped. A `*` or `$` that is
@@ -15,6 +17,8 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from sys import intern
+
+_SPECIAL = re.compile(r"\*|\$$")
 
 # RFC 3986 section-2.2, section-2.3
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -51,6 +55,43 @@ def normal_pattern(octets: bytes) -> str:
     return _normal(octets[:-1]) + "$" if octets.endswith(b"$") else _normal(octets)
 
 
+_OTHER_CHARACTERS = re.compile(r"(?:%[89A-F][0-9A-F])+")  # in escapes: none of ASCII
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+
+def foldings(normal: str) -> tuple[str, str]:
+    """A pattern or target in normal form, with letters of all scripts in one case: by the full case folding of Unicode, which
+    makes "ss" of "\u00df", and by one that makes one letter of one. Mostly they are equal.
+
+    Escapes get lower-case digits, and octets that are no UTF-8 stay what they are."""
+    if "%" not in normal:
+        lower = normal.lower()
+        return lower, lower
+    text = _OTHER_CHARACTERS.sub(_unescaped, normal)
+    full = text.casefold()
+    folded = _escaped(full)
+    return folded, folded if len(full) == len(text) else _escaped("".join(map(_one_for_one, text)))
+
+
+def _one_for_one(char: str) -> str:
+    return next((letter for letter in (char.casefold(), char.lower()) if len(letter) == 1), char)
+
+
+def _unescaped(escapes: re.Match[str]) -> str:
+    return bytes.fromhex(escapes[0].replace("%", "")).decode("utf-8", "surrogateescape")
+
+
+def _escaped(text: str) -> str:
+    return _NOT_ASCII.sub(lambda other: f"%{other[0].encode('utf-8', 'surrogateescape').hex('%')}", text)
+
+
+def covers(pattern: str, target: str) -> bool:
+    """Whether a pattern in normal form matches."""
+    special = _SPECIAL.search(pattern)
+    start = special.start() if special else len(pattern)
+    return target.startswith(pattern[:start]) and (special is None or matches(pattern[start:], target, start))
+
+
 def matches(rest: str, target: str, start: int) -> bool:
     """Whether a pattern matches the target from `start` on; `rest` begins with its first `*` or is its final "$".
 
@@ -69,7 +110,6 @@ def matches(rest: str, target: str, start: int) -> bool:
 
 
 _STARS = re.compile(r"\*+")
-_SPECIAL = re.compile(r"\*|\$$")
 _BLOCK = 16  # prefixes between two that are kept as text for the first step of the search
 _GRAM = 3  # characters
 _MANY = 128  # wildcard patterns of one prefix, from which on they are filed by a gram of their needle
@@ -83,13 +123,10 @@ class PatternIndex:
     with are one binary search and a walk up. Only the wildcards filed under these are tried, by one substring test each;
     where they are many, only those that share a rare gram with the target."""
 
-    def __init__(self, patterns: Iterable[tuple[str, bool]], *, ignore_case: bool = False) -> None:
+    def __init__(self, patterns: Iterable[tuple[str, bool]]) -> None:
         """`patterns`: normal form, and whether it wins against another one of the same length. Of equals the first decides."""
-        self._ignore_case = ignore_case
         filed: dict[str, list[tuple[int, int, str]]] = {}  # prefix -> (-rank, number, rest)
         for number, (pattern, preferred) in enumerate(patterns):
-            if ignore_case:
-                pattern = pattern.lower()
             prefix, rest = pattern, ""
             if "*" in pattern or "$" in pattern:
                 special = _SPECIAL.search(pattern)
@@ -149,8 +186,6 @@ class PatternIndex:
         """The number of the matching pattern that decides: the longest, then the preferred, then the first. -1: none.
 
         `target`: normal form."""
-        if self._ignore_case:
-            target = target.lower()
         best = best_rank = -1
         literal = False
         entry = self._deepest(target)
@@ -175,8 +210,6 @@ class PatternIndex:
 
     def all(self, target: str) -> list[int]:
         """The numbers of all patterns that match, the deciding one first. `target`: normal form."""
-        if self._ignore_case:
-            target = target.lower()
         found: list[tuple[int, int]] = []
         entry = self._deepest(target)
         while entry >= 0:

@@ -4,6 +4,7 @@ A crawler infers the facts from the request that it is about to send, a server f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,8 +35,8 @@ class Facts(NamedTuple):
     kinds: tuple[str, ...] = (DOCUMENT,)  # of KINDS; all that it is
     automations: tuple[str, ...] = ()  # mechanisms by which it is made, e.g. "cdp" and "headless"; (): a plain HTTP client
     purposes: tuple[str, ...] | None = None  # None: those of the agent
-    has_key: bool = False  # an Authorization field, or the field for keys
-    referer: str | None = None  # absolute URL of the page from which it is made
+    has_key: bool = False  # credentials in Authorization, or a key in the field for keys
+    referer: str | None = None  # absolute URL of the page from which it is made; None: nobody knows
     session: Session | None = None
 
     @property
@@ -58,21 +59,41 @@ def facts_of(
     referer: str | None,
     session: Session | None,
 ) -> Facts:
-    """`kind`: one or several of KINDS, ValueError for others; None: as the header fields say. `fields`: by lower-case name."""
+    """`kind`: one or several of KINDS, ValueError for others; None: as the header fields say. `fields`: by lower-case name, those
+    of one name joined with commas."""
     kinds = kinds_of(fields) if kind is None else (kind,) if isinstance(kind, str) else tuple(kind)
     for one in kinds:
         if one not in KINDS:
             raise ValueError(f"`{one}` is no kind of request: write {', '.join(KINDS)}")
-    carries = session.carries if session else ()
+    carries = credentials(fields, key_header) | (session.carries if session else frozenset())
     return Facts(
         method=method.upper(),
         kinds=kinds,
         automations=tuple(automations),
-        purposes=None if purposes is None else tuple(purposes),
-        has_key="authorization" in fields or key_header.lower() in fields or "token" in carries or "bearer" in carries,
-        referer=fields.get("referer") if referer is None else referer,
+        purposes=None if purposes is None else tuple(stripped for purpose in purposes if (stripped := purpose.strip())),
+        has_key="token" in carries or "bearer" in carries,
+        referer=_page(fields.get("referer", "") if referer is None else referer),
         session=session,
     )
+
+
+def _page(referer: str) -> str | None:
+    """None for none, and for several."""
+    words = referer.split()
+    return words[0] if len(words) == 1 else None
+
+
+def credentials(fields: Mapping[str, str], key_header: str) -> frozenset[str]:
+    """The kinds of credentials that a request carries, of CREDENTIALS. `fields`: as of `facts_of`.
+
+    What is empty is none: a field without a value, an authentication scheme with nothing behind it (RFC 9110 section-11.4), and a
+    cookie without a value."""
+    authorized = (member.split() for member in fields.get("authorization", "").split(","))
+    schemes = {words[0].lower() for words in authorized if len(words) > 1}
+    keys = fields.get(key_header.lower(), "").replace(",", " ").split()
+    cookies = [crumb.partition("=")[2].strip(' \t"') for crumb in re.split("[;,]", fields.get("cookie", ""))]
+    carried = {"cookie": any(cookies), "token": bool(schemes or keys), "bearer": "bearer" in schemes}
+    return frozenset(name for name, is_carried in carried.items() if is_carried)
 
 
 def kinds_of(fields: Mapping[str, str]) -> tuple[str, ...]:
@@ -80,13 +101,17 @@ def kinds_of(fields: Mapping[str, str]) -> tuple[str, ...]:
 
     JSON that is sent or asked for is an API's; `X-Requested-With` and `Sec-Fetch-Dest: empty` are those of a script."""
     kinds = []
-    if _is_json(fields.get("content-type", "")) or _is_json(fields.get("accept", "").partition(",")[0]):
+    if any(map(_is_json, _values(fields.get("content-type", "")))) or _is_json(_values(fields.get("accept", ""))[0]):
         kinds.append(API)
-    if "x-requested-with" in fields or fields.get("sec-fetch-dest", "").strip().lower() == _XHR_DESTINATION:
+    if "x-requested-with" in fields or _XHR_DESTINATION in _values(fields.get("sec-fetch-dest", "")):
         kinds.append(XHR)
     return tuple(kinds) or (DOCUMENT,)
 
 
+def _values(field: str) -> list[str]:
+    """Its members without their parameters, in lower case; at least one."""
+    return [member.partition(";")[0].strip().lower() for member in field.split(",")]
+
+
 def _is_json(media_type: str) -> bool:
-    name = media_type.partition(";")[0].strip().lower()
-    return name == "application/json" or (name.startswith("application/") and name.endswith("+json"))
+    return media_type == "application/json" or (media_type.startswith("application/") and media_type.endswith("+json"))

@@ -29,8 +29,8 @@ RULES: dict[str, Rule] = {
         ("acap.disallow", "ACAP 1.0 section-2.4.2", "a prohibition decides"),
         (
             "acap.unusable",
-            "ACAP 1.0 section-2.5.5.2.3",
-            "a permission decides that cannot be honoured as stated: it grants nothing",
+            "ACAP 1.0 section-2.4.1",
+            "a permission decides that cannot be honoured as stated: it grants nothing; the reason cites the section",
         ),
         ("acap.ignore-conventional", "ACAP 1.0 section-2.9.1", "the file says that its conventional records are to be ignored"),
         ("acap.reference-unreachable", "ACAP 1.0 section-2.3.2", "a referenced file cannot be had: nobody knows what it refuses"),

@@ -20,19 +20,18 @@ from parsel import Selector
 
 from comity.policies.automated import JSON_LD, Annotated
 from comity.policies.binding import Binding
-from comity.policies.carriers import Carried, Said, SiteCarriers, by_vocabulary, licensed, of_fields, of_images, of_markup
+from comity.policies.carriers import ByVocabulary, Carried, SiteCarriers, by_vocabulary, licensed, of_fields, of_images, of_markup
 from comity.policies.content import Content
 from comity.policies.files import AI_PATH, AUTOMATION_PATH, AiFile, AutomationFile, RobotsFile
 from comity.policies.formats import tdmrep
-from comity.policies.formats.acap import Taken
+from comity.policies.formats.acap import PageUses, Taken
 from comity.policies.formats.automation import annotation
 from comity.policies.formats.automation.directives import Limits
-from comity.policies.page import AcapUses, Page, Refusal, UseSource
-from comity.policies.preferences import Preferences
+from comity.policies.page import AcapUses, Page, Refusal, UseSource, jointly
 from comity.policies.rates import Rates
 from comity.policies.requests import PLAIN, Facts, Session, facts_of
-from comity.policies.urls import origin_of, target_of
-from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Finding, Reason
+from comity.policies.urls import origin_of, spellings
+from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Finding, Reason, Verdict
 
 # What is fetched of every origin; a format adds its path here.
 WELL_KNOWN = ("/robots.txt", AUTOMATION_PATH, AI_PATH, tdmrep.WELL_KNOWN)
@@ -100,15 +99,16 @@ class Site:
 
     def judge(self, agent: Agent, url: str, facts: Facts, now: datetime | None = None) -> Decision:
         """May a request of this kind be made?"""
-        return self._binding(agent).access(target_of(url), facts, now)
+        return self._binding(agent).access(spellings(url), facts, now)
 
     def asks_facts(self, agent: Agent) -> bool:
         """Whether anything but its URL matters of a request."""
-        return self._binding(agent).automated is not None
+        binding = self._binding(agent)
+        return binding.automated is not None or binding.asks_purposes
 
     def considered(self, agent: Agent, url: str, facts: Facts = PLAIN) -> tuple[Reason, ...]:
         """Every rule that matches the URL, the deciding one first and the losing ones after it."""
-        return self._binding(agent).considered(target_of(url), facts)
+        return self._binding(agent).considered(spellings(url), facts)
 
     def page(
         self,
@@ -133,44 +133,55 @@ class Site:
         `first_seen`: use -> when the page was first taken for it, see `Page.dated`. `resources`: absolute URL -> what came back
         for it, see `Page.wanted`. `access`: the decision that the page was asked for by. `facts`: of the request for it.
         `parsed`: from the body, decoded, what parsel makes of it as HTML, where the caller has that already."""
-        fields, target = tuple(headers), target_of(url)
+        fields, targets = tuple(headers), spellings(url)
         binding, content = self._binding(agent), Content(fields, body or b"", parsed=parsed)
         found, findings = annotation.annotations_in(content, agent.token)
-        sources: list[UseSource] = []
+        first: list[UseSource] = []
         if found:
-            access = binding.annotated(target, facts, now, Annotated(url, found))
-            refused = tuple(reason for reason in access.reasons if reason.source.part == JSON_LD)
-            sources += [Refusal(refused)] if refused else []
+            access = binding.annotated(targets, facts, now, Annotated(url, found))
+            annotated = tuple(reason for reason in access.reasons if reason.source.part == JSON_LD)
+            first += [Refusal(annotated)] if annotated else []
         elif access is None:
-            access = self.judge(agent, url, facts, now)
-        carried = _of_site(binding, url).and_then(of_fields(fields, agent, url, now))
-        carried = carried.and_then(of_markup(content, agent.token, url, now))
-        carried = carried.and_then(licensed(carried.licenses, resources or {}, url))
-        said = by_vocabulary(carried)
-        sources += binding.sources(_about(said, content), url)
-        acap = None
+            access = binding.access(targets, facts, now)
+        of_response = of_fields(fields, agent, url, now).and_then(of_markup(content, agent.token, url, now))
+        of_files = self._of_site(binding, targets)
+        if access.verdict is Verdict.DENY and binding.carriers:
+            of_files = [
+                binding.carriers.of(
+                    self.origin + target, target, is_disallowed=binding.disallows(target, facts), is_fetched=body is not None
+                )
+                for target in targets
+            ]
+        carried = [of_site.and_then(of_response) for of_site in of_files]
+        licenses = carried[0].licenses
+        if licenses:
+            of_licenses = (licensed(licenses, resources or {}, self.origin + target) for target in targets)
+            carried = [one.and_then(of_license) for one, of_license in zip(carried, of_licenses, strict=True)]
+        said = [by_vocabulary(one) for one in carried]
+        preferences = binding.sources([_about(one, content) for one in said], url)
+        last: list[UseSource] = []
+        acap: list[PageUses] = []
         if binding.speaks_acap:
             now = now or datetime.now(UTC)
             taken = Taken(url, content, now=now, first_seen=first_seen or {}, resources=resources or {})
-            acap = binding.page_uses(target, taken)
-            sources.append(AcapUses(acap, agent.vocabulary))
-        elements = binding.element_rules(target, content, url, is_read=is_read and body is not None)
+            acap = binding.page_uses(targets, taken, facts.purposes)
+            last.append(jointly([AcapUses(uses, agent.vocabulary) for uses in acap]))
+        elements = binding.element_rules(targets[0], content, url, is_read=is_read and body is not None)
         if elements:
-            sources.append(elements.source)
-        images = of_images(said)
-        others = [source for source in sources if not isinstance(source, Preferences)]
+            last.append(elements.source)
+        images = [of_images(one) for one in said]
         return Page(
             agent,
             url,
             access=access,
-            sources=sources,
-            embedded=[*others, *binding.sources(images, url)] if images is not said else None,
+            sources=[*first, *preferences, *last],
+            embedded=[*first, *last, *binding.sources(images, url)] if images != said else None,
             acap=acap,
-            licenses=carried.licenses,
+            licenses=licenses,
             policies=self.policies,
             findings=(
                 *self.findings,
-                *(replace(finding, url=url) for finding in (*findings, *carried.findings)),
+                *(replace(finding, url=url) for finding in (*findings, *carried[0].findings)),
                 *(elements.findings if elements else ()),
             ),
             elements=elements,
@@ -183,7 +194,8 @@ class Site:
         binding = self._binding(agent)
         if binding.speaks_acap or binding.speaks_of_elements:
             return None
-        return binding.access(target_of(url), PLAIN, now), _of_site(binding, url)
+        targets = spellings(url)
+        return binding.access(targets, PLAIN, now), frozenset(self._of_site(binding, targets))
 
     def refused_by_headers(
         self, agent: Agent, url: str, headers: Iterable[tuple[bytes, bytes]], now: datetime | None = None
@@ -196,12 +208,15 @@ class Site:
         if not stated.statements:
             return None
         binding = self._binding(agent)
-        carried = _of_site(binding, url).and_then(stated)._replace(reservation=None)
-        return binding.refusal_of_all(binding.sources(_about(by_vocabulary(carried), Content(fields, b"")), url), url)
+        content = Content(fields, b"")
+        carried = (of_site.and_then(stated)._replace(reservation=None) for of_site in self._of_site(binding, spellings(url)))
+        return binding.refusal_of_all(binding.sources([_about(by_vocabulary(one), content) for one in carried], url), url)
 
-    def unusable(self, agent: Agent) -> Decision | None:
-        """The refusal, where the site refuses every declared use of all its pages: none is worth a request."""
-        return self._binding(agent).unusable
+    def unusable(self, agent: Agent, purposes: Iterable[str] | None = None) -> Decision | None:
+        """The refusal, where the site refuses every declared use of all its pages: none is worth a request.
+
+        `purposes`: of the request; None for those of the agent."""
+        return self._binding(agent).unusable(purposes)
 
     def licenses(self, agent: Agent) -> tuple[str, ...]:
         """Absolute URLs of the RSL documents that robots.txt refers to for the agent (RSL 1.0 section-4.4)."""
@@ -260,10 +275,9 @@ class Site:
         """How often the site asks the agent to visit it; None where it has no rules."""
         return self._binding(agent).rates
 
-    def limits(self, agent: Agent, url: str) -> Limits | None:
-        """How often, and how many at a time, requests like this may be made, besides `rates`; None: nothing is stated."""
-        automated = self._binding(agent).automated
-        return automated.limits(target_of(url)) if automated is not None and automated.has_limits else None
+    def limits(self, agent: Agent, url: str) -> tuple[Limits, ...]:
+        """How often, and how many at a time, requests like this may be made, besides `rates`: all of these hold."""
+        return self._binding(agent).limits(spellings(url))
 
     @cached_property
     def crawler_names(self) -> frozenset[str]:
@@ -281,12 +295,12 @@ class Site:
             self._agent, self._bound = agent, self._bindings[agent]
         return self._bound
 
+    def _of_site(self, binding: Binding, targets: Iterable[str]) -> list[Carried]:
+        """What the site's files say of the uses of each of the targets."""
+        carriers = binding.carriers
+        return [carriers.of(self.origin + target, target) if carriers else Carried() for target in targets]
 
-def _of_site(binding: Binding, url: str) -> Carried:
-    """What the site's files say of the uses of a page."""
-    return binding.carriers.of(url, target_of(url)) if binding.carriers else Carried()
 
-
-def _about(said: Said, content: Content) -> Said:
+def _about(said: ByVocabulary, content: Content) -> ByVocabulary:
     """What is said of this content."""
     return of_images(said) if content.media_type.startswith("image/") else said

@@ -1,13 +1,21 @@
-"""The two parts of a URL that policies ask for: its origin, and its path with query."""
+"""The two parts of a URL that policies ask for: its origin, and its path with query.
+
+origin_of(url)      scheme, host and port
+target_of(url)      path and query, as they are sent
+spellings(url)      path and query, as servers may take them"""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
 
 from w3lib.url import safe_url_string
 
+from comity.policies.patterns import normal_target
+
 DEFAULT_PORTS = {"http": 80, "https": 443}
+MAX_SPELLINGS = 4  # of one URL
 
 
 @lru_cache(maxsize=4096)
@@ -48,10 +56,73 @@ def target_of(url: str) -> str:
     return url if url.startswith("/") else "/" + url
 
 
+# Parts of a path that some servers take for others: doubled slashes, dot segments, parameters, backslashes, and escapes of
+# characters that normal_target leaves escaped.
+_AMBIGUOUS = re.compile(r"//|/\.\.?(?:[/?]|\Z)|[;\\]|%(?:2[1-9A-Fa-f]|3[ABDabd]|40|5[B-Db-d])")
+_DOT = re.compile(rb"%2[Ee]")
+_DOT_OR_SLASH = re.compile(rb"%(?:2[EFef]|5[Cc])")
+_SLASHES = re.compile(r"//+")
+_PARAMETERS = re.compile(rb";[^/]*+")
+_SEGMENTS = "/!$&'()*+,:;=@[]"  # what stands unescaped in segments of a path, and between them
+
+
+def spellings(url: str) -> tuple[str, ...]:
+    """The targets that a server may take a URL for: first the one that is sent, then up to three others. Linear in the octets.
+
+    Which servers read a path in which of these ways stands in docs/robots.md. Of most URLs there is but one."""
+    target = target_of(url)
+    if not ("%" in target or ";" in target or "//" in target or "/." in target or "\\" in target):
+        return (target,)
+    ambiguous = _AMBIGUOUS.search(target)
+    path, mark, query = target.partition("?") if ambiguous else (target, "", "")
+    if not ambiguous or ambiguous.start() >= len(path):
+        return (target,)
+    octets = path.encode("utf-8", "surrogatepass")
+    # By RFC 3986 section-5.2.4 with section-6.2.2.2; by decoding, dots and slashes even twice; and without parameters.
+    plain = _DOT.sub(b".", octets)
+    decoded = _DOT_OR_SLASH.sub(lambda escape: unquote_to_bytes(escape[0]), unquote_to_bytes(octets))
+    bare = _PARAMETERS.sub(b"", unquote_to_bytes(_PARAMETERS.sub(b"", octets)))
+    readings = (
+        _without_dots(plain).decode("utf-8", "surrogatepass"),
+        quote(_without_dots(decoded, merge=True), safe=_SEGMENTS),
+        quote(_without_dots(bare, merge=True), safe=_SEGMENTS),
+    )
+    found = {normal_target(path): target}
+    for reading in readings:
+        found.setdefault(normal_target(reading), reading + mark + query)
+    return tuple(found.values())
+
+
+def _without_dots(path: bytes, *, merge: bool = False) -> bytes:
+    """A path without dot segments (RFC 3986 section-5.2.4), a backslash being a slash. `merge`: several slashes are one."""
+    first, *segments = path.replace(b"\\", b"/").split(b"/")
+    assert not first
+    kept: list[bytes] = []
+    for segment in segments:
+        if segment == b"..":
+            del kept[-1:]
+        elif segment != b"." and (segment or not merge):
+            kept.append(segment)
+    if segments[-1] in (b".", b"..") or (merge and not segments[-1] and kept):
+        kept.append(b"")
+    return b"/" + b"/".join(kept)
+
+
+def merges_slashes_only(target: str, spelling: str) -> bool:
+    """Whether one of the `spellings` of a target has but one slash where the target has several, and is equal to it otherwise."""
+    path, mark, query = target.partition("?")
+    return normal_target(spelling) == normal_target(_SLASHES.sub("/", path) + mark + query)
+
+
+_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*+)++/?")  # absolute, with nothing to resolve or to escape
+
+
 def resolved(base: str, reference: str | bytes) -> str:
     """The http or https URL that a reference means, without credentials and fragment, e.g. "https://example.com/a?b".
 
     ValueError where it means none."""
+    if isinstance(reference, str) and _PATH.fullmatch(reference):
+        return origin_of(base) + reference
     parts = urlsplit(safe_url_string(reference))
     if parts.scheme and not parts.netloc:
         raise ValueError(f"`{parts.geturl()}` names no host")

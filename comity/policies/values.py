@@ -47,11 +47,12 @@ class Reason:
 
     rule: str  # a key of `comity.policies.rules.RULES`
     source: Source
+    citation: str = ""  # specification and section of the cause, where the rule has several; "": those of the rule
 
     @property
     def spec(self) -> str:
         """Specification and section, e.g. "RFC 9309 section-2.2.2"."""
-        return RULES[self.rule].spec
+        return self.citation or RULES[self.rule].spec
 
     def __hash__(self) -> int:
         """By what tells most reasons apart: they are put into sets by the dozen for every page."""

@@ -92,12 +92,14 @@ def test_key_of_the_queue_on_disk_is_replaced_by_its_request() -> None:
 def test_lanes_of_one_origin_have_a_scope_each() -> None:
     queue = Lanes()
     scope, other = Unit(f"{ORIGIN} 1", (), 8), Unit(f"{ORIGIN} 2", (), 8)
-    made = [Lane(ORIGIN, host()), Lane(ORIGIN, host(), scope)]
+    made = [Lane(ORIGIN, host()), Lane(ORIGIN, host(), (scope,)), Lane(ORIGIN, host(), (scope, other))]
     for lane in made:
         queue.add(lane)
-    assert [queue.get(ORIGIN), queue.get(ORIGIN, scope), queue.get(ORIGIN, other), queue.get("")] == [*made, None, None]
+    asked = [(), (scope,), (scope, other), (other,), (other, scope)]
+    assert [queue.get(ORIGIN, scopes) for scopes in asked] == [*made, None, None]
+    assert queue.get("") is None
     queue.drop(made[0])
-    assert [queue.get(ORIGIN), queue.get(ORIGIN, scope)] == [None, made[1]]
+    assert [queue.get(ORIGIN, scopes) for scopes in asked[:3]] == [None, *made[1:]]
 
 
 @pytest.mark.requirement("AUTX-2")

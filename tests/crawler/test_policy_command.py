@@ -111,6 +111,25 @@ def test_wrong_usage(tmp_path: Path, arguments: list[str], message: str) -> None
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.requirement("ACAP-12", "ACAP-14")
+@pytest.mark.parametrize(("number", "status"), [(5, 0), (6, 2)])
+def test_as_many_referenced_files_are_read_as_a_crawl_would_read(offline: Path, tmp_path: Path, number: int, status: int) -> None:
+    """It would refuse the site, so does the command, and both say why."""
+    names = [f"{place}.txt" for place in range(number)]
+    for name in names:
+        (offline / name).write_bytes(b"ACAP-allow-crawl: /\n")
+    text = "".join(f"ACAP-crawler: *\nACAP-permissions-reference: /{name}\n" for name in names)
+    (offline / "robots.txt").write_text(text)
+    done = scrapy("policy", "https://example.com/a", "--offline", str(offline), "--json", folder=tmp_path)
+    assert done.returncode == status
+    told = json.loads(done.stdout)
+    assert told["verdict"] == ("allow" if number == 5 else "deny")
+    says = "https://example.com refers to 6 policy files, of which only 5 are read: everything is refused\n"
+    assert done.stderr == (says if number == 6 else "")
+    if number == 6:
+        assert [(reason["rule"], reason["line"]) for reason in told["reasons"]] == [("acap.reference-unreachable", 12)]
+
+
 def test_an_offline_site_without_files_restricts_nothing(tmp_path: Path) -> None:
     done = scrapy("policy", "https://example.com/", "--offline", ".", "--json", folder=tmp_path)
     assert done.returncode == 0

@@ -82,6 +82,8 @@ def test_fields_of_the_project_count_where_the_request_has_none() -> None:
         ({}, False),
         ({"Authorization": "Bearer x"}, True),
         ({"x-key": "x"}, True),
+        ({"x-key": " "}, False),
+        ({"Authorization": "Basic"}, False),
         ({"X-Key": None}, False),
         ({"X-API-Key": "x"}, False),
         ({"Cookie": "key=x"}, False),

@@ -26,6 +26,7 @@ NOW = datetime(2027, 1, 1, 12, tzinfo=UTC)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", SECRET)
     monkeypatch.setenv("EMPTY", "")
+    monkeypatch.setenv("BLANK", " \t")
     monkeypatch.setenv("COOKIES", f"sid={SECRET}; theme=dark")
     monkeypatch.setenv("BROKEN", f"{SECRET}\r\nX-Other: 1")
 
@@ -85,7 +86,16 @@ def test_cookies_as_one_field() -> None:
     assert one({"cookies": "env:COOKIES"}).cookies == (("sid", SECRET), ("theme", "dark"))
 
 
-@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n"])
+@pytest.mark.requirement("AUTX-9")
+@pytest.mark.parametrize("cookies", ["sid=", "sid=; theme=", " ; sid = ", 'sid=""'])
+def test_cookies_without_values_carry_nothing(cookies: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COOKIES", cookies)
+    with pytest.raises(PolicyError, match="carries nothing: write cookies, token or bearer"):
+        one({"cookies": "env:COOKIES", "human_initiated": True})
+    assert one({"cookies": "env:COOKIES", "token": "env:SECRET"}).facts.carries == {"token"}
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n", " \t\n"])
 def test_credentials_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     (tmp_path / "token").write_bytes(f"{SECRET}{end}".encode())
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -117,6 +127,8 @@ def test_credentials_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ({"example.com": {"cookies": {"sid": "env:COOKIES"}}}, "`cookies.sid` has a `;`"),
         ({"example.com": {"token": "env:MISSING"}}, "there is no environment variable `MISSING`: set it"),
         ({"example.com": {"token": "env:EMPTY"}}, "`EMPTY` is empty"),
+        ({"example.com": {"token": "env:BLANK"}}, "`BLANK` is empty"),
+        ({"example.com": {"cookies": {"sid": "env:BLANK"}}}, "`BLANK` is empty"),
         ({"example.com": {"token": "env:BROKEN"}}, "`BROKEN` has a line break"),
         ({"example.com": {"token": "file:/nowhere/token"}}, "`/nowhere/token` cannot be read: No such file or directory"),
         ({"example.com": {"token": "file:/"}}, "`/` cannot be read: Is a directory"),

@@ -78,6 +78,25 @@ def test_taken_down(make_record: MakeRecord, url: str, goes: bool) -> None:
     assert expired({"url": url}, Limits.of(UNTIL, taken_down=[url])).why == "taken-down"
 
 
+@pytest.mark.requirement("ACAP-43", "MEET-6")
+@pytest.mark.parametrize(
+    ("url", "goes"),
+    [
+        ("https://example.com/x/../bad/a", True),
+        ("https://example.com/x/%2e%2e/bad/a?b", False),
+        ("https://example.com//bad/a", True),
+        ("https://example.com/bad;x/..%2fbad/a", True),
+        ("https://example.com/bad/../a", False),
+    ],
+)
+def test_taken_down_by_any_spelling(make_record: MakeRecord, url: str, goes: bool) -> None:
+    limits = Limits.of(UNTIL, taken_down=["https://example.com/bad/a"])
+    assert expired(make_record(index={}, fields={"url": url}), limits).why == ("taken-down" if goes else "")
+    assert expired({"url": "https://example.com/bad/a"}, Limits.of(UNTIL, taken_down=[url])).why == (
+        "taken-down" if goes else "no-tag"
+    )
+
+
 def test_what_has_no_limits_that_are_known(make_record: MakeRecord) -> None:
     assert expired({}, Limits.of(UNTIL)).why == "no-tag"
     assert expired(make_record(index={"until": "soon"}), Limits.of(UNTIL)).why == "invalid-tag:uses"

@@ -98,6 +98,22 @@ class Downloads(Spider):
                     yield {"asked": request.url, "error": str(error)}
 
 
+@pytest.mark.requirement("MEET-6", "MEET-1")
+@pytest.mark.parametrize("settings", [{}, ALONE], ids=["scheduler", "middleware"])
+def test_no_other_spelling_of_a_path_is_asked_for(serve: Serve, crawl: Crawl, settings: dict[str, Any]) -> None:
+    files = {
+        "/robots.txt": "User-agent: *\nDisallow: /private/\nACAP-crawler: *\nACAP-disallow-crawl: /kept/\n",
+        "/automation-preferences.txt": "scope: /\nallowed-methods: GET\n\nscope: /closed/\nallowed-methods: POST\n",
+    }
+    server = serve(files)
+    ways = ("/x/../{}/a", "/x/%2e%2e/{}/a", "/x/..%2f{}/a", "//{}/a", "/x/..;/{}/a", "/{};v=1/a", "/x/%252e%252e/{}/a")
+    refused = [server.url(way.format(folder)) for way in ways for folder in ("private", "kept", "closed")]
+    crawled = crawl(Urls, settings, urls=[*refused, server.url("/open/../a"), server.url("/open;v=1//a")])
+    seen = sorted(path for path in server.paths if not path.endswith(".txt"))
+    assert seen in (["/open/../a", "/open;v=1//a"], ["/a", "/open;v=1//a"])  # some clients resolve dots themselves
+    assert {error for url, error in outcome(crawled).items() if url in refused and "deny: " not in str(error)} == set()
+
+
 @pytest.mark.requirement("RFC-3")
 def test_each_hop_of_a_redirect_is_judged(serve: Serve, crawl: Crawl) -> None:
     other = serve(site("/open"), host="127.0.0.2")

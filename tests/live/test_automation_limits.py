@@ -201,6 +201,18 @@ def test_scope_that_is_used_up_holds_up_nothing_else_and_is_set_aside(serve: Ser
     assert crawled.finish_reason == "finished"
 
 
+@BOTH
+@pytest.mark.requirement("MEET-6", "AUTX-2", "RATE-2")
+def test_each_scope_that_a_server_may_see_a_request_in_is_used_up(serve: Serve, crawl: Crawl, settings: dict[str, Any]) -> None:
+    """By whatever spelling of its path; and a request that is in two scopes needs room in both."""
+    server = serve(site(TWO_SCOPES))
+    odd = ["/a/../b/1", "/x/../a/2", "/b;v=1/3", "/a/%2e%2e/b/4", "/b/5", "/x/..;/b/6"]
+    crawl(Urls, {"COMITY_MAX_DELAY": 30, **settings}, urls=urls(server, odd))
+    seen = {path.rpartition("/")[2] for path in server.paths if not path.endswith(".txt")}
+    assert len(seen & {"1", "2", "4"}) <= 2
+    assert len(seen & {"1", "3", "4", "5", "6"}) == 3
+
+
 @pytest.mark.requirement("AUTX-2", "RATE-3", "RATE-4")
 def test_what_waits_in_place_holds_up_nothing_else_and_is_refused(serve: Serve, crawl: Crawl) -> None:
     folders = numbered("a", 6), numbered("b", 6), [f"{path}.html" for path in numbered("c", 6)]

@@ -191,21 +191,84 @@ def test_the_example_of_section_robots(token: str, target: str, want: str) -> No
     assert of(rules(EXAMPLE, token).statements(target)) == {"train-ai": want}
 
 
+@pytest.mark.requirement("PREF-2")
+def test_what_may_not_be_fetched_has_no_preferences() -> None:
+    """The second row of table t-example; whatever else the file says holds there too."""
+    site = Site.from_files(
+        "https://example.com", {"/robots.txt": EXAMPLE.replace(b"train-ai=n\n", b"train-ai=n\nUsage: search=n\n", 1)}
+    )
+    told = {}
+    for path in ("/test", "/never/test", "/ai-ok/test", "/test/../never/", "/never/../test"):
+        uses = site.page(Agent("examplebot"), f"https://example.com{path}", body=None).uses
+        told[path] = [(uses[use].verdict is ALLOW, uses[use].stated) for use in ("train-ai", "search")]
+    refused = (False, True)
+    assert told == {
+        "/test": [refused, refused],
+        "/never/test": [(False, False), refused],
+        "/ai-ok/test": [(True, True), refused],
+        "/test/../never/": [refused, refused],
+        "/never/../test": [refused, refused],
+    }
+
+
+@pytest.mark.requirement("PREF-2", "PREF-5")
+@pytest.mark.parametrize(
+    ("preference", "body", "stated"), [("n", b"", True), ("n", None, False), ("y", b"", False), ("y", None, False)]
+)
+def test_a_refusal_holds_for_what_is_there_all_the_same(preference: str, body: bytes | None, stated: bool) -> None:
+    """As in a dataset, from a time when it might be fetched; a permission does not."""
+    text = f"User-agent: *\nDisallow: /\nContent-Usage: train-ai={preference}\n"
+    site = Site.from_files("https://example.com", {"/robots.txt": text.encode()})
+    for default in (ALLOW, DENY):
+        agent = Agent("examplebot", defaults={"train-ai": default})
+        use = site.page(agent, "https://example.com/a", body=body).uses["train-ai"]
+        assert (use.stated, use.verdict) == (stated, DENY if stated else default)
+
+
+@pytest.mark.requirement("PREF-2", "ACAP-27")
+@pytest.mark.parametrize(
+    ("acap", "stated"),
+    [("", False), ("ACAP-crawler: *\nACAP-allow-crawl: /never/\n", True), ("ACAP-crawler: *\nACAP-disallow-crawl: /\n", False)],
+)
+def test_what_may_be_fetched_after_all_has_them(acap: str, stated: bool) -> None:
+    agent = Agent("examplebot", defaults={"train-ai": ALLOW})
+    site = Site.from_files("https://example.com", {"/robots.txt": EXAMPLE + acap.encode()})
+    use = site.page(agent, "https://example.com/never/test", body=None).uses["train-ai"]
+    assert (use.stated, use.verdict) == ((True, DENY) if stated else (False, ALLOW))
+
+
+@pytest.mark.requirement("PREF-2", "PREF-5")
+def test_other_refusals_take_no_preference_away() -> None:
+    agent = Agent("examplebot")
+    files = {"/robots.txt": EXAMPLE, "/automation-preferences.txt": b"scope: /\nallowed-methods: POST\n"}
+    site = Site.from_files("https://example.com", files)
+    assert site.page(agent, "https://example.com/ai-ok/test", body=None).uses["train-ai"].stated
+    before = site.access(agent, "https://example.com/test", method="POST")
+    assert site.page(agent, "https://example.com/never/test", body=None, access=before).uses["train-ai"].stated
+
+
 ANY, OWN, OTHER = "User-agent: *\n", "User-agent: ExampleBot\n", "User-agent: otherbot\n"
 
 
 @pytest.mark.requirement("PREF-2", "USE-9")
 def test_the_example_of_the_documentation() -> None:
     page = (Path(__file__).parents[2] / "docs" / "usage-preferences.md").read_text("utf-8")
-    parsed = robots.parse(page.split("```")[1].encode())
+    text = page.split("```")[1].encode()
+    parsed = robots.parse(text)
     lines = extension_lines(parsed)
     strings, dictionaries = usage.Lines(lines, parsed, "examplebot"), Rules(lines, parsed, "examplebot")
+    site = Site.from_files("https://example.com", {"/robots.txt": text})
     table = page.split("```")[2].split("\n\n")[1].splitlines()[2:]
-    assert len(table) == 2
+    assert len(table) == 3
     for row in table:
         target, *stated = (cell.strip(" `") for cell in row.strip("|").split("|"))
-        said = (of(strings.statements(target), "usage"), of(dictionaries.statements(target)))
+        is_fetched = site.access(Agent("examplebot"), f"https://example.com{target}").verdict is ALLOW
+        said = (of(strings.statements(target), "usage"), of(dictionaries.statements(target)) if is_fetched else {})
         assert [", ".join("=".join(one) for one in each.items()) for each in said] == stated
+        uses = site.page(Agent("examplebot"), f"https://example.com{target}", body=None).uses
+        assert [reason.rule for reason in uses["train-ai"].reasons if reason.rule.startswith("content-usage")] == (
+            [f"content-usage.{'allow' if stated[1].endswith('y') else 'disallow'}"] if stated[1] else []
+        )
 
 
 PATHS: list[tuple[str, str, str, Said]] = [  # lines of the group, target, what is said

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies.patterns import PatternIndex, matches, normal_pattern, normal_target
+from comity.policies.patterns import PatternIndex, covers, folded, matches, normal_pattern, normal_target, simply_folded
 
 UNRESERVED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 HEX = b"0123456789abcdefABCDEF"
@@ -83,14 +85,48 @@ def test_many_wildcards_of_one_prefix(rests: list[str], target: str) -> None:
     ]
 
 
-@given(st.lists(patterns, max_size=8), targets)
-def test_case_is_ignored_where_a_format_asks_for_it(rules: list[bytes], target: str) -> None:
-    index = PatternIndex(((normal_pattern(rule), False) for rule in rules), ignore_case=True)
-    lower = PatternIndex((normal_pattern(rule).lower(), False) for rule in rules)
-    for asked in (target, target.upper(), target.title()):
-        asked = normal_target(asked)
-        assert index.all(asked) == lower.all(asked.lower())
-        assert index.best(asked) == lower.best(asked.lower())
+FOLDED = [
+    ("/ABC", "/abc", True),
+    ("/É", "/é", True),
+    ("/%C3%89", "/%c3%a9", True),
+    ("/ΣΊΣΥΦΟΣ", "/σίσυφος", True),
+    ("/Ж*.ПНГ$", "/ж*.пнг$", True),
+    ("/\u212a", "/k", True),  # KELVIN SIGN
+    ("/É", "/e", False),
+    ("/%C9", "/%E9", False),  # no UTF-8
+    ("/a%2Fb", "/a/b", False),
+    # by the full folding only
+    ("/straße", "/STRASSE", None),
+    ("/ẞ", "/ss", None),
+    ("/İ", "/i\u0307", None),
+    ("/ﬁ", "/FI", None),
+    ("/straße", "/STRAẞE", True),
+]
+
+
+@pytest.mark.requirement("ACAP-23")
+@pytest.mark.parametrize(("one", "other", "are_equal"), FOLDED)
+def test_letters_in_one_case(one: str, other: str, are_equal: bool | None) -> None:
+    first, second = (normal_pattern(text.encode()) for text in (one, other))
+    assert (folded(first) == folded(second)) is (are_equal is not False)
+    assert (simply_folded(first) == simply_folded(second)) is (are_equal is True)
+
+
+@pytest.mark.requirement("ACAP-23", "SEC-1")
+@given(st.text("aAzZ/*$%éÉßİıſﬁ\u0307\udcc3", max_size=12), st.sampled_from([folded, simply_folded]))
+def test_folding_comes_to_rest_in_ascii(text: str, fold: Callable[[str], str]) -> None:
+    octets = text.encode("utf-8", "surrogateescape")
+    once = fold(normal_pattern(octets))
+    assert once.isascii()
+    assert once == once.lower()
+    assert fold(normal_pattern(once.encode())) == once
+    assert [char for char in once if char in "/*$"] == [char for char in normal_pattern(octets) if char in "/*$"]
+
+
+@given(patterns, targets)
+def test_one_pattern_covers_what_the_index_finds(pattern: bytes, target: str) -> None:
+    normal = normal_pattern(pattern)
+    assert covers(normal, normal_target(target)) == bool(PatternIndex([(normal, False)]).all(normal_target(target)))
 
 
 class Counting(str):

@@ -38,8 +38,8 @@ def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN) -> dict[st
             "crawl_delay": rules.crawl_delay if rules else None,
             "request_rates": [_rate(rate) for rate in rules.request_rates] if rules else [],
             "visit_time": rules.visit_time.text if rules and rules.visit_time else None,
-            "request_limits": [_rate(window) for window in limits.windows] if limits else [],
-            "concurrent_limit": limits.concurrent if limits else None,
+            "request_limits": [_rate(window) for one in limits for window in one.windows],
+            "concurrent_limit": min((one.concurrent for one in limits if one.concurrent is not None), default=None),
         },
         "requests": [
             {"action": request.action, "url": request.url, "arranged": request.arranged, "reasons": _reasons([request.reason])}

@@ -18,7 +18,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from comity.crawler.commands.explanation import explain, show
-from comity.crawler.fetcher import ClosingError
+from comity.crawler.fetcher import MAX_REFERENCES, ClosingError
 from comity.crawler.options import ASYNCIO_REACTOR, Options
 from comity.crawler.runtime import Runtime
 from comity.policies import (
@@ -205,7 +205,13 @@ def _read(origin: str, folder: Path, agent: Agent) -> Site:
         raise UsageError(f"--offline `{folder}` is no folder", print_help=False)
     files = {path: file for path in WELL_KNOWN if (file := _offline(folder, path))}
     given = Site.from_files(origin, files)
-    for url in (*given.references(agent), *given.licenses(agent)):
+    references = given.references(agent)
+    if len(references) > MAX_REFERENCES:
+        says = (
+            f"{origin} refers to {len(references)} policy files, of which only {MAX_REFERENCES} are read: everything is refused"
+        )
+        print(says, file=sys.stderr)  # noqa: T201
+    for url in (*references[:MAX_REFERENCES], *given.licenses(agent)):
         path = target_of(url) if origin_of(url) == origin else f"/{urlsplit(url).netloc}{target_of(url)}"
         if file := _offline(folder, path):
             files[url] = file

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Container, Iterator
 from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
@@ -153,20 +153,21 @@ class Robots:
         """Those that a group names, in lower case."""
         return frozenset(token.decode() for token in re.findall(rb"\n([^\t]++)\t", self._agents)) - {"*"}
 
-    def for_agent(self, token: str, *, only_by_name: bool = False, overruled: Mapping[str, Verdict] | None = None) -> AgentRules:
+    def for_agent(self, token: str, *, contested: Container[str] = ()) -> AgentRules:
         """The rules of all groups that name the token, else of those for `*` (section-2.2.1).
 
-        `only_by_name`: those for `*` never count, as a group of another file names the token. `overruled`: pattern in normal
-        form -> what is said of it elsewhere; rules with that pattern that say otherwise are left out (ACAP 1.0 section-2.9.2)."""
-        groups = self.groups_naming(token, only_by_name=only_by_name)
+        `contested`: patterns in normal form of which something is said elsewhere, see `Replaced`."""
         return AgentRules(
-            [Lines(self.text, self._starts[group], self._starts[group + 1], self._numbers[group] - 1) for group in groups],
-            overruled or {},
+            [
+                Lines(self.text, self._starts[group], self._starts[group + 1], self._numbers[group] - 1)
+                for group in self.groups_naming(token)
+            ],
+            contested,
         )
 
-    def groups_naming(self, token: str, *, only_by_name: bool = False) -> list[int]:
+    def groups_naming(self, token: str) -> list[int]:
         """The numbers of the groups that bind the agent, which count as one, from 0 on."""
-        return self._naming(token.lower().encode()) or ([] if only_by_name else self._naming(b"*"))
+        return self._naming(token.lower().encode()) or self._naming(b"*")
 
     def group_at(self, at: int) -> int:
         """The number of the group in which that octet of the text stands; -1: in none, but before all or in an ACAP record."""
@@ -268,24 +269,25 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
     return Robots(text, groups, bytes(agents), tuple(sitemaps[:MAX_SITEMAPS]), acap, tuple(findings))
 
 
-def _stands(pattern: str, allow: bool, overruled: Mapping[str, Verdict]) -> bool:
-    verdict = Verdict.ALLOW if allow else Verdict.DENY
-    return overruled.get(pattern, verdict) is verdict
+# What is said elsewhere of a contested pattern, None: nothing. A rule with that pattern that says otherwise has no effect
+# (ACAP 1.0 section-2.9.2).
+Replaced = Callable[[str], Verdict | None]
 
 
 class AgentRules:
     """The rules that bind one agent: all lines of its groups, compiled."""
 
-    def __init__(self, groups: list[Lines], overruled: Mapping[str, Verdict]) -> None:
+    def __init__(self, groups: list[Lines], contested: Container[str]) -> None:
         self.has_group = bool(groups)
         self.only_allows = True  # no Disallow line has a path, and no Allow line one that cannot be told
         self._text = groups[0].text if groups else b""
         self._at = array("I")  # rule -> where its line starts in the text
         self._number = array("I")  # rule -> number of its line
         self._rate_lines: list[tuple[Kind, int, str, bytes]] = []  # of _RATES: line number, the line, value
-        self._index = PatternIndex(rule for lines in groups for rule in self._rules(lines, overruled))
+        self._contested: dict[int, tuple[str, Verdict]] = {}  # rule -> pattern and verdict
+        self._index = PatternIndex(rule for lines in groups for rule in self._rules(lines, contested))
 
-    def _rules(self, lines: Lines, overruled: Mapping[str, Verdict]) -> Iterator[tuple[str, bool]]:
+    def _rules(self, lines: Lines, contested: Container[str]) -> Iterator[tuple[str, bool]]:
         """The patterns of a group, and whether it is an Allow line's; fills the arrays beside them."""
         in_acap = False
         while True:
@@ -293,10 +295,8 @@ class AgentRules:
             if usual:
                 pattern, allow = normal_pattern(usual[2].rstrip(b" \t")), usual[1] is None
                 self.only_allows &= allow
-                if not overruled or _stands(pattern, allow, overruled):
-                    self._at.append(lines.at)
-                    self._number.append(lines.number)
-                    yield pattern, allow
+                self._note(lines, pattern, allow, contested)
+                yield pattern, allow
                 continue
             lines.skip(_UNKNOWNS)
             line = lines.read()
@@ -314,22 +314,41 @@ class AgentRules:
                 if record.value and not (allow and pattern[0] in "/*" and not record.overlong):
                     self.only_allows = False
                 # The end of an over-long pattern is unknown: as a prefix it refuses no less, but it may allow more.
-                if record.value and not (allow and record.overlong) and _stands(pattern, allow, overruled):
-                    self._at.append(lines.at)
-                    self._number.append(lines.number)
+                if record.value and not (allow and record.overlong):
+                    self._note(lines, pattern, allow, contested)
                     yield pattern, allow
             elif record.kind in _RATES and len(self._rate_lines) < MAX_RATES:
                 self._rate_lines.append((record.kind, lines.number, printable(line), record.value))
 
-    def decide(self, target: str) -> RuleLine | None:
+    def _note(self, lines: Lines, pattern: str, allow: bool, contested: Container[str]) -> None:
+        """The line that was read is the next rule."""
+        if contested and pattern in contested:
+            self._contested[len(self._at)] = pattern, Verdict.ALLOW if allow else Verdict.DENY
+        self._at.append(lines.at)
+        self._number.append(lines.number)
+
+    def decide(self, target: str, replaced: Replaced | None = None) -> RuleLine | None:
         """The most specific rule that matches path and query: the longest, Allow on a tie (section-2.2.2)."""
-        rule = self._index.best(normal_target(target))
+        rule = self._deciding(target, replaced)
         return None if rule < 0 else self._rule_line(rule)
 
-    def deciding_line(self, target: str) -> int:
+    def deciding_line(self, target: str, replaced: Replaced | None = None) -> int:
         """The number of the line that `decide` answers, 0 for none: all that a cache of decisions needs."""
-        rule = self._index.best(normal_target(target))
+        rule = self._deciding(target, replaced)
         return 0 if rule < 0 else self._number[rule]
+
+    def _deciding(self, target: str, replaced: Replaced | None) -> int:
+        """-1: none."""
+        target = normal_target(target)
+        if replaced is None or not self._contested:
+            return self._index.best(target)
+        return next((rule for rule in self._index.all(target) if self._has_effect(rule, replaced)), -1)
+
+    def _has_effect(self, rule: int, replaced: Replaced) -> bool:
+        if rule not in self._contested:
+            return True
+        pattern, verdict = self._contested[rule]
+        return replaced(pattern) in (None, verdict)
 
     def first_of(self, lines: range) -> int:
         """The number of the first of these lines that is a rule with a path; 0: none is."""

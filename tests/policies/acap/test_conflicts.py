@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from comity.policies import Agent, Verdict
+from comity.policies.formats import robots
 from comity.policies.formats.acap import Answer, Rules, parse
 from comity.policies.formats.acap.usages import Stated
 
@@ -30,7 +31,7 @@ SPORT = "usage-purpose: sport\nACAP-"  # none of the agent's
 
 
 def decide(text: str, usage: str, target: str, agent: Agent) -> Answer | None:
-    return Rules(agent, [parse(text.encode())]).matching(target).decide(usage)
+    return Rules(agent, [parse(text.encode())]).for_purposes().matching(target).decide(usage)
 
 
 # Pairs of fields
@@ -204,6 +205,65 @@ def test_pair(pair: Pair, swapped: bool) -> None:
     deciding = {text.splitlines()[field.line - 1] for field in answer.fields}
     assert answer.verdict is pair.want
     assert deciding == {field.splitlines()[-1] for number, field in enumerate(fields, 1) if number & pair.decides}
+
+
+CASES = [
+    # section-2.8: letters of any script are the same in both cases, escaped or not
+    ("disallow-index: /É/", "/é/a", DENY),
+    ("disallow-index: /é/", "/%C3%89/a", DENY),
+    ("disallow-index: /%c3%a9/", "/É/a", DENY),
+    ("allow-index: /Ж/", "/ж/a", ALLOW),
+    ("disallow-index: /*.ÉPS$", "/a.éps", DENY),
+    ("disallow-index: /e/", "/é/a", None),
+    ("disallow-index: /%C9/", "/%E9/a", None),
+    # narrower by the same comparison: section-2.4.5
+    ("disallow-index: /é/|allow-index: /É/a", "/é/a", ALLOW),
+    ("allow-index: /É/|disallow-index: /é/", "/é/a", DENY),
+    ("allow-index: /é/|disallow-index: /É", "/É/a", ALLOW),
+    ("allow-index: /É*|disallow-index: /é/", "/é/a", DENY),
+    # where one letter may be two, a prohibition means both, and a permission what it is written like
+    ("disallow-index: /strasse/", "/straße/a", DENY),
+    ("disallow-index: /straße/", "/STRASSE/a", DENY),
+    ("disallow-index: /ß", "/ẞa", DENY),
+    ("allow-index: /straße/", "/straße/a", ALLOW),
+    ("allow-index: /straße/", "/STRAẞE/a", ALLOW),
+    ("allow-index: /strasse/", "/straße/a", DENY),
+    ("allow-index: /straße/", "/strasse/a", DENY),
+    ("allow-index: /|allow-index: /strasse/", "/straße/a", DENY),
+    ("allow-index: /|allow-index: /strasse/", "/strasse/a", ALLOW),
+    ("disallow-index: /|allow-index: /straße/", "/strasse/a", DENY),
+    ("disallow-index: /straße/|allow-index: /strasse/a", "/strasse/a", ALLOW),
+    ("disallow-index: /straße/|allow-index: /strasse/a", "/straße/a", DENY),
+    ("disallow-index: /strasse/|allow-index: /straße/", "/straße/a", DENY),
+    ("allow-index: /straße/", "/other", None),
+    ("disallow-index: /i", "/İ", DENY),
+    ("allow-index: /i", "/İ", DENY),
+    ("allow-index: /İ", "/İ", ALLOW),
+]
+
+
+@pytest.mark.requirement("ACAP-2", "ACAP-23", "ACAP-24", "ACAP-25")
+@pytest.mark.parametrize(("fields", "target", "want"), CASES)
+def test_letters_of_all_scripts(fields: str, target: str, want: Verdict | None) -> None:
+    text = "ACAP-crawler: *\n" + "\n".join(f"ACAP-{field}" for field in fields.split("|"))
+    answer = decide(text, "index", target, Agent("me"))
+    assert (answer and answer.verdict) is want
+
+
+@pytest.mark.requirement("ACAP-23")
+def test_answers_do_not_depend_on_what_was_asked_before() -> None:
+    rules = Rules(Agent("me"), [parse("ACAP-crawler: *\nACAP-allow-index: /straße/".encode())]).for_purposes()
+    for _ in range(2):
+        for target, want in (("/straße/", ALLOW), ("/strasse/", DENY), ("/STRAẞE/", ALLOW)):
+            answer = rules.matching(target).decide("index")
+            assert answer
+            assert answer.verdict is want
+
+
+@pytest.mark.requirement("RFC-3", "RFC-13")
+def test_robots_txt_tells_cases_apart() -> None:
+    rules = robots.parse("User-agent: *\nDisallow: /É/".encode()).for_agent("me")
+    assert [rules.decide(target) is not None for target in ("/É/", "/%c3%89/", "/é/", "/%C3%A9/")] == [True, True, False, False]
 
 
 TRIPLES = [
@@ -423,7 +483,7 @@ def answers(site: Sequence[Said], target: str, purposes: frozenset[str]) -> dict
 
 
 def answers_of(rules: Rules, target: str) -> dict[str, tuple[Verdict, Stated] | None]:
-    matching = rules.matching(target)
+    matching = rules.for_purposes().matching(target)
     found = {usage: matching.decide(usage) for usage in USAGES}
     return {
         usage: answer and (answer.verdict, answer.qualifiers if answer.verdict is ALLOW else Stated())

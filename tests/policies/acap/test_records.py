@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+
 import pytest
 
-from comity.policies import Agent, Verdict
-from comity.policies.formats.acap import Answer, Rules, parse
+from comity.policies import Agent, Site, Verdict
+from comity.policies.formats.acap import Answer, Rules, addressed, parse
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 
 
 def decide(text: str, agent: Agent, usage: str = "index", target: str = "/a/b") -> Answer | None:
-    return Rules(agent, [parse(text.encode())]).matching(target).decide(usage)
+    return Rules(agent, [parse(text.encode())]).for_purposes().matching(target).decide(usage)
 
 
 BROWSER = "Mozilla/5.0 (compatible; ExampleBot/2.1; +https://example.com/bot)"
@@ -60,6 +63,62 @@ def test_whom_a_name_addresses(crawler: str, token: str, user_agent: str, want: 
     assert (answer is not None) is want
 
 
+def steps(work: Callable[[], object]) -> int:
+    """Calls of functions, those of the interpreter included."""
+    counted = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return counted
+
+
+PARTS_OF_IT = [BROWSER[start:end] for start in range(len(BROWSER)) for end in range(start + 1, start + 12)]
+HOSTILE_NAMES = {
+    "parts of it": [part.strip() for part in PARTS_OF_IT if part.strip() and "#" not in part],
+    "parts that go on": [f"{part.strip()}*" for part in PARTS_OF_IT if part.strip()],
+    "others": [f"examplebot{number}" for number in range(700)],
+}
+
+
+@pytest.mark.requirement("ACAP-10", "SEC-1")
+@pytest.mark.parametrize("names", HOSTILE_NAMES.values(), ids=HOSTILE_NAMES)
+@pytest.mark.parametrize("between", ["", "ACAP-allow-crawl: /\n"], ids=["one record", "records"])
+def test_names_cost_some_steps_each(names: list[str], between: str) -> None:
+    """Whatever they are, and however many: no pattern is compiled for one."""
+    agent = Agent("mybot", user_agent=BROWSER)
+
+    def taken(number: int) -> int:
+        lines = (f"ACAP-crawler: {names[place % len(names)]}\n{between}" for place in range(number))
+        read = parse("".join(lines).encode() + b"ACAP-allow-crawl: /\n")
+        return steps(lambda: addressed(agent, [read]))
+
+    one, two = taken(2_000), taken(4_000)
+    assert two <= 2.2 * one
+    assert two <= 4_000 * 30
+
+
+@pytest.mark.requirement("ACAP-10", "ACAP-12", "SEC-1")
+def test_references_cost_some_steps_each() -> None:
+    agent = Agent("examplebot")
+
+    def taken(number: int) -> int:
+        text = "".join(f"ACAP-crawler: examplebot\nACAP-permissions-reference: /{place}.txt\n" for place in range(number))
+        site = Site.from_files("https://example.com", {"/robots.txt": text.encode()})
+        return steps(lambda: site.references(agent))
+
+    one, two = taken(500), taken(1_000)
+    assert two <= 2.2 * one
+    assert two <= 1_000 * 100
+
+
 LISTS = [
     (["otherbot", "me"], [], DENY),
     (["me", "otherbot"], [], DENY),
@@ -74,7 +133,7 @@ LISTS = [
 @pytest.mark.parametrize(("crawlers", "findings", "want"), LISTS)
 def test_several_crawlers(crawlers: list[str], findings: list[str], want: Verdict | None) -> None:
     file = parse(("".join(f"ACAP-crawler: {crawler}\n" for crawler in crawlers) + "ACAP-disallow-index: /").encode())
-    answer = Rules(Agent("me"), [file]).matching("/").decide("index")
+    answer = Rules(Agent("me"), [file]).for_purposes().matching("/").decide("index")
     assert (answer and answer.verdict, [finding.rule for finding in file.findings]) == (want, findings)
 
 
@@ -273,7 +332,7 @@ def test_records_for_the_same_crawler_are_one(crawler: str, one: str, other: str
     first, last = (f"ACAP-crawler: {crawler}\nACAP-{one}\n", f"ACAP-crawler: {name}\nACAP-{other}\n")
     between = "ACAP-crawler: otherbot\nACAP-disallow-index: /a/b\n"
     for texts in ([first + between + last], [last + between + first], [first, between + last], [last, between, first]):
-        answer = Rules(agent, [parse(text.encode()) for text in texts]).matching("/a/b").decide("index")
+        answer = Rules(agent, [parse(text.encode()) for text in texts]).for_purposes().matching("/a/b").decide("index")
         assert answer
         assert answer.verdict is want
 

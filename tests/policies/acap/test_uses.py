@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from comity.policies import Agent, Arrangement, Fetched, Page, Reason, Site, Source, UseDecision, Verdict, snippet
+from comity.policies.formats.acap.usages import USAGES
 from comity.policies.page import combined
 from comity.policies.qualifiers import Extract, Resource
 
@@ -519,6 +520,56 @@ def test_an_item_from_a_page_of_acap_and_one_without() -> None:
         assert qualifiers(both, "index") == {"until": "2026-11-24T12:00:00Z"}
 
 
+SET = "the-acap:resource-set:s"
+CITED = [
+    # a field of a record, or definitions and a field, and the section of what is wrong with it
+    ("ACAP-allow-index: / unknown=1", "section-2.4.1.2"),
+    ("ACAP-allow-index: / max-length=3-words", "section-2.4.1.2"),
+    ("ACAP-allow-index: / 3-days", "section-3"),
+    ("ACAP-allow-crawl: / time-limit=3-days", "section-2.5.1"),
+    ("ACAP-allow-follow: / time-limit=3-days", "section-2.5.2"),
+    ("ACAP-allow-index: / time-limit=soon", "section-2.5.3.1"),
+    ("ACAP-allow-index: / must-use-resource=the-acap:extract:name:x", "section-2.5.3.2"),
+    ("ACAP-allow-preserve: / time-limit=soon", "section-2.5.4.1"),
+    ("ACAP-allow-present-link: / time-limit=soon", "section-2.5.5.2.1"),
+    ("ACAP-allow-present: / must-use-resource=the-acap:extract:name:x", "section-2.5.5.2.2"),
+    ("ACAP-allow-present-snippet: / max-length=long", "section-2.5.5.2.3"),
+    ("ACAP-allow-present: / prohibited-modification=most", "section-2.5.5.2.4"),
+    ("ACAP-allow-present: / prohibited-modification=any prohibited-modification=any", "section-2.5.5.2.4"),
+    ("ACAP-allow-present: / must-include-resource=the-acap:x:/x", "section-2.5.5.2.5"),
+    ("ACAP-allow-present-original: / prohibited-context=none", "section-2.5.5.2.6"),
+    ("ACAP-allow-present-original: / required-context=none", "section-2.5.5.2.7"),
+    ("ACAP-allow-index: / time-limit=3-days time-limit=3-days", "section-2.5.5.2"),
+    ("ACAP-allow-other: / time-limit=3-days", "section-2.5.6"),
+    ("ACAP-qualified-usage: q index time-limit=3-days|ACAP-allow-(q): / time-limit=3-days", "section-2.4.1.3"),
+    ("|ACAP-allow-(q): /\nACAP-qualified-usage: q index time-limit=3-days", "section-2.7"),
+    ("ACAP-qualified-usage: q index|ACAP-allow-(q): /", "section-2.7.1"),
+    ("ACAP-qualified-usage: q index time-limit=soon|ACAP-allow-(q): /", "section-2.5.3.1"),
+    ("ACAP-composite-usage: c index (q)|ACAP-allow-(c): /", "section-2.7.2"),
+    (
+        "ACAP-qualified-usage: q index time-limit=3-days\nACAP-qualified-usage: q index time-limit=4-days|ACAP-allow-(q): /",
+        "section-3",
+    ),
+    (f"ACAP-resource-set: s /\nACAP-resource-set: s /x|ACAP-allow-index: {SET}", "section-2.7.3"),
+    (f"|ACAP-allow-index: {SET}\nACAP-resource-set: s /", "section-2.7"),
+    ("ACAP-allow-index: /STRASSE", "section-2.8"),
+    (f"ACAP-allow-index: / must-use-resource=/{'x' * 33_000}", "docs/acap.md"),
+]
+
+
+@pytest.mark.requirement("ACAP-38", "WHY-1")
+@pytest.mark.parametrize(("text", "section"), CITED, ids=[f"{section} {text[:40]}" for text, section in CITED])
+def test_a_permission_that_grants_nothing_cites_why(text: str, section: str) -> None:
+    definitions, _, field = text.rpartition("|")
+    page = site(f"{definitions}\nACAP-crawler: *\n{field}\n").page(COMITY, f"{ORIGIN}/straße", now=NOW)
+    reasons = [page.uses[use].reasons[0] for use in (*USAGES, "train")]
+    unusable = [reason for reason in reasons if reason.rule == "acap.unusable"]
+    specification = "comity," if section == "docs/acap.md" else "ACAP 1.0"
+    assert {reason.spec for reason in unusable} == {f"{specification} {section}"}
+    tagged = [reason["spec"] for reason in page.permissions["reasons"] if reason["rule"] == "acap.unusable"]
+    assert set(tagged) <= {f"{specification} {section}"}
+
+
 # References and requests
 
 NAMED = Agent("named")
@@ -581,17 +632,39 @@ def test_fields_before_any_record_of_a_referenced_file() -> None:
 
 
 @pytest.mark.requirement("ACAP-12", "RFC-2")
-def test_conventional_groups_of_both_files_are_those_of_one_site() -> None:
-    """A group that names the crawler, in either file, leaves those for `*` to others."""
+def test_in_each_file_the_groups_that_name_the_crawler_or_those_for_any() -> None:
+    """So no line in one file takes away what another refuses."""
     text = "User-agent: named\nDisallow: /one/\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
     more = b"User-agent: *\nDisallow: /two/\nUser-agent: named\nDisallow: /three/\n"
-    for body in (more, more.partition(b"User-agent: named")[0]):
-        found = site(text, more=body)
-        assert crawl(found, NAMED, "/one/a") == ("deny", "robots.disallow", 2)
-        assert crawl(found, NAMED, "/two/a")[0] == "allow"
-        assert crawl(found, COMITY, "/two/a") == ("deny", "robots.disallow", 2)
-        assert crawl(found, COMITY, "/one/a")[0] == "allow"
-    assert crawl(site(text, more=more), NAMED, "/three/a") == ("deny", "robots.disallow", 4)
+    found = site(text, more=more)
+    assert crawl(found, NAMED, "/one/a") == ("deny", "robots.disallow", 2)
+    assert crawl(found, NAMED, "/two/a")[0] == "allow"
+    assert crawl(found, NAMED, "/three/a") == ("deny", "robots.disallow", 4)
+    found = site(text, more=more.partition(b"User-agent: named")[0])
+    assert crawl(found, NAMED, "/one/a") == ("deny", "robots.disallow", 2)
+    assert crawl(found, NAMED, "/two/a") == ("deny", "robots.disallow", 2)
+    assert crawl(found, COMITY, "/two/a") == ("deny", "robots.disallow", 2)
+    assert crawl(found, COMITY, "/one/a")[0] == "allow"
+    anybody = text.replace("named", "*", 1)
+    for body in (b"", b"User-agent: named\nAllow: /one/\n", b"User-agent: named\nDisallow:\n"):
+        assert crawl(site(anybody, more=body), NAMED, "/one/a") == ("deny", "robots.disallow", 2)
+
+
+@pytest.mark.requirement("ACAP-12", "ACAP-27")
+def test_a_permission_for_any_leaves_a_group_by_name_in_its_own_file_alone() -> None:
+    """Of another file the group for any gives way, whomever this one names."""
+    text = "User-agent: named\nDisallow: /a/\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
+    more = b"User-agent: *\nDisallow: /b/\nACAP-crawler: *\nACAP-allow-crawl: /a/\nACAP-allow-crawl: /b/\n"
+    assert crawl(site(text, more=more), NAMED, "/a/x") == ("deny", "robots.disallow", 2)
+    assert crawl(site(text, more=more), NAMED, "/b/x") == ("allow", "acap.allow", 5)
+
+
+@pytest.mark.requirement("ACAP-12", "RATE-1")
+def test_the_pace_of_each_file_is_kept() -> None:
+    text = "User-agent: named\nCrawl-delay: 2\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
+    rates = site(text, more=b"User-agent: *\nCrawl-delay: 5\n").rates(NAMED)
+    assert rates
+    assert rates.crawl_delay == 5
 
 
 @pytest.mark.requirement("ACAP-12")

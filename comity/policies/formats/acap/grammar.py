@@ -16,7 +16,6 @@ from comity.policies.formats.acap.usages import NONE, USAGES, QualifierError, St
 from comity.policies.formats.robots import Kind, read_record
 from comity.policies.lines import EOL, MAX_FINDINGS, MAX_LINE, Findings, Lines
 from comity.policies.patterns import normal_pattern
-from comity.policies.text import printable
 from comity.policies.values import Finding, Verdict
 
 MAX_RECORDS = 10_000  # of one file
@@ -24,6 +23,15 @@ MAX_FIELDS = 50_000  # permissions and prohibitions of one file, one for each us
 
 ACTIONS = ("take-down", "re-crawl")  # section-2.6
 WHOLE_SITE = ""  # the pattern of a prohibition whose resources cannot be read
+
+# By which a permission grants nothing.
+_LOCAL_USAGES = "ACAP 1.0 section-2.4.1.3"
+_DEFINITIONS_FIRST = "ACAP 1.0 section-2.7"
+_QUALIFIED = "ACAP 1.0 section-2.7.1"
+_COMPOSITE = "ACAP 1.0 section-2.7.2"
+_SETS = "ACAP 1.0 section-2.7.3"
+_SYNTAX = "ACAP 1.0 section-3"
+_LIMIT = "comity, docs/acap.md"
 
 # section-3
 #   name-start-char = ALPHA
@@ -53,7 +61,7 @@ class Field(NamedTuple):
     verdict: Verdict  # ALLOW: a permission
     pattern: str  # in normal form; WHOLE_SITE
     qualifiers: Stated
-    unusable: str  # why the permission grants nothing, "" where it does; it takes part in conflict resolution all the same
+    unusable: str  # the section by which the permission grants nothing, "" where it does; it takes part in conflicts all the same
     purposes: tuple[str, ...]  # patterns of its sub-record; (): a general field
     url: str  # of the file
     line: int
@@ -103,7 +111,9 @@ class Definitions:
 
     usages: dict[str, tuple[Usage, ...]] = field(default_factory=dict)
     sets: dict[str, list[str]] = field(default_factory=dict)
-    broken: dict[str, str] = field(default_factory=dict)  # "usage NAME" or "set NAME" -> why a permission by it grants nothing
+    broken: dict[str, str] = field(
+        default_factory=dict
+    )  # "usage NAME" or "set NAME" -> by which section permissions grant nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,12 +190,14 @@ class _Reader:
         self._url = url
         self._is_referenced = definitions is not None
         self._definitions = Definitions()
+        self._inherited: set[str] = set()  # names of sets that the file has not defined itself
         if definitions:
             self._definitions = Definitions(
                 dict(definitions.usages),
                 {name: list(patterns) for name, patterns in definitions.sets.items()},
                 dict(definitions.broken),
             )
+            self._inherited = set(definitions.sets)
         self._prohibited: dict[str, tuple[Usage, ...]] = {}  # what _prohibited_by has answered
         self._composites: dict[str, list[str]] = {}  # of this file: name -> the qualified usages that it lists
         self._qualified: set[str] = set()  # of this file
@@ -259,21 +271,25 @@ class _Reader:
             self._report("acap.syntax", "`{}` is no name: the definition is not read", name)
             return
         kind = "set" if field_name == "resource-set" else "usage"
+        if kind == "set" and name.lower() in self._inherited:  # the file's own set comes before that of the other file
+            self._inherited.remove(name.lower())
+            del self._definitions.sets[name.lower()]
+            self._definitions.broken.pop(f"set {name.lower()}", None)
         known = name.lower() in (self._definitions.sets if kind == "set" else self._definitions.usages)
-        why = ""
+        broken = ""
         if known:
-            why = "is defined twice"
+            broken = _SETS if kind == "set" else _SYNTAX
             self._report("acap.duplicate", "`{}` is defined twice: permissions by it grant nothing", name)
         elif is_late:
-            why = "is defined after the first record"
+            broken = _DEFINITIONS_FIRST
             self._report("acap.late", "`{}` is defined after the first record: permissions by it grant nothing", name)
         elif self._line.is_overlong:
-            why = "has an over-long definition"
+            broken = _LIMIT
             self._report(
                 "acap.limit", f"the definition of `{{}}` has over {MAX_LINE} octets: permissions by it grant nothing", name
             )
-        if why:
-            self._definitions.broken[f"{kind} {name.lower()}"] = f"`{name}` {why}"
+        if broken:
+            self._definitions.broken[f"{kind} {name.lower()}"] = broken
         if kind == "set":
             self._define_set(name, words)
         else:
@@ -288,13 +304,16 @@ class _Reader:
             self._report("acap.syntax", "set `{}` has no pattern", name)
         if len(words.split()) != len([word for word in _SPACE.split(words) if word]):
             self._report("acap.syntax", "set `{}` has white space that is no space or tab: permissions by it grant nothing", name)
-            self._definitions.broken.setdefault(f"set {name.lower()}", f"`{name}` cannot be read")
+            self._definitions.broken.setdefault(f"set {name.lower()}", _SETS)
         if self._line.is_overlong:
             patterns.append(WHOLE_SITE)  # what it holds besides cannot be read
 
     def _qualified_usage(self, name: str, words: str) -> tuple[Usage, ...]:
         self._qualified.add(name)
         usage, qualifiers = _words(words)
+        if usage.lower() in USAGES and not qualifiers:
+            self._report("acap.qualifier", "`{}` has no qualifier: permissions by this definition grant nothing", usage)
+            return (Usage(usage.lower(), unusable=_QUALIFIED),)
         if usage.lower() in USAGES:
             return (self._usage(usage.lower(), qualifiers),)
         self._report("acap.unknown-usage", "`{}` is no usage: permissions by this definition grant nothing", usage)
@@ -317,7 +336,7 @@ class _Reader:
                 problem = "it lists what is neither a usage nor a qualified usage that is defined above it in this file"
                 self._report("acap.undefined", f"`{{}}` cannot be listed, {problem}: permissions by it grant nothing", word)
         if problem:
-            self._definitions.broken.setdefault(f"usage {name}", f"`{name}` cannot be read: {problem}")
+            self._definitions.broken.setdefault(f"usage {name}", _COMPOSITE)
         return tuple(usages)
 
     def _usage(self, usage: str, qualifiers: str) -> Usage:
@@ -325,7 +344,7 @@ class _Reader:
             return Usage(usage, read_qualifiers(qualifiers, usage))
         except QualifierError as error:
             self._report("acap.qualifier", f"{error.message}: the permission grants nothing", error.quoted)
-            return Usage(usage, unusable=error.message.format(printable(error.quoted.encode())))
+            return Usage(usage, unusable=error.citation)
 
     # Records: section-2.3
 
@@ -439,32 +458,33 @@ class _Reader:
         if self._purposes is None:
             self._purposes = tuple(self._listed)
         spec, qualifiers = _words(value)
-        problem = ""
+        unusable = ""
         if local := _LOCAL.fullmatch(name):
-            usages, problem = self._local(local[1])
-            if qualifiers and not problem:
-                problem = "a usage of the file's own takes no qualifiers"
-                self._report("acap.qualifier", f"`{{}}`: {problem}, the permission grants nothing", qualifiers)
+            usages, unusable = self._local(local[1])
+            if qualifiers and not unusable:
+                unusable = _LOCAL_USAGES
+                message = "`{}`: a usage of the file's own takes no qualifiers, the permission grants nothing"
+                self._report("acap.qualifier", message, qualifiers)
         elif name in USAGES:
             usages = (self._usage(name, qualifiers),)
         else:
             self._report("acap.unknown-usage", "`{}` is no usage: the permission grants nothing", name, in_name=True)
             return
         if self._line.is_overlong:
-            problem = f"only its first {MAX_LINE} octets are read"
-            self._report("acap.limit", f"{problem}: the permission grants nothing")
+            unusable = _LIMIT
+            self._report("acap.limit", f"only its first {MAX_LINE} octets are read: the permission grants nothing")
         if record.is_unreadable or self._is_purpose_unreadable:
             return  # it may be meant for others
-        patterns, why = self._patterns(spec, "the permission grants nothing")
-        self._add(record, Verdict.ALLOW, usages, patterns or (), problem or why)
+        patterns, broken = self._patterns(spec, "the permission grants nothing")
+        self._add(record, Verdict.ALLOW, usages, patterns or (), unusable or broken)
 
     def _local(self, name: str) -> tuple[tuple[Usage, ...], str]:
-        """What the usage of the file's own stands for, and why a permission by it grants nothing."""
-        problem = self._definitions.broken.get(f"usage {name}", "")
+        """What the usage of the file's own stands for, and the section by which a permission by it grants nothing."""
+        broken = self._definitions.broken.get(f"usage {name}", "")
         if name not in self._definitions.usages:
-            problem = f"`({name})` is not defined"
+            broken = _LOCAL_USAGES
             self._report("acap.undefined", "`{}` is not defined: the permission grants nothing", f"({name})", in_name=True)
-        return self._definitions.usages.get(name, ()), problem
+        return self._definitions.usages.get(name, ()), broken
 
     def _prohibition(self, name: str, value: str) -> None:
         record = self._in_record()
@@ -496,7 +516,7 @@ class _Reader:
         return self._prohibited[name]
 
     def _patterns(self, spec: str, consequence: str) -> tuple[Sequence[str] | None, str]:
-        """Of a resource specification (section-2.4.3), None: they cannot be read. And why permissions by it grant nothing."""
+        """Of a resource specification (section-2.4.3), None: they cannot be read; and why permissions by it grant nothing."""
         if not spec:
             self._report("acap.empty", "the field names no resource: it states nothing")
             return (), ""
@@ -513,13 +533,15 @@ class _Reader:
     def _add(
         self, record: Record, verdict: Verdict, usages: tuple[Usage, ...], patterns: Sequence[str], unusable: str = ""
     ) -> None:
-        """`unusable`: why permissions grant nothing."""
+        """`unusable`: the section by which permissions grant nothing."""
         if not usages:
             return
         if len(patterns) * len(usages) > self._fields_left:
-            why = "there are more fields than are read"
-            self._report("acap.limit", f"{why}: from here on permissions and prohibitions refuse their usages everywhere")
-            patterns, unusable = (WHOLE_SITE,), why if verdict is Verdict.ALLOW else ""
+            message = (
+                "there are more fields than are read: from here on permissions and prohibitions refuse their usages everywhere"
+            )
+            self._report("acap.limit", message)
+            patterns, unusable = (WHOLE_SITE,), _LIMIT if verdict is Verdict.ALLOW else ""
         else:
             self._fields_left -= len(patterns) * len(usages)
         # A prohibition with a purpose that cannot be read holds for none in particular and for each.

@@ -1,20 +1,21 @@
 """Which fields of ACAP decide (ACAP 1.0 section-2.2, section-2.3, section-2.4.5, section-2.5).
 
-rules = Rules(agent, files)        the fields that bind one agent, compiled
-rules.matching(target)             those that apply to one resource
+addressed(agent, files)            the records that bind one agent
+rules = Rules(agent, files)        their fields, compiled once, whatever the purposes
+rules.for_purposes(purposes)       what they say to requests that are made for these
+PurposeView.matching(target)       the fields that apply to one resource
 Matching.decide(usage)             the one that decides, with what it permits"""
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 from comity.policies.formats.acap.grammar import WHOLE_SITE, Acap, Field, Record
 from comity.policies.formats.acap.usages import PRESENT_USAGES, Stated, levels
-from comity.policies.patterns import PatternIndex, matches, normal_target
+from comity.policies.patterns import PatternIndex, covers, folded, matches, normal_target, simply_folded
 from comity.policies.values import Agent, Verdict
 
 
@@ -59,43 +60,130 @@ class _Bound(NamedTuple):
 
     field: Field
     pattern: str  # as it is compared
+    simple: str  # the same, by a folding that makes no letter of two
+    sub_record: int  # number of the one that it stands in; 0: it is general
     grants: bool  # a permission that can be honoured; any other field refuses where it decides
-    purposes: frozenset[str]  # of the agent, that its sub-record matches; empty: it is general
+    purposes: frozenset[str] = frozenset()  # of the request, that its sub-record matches; empty: it is general
 
 
+MAX_VIEWS = 64  # sets of purposes whose answers are kept
 MAX_MATCHED = 256  # sets of patterns whose answers are kept: most URLs of a site match what others have matched
 MAX_PATTERNS = 64  # of such a set
 MAX_COMPARED = 4096  # pairs of patterns; where there are more, it cannot be determined which is narrower
 
 _ALL = ("/", "/*", WHOLE_SITE)  # patterns that every resource matches
+_DOUBTFUL = "ACAP 1.0 section-2.8"  # the citation of a permission of which nobody knows whether it means the resource
 
 _Fields = dict[str, list[_Bound]]  # usage -> fields
 _Patterns = dict[str, list[_Bound]]  # pattern -> fields of one usage
+
+
+class Addressed(NamedTuple):
+    """The records that bind one agent."""
+
+    by_name: list[Record]
+    to_any: list[Record]
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        return (*self.by_name, *(record for record in self.to_any if not record.is_unreadable))
+
+
+def addressed(agent: Agent, files: Iterable[Acap]) -> Addressed:
+    """Linear in the octets of the files, whatever names they have."""
+    names, found = Names(agent), Addressed([], [])
+    for record in (record for file in files for record in file.records):
+        is_to_any = "*" in record.crawlers
+        if is_to_any:
+            found.to_any.append(record)
+        if record.is_unreadable or (not is_to_any and any(map(names.mean, record.crawlers))):
+            found.by_name.append(record)
+    return found
+
+
+_WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")  # RFC 9309 section-2.2.1, and digits
+
+
+class Names:
+    """Which names of crawlers mean the agent: all or some whole words of its name or User-Agent (section-2.3.1).
+
+    LENIENT: with a `*` at its end, a name goes on in any way."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._texts = tuple(dict.fromkeys((agent.token.lower(), agent.user_agent.lower())))
+        self._known: dict[str, bool] = {}
+
+    def mean(self, crawler: str) -> bool:
+        name = crawler.lower()
+        if name not in self._known:
+            words = name.rstrip("*")
+            self._known[name] = any(_has_words(text, words, to_the_end=words == name) for text in self._texts)
+        return self._known[name]
+
+
+def _has_words(text: str, words: str, *, to_the_end: bool) -> bool:
+    """Whether the text has these words, from where one begins; `to_the_end`: to where one ends."""
+    start = text.find(words)
+    while start >= 0:
+        if _is_boundary(text, start) and (not to_the_end or _is_boundary(text, start + len(words))):
+            return True
+        start = text.find(words, start + 1)
+    return False
+
+
+def _is_boundary(text: str, place: int) -> bool:
+    return not (0 < place < len(text) and text[place - 1] in _WORD and text[place] in _WORD)
 
 
 class Rules:
     """What the records of a site say to one agent."""
 
     def __init__(self, agent: Agent, files: Iterable[Acap]) -> None:
-        records = [record for file in files for record in file.records]
-        anybody = [record for record in records if "*" in record.crawlers]
-        named = [
-            record
-            for record in records
-            if record.is_unreadable or ("*" not in record.crawlers and any(names(crawler, agent) for crawler in record.crawlers))
-        ]
-        self.records = (*named, *(record for record in anybody if not record.is_unreadable))
-        self._named = _Pool(agent, named)
-        self._anybody = _Pool(agent, anybody)
-        self._matched: dict[tuple[tuple[int, ...], tuple[int, ...]], Matching] = {}  # by the patterns of both that match
+        bound = addressed(agent, files)
+        self.records = bound.records
+        self._pools = _Pool(bound.by_name), _Pool(bound.to_any)
+        self.asks_purposes = any(pool.asks_purposes for pool in self._pools)
+        self.crawl_patterns = frozenset(pattern for pool in self._pools for pattern in pool.on_crawling)
+        self._own = self._view(agent.purposes)
+        self._views: dict[frozenset[str], PurposeView] = {}
+
+    def for_purposes(self, purposes: Iterable[str] | None = None) -> PurposeView:
+        """`purposes`: of a request; None: those of the agent. Where no field asks for any, all are one."""
+        if purposes is None or not self.asks_purposes:
+            return self._own
+        view = self._view(purposes)
+        if view.purposes not in self._views:
+            if len(self._views) >= MAX_VIEWS:
+                self._views.clear()
+            self._views[view.purposes] = view
+        return self._views[view.purposes]
+
+    def _view(self, purposes: Iterable[str]) -> PurposeView:
+        return PurposeView(*self._pools, frozenset(purpose.strip().lower() for purpose in purposes if purpose.strip()))
+
+
+class PurposeView:
+    """What the records say to requests that are made for some purposes."""
+
+    def __init__(self, named: _Pool, anybody: _Pool, purposes: frozenset[str]) -> None:
+        self.purposes = purposes
+        self._named = _PoolView(named, purposes)
+        self._anybody = _PoolView(anybody, purposes)
+        self._has_ambiguous = named.has_ambiguous or anybody.has_ambiguous
+        self._matched: dict[tuple[tuple[int, ...], tuple[int, ...], str], Matching] = {}  # by the patterns of both that match
+        self._on_crawling: dict[tuple[str, bool], Verdict | None] = {}
 
     def matching(self, target: str) -> Matching:
         """`target`: path and query."""
         target = normal_target(target)
-        patterns = self._named.matching(target), self._anybody.matching(target)
+        full, simple = folded(target), ""
+        if self._has_ambiguous or "%" in target:
+            simple = simply_folded(target)
+            simple = simple if self._has_ambiguous or simple != full else ""
+        patterns = self._named.pool.matching(full), self._anybody.pool.matching(full), simple
         matching = self._matched.get(patterns)
         if matching is None:
-            matching = Matching(self._named.speaking(patterns[0]), self._anybody.speaking(patterns[1]))
+            matching = Matching(self._named.speaking(patterns[0], simple), self._anybody.speaking(patterns[1], simple))
             if len(patterns[0]) + len(patterns[1]) <= MAX_PATTERNS:
                 if len(self._matched) >= MAX_MATCHED:
                     self._matched.clear()
@@ -106,29 +194,18 @@ class Rules:
         """What is refused of all resources, and permitted of any."""
         return Matching(self._named.everywhere(), self._anybody.everywhere())
 
-    def crawl_patterns(self, *, by_name: bool) -> dict[str, Verdict]:
-        """Pattern, in normal form -> what the fields on crawling say of it, named records before those for any crawler.
+    def on_crawling(self, pattern: str, *, by_name: bool) -> Verdict | None:
+        """What the fields on crawling say of a pattern, in normal form; records by name before those for any. None: nothing.
 
-        `by_name`: permissions of the records for any crawler are left out."""
-        anybody = self._anybody.crawl_patterns()
-        if by_name:
-            anybody = {pattern: verdict for pattern, verdict in anybody.items() if verdict is Verdict.DENY}
-        return anybody | self._named.crawl_patterns()
-
-
-_TOKEN = r"[A-Za-z0-9_-]"  # noqa: S105  # what product tokens are made of, RFC 9309 section-2.2.1
-_BOUNDARY = rf"(?:(?<!{_TOKEN})|(?!{_TOKEN}))"
-
-
-def names(crawler: str, agent: Agent) -> bool:
-    """Whether a crawler's name in a record means the agent: it is all or some whole words of its name or User-Agent
-    (section-2.3.1). LENIENT: with a `*` at its end, it goes on in any way."""
-    words = crawler.rstrip("*")
-    if not any(words.lower() in text.lower() for text in (agent.token, agent.user_agent)):
-        return False
-    end = _BOUNDARY if words == crawler else ""
-    name = re.compile(_BOUNDARY + re.escape(words) + end, re.IGNORECASE)
-    return any(name.search(text) for text in (agent.token, agent.user_agent))
+        `by_name`: a permission of the records for any crawler does not count."""
+        key = pattern, by_name
+        if key not in self._on_crawling:
+            verdict = self._named.on_crawling(pattern)
+            if verdict is None:
+                verdict = self._anybody.on_crawling(pattern)
+                verdict = None if by_name and verdict is Verdict.ALLOW else verdict
+            self._on_crawling[key] = verdict
+        return self._on_crawling[key]
 
 
 def _purpose_matches(pattern: str, purpose: str) -> bool:
@@ -140,61 +217,108 @@ def _purpose_matches(pattern: str, purpose: str) -> bool:
 
 
 class _Pool:
-    """The fields of the records that name the agent, or of those that address any crawler."""
+    """The fields of the records that name the agent, or of those that address any crawler, for whatever purposes."""
 
-    def __init__(self, agent: Agent, records: Iterable[Record]) -> None:
-        self._everywhere: _Fields = {}
+    def __init__(self, records: Iterable[Record]) -> None:
+        self.everywhere: _Fields = {}
+        self.on_crawling: dict[str, list[_Bound]] = {}  # pattern as the file has it, in normal form -> fields of crawl
+        self.sub_records: list[tuple[str, ...]] = [()]  # number -> patterns of purposes
         filed: dict[str, _Fields] = {}
-        for bound in _binding(agent, records):
-            fields = self._everywhere if bound.pattern == WHOLE_SITE else filed.setdefault(bound.pattern, {})
+        for bound in self._bound(records):
+            fields = self.everywhere if bound.pattern == WHOLE_SITE else filed.setdefault(bound.pattern, {})
             fields.setdefault(bound.field.usage, []).append(bound)
-        self._fields = list(filed.values())
-        self._index = PatternIndex(((pattern, False) for pattern in filed), ignore_case=True)
+            if bound.field.usage == "crawl" and bound.pattern != WHOLE_SITE:
+                self.on_crawling.setdefault(bound.field.pattern, []).append(bound)
+        self.fields = list(filed.values())
+        self.asks_purposes = len(self.sub_records) > 1
+        # Whether another folding would tell patterns apart.
+        self.has_ambiguous = any(one.pattern != one.simple for each in self.fields for many in each.values() for one in many)
+        self._index = PatternIndex((pattern, False) for pattern in filed)
 
     def matching(self, target: str) -> tuple[int, ...]:
-        """The patterns that match. `target`: normal form."""
+        """The patterns that match. `target`: folded."""
         return tuple(self._index.all(target))
 
-    def speaking(self, patterns: Iterable[int]) -> _Speaking:
-        found: dict[str, _Patterns] = {usage: {WHOLE_SITE: fields} for usage, fields in self._everywhere.items()}
-        for pattern in patterns:
-            for usage, fields in self._fields[pattern].items():
-                found.setdefault(usage, {})[fields[0].pattern] = fields
+    def _bound(self, records: Iterable[Record]) -> Iterator[_Bound]:
+        """Of fields that say the same, the first."""
+        seen: set[tuple[object, ...]] = set()
+        sub_record = 0
+        for field in (field for record in records for field in record.fields):
+            if field.purposes is not self.sub_records[sub_record]:  # most follow one of the same sub-record
+                sub_record = len(self.sub_records) if field.purposes else 0
+                if field.purposes:
+                    self.sub_records.append(field.purposes)
+            says = (*field[:4], bool(field.unusable), sub_record)
+            if says not in seen:
+                seen.add(says)
+                grants = field.verdict is Verdict.ALLOW and not field.unusable
+                pattern = folded(field.pattern)
+                simple = simply_folded(field.pattern) if "%" in field.pattern else pattern
+                yield _Bound(field, pattern, pattern if simple == pattern else simple, sub_record, grants)
+
+
+class _PoolView:
+    """The fields of a pool that bind requests for some purposes."""
+
+    def __init__(self, pool: _Pool, purposes: frozenset[str]) -> None:
+        self.pool = pool
+        self._purposes = purposes
+        self._common: dict[int, frozenset[str]] = {}  # by the number of the sub-record
+
+    def speaking(self, patterns: Iterable[int], simple: str) -> _Speaking:
+        """`simple`: the target by the other folding; "": no matter."""
+        found: dict[str, _Patterns] = {}
+        for usage, fields in self.pool.everywhere.items():
+            if binding := self._binding(fields, ""):
+                found[usage] = {WHOLE_SITE: binding}
+        for number in patterns:
+            for usage, fields in self.pool.fields[number].items():
+                if binding := self._binding(fields, simple):
+                    found.setdefault(usage, {})[fields[0].pattern] = binding
         return _Speaking(found)
 
     def everywhere(self) -> _Speaking:
         """As if it were of one resource: the fields that grant, and where none does, those that refuse all."""
         found: _Fields = {}
-        for fields in (self._everywhere, *self._fields):
+        for fields in (self.pool.everywhere, *self.pool.fields):
             for usage, bound in fields.items():
+                bound = self._binding(bound, "")
                 found.setdefault(usage, []).extend(one for one in bound if one.grants or one.pattern in _ALL)
         granting = {usage: [one for one in bound if one.grants] or bound for usage, bound in found.items()}
         return _Speaking({usage: {WHOLE_SITE: bound} for usage, bound in granting.items() if bound})
 
-    def crawl_patterns(self) -> dict[str, Verdict]:
-        patterns: dict[str, Verdict] = {}
-        for bound in (bound for fields in self._fields for bound in fields.get("crawl", ())):
-            pattern = bound.field.pattern
-            if not bound.grants or patterns.get(pattern) is not Verdict.DENY:
-                patterns[pattern] = Verdict.ALLOW if bound.grants else Verdict.DENY
-        return patterns
+    def on_crawling(self, pattern: str) -> Verdict | None:
+        binding = _preferred(self._binding(self.pool.on_crawling.get(pattern, []), ""))
+        if not binding:
+            return None
+        return Verdict.ALLOW if all(bound.grants for bound in binding) else Verdict.DENY
+
+    def _binding(self, fields: list[_Bound], simple: str) -> list[_Bound]:
+        """Those for any purpose and for these, of which that match a target; of fields that say the same, the first."""
+        if not self.pool.asks_purposes and not simple:
+            return fields
+        found: dict[tuple[object, ...], _Bound] = {}
+        for bound in fields:
+            common = self._common_with(bound.sub_record) if bound.sub_record else frozenset[str]()
+            if common or not bound.sub_record:
+                if simple and bound.grants and not covers(bound.simple, simple):
+                    bound = bound._replace(field=bound.field._replace(unusable=_DOUBTFUL), grants=False)
+                field = bound.field
+                says = field.verdict, field.pattern, field.qualifiers, bool(field.unusable), common
+                found.setdefault(says, bound._replace(purposes=common) if common else bound)
+        return list(found.values())
+
+    def _common_with(self, sub_record: int) -> frozenset[str]:
+        if sub_record not in self._common:
+            patterns = self.pool.sub_records[sub_record]
+            common = (purpose for purpose in self._purposes if any(_purpose_matches(pattern, purpose) for pattern in patterns))
+            self._common[sub_record] = frozenset(common)
+        return self._common[sub_record]
 
 
-def _binding(agent: Agent, records: Iterable[Record]) -> Iterator[_Bound]:
-    """The fields for any purpose and for those of the agent; of fields that say the same, the first."""
-    seen: set[tuple[object, ...]] = set()
-    purposes = [purpose.lower() for purpose in agent.purposes]
-    last: tuple[str, ...] = ()
-    common: frozenset[str] = frozenset()
-    for field in (field for record in records for field in record.fields):
-        if field.purposes is not last:  # most follow one of the same sub-record
-            last = field.purposes
-            common = frozenset(purpose for purpose in purposes if any(_purpose_matches(pattern, purpose) for pattern in last))
-        says = (*field[:4], bool(field.unusable), common)
-        if (common or not field.purposes) and says not in seen:
-            seen.add(says)
-            grants = field.verdict is Verdict.ALLOW and not field.unusable
-            yield _Bound(field, field.pattern.lower(), grants, common)
+def _preferred(fields: Sequence[_Bound]) -> Sequence[_Bound]:
+    """Of fields with one pattern those for a purpose, where there are any (ACAP-16)."""
+    return [bound for bound in fields if bound.purposes] or fields
 
 
 class _Speaking:
@@ -235,16 +359,11 @@ class _Speaking:
             return patterns[WHOLE_SITE]
         if len(patterns) == 1:
             [deciding] = patterns.values()
-            return [one for one in deciding if one.purposes] or deciding
+            return list(_preferred(deciding))
         key = tuple(patterns)
         if key not in self._narrowest:
             self._narrowest[key] = narrowest(key)
-        # ACAP-16: for the same pattern, the field for a purpose decides.
-        return [
-            one
-            for pattern in self._narrowest[key]
-            for one in [bound for bound in patterns[pattern] if bound.purposes] or patterns[pattern]
-        ]
+        return [bound for pattern in self._narrowest[key] for bound in _preferred(patterns[pattern])]
 
     def decide(self, usage: str) -> Answer | None:
         """What its own fields say, else those of the more general usages (ACAP-28, ACAP-29)."""
@@ -257,8 +376,8 @@ class _Speaking:
         present = self.own("present") if answer.usage in PRESENT_USAGES else None
         if present is None or present.verdict is Verdict.ALLOW or answer.verdict is Verdict.DENY:
             return answer
-        refusing = {field.pattern.lower() for field in present.fields}
-        permitting = {field.pattern.lower() for field in answer.fields}
+        refusing = {folded(field.pattern) for field in present.fields}
+        permitting = {folded(field.pattern) for field in answer.fields}
         if WHOLE_SITE in refusing or len(refusing) * len(permitting) > MAX_COMPARED:
             return present
         # ACAP-29: unless the permission is narrower, or by the same pattern.

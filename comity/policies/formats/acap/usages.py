@@ -30,6 +30,9 @@ _PRESENTING = frozenset(("present", *PRESENT_USAGES))
 _WHOLE_COPIES = frozenset(("present-original", "present-currentcopy", "present-oldcopy"))
 
 
+_UNRESTRICTED = {"crawl": "2.5.1", "follow": "2.5.2", OTHER: "2.5.6"}  # that take no qualifier, and the section that says so
+
+
 _LEVELS = {usage: (usage, OTHER) for usage in BASIC_USAGES} | {usage: (usage, "present", OTHER) for usage in PRESENT_USAGES}
 
 
@@ -55,11 +58,12 @@ NONE = Stated()
 class QualifierError(ValueError):
     """The permission cannot be honoured as stated. It never leaves the parser of the file."""
 
-    def __init__(self, message: str, quoted: str) -> None:
-        """`message`: with a `{}` for the text from the file that it quotes."""
+    def __init__(self, message: str, quoted: str, section: str) -> None:
+        """`message`: with a `{}` for the text from the file that it quotes. `section`: by which it cannot."""
         super().__init__(message)
         self.message = message
         self.quoted = quoted
+        self.citation = f"ACAP 1.0 section-{section}"
 
 
 # section-3
@@ -131,25 +135,39 @@ def _must_include(value: str) -> Stated:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Type:
     read: Callable[[str], Stated]  # ValueError: not a value for it
+    sections: Mapping[str, str]  # that say what its values are, by what a usage begins with
     usages: frozenset[str]  # whose permissions it can qualify
     can_repeat: bool = False
 
 
 _TYPES: Mapping[str, _Type] = {
-    "time-limit": _Type(read=_time_limit, usages=_PRESENTING | {"index", "preserve"}),  # 2.5.3.1, 2.5.4.1, 2.5.5.2.1
-    "must-use-resource": _Type(read=_must_use, usages=_PRESENTING | {"index"}),  # 2.5.3.2, 2.5.5.2.2
-    "max-length": _Type(read=_max_length, usages=frozenset(("present-snippet", "present-oldsnippet"))),  # 2.5.5.2.3
-    "prohibited-modification": _Type(  # 2.5.5.2.4
+    "time-limit": _Type(
+        read=_time_limit,
+        sections={"index": "2.5.3.1", "preserve": "2.5.4.1", "present": "2.5.5.2.1"},
+        usages=_PRESENTING | {"index", "preserve"},
+    ),
+    "must-use-resource": _Type(
+        read=_must_use, sections={"index": "2.5.3.2", "present": "2.5.5.2.2"}, usages=_PRESENTING | {"index"}
+    ),
+    "max-length": _Type(
+        read=_max_length, sections={"present": "2.5.5.2.3"}, usages=frozenset(("present-snippet", "present-oldsnippet"))
+    ),
+    "prohibited-modification": _Type(
         read=lambda value: Stated(prohibited_modifications=_one_of(value, "any", "format", "style", "translation", "annotation")),
+        sections={"present": "2.5.5.2.4"},
         usages=_WHOLE_COPIES | {"present"},
         can_repeat=True,
     ),
-    "must-include-resource": _Type(read=_must_include, usages=_PRESENTING),  # 2.5.5.2.5
-    "prohibited-context": _Type(  # 2.5.5.2.6
-        read=lambda value: Stated(prohibited_contexts=_one_of(value, "within-user-frame")), usages=_WHOLE_COPIES
+    "must-include-resource": _Type(read=_must_include, sections={"present": "2.5.5.2.5"}, usages=_PRESENTING),
+    "prohibited-context": _Type(
+        read=lambda value: Stated(prohibited_contexts=_one_of(value, "within-user-frame")),
+        sections={"present": "2.5.5.2.6"},
+        usages=_WHOLE_COPIES,
     ),
-    "required-context": _Type(  # 2.5.5.2.7
-        read=lambda value: Stated(required_contexts=_one_of(value, "within-original-frame")), usages=_WHOLE_COPIES
+    "required-context": _Type(
+        read=lambda value: Stated(required_contexts=_one_of(value, "within-original-frame")),
+        sections={"present": "2.5.5.2.7"},
+        usages=_WHOLE_COPIES,
     ),
 }
 
@@ -161,21 +179,23 @@ def read_qualifiers(text: str, usage: str) -> Stated:
     while at < len(text):
         match = _QUALIFIER.match(text, at)
         if match is None:
-            raise QualifierError("`{}` is no qualifier, which is written name=value", text[at:].strip())
+            raise QualifierError("`{}` is no qualifier, which is written name=value", text[at:].strip(), "3")
         at = match.end()
         name, value = match[1].lower(), match[2]
         kind = _TYPES.get(name)
         if kind is None:
-            raise QualifierError("qualifier `{}` is not known", name)
+            raise QualifierError("qualifier `{}` is not known", name, "2.4.1.2")
         if usage not in kind.usages:
-            raise QualifierError(f"qualifier `{{}}` cannot limit `{usage}`", name)
+            raise QualifierError(f"qualifier `{{}}` cannot limit `{usage}`", name, _UNRESTRICTED.get(usage, "2.4.1.2"))
         try:
             read = kind.read(unquote(value, errors="strict"))
         except ValueError:
-            raise QualifierError(f"`{{}}` is no value for `{name}`", value) from None
+            section = kind.sections[usage.partition("-")[0]]
+            raise QualifierError(f"`{{}}` is no value for `{name}`", value, section) from None
         both = qualifiers.prohibited_modifications | read.prohibited_modifications
         if name in seen and (not kind.can_repeat or "any" in both):
-            raise QualifierError("qualifier `{}` cannot be repeated here", name)
+            section = kind.sections["present"] if kind.can_repeat else "2.5.5.2"
+            raise QualifierError("qualifier `{}` cannot be repeated here", name, section)
         seen.add(name)
         qualifiers = qualifiers.conjoined(read)
     return qualifiers

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from comity.policies.patterns import PatternIndex, normal_target
+from comity.policies.urls import spellings
 from comity.policies.values import Finding, Verdict
 
 # section-3.3, as they are shown. In values they are in lower case.
@@ -134,8 +135,8 @@ class AgentRules:
 
     def rules_for(self, target: str, media_type: str) -> tuple[Rule, ...]:
         """Those about the resource, in the order of the file. `target`: path and query."""
-        path = normal_target(target.partition("?")[0])
-        found = {self._paths[place] for place in self._index.all(path)}
+        paths = (normal_target(one.partition("?")[0]) for one in spellings(target))
+        found = {self._paths[place] for path in paths for place in self._index.all(path)}
         types = {EVERY_TYPE, *file_types(media_type)}
         numbers = sorted(number for one in found for number in self._numbers[one])
         return tuple(rule for rule in (self.rules[number] for number in numbers) if rule.file_type in types)

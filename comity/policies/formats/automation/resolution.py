@@ -7,7 +7,6 @@ limits(group, origin)                how often it may be asked"""
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
@@ -16,18 +15,9 @@ from typing import Any, NamedTuple
 from comity.policies.formats.automation.directives import SESSION_VALIDATION, Directives, Group, Limits, Stated, UrlPattern
 from comity.policies.formats.automation.grammar import Automation
 from comity.policies.formats.automation.value_syntax import host_pattern
-from comity.policies.patterns import PatternIndex, matches, normal_target
+from comity.policies.patterns import PatternIndex, covers, normal_target
 from comity.policies.requests import API, XHR, Facts, Session
-from comity.policies.urls import origin_of, target_of
-
-_SPECIAL = re.compile(r"\*|\$$")
-
-
-def _covers(pattern: str, target: str) -> bool:
-    """Whether one pattern in normal form matches."""
-    special = _SPECIAL.search(pattern)
-    start = special.start() if special else len(pattern)
-    return target.startswith(pattern[:start]) and (special is None or matches(pattern[start:], target, start))
+from comity.policies.urls import origin_of, spellings
 
 
 def host_matches(pattern: str, host: str) -> bool:
@@ -38,7 +28,7 @@ def host_matches(pattern: str, host: str) -> bool:
     own, _, own_port = host.partition(":") if not host.startswith("[") else host.partition("]:")
     if port and port != own_port:
         return False
-    return _covers(f"{name}$", own) if "*" in name else name.removesuffix("]") == own.removesuffix("]")
+    return covers(f"{name}$", own) if "*" in name else name.removesuffix("]") == own.removesuffix("]")
 
 
 class _Scopes:
@@ -232,9 +222,12 @@ def _is_among(page: str | None, patterns: tuple[UrlPattern, ...], host: str) -> 
         origin = origin_of(page or "")
     except ValueError:
         return True
-    page_host, target = host_pattern(origin), normal_target(target_of(page or ""))
+    page_host, targets = host_pattern(origin), tuple(map(normal_target, spellings(page or "")))
     host = host_pattern(host) or page_host
-    return any(host_matches(pattern.host or host, page_host) and _covers(pattern.path, target) for pattern in patterns)
+    return any(
+        host_matches(pattern.host or host, page_host) and any(covers(pattern.path, target) for target in targets)
+        for pattern in patterns
+    )
 
 
 def limits(group: Group, origin: str) -> Limits | None:

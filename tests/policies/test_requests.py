@@ -1,0 +1,137 @@
+"""What a request is, by its header fields; and that what is empty counts as not there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from comity.policies import Agent, Site, Verdict
+from comity.policies.requests import API, DOCUMENT, XHR, Facts, Session, credentials, facts_of
+
+ORIGIN = "https://example.com"
+AGENT = Agent("examplebot")
+
+
+def facts(fields: Mapping[str, str], **more: object) -> Facts:
+    stated: dict[str, object] = {
+        "method": "GET",
+        "kind": None,
+        "automations": (),
+        "purposes": None,
+        "key_header": "X-API-Key",
+        "referer": None,
+        "session": None,
+    }
+    return facts_of(fields=fields, **(stated | more))  # type: ignore[arg-type]
+
+
+CARRIED = [
+    ({}, ""),
+    # a key in a field of its own
+    ({"x-api-key": "k"}, "token"),
+    ({"x-api-key": ""}, ""),
+    ({"x-api-key": " \t"}, ""),
+    ({"x-api-key": ", "}, ""),
+    ({"x-api-key": ", k"}, "token"),
+    # RFC 9110 section-11.4: a scheme, and credentials behind it
+    ({"authorization": "Bearer k"}, "bearer token"),
+    ({"authorization": "bEARER   k"}, "bearer token"),
+    ({"authorization": "Basic eA=="}, "token"),
+    ({"authorization": 'Digest username="x", realm="y"'}, "token"),
+    ({"authorization": ""}, ""),
+    ({"authorization": "  "}, ""),
+    ({"authorization": "Bearer"}, ""),
+    ({"authorization": "Bearer "}, ""),
+    ({"authorization": " Basic\t"}, ""),
+    ({"authorization": "Bearer , Basic "}, ""),
+    ({"authorization": "Bearer, Basic eA=="}, "token"),
+    ({"authorization": "Basic, Bearer k"}, "bearer token"),
+    ({"authorization": "Bearer", "x-api-key": "k"}, "token"),
+    # cookies
+    ({"cookie": "sid=1"}, "cookie"),
+    ({"cookie": "theme=; sid=1"}, "cookie"),
+    ({"cookie": ""}, ""),
+    ({"cookie": " ; "}, ""),
+    ({"cookie": "sid="}, ""),
+    ({"cookie": 'sid=""'}, ""),
+    ({"cookie": "sid= ;theme=\t"}, ""),
+    ({"cookie": "sid=, theme="}, ""),
+    ({"cookie": "sid"}, ""),
+]
+
+
+@pytest.mark.requirement("AUTX-5", "AUTX-9")
+@pytest.mark.parametrize(("fields", "carried"), CARRIED)
+def test_what_a_request_carries(fields: dict[str, str], carried: str) -> None:
+    assert credentials(fields, "X-API-Key") == frozenset(carried.split())
+    assert facts(fields).has_key is ("token" in carried)
+    asked = Site.from_files(
+        ORIGIN, {"/automation-preferences.txt": b"scope: /\nallowed-methods: GET\napi-automation: with-key-only\n"}
+    )
+    decision = asked.access(AGENT, ORIGIN, kind="api", headers=fields)
+    assert decision.verdict is (Verdict.ALLOW if "token" in carried else Verdict.DENY)
+
+
+@pytest.mark.requirement("AUTX-5")
+def test_a_session_brings_its_key_along() -> None:
+    assert facts({"x-api-key": ""}, session=Session(carries=frozenset(["token"]))).has_key
+    assert not facts({"x-api-key": ""}, session=Session(carries=frozenset(["cookie"]))).has_key
+
+
+@pytest.mark.requirement("AUTX-5", "AUTX-6")
+@pytest.mark.parametrize(
+    ("fields", "kinds"),
+    [
+        ({"sec-fetch-dest": " EMPTY\t"}, (XHR,)),
+        ({"sec-fetch-dest": "empty;a=1"}, (XHR,)),
+        ({"sec-fetch-dest": "document, Empty"}, (XHR,)),
+        ({"sec-fetch-dest": "emptyish"}, (DOCUMENT,)),
+        ({"sec-fetch-dest": ""}, (DOCUMENT,)),
+        ({"x-requested-with": ""}, (XHR,)),
+        ({"content-type": " Application/JSON ; charset=utf-8"}, (API,)),
+        ({"content-type": "text/html, application/json"}, (API,)),
+        ({"accept": "\tAPPLICATION/hal+JSON, */*"}, (API,)),
+    ],
+)
+def test_kinds_however_they_are_written(fields: dict[str, str], kinds: tuple[str, ...]) -> None:
+    assert facts(fields).kinds == kinds
+
+
+@pytest.mark.requirement("AUTX-7")
+@pytest.mark.parametrize(
+    ("referer", "verdict"),
+    [
+        ("https://example.com/open/", Verdict.ALLOW),
+        (" https://example.com/open/ ", Verdict.ALLOW),
+        ("https://example.com/closed/", Verdict.DENY),
+        ("", Verdict.DENY),
+        (" ", Verdict.DENY),
+        ("/open/", Verdict.DENY),
+        ("https://example.com/open/, https://example.com/closed/", Verdict.DENY),
+        ("https://example.com/closed/, https://example.com/open/", Verdict.DENY),
+    ],
+)
+def test_pages_that_nobody_knows_are_excluded_like_others(referer: str, verdict: Verdict) -> None:
+    text = b"scope: /\nallowed-methods: GET\nallow-xhr: open\ndisallow-fetch-from: /closed/\n"
+    asked = Site.from_files(ORIGIN, {"/automation-preferences.txt": text})
+    assert asked.access(AGENT, ORIGIN, kind="xhr", headers={"Referer": referer}).verdict is verdict
+    assert asked.access(AGENT, ORIGIN, kind="xhr", referer=referer).verdict is verdict
+
+
+@pytest.mark.requirement("AUTO-13")
+@pytest.mark.parametrize(
+    ("purposes", "verdict"),
+    [
+        (["news"], Verdict.ALLOW),
+        ([" News "], Verdict.ALLOW),
+        (["news", ""], Verdict.ALLOW),
+        ([], Verdict.DENY),
+        ([""], Verdict.DENY),
+        ([" ", "\t"], Verdict.DENY),
+        (["news", "ads"], Verdict.DENY),
+    ],
+)
+def test_an_empty_purpose_is_none(purposes: list[str], verdict: Verdict) -> None:
+    asked = Site.from_files(ORIGIN, {"/automation-preferences.txt": b"scope: /\nallowed-methods: GET\nallowed-purposes: news\n"})
+    assert asked.access(Agent("examplebot", purposes=("news",)), ORIGIN, purposes=purposes).verdict is verdict
