@@ -58,7 +58,7 @@ def target_of(url: str) -> str:
 
 # Parts of a path that some servers take for others: doubled slashes, dot segments, parameters, backslashes, and escapes of
 # characters that normal_target leaves escaped.
-_AMBIGUOUS = re.compile(r"//|/\.\.?(?:[/?]|\Z)|[;\\]|%(?:2[1-9A-Fa-f]|3[ABDabd]|40|5[B-Db-d])")
+_AMBIGUOUS = re.compile(r"//|/\.\.?(?:/|\Z)|[;\\]|%(?:2[1-9A-Fa-f]|3[ABDabd]|40|5[B-Db-d])")
 _DOT = re.compile(rb"%2[Ee]")
 _DOT_OR_SLASH = re.compile(rb"%(?:2[EFef]|5[Cc])")
 _SLASHES = re.compile(r"//+")
@@ -73,9 +73,13 @@ def spellings(url: str) -> tuple[str, ...]:
     target = target_of(url)
     if not ("%" in target or ";" in target or "//" in target or "/." in target or "\\" in target):
         return (target,)
-    ambiguous = _AMBIGUOUS.search(target)
-    path, mark, query = target.partition("?") if ambiguous else (target, "", "")
-    if not ambiguous or ambiguous.start() >= len(path):
+    return _spellings(target)
+
+
+@lru_cache(maxsize=64)  # a URL is asked for several times in a row
+def _spellings(target: str) -> tuple[str, ...]:
+    path, mark, query = target.partition("?")
+    if not _AMBIGUOUS.search(path):
         return (target,)
     octets = path.encode("utf-8", "surrogatepass")
     # By RFC 3986 section-5.2.4 with section-6.2.2.2; by decoding, dots and slashes even twice; and without parameters.
