@@ -18,6 +18,7 @@ STATUSES = {  # of other refusals, that are not 403
     "comity.rate": 429,
     "comity.concurrent": 429,
     "robots.visit-time": 429,
+    "comity.uncounted": 503,
     "comity.long-target": 414,
     "comity.long-fields": 431,  # RFC 6585 section-5
 }

@@ -38,7 +38,7 @@ class Limit(NamedTuple):
 class TooMany(NamedTuple):
     """Why a request has to wait."""
 
-    rule: str  # "comity.rate" or "comity.concurrent"
+    rule: str  # "comity.rate", "comity.concurrent" or "comity.uncounted"
     limit: Limit
     permitted: str  # in words
     seconds: int  # to wait, at least 1
@@ -71,9 +71,9 @@ class Stamps:
 
     __slots__ = ("every", "length", "moments", "requests")
 
-    def __init__(self, every: int, requests: int = 0, moments: Iterable[float] = ()) -> None:
+    def __init__(self, every: int, length: int = 0, requests: int = 0, moments: Iterable[float] = ()) -> None:
         self.every = every
-        self.length = 0  # moments that can matter
+        self.length = length  # moments that can matter
         self.requests = requests  # that counted
         self.moments = array("d", moments)  # of the requests number k, 2k, ..., ascending
 

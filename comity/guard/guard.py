@@ -120,7 +120,7 @@ class Guard:
         self._key_header = key_header
         self._problems = Problems(types=problem_types, challenge=challenge)
         self._tolerance = tolerance
-        self._counts = counts or Clients(max_clients)
+        self._counts = Clients(max_clients) if counts is None else counts
         self._clock = clock
         self._lock = Lock()
         self._agents = Agents(published.crawler_names, key_header)
@@ -203,7 +203,7 @@ class Guard:
     def _limits(self, agent: Agent, url: str) -> Iterator[Limit]:
         rates = self._site.rates(agent)
         if rates and (windows := _windows(rates)):
-            yield Limit(ROBOTS_PATH, ROBOTS_PATH, windows, tolerance=self._tolerance)
+            yield Limit(self.origin + ROBOTS_PATH, ROBOTS_PATH, windows, tolerance=self._tolerance)
         for limits in self._site.limits(agent, url):
             yield Limit(limits.key, AUTOMATION_PATH, limits.windows, limits.concurrent, self._tolerance)
 

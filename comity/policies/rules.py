@@ -303,6 +303,11 @@ RULES: dict[str, Rule] = {
         ),
         ("comity.rate", "comity, docs/guard.md", "the client asks more often than the site's files permit"),
         ("comity.concurrent", "comity, docs/guard.md", "the client has more requests in flight than the site's files permit"),
+        (
+            "comity.uncounted",
+            "comity, docs/guard.md",
+            "the requests of the client cannot be counted: nobody knows how often it asked",
+        ),
         ("comity.long-target", "comity, docs/guard.md", "the target is longer than the guard looks at"),
         (
             "comity.long-fields",

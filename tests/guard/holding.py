@@ -16,9 +16,10 @@ import os
 import threading
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from comity.guard import ASGIMiddleware, Guard, WSGIMiddleware
+from comity.guard import ASGIMiddleware, Guard, SharedClients, WSGIMiddleware
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -57,7 +58,8 @@ api-automation: with-key-only
 """,
 }
 
-guard = Guard(os.environ.get("ORIGIN", "http://127.0.0.1:8000"), FILES, tolerance=0)
+counts = SharedClients(Path(os.environ["COUNTS"])) if "COUNTS" in os.environ else None
+guard = Guard(os.environ.get("ORIGIN", "http://127.0.0.1:8000"), FILES, tolerance=0, counts=counts)
 held: set[object] = set()
 PLAIN = [("Content-Type", "text/plain")]
 
@@ -89,7 +91,7 @@ async def site(scope: Scope, receive: Receive, send: Send) -> None:
     elif path == "/stream/":
         parts = [b"one", b"two", b"three"]
     else:
-        parts = [json.dumps({"method": scope["method"], "path": path}).encode()]
+        parts = [json.dumps({"method": scope["method"], "path": path, "worker": os.getpid()}).encode()]
     fields = [(name.lower().encode(), value.encode()) for name, value in PLAIN]
     await send({"type": "http.response.start", "status": 200, "headers": fields})
     for part in parts if scope["method"] != "HEAD" else ():
@@ -124,7 +126,7 @@ def wsgi_site(environ: WSGIEnvironment, start_response: StartResponse) -> Iterab
         start_response("200 OK", PLAIN)
         return (part for part in (b"one", b"two", b"three"))
     else:
-        parts = [json.dumps({"method": environ["REQUEST_METHOD"], "path": path}).encode()]
+        parts = [json.dumps({"method": environ["REQUEST_METHOD"], "path": path, "worker": os.getpid()}).encode()]
     start_response("200 OK", [*PLAIN, ("Content-Length", str(sum(map(len, parts))))])
     return parts if environ["REQUEST_METHOD"] != "HEAD" else []
 
