@@ -24,6 +24,7 @@ _METHOD_FIELDS = ("x-http-method-override", "x-http-method", "x-method-override"
 MAX_METHODS = 4  # in one of these; what comes after them is read as one
 
 _VISIBLE = "!\"$%&'()*+,/:;<=>?@[\\]^`{|}"  # of ASCII, besides what `quote` leaves alone; `#` would begin a fragment
+_LEFT_OUT = re.compile("%0[9AaDd]")  # tab, LF, CR: by urllib.parse and by the URL Standard of WHATWG
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?]*)?")  # and authority; RFC 3986 section-3
 
 
@@ -45,6 +46,7 @@ class Incoming(NamedTuple):
         """All targets for which an application may answer, the one of the request line first."""
         named = [target_from(_octets(self.fields[name])) for name in _TARGET_FIELDS if name in self.fields]
         written = [self.target, *self.aliases, *named]
+        written += [_LEFT_OUT.sub("", target) for target in written if "%0" in target]
         stripped = [target[scheme.end() :] for target in written if (scheme := _SCHEME.match(target))]
         return tuple(dict.fromkeys(written + stripped))
 

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import ConnectionTerminated, ResponseReceived, StreamReset
 
 if TYPE_CHECKING:
     from tests.guard.conftest import Client, Servers
@@ -192,3 +197,67 @@ def test_people_get_there(origin: str, server: str, servers: Servers) -> None:
     person = servers.person(origin)
     for attack, path in REACHED[server].items():
         assert [seen[1] for seen in send(person, PRIVATE[attack].replace(WHO, BROWSER)).seen] == [path]
+
+
+def over_http_2(client: Client, pseudo: list[tuple[bytes, bytes]], *fields: tuple[bytes, bytes]) -> int:
+    """The status of the answer; 0 where the server gives none and closes."""
+    connection = H2Connection(H2Configuration(validate_outbound_headers=False, normalize_outbound_headers=False))
+    connection.initiate_connection()
+    connection.send_headers(1, [*pseudo, *fields], end_stream=True)
+    with socket.create_connection(urlsplit(client.origin).netloc.split(":"), timeout=20) as channel:  # type: ignore[arg-type]
+        channel.sendall(connection.data_to_send())
+        while octets := channel.recv(65536):
+            for event in connection.receive_data(octets):
+                if isinstance(event, ResponseReceived):
+                    return int(dict(event.headers)[b":status"])
+                if isinstance(event, StreamReset | ConnectionTerminated):
+                    return 0
+            channel.sendall(connection.data_to_send())
+    return 0
+
+
+PSEUDO = {b":method": b"GET", b":scheme": b"http", b":authority": b"example.com", b":path": b"/private/x"}
+
+
+@pytest.mark.requirement("GUARD-1", "SEC-1")
+@pytest.mark.parametrize(
+    "pseudo",
+    [
+        {},
+        {b":path": b"//private/x"},
+        {b":path": b"/a/../private/x"},
+        {b":path": b"/a/%2e%2e/%70rivate/x"},
+        {b":path": b"private/x"},
+        {b":path": b"http://example.com/private/x"},
+        {b":path": b"a+b://h/private/x"},
+        {b":path": b"/private/../ai.txt"},
+        {b":path": b"/pri\tvate/x"},
+        {b":path": b"/private/\xff"},
+        {b":path": b"/private/x#/open"},
+        {b":path": b"/private/x y"},
+        {b":authority": b"elsewhere.example"},
+        {b":scheme": b"ftp"},
+        {b":method": b"HEAD"},
+        {b":method": b"get"},
+        {b":method": b"CONNECT"},
+        {b":method": b"CONNECT", b":protocol": b"websocket"},
+    ],
+)
+def test_nothing_gets_there_by_http_2(hypercorn: str, servers: Servers, pseudo: dict[bytes, bytes]) -> None:
+    person = servers.person(hypercorn)
+    person.ask("/seen")
+    robot, browser = (b"user-agent", b"testbot"), (b"user-agent", BROWSER.partition(b": ")[2])
+    status = over_http_2(person, list((PSEUDO | pseudo).items()), robot)
+    assert status in REFUSED | {0}
+    assert json.loads(person.ask("/seen").body) == []
+    if not pseudo:
+        assert over_http_2(person, list(PSEUDO.items()), browser) == 200
+    twice = [*PSEUDO.items(), (b":path", b"/open")]
+    assert over_http_2(person, twice, robot) in REFUSED | {0}
+    assert over_http_2(person, list((PSEUDO | {b":path": b"/open"}).items()), robot) == 200
+
+
+@pytest.fixture(scope="module")
+def hypercorn(servers: Servers) -> Iterator[str]:
+    with servers.serving("hypercorn", "attacked:asgi", HERE) as origin:
+        yield origin

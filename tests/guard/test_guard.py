@@ -688,6 +688,10 @@ def test_the_owner_says_who_is_automated_and_by_which_tools(clock: Clock) -> Non
         "/private;x/",
         "/public/..;/private/",
         "/public/%252e%252e/private/",
+        "/pri%09vate/",
+        "/pub%0Dlic/%0a../private/",
+        "a+b:/private/",
+        "private/",
     ],
 )
 def test_no_spelling_gets_round_a_refusal(guard: Guard, target: str) -> None:
