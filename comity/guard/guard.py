@@ -135,14 +135,17 @@ class Guard:
         asking = self._agents.asking(incoming.field("user-agent"))
         if not (self._purpose_header in incoming.fields or asking.is_named or self._is_automated(incoming)):
             return UNTOUCHED
-        if is_long or asked.length * len(asking.agents) * len(incoming.methods) > MAX_JUDGED:
+        methods = tuple(dict.fromkeys(method.upper()[:MAX_NAME] for method in incoming.methods))
+        if is_long or asked.length * len(asking.agents) * len(methods) > MAX_JUDGED:
             return self._refuse_long(incoming, "comity.long-target", f"the target: at most {MAX_TARGET} characters")
         facts = self._facts(incoming)
         if too_long := _too_long(asking, facts):
             return self._refuse_long(incoming, "comity.long-fields", too_long)
         client = self._client(incoming)
         with self._lock:
-            return self._judge(incoming, asked.targets, asking.agents, facts, client)
+            return self._judge(
+                incoming, client, [facts._replace(method=method) for method in methods], asked.targets, asking.agents
+            )
 
     def _policy_file(self, incoming: Incoming, asked: _Asked) -> Pass | Answer | None:
         """The answer for a policy file; None where the target is none, or may be taken for anything else besides.
@@ -153,8 +156,8 @@ class Guard:
             return None
         if path in self._served:
             return self._served[path].answer(incoming.method, incoming.fields)
-        is_plain = incoming.method in ("GET", "HEAD") and len(incoming.methods) == 1
-        return UNTOUCHED if is_plain and asked.spellings <= set(WELL_KNOWN) else None
+        is_plain = incoming.method in ("GET", "HEAD") and asked.spellings.issubset(WELL_KNOWN) and len(incoming.methods) == 1
+        return UNTOUCHED if is_plain else None
 
     def _facts(self, incoming: Incoming) -> Facts:
         facts = facts_of(
@@ -170,15 +173,15 @@ class Guard:
         return facts if XHR in facts.kinds else facts._replace(referer=None)  # of other requests nobody asks for it
 
     def _judge(
-        self, incoming: Incoming, targets: tuple[str, ...], agents: tuple[Agent, ...], facts: Facts, client: str
+        self, incoming: Incoming, client: str, kinds: list[Facts], targets: tuple[str, ...], agents: tuple[Agent, ...]
     ) -> Pass | Answer:
         """By everybody whom the User-Agent names, every method and every target that the application may see: any refusal
         refuses, and the limits of all hold."""
         now = self._clock()
         moment = datetime.fromtimestamp(now, UTC)
         decisions = [
-            self._site.judge(agent, self.origin + target, facts._replace(method=method.upper()[:MAX_NAME]), moment)
-            for agent, method, target in product(agents, incoming.methods, targets)
+            self._site.judge(agent, self.origin + target, facts, moment)
+            for agent, facts, target in product(agents, kinds, targets)
         ]
         if refusing := [decision for decision in decisions if decision.verdict is not Verdict.ALLOW]:
             return self._refuse_by(incoming, refusing, now)

@@ -53,7 +53,8 @@ class Incoming(NamedTuple):
     @property
     def methods(self) -> tuple[str, ...]:
         """All methods that an application may take it for, the one of the request line first."""
-        named = [word.strip() for name in _METHOD_FIELDS for word in self.field(name).split(",", MAX_METHODS)]
+        values = [self.fields[name] for name in _METHOD_FIELDS if name in self.fields]
+        named = [word.strip() for value in values for word in value.split(",", MAX_METHODS)]
         return tuple(dict.fromkeys([self.method, *(word for word in named if word)]))
 
 

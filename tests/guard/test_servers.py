@@ -20,16 +20,32 @@ HERE = Path(__file__).parent
 EXAMPLES = HERE.parent.parent / "examples"
 
 
-@pytest.fixture(params=["asgi", "wsgi"])
+THREADED = [
+    "uvicorn-h11",
+    "uvicorn-httptools",
+    "hypercorn",
+    "gunicorn-threads",
+    "gunicorn-uvicorn",
+    "werkzeug",
+    "waitress",
+    "wsgiref",
+]
+
+
+@pytest.fixture(scope="module", params=THREADED)
 def origin(request: pytest.FixtureRequest, servers: Servers) -> Iterator[str]:
-    server = "uvicorn-h11" if request.param == "asgi" else "wsgiref"
-    with servers.serving(server, f"holding:{request.param}", HERE) as origin:
+    """Of servers that answer several requests at a time."""
+    with servers.serving(request.param, f"holding:{servers.SERVERS[request.param].kind}", HERE) as origin:
         yield origin
+
+
+ADDRESSES = (f"127.0.1.{number}" for number in range(1, 255))
 
 
 @pytest.fixture
 def robot(origin: str, servers: Servers) -> Client:
-    return servers.Client(origin)
+    """A client that the server has not seen."""
+    return servers.Client(origin, next(ADDRESSES))
 
 
 @pytest.mark.requirement("GUARD-1", "AUTO-17", "AUTX-13")
