@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -123,6 +123,7 @@ class Guard:
         self._counts = Clients(max_clients) if counts is None else counts
         self._clock = clock
         self._lock = Lock()
+        self._ended: deque[tuple[str, tuple[Limit, ...]]] = deque()  # requests that are over, and not yet released
         self._agents = Agents(published.crawler_names, key_header)
 
     def check(self, incoming: Incoming) -> Pass | Answer:
@@ -142,10 +143,12 @@ class Guard:
         if too_long := _too_long(asking, facts):
             return self._refuse_long(incoming, "comity.long-fields", too_long)
         client = self._client(incoming)
+        kinds = [facts._replace(method=method) for method in methods]
         with self._lock:
-            return self._judge(
-                incoming, client, [facts._replace(method=method) for method in methods], asked.targets, asking.agents
-            )
+            self._release_ended()
+            judged = self._judge(incoming, client, kinds, asked.targets, asking.agents)
+        self._settle()
+        return judged
 
     def _policy_file(self, incoming: Incoming, asked: _Asked) -> Pass | Answer | None:
         """The answer for a policy file; None where the target is none, or may be taken for anything else besides.
@@ -200,8 +203,21 @@ class Guard:
         return Pass(lambda: self._release(client, permitted))
 
     def _release(self, client: str, limits: tuple[Limit, ...]) -> None:
-        with self._lock:
-            self._counts.release(client, limits)
+        """Never waits: what a server drops may end in the hands of the garbage collector, while this very thread has the lock."""
+        self._ended.append((client, limits))
+        self._settle()
+
+    def _settle(self) -> None:
+        """Whoever has the lock asks again when it is free."""
+        while self._ended and self._lock.acquire(blocking=False):
+            try:
+                self._release_ended()
+            finally:
+                self._lock.release()
+
+    def _release_ended(self) -> None:
+        while self._ended:
+            self._counts.release(*self._ended.popleft())
 
     def _limits(self, agent: Agent, url: str) -> Iterator[Limit]:
         rates = self._site.rates(agent)
@@ -213,15 +229,17 @@ class Guard:
     def _refuse_by(self, incoming: Incoming, refusing: list[Decision], now: float) -> Answer:
         """A refusal for good comes before one that has an end."""
         refusing.sort(key=lambda decision: decision.verdict is Verdict.DEFER)
-        opens = refusing[0].not_before
         reasons = tuple(dict.fromkeys(reason for decision in refusing for reason in decision.reasons))
         decision = replace(refusing[0], reasons=(status_of(reasons)[1],))
-        return self._refuse(incoming, reasons, str(decision), ceil(opens.timestamp() - now) if opens else 0)
+        opens = [decision.not_before.timestamp() for decision in refusing if decision.not_before]
+        return self._refuse(incoming, reasons, str(decision), ceil(max(opens, default=now) - now))
 
     def _refuse_long(self, incoming: Incoming, rule: str, at_most: str) -> Answer:
         reason = Reason(rule=rule, source=Source(url=self.origin, part="request", text=at_most))
         with self._lock:
-            return self._refuse(incoming, (reason,), f"deny: {reason}", 0)
+            answer = self._refuse(incoming, (reason,), f"deny: {reason}", 0)
+        self._settle()
+        return answer
 
     def _refuse(self, incoming: Incoming, reasons: tuple[Reason, ...], detail: str, wait: int) -> Answer:
         rule = status_of(reasons)[1].rule

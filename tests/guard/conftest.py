@@ -180,16 +180,20 @@ class Client:
 
     def raw(self, octets: bytes) -> bytes:
         """What comes back for octets as they are, until the server closes."""
-        with socket.create_connection(urlsplit(self.origin).netloc.split(":"), timeout=20) as connection:  # type: ignore[arg-type]
+        with self._connected() as connection:
             connection.sendall(octets)
             return b"".join(iter(lambda: connection.recv(65536), b""))
 
     def opens(self, octets: bytes) -> int:
         """The status of what comes back, of which the rest is not waited for."""
-        with socket.create_connection(urlsplit(self.origin).netloc.split(":"), timeout=20) as connection:  # type: ignore[arg-type]
+        with self._connected() as connection:
             connection.sendall(octets)
             with connection.makefile("rb") as answer:
                 return int(answer.readline().split()[1])
+
+    def _connected(self) -> socket.socket:
+        parts = urlsplit(self.origin)
+        return socket.create_connection((parts.hostname, parts.port), 20, (self.address, 0))
 
 
 def person(origin: str) -> Client:

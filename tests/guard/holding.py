@@ -6,6 +6,7 @@
 /guard        what the guard did
 /boom/        raises
 /stream/      answers in parts, without saying how long it will be
+/endless/     goes on until its client has gone (WSGI)
 /...          what the request was, as the application sees it"""
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +42,10 @@ allowed-methods: GET
 concurrent-limit: 1
 
 scope: /stream/
+allowed-methods: GET
+concurrent-limit: 1
+
+scope: /endless/
 allowed-methods: GET
 concurrent-limit: 1
 
@@ -122,6 +128,9 @@ def wsgi_site(environ: WSGIEnvironment, start_response: StartResponse) -> Iterab
         RELEASED.set()
     elif path == "/boom/":
         raise RuntimeError("boom")
+    elif path == "/endless/":
+        start_response("200 OK", PLAIN)
+        return repeat(b"x" * 65536)
     elif path == "/stream/":
         start_response("200 OK", PLAIN)
         return (part for part in (b"one", b"two", b"three"))

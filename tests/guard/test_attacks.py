@@ -199,6 +199,29 @@ def test_people_get_there(origin: str, server: str, servers: Servers) -> None:
         assert [seen[1] for seen in send(person, PRIVATE[attack].replace(WHO, BROWSER)).seen] == [path]
 
 
+@pytest.mark.requirement("GUARD-1", "AUTX-2")
+def test_no_way_of_asking_gets_more_than_is_permitted(origin: str, server: str, servers: Servers) -> None:
+    """Three in a minute, of whatever method, by whatever name, one after the other or all at once."""
+    addresses = iter(range(2, 9))
+
+    def passed(*requests: bytes) -> int:
+        person, robot = servers.person(origin), servers.Client(origin, f"127.0.2.{next(addresses)}")
+        person.ask("/seen")
+        for octets in requests:
+            robot.raw(octets.replace(WHO, ROBOT))
+        return len(json.loads(person.ask("/seen").body))
+
+    one, last = get(b"/minute/x").replace(b"Connection: close\r\n", b""), get(b"/minute/x")
+    assert passed(*[last] * 6) == 3
+    assert passed(*[last, get(b"/minute/x", method=b"HEAD")] * 3) == 3
+    assert passed(*[last, get(b"/x/../minute/y"), get(b"/open/../minute/"), get(b"/%6dinute/z")] * 2) == 3
+    assert passed(*(last.replace(WHO, b"User-Agent: bot%d" % number) for number in range(6))) == 3
+    assert passed(*(get(b"/minute/x", version=version) for version in (b"HTTP/1.0", b"HTTP/1.1") * 3)) == 3
+    assert passed(one * 5 + last) <= 3
+    if "uvicorn" not in server:  # which believes it from this machine
+        assert passed(*(get(b"/minute/x", b"X-Forwarded-For: 192.0.2.%d" % number) for number in range(6))) == 3
+
+
 def over_http_2(client: Client, pseudo: list[tuple[bytes, bytes]], *fields: tuple[bytes, bytes]) -> int:
     """The status of the answer; 0 where the server gives none and closes."""
     connection = H2Connection(H2Configuration(validate_outbound_headers=False, normalize_outbound_headers=False))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.guard import Answer, Guard, Incoming, Pass, credentials, is_automated, mechanisms
+from comity.guard.clients import Clients, Limit, TooMany
 from comity.guard.guard import MAX_JUDGED, MAX_REFERER, MAX_TARGET
 from comity.policies import Agent, Decision, PolicyError
 from comity.policies.requests import Session
@@ -760,6 +762,31 @@ def test_refusals_are_logged_fit_to_show(guard: Guard, caplog: pytest.LogCapture
         ask(guard, "/private/\x1b[31m\u202e")
     [record] = caplog.records
     assert record.getMessage().startswith("Refused GET /private/\ufffd[31m\ufffd of 192.0.2.1: deny: robots.disallow (RFC 9309")
+
+
+class Collecting(Clients):
+    """What is no longer used ends while a request is counted, as the garbage collector may have it."""
+
+    def __init__(self, garbage: list[Pass]) -> None:
+        super().__init__(10)
+        self._garbage = garbage
+
+    def claim(self, name: str, limits: Sequence[Limit], now: float) -> TooMany | None:
+        while self._garbage:
+            self._garbage.pop().end()
+        return super().claim(name, limits, now)
+
+
+@pytest.mark.requirement("GUARD-1")
+def test_what_ends_within_a_claim_waits_for_nobody() -> None:
+    garbage: list[Pass] = []
+    guard = Guard(ORIGIN, FILES, counts=Collecting(garbage))
+    first, second = ask(guard, "/two/a"), ask(guard, "/two/b")
+    assert isinstance(first, Pass)
+    assert isinstance(second, Pass)
+    garbage += [first, second]
+    assert told(ask(guard, "/two/c")) == (429, "comity.concurrent")
+    assert [told(ask(guard, "/two/d")) for _ in range(3)] == [PASSES] * 3
 
 
 @pytest.mark.requirement("GUARD-1")

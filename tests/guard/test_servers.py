@@ -121,8 +121,9 @@ def test_one_after_the_other_is_never_two_at_a_time(robot: Client) -> None:
 
 
 @pytest.mark.requirement("GUARD-1")
-def test_requests_whose_client_has_gone_are_over(servers: Servers) -> None:
-    with servers.serving("uvicorn-h11", "holding:asgi", HERE) as origin:
+@pytest.mark.parametrize("server", ["uvicorn-h11", "uvicorn-httptools", "hypercorn", "gunicorn-uvicorn"])
+def test_requests_whose_client_has_gone_are_over(server: str, servers: Servers) -> None:
+    with servers.serving(server, "holding:asgi", HERE) as origin:
         robot, person = servers.Client(origin), servers.person(origin)
         waiting = [robot.begin("/hold/1"), robot.begin("/hold/2")]
         person.ask("/held?2")
@@ -133,6 +134,15 @@ def test_requests_whose_client_has_gone_are_over(servers: Servers) -> None:
         person.ask("/held?2")
         for connection in waiting:
             connection.close()
+
+
+@pytest.mark.requirement("GUARD-1")
+@pytest.mark.parametrize("server", ["gunicorn-threads", "werkzeug", "waitress", "wsgiref"])
+def test_responses_whose_client_has_gone_are_over(server: str, servers: Servers) -> None:
+    with servers.serving(server, "holding:wsgi", HERE) as origin:
+        robot, endless = servers.Client(origin), b"GET /endless/ HTTP/1.1\r\nHost: h\r\nUser-Agent: testbot\r\n\r\n"
+        for _ in range(3):  # one at a time, each of which is left alone
+            assert any(robot.opens(endless) == 200 for _ in range(10_000))
 
 
 RAW = [
