@@ -16,6 +16,7 @@ from comity.policies.formats.acap import Names
 from comity.policies.values import PRODUCT_TOKEN, Agent
 
 MAX_NAMED = 4  # crawlers that one User-Agent may name; of more nobody knows who asks
+MAX_PARSED = 2048  # characters; a longer User-Agent, which nobody sends, names what stands in its versions and addresses too
 MAX_KEPT = 1000  # agents; there are as many as names in the files, unless names of several words come together in new ways
 
 _ITEMS = re.compile(r"[^\s;,()<>\[\]{}\"'+]+")  # of a User-Agent: products, and words of comments
@@ -74,9 +75,10 @@ class Agents:
 
     def _named(self, user_agent: str) -> tuple[list[str], list[str]]:
         """Return the words that are not only those of browsers, and the product tokens of the files."""
-        if not self._others and self._tokens.isdisjoint(PRODUCT_TOKEN.findall(user_agent.lower())):
+        words = PRODUCT_TOKEN.findall(user_agent.lower())
+        if not self._others and self._tokens.isdisjoint(words):
             return [], []
-        words = dict.fromkeys(words_of(user_agent))
+        words = list(dict.fromkeys(words_of(user_agent) if len(user_agent) <= MAX_PARSED else words))
         own = [word for word in words if not is_of_browsers(word)]
         return own, [word for word in own or words if word in self._tokens]
 

@@ -269,11 +269,12 @@ def _asked(targets: Iterable[str]) -> _Asked:
     every: set[str] = set()
     length = 0
     for target in map(target_of, targets):
-        own = {normal_target(spelling) for spelling in spellings(target)}
+        spelled = spellings(target)
+        own = set(map(normal_target, spelled))
         if not own <= every:
             judged.append(target)
             every |= own
-            length += sum(map(len, own))
+            length += sum(map(len, spelled))
     return _Asked(tuple(judged), frozenset(every), length)
 
 

@@ -414,6 +414,17 @@ def test_a_target_that_a_field_puts_in_place_is_judged_too(guard: Guard, field: 
     assert told(ask(guard, "/open/", user_agent=FIREFOX, **{field: "/private/"})) == PASSES
 
 
+@pytest.mark.requirement("GUARD-1")
+def test_targets_that_share_a_spelling_are_all_judged(guard: Guard) -> None:
+    for target, alias in (
+        ("/open//x", "/private/../open/x"),
+        ("/open/x", "/private/../open//x"),
+        ("/open/x", "/private/../open/x"),
+    ):
+        incoming = Incoming("GET", target, {"user-agent": "examplebot"}, "192.0.2.1", (alias,))
+        assert told(guard.check(incoming)) == (403, "robots.disallow")
+
+
 @pytest.mark.requirement("GUARD-1", "AUTX-13")
 def test_of_several_refusals_that_for_good_is_told() -> None:
     files = {

@@ -255,7 +255,13 @@ def test_a_response_is_over_when_its_last_octet_goes_out() -> None:
     assert passed == [False, True]
 
 
-PREFIXED = "User-agent: *\nDisallow: /app/private/\nDisallow: /app/a%3Fb\nDisallow: /app/café\nDisallow: /app/*?$\n".encode()
+PREFIXED = """User-agent: *
+Disallow: /app/private/
+Disallow: /app/a%3Fb
+Disallow: /app/café
+Disallow: /app/*?$
+Disallow: /app/*?*bad
+""".encode()
 ALL_BUT_APP = b"User-agent: *\nDisallow: /\nAllow: /app/\nDisallow: /app/private/\n"
 
 
@@ -287,6 +293,8 @@ def wsgi_refuses(robots: bytes, environ: dict[str, str], script_name: str | None
         ({"PATH_INFO": "/app/a", "QUERY_STRING": "b=1"}, False),
         ({"PATH_INFO": "/app/caf\xc3\xa9"}, True),
         ({"PATH_INFO": "/app/x", "QUERY_STRING": "", "RAW_URI": "/app/x?"}, True),
+        ({"PATH_INFO": "/app/x", "QUERY_STRING": "a=1&bad=2"}, True),
+        ({"PATH_INFO": "/app/x", "QUERY_STRING": "bad", "RAW_URI": "/app/x"}, True),
         ({"PATH_INFO": "app/private/x"}, True),
         ({}, False),
     ],
@@ -358,6 +366,7 @@ def asgi_refuses(robots: bytes, scope: dict[str, Any]) -> bool:
         ({"path": "/app/a?b=1"}, True),
         ({"path": "/app/a", "query_string": b"b=1"}, False),
         ({"path": "/app/private/x", "query_string": b"\xff#"}, True),
+        ({"path": "/app/x", "query_string": b"a=1&bad=2"}, True),
         # uvicorn and Starlette
         ({"path": "/app/private/x", "raw_path": b"/app/private/x", "root_path": "/app"}, True),
         # hypercorn
