@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from typing import Any
 from urllib.parse import quote
 
@@ -20,15 +20,18 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 class ASGIMiddleware:
     """`app = ASGIMiddleware(app, guard)`. A WebSocket is judged by the GET that opens it."""
 
-    def __init__(self, app: Application, guard: Guard) -> None:
+    def __init__(self, app: Application, guard: Guard, *, root_path: str | None = None) -> None:
+        """`root_path`: the path under which clients know the application, "" for the root. None: as the server says, but judged
+        by the path below it too, for there are servers to which any client can say it."""
         self._app = app
         self._guard = guard
+        self._root_path = None if root_path is None else root_path.rstrip("/")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if "path" not in scope:  # lifespan, and whatever else is no request
             await self._app(scope, receive, send)
             return
-        checked = self._guard.check(_incoming(scope))
+        checked = self._guard.check(_incoming(scope, self._root_path))
         if isinstance(checked, Answer):
             await _answer(checked, scope, send)
         elif checked.is_counted:
@@ -40,37 +43,49 @@ class ASGIMiddleware:
             await self._app(scope, receive, send)
 
 
-def _incoming(scope: Scope) -> Incoming:
+def _incoming(scope: Scope, root_path: str | None) -> Incoming:
     fields: dict[str, list[str]] = {}
     for name, value in scope.get("headers") or ():
         fields.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-    raw_path, path, query = _public_paths(scope)
     client = scope.get("client")
+    target, *aliases = _targets(scope, root_path)
     return Incoming(
         method=scope.get("method", "GET"),
-        target=target_from(raw_path + b"?" + query if query else raw_path),
+        target=target,
         fields={name: ", ".join(values) for name, values in fields.items()},
         peer=client[0] if client else "",
-        aliases=(target_of_path(path, query),),
+        aliases=tuple(aliases),
     )
 
 
-def _public_paths(scope: Scope) -> tuple[bytes, bytes, bytes]:
-    """Return the path as it was sent, the path that was decoded, and the query, as clients of the origin know them.
+def _targets(scope: Scope, root_path: str | None) -> Iterator[str]:
+    """Yield what a client of the origin asks for: as it was sent, where the server says so, and by the path that was decoded.
 
-    `root_path`, which no client can set, belongs to both paths; not every server has put it there."""
-    path = scope["path"].encode("utf-8", "surrogatepass")
-    root = scope.get("root_path", "").encode("utf-8", "surrogatepass").rstrip(b"/")
-    sent = scope.get("raw_path") or target_of_path(path, b"").encode()
-    if root and not _is_within(path, root):
-        path = root + path
-    if root and not _is_within(sent, root) and not _is_within(sent, quote(root).encode()):
-        sent = quote(root).encode() + sent
-    return sent, path, scope.get("query_string", b"")
+    The paths of some servers begin with the `root_path` of the scope, those of others do not."""
+    query = scope.get("query_string", b"")
+    told = scope.get("root_path", "").encode("utf-8", "surrogatepass").rstrip(b"/")
+    root = None if root_path is None else root_path.encode()
+    if sent := scope.get("raw_path"):
+        for path in _public(sent, quote(told).encode(), None if root is None else quote(root).encode()):
+            yield target_from(path + b"?" + query if query else path)
+    for path in _public(scope["path"].encode("utf-8", "surrogatepass"), told, root):
+        yield target_of_path(path, query)
 
 
-def _is_within(path: bytes, root: bytes) -> bool:
-    return path == root or path.startswith(root + b"/")
+def _public(path: bytes, told: bytes, root: bytes | None) -> Iterator[bytes]:
+    """Yield what a path in a scope may be to clients of the origin. `told`: the root of the scope; `root`: the right one."""
+    if root is not None:
+        yield root + _below(path, root)
+        yield root + _below(path, told)
+    elif told:
+        yield told + _below(path, told)
+        yield _below(path, told)
+    yield from () if root else (path,)
+
+
+def _below(path: bytes, root: bytes) -> bytes:
+    is_within = path == root or path.startswith(root + b"/")
+    return path[len(root) :] if is_within else path
 
 
 async def _answer(answer: Answer, scope: Scope, send: Send) -> None:

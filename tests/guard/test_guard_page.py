@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from comity.guard import Answer, ASGIMiddleware, Guard, Incoming, SharedClients, WSGIMiddleware
-from comity.guard.agents import MAX_NAMED
+from comity.guard.agents import MAX_NAMED, MAX_PARSED
 from comity.guard.answers import RETRY, STATUSES, UNAUTHORIZED
 from comity.guard.clients import MAX_STAMPS
 from comity.guard.guard import MAX_JUDGED, MAX_NAME, MAX_PURPOSES, MAX_REFERER, MAX_TARGET
@@ -55,6 +55,7 @@ def test_the_figures_are_those_of_the_code() -> None:
     assert [int(figure.replace(",", "")) for figure in re.findall(r"\d[\d,]*\d", long)] == [MAX_TARGET, MAX_JUDGED]
     figures = [int(figure.replace(",", "")) for figure in re.findall(r"\d[\d,]*", fields)]
     assert figures == [MAX_PURPOSES, MAX_NAME, MAX_NAMED, MAX_REFERER]
+    assert f"of up to {MAX_PARSED:,} characters" in PAGE
     assert f"Windows for more than {MAX_STAMPS} requests" in PAGE
     defaults = {name: str(parameter.default) for name, parameter in inspect.signature(Guard).parameters.items()}
     for name, default, _ in rows("| argument |"):
@@ -74,4 +75,6 @@ def test_the_code_is_that_of_the_package(tmp_path: Path, monkeypatch: pytest.Mon
             exec(text.replace("/var/lib/site", str(tmp_path)), names)  # that of our own page
     assert isinstance(names["app"], ASGIMiddleware)
     assert isinstance(names["guard"], Guard)
-    assert "script_name" in inspect.signature(WSGIMiddleware).parameters
+    for middleware, argument in ((ASGIMiddleware, "root_path"), (WSGIMiddleware, "script_name")):
+        assert f'{middleware.__name__}(app, guard, {argument}="/app")' in PAGE
+        assert argument in inspect.signature(middleware).parameters

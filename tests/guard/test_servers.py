@@ -341,13 +341,13 @@ async def nothing(*message: object) -> dict[str, object]:
     return {}
 
 
-def asgi_refuses(robots: bytes, scope: dict[str, Any]) -> bool:
+def asgi_refuses(robots: bytes, scope: dict[str, Any], root_path: str | None = None) -> bool:
     seen: list[str] = []
 
     async def site(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         seen.append(scope["path"])
 
-    app = ASGIMiddleware(site, Guard("https://example.com", {"/robots.txt": robots}))
+    app = ASGIMiddleware(site, Guard("https://example.com", {"/robots.txt": robots}), root_path=root_path)
     asyncio.run(app({"type": "http", "method": "GET", "headers": []} | scope, nothing, nothing))  # type: ignore[arg-type]
     return not seen
 
@@ -383,11 +383,45 @@ def test_asgi_targets_are_put_together_again(scope: dict[str, Any], is_refused: 
 
 
 @pytest.mark.requirement("GUARD-1")
-@pytest.mark.parametrize("path", ["/x", "/app/x"])
-def test_an_asgi_application_that_clients_know_under_a_path(path: str) -> None:
-    assert not asgi_refuses(ALL_BUT_APP, {"path": path, "raw_path": path.encode(), "root_path": "/app"})
-    assert asgi_refuses(ALL_BUT_APP, {"path": "/app/private/", "root_path": "/app"})
-    assert asgi_refuses(b"User-agent: *\nDisallow: /%61%20b/\n", {"path": "/a b/x", "raw_path": b"/a%20b/x", "root_path": "/a b"})
+@pytest.mark.parametrize("root_path", ["/app", "/app/"])
+@pytest.mark.parametrize(
+    ("path", "said", "is_refused"),
+    [
+        # uvicorn and Starlette
+        ("/app/x", "/app", False),
+        ("/app/private/x", "/app", True),
+        ("/app", "/app", True),
+        # hypercorn
+        ("/x", "/app", False),
+        ("/private/x", "/app", True),
+        # A proxy took it away, and the server does not know
+        ("/x", "", False),
+        ("/private/x", "", True),
+        # A client says something else
+        ("/y/private/x", "/y", True),
+        ("/app/y/private/x", "/app/y", True),
+        ("/y/x", "/y", False),
+    ],
+)
+def test_an_asgi_application_that_clients_know_under_a_path(root_path: str, path: str, said: str, is_refused: bool) -> None:
+    for raw_path in (path.encode(), None):
+        scope = {"path": path, "raw_path": raw_path, "root_path": said}
+        assert asgi_refuses(ALL_BUT_APP, scope, root_path) is is_refused
+
+
+@pytest.mark.requirement("GUARD-1")
+def test_what_the_server_says_of_the_root_is_not_believed() -> None:
+    """Daphne takes it from a header field."""
+    scope = {"path": "/app/x", "raw_path": b"/app/x", "root_path": "/app"}
+    assert asgi_refuses(ALL_BUT_APP, scope)
+    assert not asgi_refuses(ALL_BUT_APP, scope, "/app")
+    private = b"User-agent: *\nDisallow: /private/\n"
+    for path in ("/x/private/y", "/private/y"):
+        for root_path in (None, ""):
+            assert asgi_refuses(private, {"path": path, "raw_path": path.encode(), "root_path": "/x"}, root_path)
+    spaces = b"User-agent: *\nDisallow: /a%20b/c\n"
+    assert asgi_refuses(spaces, {"path": "/a b/c", "raw_path": b"/a%20b/c", "root_path": "/a b"}, "/a b")
+    assert asgi_refuses(spaces, {"path": "/c", "raw_path": b"/c", "root_path": "/a b"}, "/a b")
 
 
 @pytest.mark.requirement("GUARD-1")
