@@ -150,6 +150,7 @@ class Binding:
                 self._constant.append(Decision(verdict=Verdict.ALLOW, reasons=(reason,)))
         files = list({file.url: file for file in read if not (file.acap and file.acap.ignores_conventional)}.values())
         self._groups = [Groups(file, self._agent.token, self._acap.crawl_patterns) for file in files if file.robots]
+        self.asks_facts = self.automated is not None or self._acap.asks_purposes  # whether more than its URL matters of a request
         # Most sites: one file, and no word of ACAP in it.
         self._single = self._groups[0] if len(self._groups) == 1 and not self._constant and not self._acap.records else None
 
@@ -166,9 +167,11 @@ class Binding:
     def access(self, targets: Sequence[str], facts: Facts, now: datetime | None) -> Decision:
         """May the request be made? `targets`: path and query in all `spellings`; all of them have to permit it."""
         sent = targets[0]
-        if len(targets) == 1:
-            return self._access(sent, sent, facts, now)
-        return strictest([self._access(target, sent, facts, now) for target in targets])
+        if len(targets) > 1:
+            return strictest([self._access(target, sent, facts, now) for target in targets])
+        if self._single and self.automated is None and sent != "/robots.txt":
+            return self._single.access(sent, sent, now)
+        return self._access(sent, sent, facts, now)
 
     def _access(self, target: str, sent: str, facts: Facts, now: datetime | None) -> Decision:
         crawl = self._crawl(target, sent, facts, now)
@@ -316,11 +319,6 @@ class Binding:
     def speaks_acap(self) -> bool:
         """Whether the site says anything in ACAP to the agent."""
         return bool(self._acap.records)
-
-    @property
-    def asks_purposes(self) -> bool:
-        """Whether ACAP speaks of purposes."""
-        return self._acap.asks_purposes
 
     def page_uses(self, targets: Iterable[str], taken: Taken, purposes: Iterable[str] | None) -> list[PageUses]:
         """What may be done with the page, by what holds for each of the targets. `purposes`: as of `unusable`."""

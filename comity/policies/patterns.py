@@ -2,7 +2,7 @@
 
     normal_target(target)      path and query as they are compared
     normal_pattern(octets)     a pattern as it is compared
-    folded(normal)             either of them, as it is compared without regard to case
+    foldings(normal)           either of them, as it is compared without regard to case
     covers(pattern, target)    whether one pattern matches
     PatternIndex(patterns)     which of many patterns match, and which of them decides
 
@@ -15,10 +15,9 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from sys import intern
-from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 _SPECIAL = re.compile(r"\*|\$$")
 
@@ -64,15 +63,18 @@ _OTHER_CHARACTERS = re.compile(r"(?:%[89A-F][0-9A-F])+")  # in escapes: none of 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
-def folded(normal: str) -> str:
-    """A pattern or target in normal form with letters of all scripts in one case, by the full case folding of Unicode: "\u00df"
-    becomes "ss". Escapes get lower-case digits, and octets that are no UTF-8 stay what they are."""
-    return _recased(normal, str.casefold)
+def foldings(normal: str) -> tuple[str, str]:
+    """A pattern or target in normal form, with letters of all scripts in one case: by the full case folding of Unicode, which
+    makes "ss" of "\u00df", and by one that makes one letter of one. Mostly they are equal.
 
-
-def simply_folded(normal: str) -> str:
-    """The same by a folding that makes one letter of one: "\u00df" is not "ss"."""
-    return _recased(normal, lambda text: text.lower() if text.isascii() else "".join(map(_one_for_one, text)))
+    Escapes get lower-case digits, and octets that are no UTF-8 stay what they are."""
+    if "%" not in normal:
+        lower = normal.lower()
+        return lower, lower
+    text = _OTHER_CHARACTERS.sub(_unescaped, normal)
+    full = text.casefold()
+    folded = _escaped(full)
+    return folded, folded if len(full) == len(text) else _escaped("".join(map(_one_for_one, text)))
 
 
 def _one_for_one(char: str) -> str:
@@ -82,13 +84,12 @@ def _one_for_one(char: str) -> str:
     return letter if len(letter) == 1 else char
 
 
-def _recased(normal: str, fold: Callable[[str], str]) -> str:
-    if "%" not in normal:
-        return normal.lower()
-    text = _OTHER_CHARACTERS.sub(lambda escapes: unquote_to_bytes(escapes[0]).decode("utf-8", "surrogateescape"), normal)
-    return _NOT_ASCII.sub(
-        lambda other: quote_from_bytes(other[0].encode("utf-8", "surrogateescape"), safe="").lower(), fold(text)
-    )
+def _unescaped(escapes: re.Match[str]) -> str:
+    return bytes.fromhex(escapes[0].replace("%", "")).decode("utf-8", "surrogateescape")
+
+
+def _escaped(text: str) -> str:
+    return _NOT_ASCII.sub(lambda other: f"%{other[0].encode('utf-8', 'surrogateescape').hex('%')}", text)
 
 
 def covers(pattern: str, target: str) -> bool:

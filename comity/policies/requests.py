@@ -65,7 +65,9 @@ def facts_of(
     for one in kinds:
         if one not in KINDS:
             raise ValueError(f"`{one}` is no kind of request: write {', '.join(KINDS)}")
-    carries = credentials(fields, key_header) | (session.carries if session else frozenset())
+    carries = credentials(fields, key_header)
+    if session:
+        carries |= session.carries
     return Facts(
         method=method.upper(),
         kinds=kinds,
@@ -88,12 +90,17 @@ def credentials(fields: Mapping[str, str], key_header: str) -> frozenset[str]:
 
     What is empty is none: a field without a value, an authentication scheme with nothing behind it (RFC 9110 section-11.4), and a
     cookie without a value."""
-    authorized = (member.split() for member in fields.get("authorization", "").split(","))
-    schemes = {words[0].lower() for words in authorized if len(words) > 1}
-    keys = fields.get(key_header.lower(), "").replace(",", " ").split()
-    cookies = [crumb.partition("=")[2].strip(' \t"') for crumb in re.split("[;,]", fields.get("cookie", ""))]
-    carried = {"cookie": any(cookies), "token": bool(schemes or keys), "bearer": "bearer" in schemes}
-    return frozenset(name for name, is_carried in carried.items() if is_carried)
+    carried = set()
+    if authorization := fields.get("authorization"):
+        members = (member.split() for member in authorization.split(","))
+        schemes = {words[0].lower() for words in members if len(words) > 1}
+        carried |= {"token"} if schemes else set()
+        carried |= {"bearer"} & schemes
+    if fields.get(key_header.lower(), "").strip(", \t"):
+        carried.add("token")
+    if (cookie := fields.get("cookie")) and any(crumb.partition("=")[2].strip(' \t"') for crumb in re.split("[;,]", cookie)):
+        carried.add("cookie")
+    return frozenset(carried)
 
 
 def kinds_of(fields: Mapping[str, str]) -> tuple[str, ...]:
@@ -101,16 +108,16 @@ def kinds_of(fields: Mapping[str, str]) -> tuple[str, ...]:
 
     JSON that is sent or asked for is an API's; `X-Requested-With` and `Sec-Fetch-Dest: empty` are those of a script."""
     kinds = []
-    if any(map(_is_json, _values(fields.get("content-type", "")))) or _is_json(_values(fields.get("accept", ""))[0]):
+    if any(map(_is_json, _members(fields.get("content-type")))) or any(map(_is_json, _members(fields.get("accept"))[:1])):
         kinds.append(API)
-    if "x-requested-with" in fields or _XHR_DESTINATION in _values(fields.get("sec-fetch-dest", "")):
+    if "x-requested-with" in fields or _XHR_DESTINATION in _members(fields.get("sec-fetch-dest")):
         kinds.append(XHR)
     return tuple(kinds) or (DOCUMENT,)
 
 
-def _values(field: str) -> list[str]:
-    """Its members without their parameters, in lower case; at least one."""
-    return [member.partition(";")[0].strip().lower() for member in field.split(",")]
+def _members(field: str | None) -> list[str]:
+    """Without their parameters, in lower case."""
+    return [member.partition(";")[0].strip().lower() for member in field.split(",")] if field else []
 
 
 def _is_json(media_type: str) -> bool:

@@ -103,8 +103,7 @@ class Site:
 
     def asks_facts(self, agent: Agent) -> bool:
         """Whether anything but its URL matters of a request."""
-        binding = self._binding(agent)
-        return binding.automated is not None or binding.asks_purposes
+        return self._binding(agent).asks_facts
 
     def considered(self, agent: Agent, url: str, facts: Facts = PLAIN) -> tuple[Reason, ...]:
         """Every rule that matches the URL, the deciding one first and the losing ones after it."""

@@ -58,7 +58,7 @@ def target_of(url: str) -> str:
 
 # Parts of a path that some servers take for others: doubled slashes, dot segments, parameters, backslashes, and escapes of
 # characters that normal_target leaves escaped.
-_AMBIGUOUS = re.compile(r"//|/\.\.?(?:/|\Z)|[;\\]|%(?:2[1-9A-Fa-f]|3[ABDabd]|40|5[B-Db-d])")
+_AMBIGUOUS = re.compile(r"//|/\.\.?(?:[/?]|\Z)|[;\\]|%(?:2[1-9A-Fa-f]|3[ABDabd]|40|5[B-Db-d])")
 _DOT = re.compile(rb"%2[Ee]")
 _DOT_OR_SLASH = re.compile(rb"%(?:2[EFef]|5[Cc])")
 _SLASHES = re.compile(r"//+")
@@ -78,38 +78,40 @@ def spellings(url: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)  # a URL is asked for several times in a row
 def _spellings(target: str) -> tuple[str, ...]:
-    path, mark, query = target.partition("?")
-    if not _AMBIGUOUS.search(path):
+    ambiguous = _AMBIGUOUS.search(target)
+    path, mark, query = target.partition("?") if ambiguous else (target, "", "")
+    if not ambiguous or ambiguous.start() >= len(path):
         return (target,)
     octets = path.encode("utf-8", "surrogatepass")
-    # By RFC 3986 section-5.2.4 with section-6.2.2.2; by decoding, dots and slashes even twice; and without parameters.
+    # By RFC 3986 section-5.2.4 with section-6.2.2.2, then with slashes merged; by decoding, dots and slashes even twice, and
+    # merging first; and the same without parameters.
     plain = _DOT.sub(b".", octets)
     decoded = _DOT_OR_SLASH.sub(lambda escape: unquote_to_bytes(escape[0]), unquote_to_bytes(octets))
     bare = _PARAMETERS.sub(b"", unquote_to_bytes(_PARAMETERS.sub(b"", octets)))
     readings = (
-        _without_dots(plain).decode("utf-8", "surrogatepass"),
+        _SLASHES.sub("/", _without_dots(plain).decode("utf-8", "surrogatepass")),
         quote(_without_dots(decoded, merge=True), safe=_SEGMENTS),
         quote(_without_dots(bare, merge=True), safe=_SEGMENTS),
     )
-    found = {normal_target(path): target}
+    targets = {normal_target(path): target}
     for reading in readings:
-        found.setdefault(normal_target(reading), reading + mark + query)
-    return tuple(found.values())
+        targets.setdefault(normal_target(reading), reading + mark + query)
+    return tuple(targets.values())
 
 
 def _without_dots(path: bytes, *, merge: bool = False) -> bytes:
     """A path without dot segments (RFC 3986 section-5.2.4), a backslash being a slash. `merge`: several slashes are one."""
     first, *segments = path.replace(b"\\", b"/").split(b"/")
     assert not first
-    kept: list[bytes] = []
+    output: list[bytes] = []
     for segment in segments:
         if segment == b"..":
-            del kept[-1:]
+            del output[-1:]
         elif segment != b"." and (segment or not merge):
-            kept.append(segment)
-    if segments[-1] in (b".", b"..") or (merge and not segments[-1] and kept):
-        kept.append(b"")
-    return b"/" + b"/".join(kept)
+            output.append(segment)
+    if segments[-1] in (b".", b"..") or (merge and not segments[-1] and output):
+        output.append(b"")
+    return b"/" + b"/".join(output)
 
 
 def merges_slashes_only(target: str, spelling: str) -> bool:

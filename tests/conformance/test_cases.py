@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from comity.policies import Verdict
+from comity.policies import Agent, Site, Verdict
 from comity.policies.formats import robots
 from comity.policies.urls import target_of
 
@@ -27,13 +27,16 @@ def cases() -> Iterator[dict[str, Any]]:
         yield from map(json.loads, file)
 
 
-def allowed(case: dict[str, Any]) -> bool:
+def body_of(case: dict[str, Any]) -> bytes:
     if "robots_b64" in case:
-        body = base64.b64decode(case["robots_b64"])
-    elif "robots_file" in case:
-        body = (CORPUS / case["robots_file"]).read_bytes()
-    else:
-        body = case["robots"].encode()
+        return base64.b64decode(str(case["robots_b64"]))
+    if "robots_file" in case:
+        return (CORPUS / str(case["robots_file"])).read_bytes()
+    return str(case["robots"]).encode()
+
+
+def allowed(case: dict[str, Any]) -> bool:
+    body = body_of(case)
     target = target_of(case["url"])
     line = robots.parse(body).for_agent(case["agent"]).decide(target)
     return target == "/robots.txt" or line is None or line.verdict is Verdict.ALLOW
@@ -44,6 +47,18 @@ def test_every_case_that_follows_from_the_rfc() -> None:
     following = [case for case in cases() if case["rfc9309"]]
     assert len(following) == 2045
     assert [case["id"] for case in following if allowed(case) != case["allowed"]] == []
+
+
+@pytest.mark.requirement("RFC-3", "MEET-6")
+def test_what_else_servers_may_take_a_path_for_contradicts_no_case() -> None:
+    """Site.access asks for all of it."""
+    found = []
+    for case in (case for case in cases() if case["rfc9309"]):
+        origin, target = "https://example.com", target_of(case["url"])
+        site = Site.from_files(origin, {"/robots.txt": body_of(case)})
+        if (site.access(Agent(case["agent"]), origin + target).verdict is Verdict.DENY) is case["allowed"]:
+            found.append(case["id"])
+    assert found == []
 
 
 KINDS = ["contradicts RFC 9309", "without an absolute path", "agent matched by prefix", "agent is not a product token"]

@@ -765,6 +765,9 @@ def test_a_prohibition_for_one_purpose_is_for_it_alone() -> None:
     asked = [told(ask(guard, "/essays/", automation_purpose=purpose)) for purpose in ("research", "training", "x, training")]
     assert asked == [PASSES, (403, "acap.disallow"), (403, "acap.disallow")]
     assert told(ask(guard, "/essays/")) == PASSES
+    for number in range(300):
+        assert told(ask(guard, "/essays/", automation_purpose=f"purpose{number}", peer=f"192.0.2.{number % 250}")) == PASSES
+    assert len(guard._site._bindings) == 1  # rules are compiled once for all of them
 
 
 @pytest.mark.requirement("SEC-4")

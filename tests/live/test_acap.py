@@ -274,3 +274,54 @@ def test_where_nobody_knows_the_first_taking_the_days_are_over(serve: Serve, cra
     item = by_path(crawled, server)["/a"]
     assert [stated(item, use)["rule"] for use in ("index", "present", "preserve")] == ["expired", "expired", "allow"]
     assert crawled.log.count("WARNING comity.crawler.fetcher: ") == 1
+
+
+class ForPurposes(Spider):
+    """Asks for URLs, each for some purposes, and makes an item of what comes."""
+
+    name = "for-purposes"
+    asked: list[tuple[str, list[str] | None]]
+
+    async def start(self) -> AsyncIterator[Any]:
+        for url, purposes in self.asked:
+            yield Request(url, meta={} if purposes is None else {"comity": {"purposes": purposes}}, dont_filter=True)
+
+    def parse(self, response: Response) -> Any:
+        yield {"url": response.url}
+
+
+PURPOSES = """User-agent: *
+Disallow: /data/
+ACAP-crawler: *
+ACAP-disallow-crawl: /data/
+ACAP-disallow-index: /
+ACAP-usage-purpose: research
+ACAP-allow-crawl: /data/
+ACAP-allow-index: / time-limit=3-days
+"""
+
+
+@pytest.mark.requirement("ACAP-15", "ACAP-16", "ACAP-27", "AUTO-15")
+@pytest.mark.parametrize("settings", [{}, {"COMITY_PURPOSES": "research"}], ids=["", "research"])
+@pytest.mark.parametrize("skips", [{}, {"COMITY_USES": "index"}], ids=["", "skips"])
+def test_purposes_of_a_request_reach_acap(serve: Serve, crawl: Crawl, settings: dict[str, Any], skips: dict[str, Any]) -> None:
+    """In access, in what the page may be used for, and where a site that permits nothing is skipped."""
+    server = serve({"/robots.txt": PURPOSES})
+    for path in ("/1", "/2", "/3", "/data/1", "/data/2", "/data/3"):
+        server.routes[path] = "<p>page</p>"
+    asked = [
+        (server.url(f"{folder}/{number}"), purposes)
+        for folder in ("", "/data")
+        for number, purposes in ((1, None), (2, ["research"]), (3, ["ads"]))
+    ]
+    crawled = crawl(ForPurposes, settings | skips, asked=asked)
+    of_research = {"/1", "/2"} if settings else {"/2"}
+    pages = of_research if skips else {"/1", "/2", "/3"}
+    seen = {path for path in server.paths if not path.endswith(WELL_KNOWN)}
+    assert seen == pages | {f"/data{path}" for path in of_research}
+    for item in crawled.items:
+        use = item["permissions"]["uses"]["index"]
+        is_research = item["url"].rpartition("/")[2] in {path[1:] for path in of_research}
+        assert (use["verdict"], "until" in use) == (("allow", True) if is_research else ("deny", False))
+    sent = {seen.path: seen.headers.get("automation-purpose") for seen in server.seen if not seen.path.endswith(".txt")}
+    assert sent["/2"] == "research"

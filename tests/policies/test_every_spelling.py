@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from comity.policies import Agent, Site, Verdict
+from comity.policies import Agent, Fetched, Site, Verdict
 from comity.policies.formats.ai_txt import parse as parse_ai_txt
 
 ORIGIN = "https://example.com"
@@ -247,6 +247,17 @@ def test_restrictions_of_each_hold() -> None:
     one = asked.page(agent, f"{ORIGIN}/open/../a").uses["present-snippet"]
     assert (one.verdict, one.stated, one.max_words, one.until_recrawled) == (ALLOW, False, 9, False)
     assert one.reasons[-1].rule == "acap.allow"
+
+
+@pytest.mark.requirement("MEET-6", "RSL-2")
+def test_licenses_that_a_page_refers_to() -> None:
+    agent = Agent("examplebot", defaults={"ai-train": ALLOW})
+    headers = [(b"Link", b'</license.xml>; rel="license"; type="application/rsl+xml"')]
+    document = RSL.format("/closed/", '<prohibits type="usage">ai-train</prohibits>')
+    resources = {f"{ORIGIN}/license.xml": Fetched(status=200, body=document.encode())}
+    for target, verdict in (("/open/a", ALLOW), *((target, DENY) for target in CLOSED)):
+        page = site({}).page(agent, ORIGIN + target, headers=headers, resources=resources)
+        assert page.uses["ai-train"].verdict is verdict
 
 
 @pytest.mark.requirement("MEET-6", "META-3")

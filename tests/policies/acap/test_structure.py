@@ -183,6 +183,11 @@ CASES = [
          "acap.prohibition 2:29"),
     Case("2.4.4-misspelled-set", "ACAP-22", f"{A}ACAP-allow-crawl: the-acap:resourceset:x\nACAP-disallow-index: the-acap:x",
          "[a]; 3 deny index (all)", "acap.unknown-set 2:19; acap.unknown-set 3:22"),
+    Case("2.4.4-earlier-scheme", "ACAP-22",
+         f"ACAP-resource-set: s /x\n{A}ACAP-disallow-crawl: ACAP:resource-set:S\nACAP-allow-index: acap:resource-set:s\n"
+         "ACAP-disallow-index: acap:resource-set:t",
+         "[a]; 3 deny crawl /x; 4 allow index /x unusable; 5 deny index (all)",
+         "acap.syntax 3:22; acap.syntax 4:19; acap.unknown-set 5:22"),
     Case("2.4.3-url", "ACAP-23", f"{A}ACAP-disallow-crawl: http://e.com/x", "[a]; 2 deny crawl /http://e.com/x",
          "acap.syntax 2:22"),
     Case("2.4.2-words", "ACAP-20", f"{A}ACAP-disallow-crawl: /x /y", "[a]; 2 deny crawl /x", "acap.prohibition 2:25"),

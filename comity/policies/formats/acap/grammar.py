@@ -26,6 +26,7 @@ WHOLE_SITE = ""  # the pattern of a prohibition whose resources cannot be read
 
 # By which a permission grants nothing.
 _LOCAL_USAGES = "ACAP 1.0 section-2.4.1.3"
+_SET_REFERENCES = "ACAP 1.0 section-2.4.4"
 _DEFINITIONS_FIRST = "ACAP 1.0 section-2.7"
 _QUALIFIED = "ACAP 1.0 section-2.7.1"
 _COMPOSITE = "ACAP 1.0 section-2.7.2"
@@ -39,8 +40,8 @@ _LIMIT = "comity, docs/acap.md"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _LOCAL = re.compile(r"\(([A-Za-z][A-Za-z0-9._-]*)\)")
 _SPACE = re.compile(r"[ \t]+")
-_THIS = "the-acap:"
-_SET = f"{_THIS}resource-set:"
+_SCHEMES = ("the-acap:", "acap:")  # the second in versions before 1.0 ("Changes relative to previous version", 1.1)
+_SET = "resource-set:"
 _RESOURCE = re.compile(r"/(?!/)[^*\s]*")  # the path of an action request; two slashes would begin a host
 _VERSION = re.compile(rb"##ACAP[ \t]+version=([!-~]{1,40})", re.IGNORECASE)
 
@@ -520,14 +521,18 @@ class _Reader:
         if not spec:
             self._report("acap.empty", "the field names no resource: it states nothing")
             return (), ""
-        if not spec.lower().startswith(_THIS):
+        scheme = next((scheme for scheme in _SCHEMES if spec.lower().startswith(scheme)), "")
+        if not scheme:
             if "://" in spec:
                 self._report("acap.syntax", "`{}` is no path: it is compared with paths all the same", spec)
             return (path_pattern(spec),), ""
-        name = spec[len(_SET) :].lower() if spec.lower().startswith(_SET) else ""
-        patterns = self._definitions.sets.get(name)
+        is_set, name = spec[len(scheme) :].lower().startswith(_SET), spec[len(scheme) + len(_SET) :].lower()
+        patterns = self._definitions.sets.get(name) if is_set else None
         if not patterns:
             self._report("acap.unknown-set", f"no resources of `{{}}` are defined: {consequence}", spec)
+        elif scheme != _SCHEMES[0]:
+            self._report("acap.syntax", "`{}` is written as before version 1.0: it can prohibit, and permits nothing", spec)
+            return patterns, _SET_REFERENCES
         return patterns or None, self._definitions.broken.get(f"set {name}", "")
 
     def _add(

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from comity.policies.formats.acap.grammar import WHOLE_SITE, Acap, Field, Record
 from comity.policies.formats.acap.usages import PRESENT_USAGES, Stated, levels
-from comity.policies.patterns import PatternIndex, covers, folded, matches, normal_target, simply_folded
+from comity.policies.patterns import PatternIndex, covers, foldings, matches, normal_target
 from comity.policies.values import Agent, Verdict
 
 
@@ -66,7 +66,7 @@ class _Bound(NamedTuple):
     purposes: frozenset[str] = frozenset()  # of the request, that its sub-record matches; empty: it is general
 
 
-MAX_VIEWS = 64  # sets of purposes whose answers are kept
+MAX_VIEWS = 16  # sets of purposes whose answers are kept
 MAX_MATCHED = 256  # sets of patterns whose answers are kept: most URLs of a site match what others have matched
 MAX_PATTERNS = 64  # of such a set
 MAX_COMPARED = 4096  # pairs of patterns; where there are more, it cannot be determined which is narrower
@@ -91,14 +91,14 @@ class Addressed(NamedTuple):
 
 def addressed(agent: Agent, files: Iterable[Acap]) -> Addressed:
     """Linear in the octets of the files, whatever names they have."""
-    names, found = Names(agent), Addressed([], [])
+    names, records = Names(agent), Addressed([], [])
     for record in (record for file in files for record in file.records):
         is_to_any = "*" in record.crawlers
         if is_to_any:
-            found.to_any.append(record)
+            records.to_any.append(record)
         if record.is_unreadable or (not is_to_any and any(map(names.mean, record.crawlers))):
-            found.by_name.append(record)
-    return found
+            records.by_name.append(record)
+    return records
 
 
 _WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")  # RFC 9309 section-2.2.1, and digits
@@ -111,14 +111,14 @@ class Names:
 
     def __init__(self, agent: Agent) -> None:
         self._texts = tuple(dict.fromkeys((agent.token.lower(), agent.user_agent.lower())))
-        self._known: dict[str, bool] = {}
+        self._answers: dict[str, bool] = {}
 
     def mean(self, crawler: str) -> bool:
         name = crawler.lower()
-        if name not in self._known:
+        if name not in self._answers:
             words = name.rstrip("*")
-            self._known[name] = any(_has_words(text, words, to_the_end=words == name) for text in self._texts)
-        return self._known[name]
+            self._answers[name] = any(_has_words(text, words, to_the_end=words == name) for text in self._texts)
+        return self._answers[name]
 
 
 def _has_words(text: str, words: str, *, to_the_end: bool) -> bool:
@@ -131,8 +131,8 @@ def _has_words(text: str, words: str, *, to_the_end: bool) -> bool:
     return False
 
 
-def _is_boundary(text: str, place: int) -> bool:
-    return not (0 < place < len(text) and text[place - 1] in _WORD and text[place] in _WORD)
+def _is_boundary(text: str, index: int) -> bool:
+    return not (0 < index < len(text) and text[index - 1] in _WORD and text[index] in _WORD)
 
 
 class Rules:
@@ -144,22 +144,23 @@ class Rules:
         self._pools = _Pool(bound.by_name), _Pool(bound.to_any)
         self.asks_purposes = any(pool.asks_purposes for pool in self._pools)
         self.crawl_patterns = frozenset(pattern for pool in self._pools for pattern in pool.on_crawling)
-        self._own = self._view(agent.purposes)
+        self._own = PurposeView(*self._pools, _named_purposes(agent.purposes))
         self._views: dict[frozenset[str], PurposeView] = {}
 
     def for_purposes(self, purposes: Iterable[str] | None = None) -> PurposeView:
         """`purposes`: of a request; None: those of the agent. Where no field asks for any, all are one."""
         if purposes is None or not self.asks_purposes:
             return self._own
-        view = self._view(purposes)
-        if view.purposes not in self._views:
+        named = _named_purposes(purposes)
+        if named not in self._views:
             if len(self._views) >= MAX_VIEWS:
                 self._views.clear()
-            self._views[view.purposes] = view
-        return self._views[view.purposes]
+            self._views[named] = PurposeView(*self._pools, named)
+        return self._views[named]
 
-    def _view(self, purposes: Iterable[str]) -> PurposeView:
-        return PurposeView(*self._pools, frozenset(purpose.strip().lower() for purpose in purposes if purpose.strip()))
+
+def _named_purposes(purposes: Iterable[str]) -> frozenset[str]:
+    return frozenset(purpose.strip().lower() for purpose in purposes if purpose.strip())
 
 
 class PurposeView:
@@ -175,11 +176,9 @@ class PurposeView:
 
     def matching(self, target: str) -> Matching:
         """`target`: path and query."""
-        target = normal_target(target)
-        full, simple = folded(target), ""
-        if self._has_ambiguous or "%" in target:
-            simple = simply_folded(target)
-            simple = simple if self._has_ambiguous or simple != full else ""
+        full, simple = foldings(normal_target(target))
+        if simple == full and not self._has_ambiguous:
+            simple = ""
         patterns = self._named.pool.matching(full), self._anybody.pool.matching(full), simple
         matching = self._matched.get(patterns)
         if matching is None:
@@ -252,9 +251,7 @@ class _Pool:
             if says not in seen:
                 seen.add(says)
                 grants = field.verdict is Verdict.ALLOW and not field.unusable
-                pattern = folded(field.pattern)
-                simple = simply_folded(field.pattern) if "%" in field.pattern else pattern
-                yield _Bound(field, pattern, pattern if simple == pattern else simple, sub_record, grants)
+                yield _Bound(field, *foldings(field.pattern), sub_record, grants)
 
 
 class _PoolView:
@@ -267,15 +264,15 @@ class _PoolView:
 
     def speaking(self, patterns: Iterable[int], simple: str) -> _Speaking:
         """`simple`: the target by the other folding; "": no matter."""
-        found: dict[str, _Patterns] = {}
+        by_usage: dict[str, _Patterns] = {}
         for usage, fields in self.pool.everywhere.items():
             if binding := self._binding(fields, ""):
-                found[usage] = {WHOLE_SITE: binding}
+                by_usage[usage] = {WHOLE_SITE: binding}
         for number in patterns:
             for usage, fields in self.pool.fields[number].items():
                 if binding := self._binding(fields, simple):
-                    found.setdefault(usage, {})[fields[0].pattern] = binding
-        return _Speaking(found)
+                    by_usage.setdefault(usage, {})[fields[0].pattern] = binding
+        return _Speaking(by_usage)
 
     def everywhere(self) -> _Speaking:
         """As if it were of one resource: the fields that grant, and where none does, those that refuse all."""
@@ -297,7 +294,7 @@ class _PoolView:
         """Those for any purpose and for these, of which that match a target; of fields that say the same, the first."""
         if not self.pool.asks_purposes and not simple:
             return fields
-        found: dict[tuple[object, ...], _Bound] = {}
+        distinct: dict[tuple[object, ...], _Bound] = {}
         for bound in fields:
             common = self._common_with(bound.sub_record) if bound.sub_record else frozenset[str]()
             if common or not bound.sub_record:
@@ -305,8 +302,8 @@ class _PoolView:
                     bound = bound._replace(field=bound.field._replace(unusable=_DOUBTFUL), grants=False)
                 field = bound.field
                 says = field.verdict, field.pattern, field.qualifiers, bool(field.unusable), common
-                found.setdefault(says, bound._replace(purposes=common) if common else bound)
-        return list(found.values())
+                distinct.setdefault(says, bound._replace(purposes=common) if common else bound)
+        return list(distinct.values())
 
     def _common_with(self, sub_record: int) -> frozenset[str]:
         if sub_record not in self._common:
@@ -376,8 +373,8 @@ class _Speaking:
         present = self.own("present") if answer.usage in PRESENT_USAGES else None
         if present is None or present.verdict is Verdict.ALLOW or answer.verdict is Verdict.DENY:
             return answer
-        refusing = {folded(field.pattern) for field in present.fields}
-        permitting = {folded(field.pattern) for field in answer.fields}
+        refusing = {foldings(field.pattern)[0] for field in present.fields}
+        permitting = {foldings(field.pattern)[0] for field in answer.fields}
         if WHOLE_SITE in refusing or len(refusing) * len(permitting) > MAX_COMPARED:
             return present
         # ACAP-29: unless the permission is narrower, or by the same pattern.
