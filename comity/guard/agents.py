@@ -17,7 +17,7 @@ from comity.policies.values import PRODUCT_TOKEN, Agent
 
 MAX_NAMED = 4  # crawlers that one User-Agent may name; of more nobody knows who asks
 MAX_PARSED = 2048  # characters; a longer User-Agent, which nobody sends, names what stands in its versions and addresses too
-MAX_KEPT = 1000  # agents; there are as many as names in the files, unless names of several words come together in new ways
+MAX_AGENTS = 1000  # agents; there are as many as names in the files, unless names of several words come together in new ways
 
 _ITEMS = re.compile(r"[^\s;,()<>\[\]{}\"'+]+")  # of a User-Agent: products, and words of comments
 
@@ -62,7 +62,7 @@ class Agents:
         self._others = tuple(sorted(set(names) - self._tokens))  # names in ACAP, of several words or with `*` at the end
         self._nobody = next(name for length in count(1) if (name := "_" * length) not in self._tokens)
         self._key_header = key_header
-        self._kept: dict[tuple[str, str], Agent] = {}
+        self._agents: dict[tuple[str, str], Agent] = {}
 
     def asking(self, user_agent: str) -> Asking:
         own, named = self._named(user_agent)
@@ -83,11 +83,11 @@ class Agents:
         return own, [word for word in own or words if word in self._tokens]
 
     def _agent(self, token: str, known_by: str) -> Agent:
-        agent = self._kept.get((token, known_by))
+        agent = self._agents.get((token, known_by))
         if agent is None:
-            if len(self._kept) >= MAX_KEPT:
-                self._kept.clear()
-            agent = self._kept[token, known_by] = Agent(token, user_agent=known_by, key_header=self._key_header)
+            if len(self._agents) >= MAX_AGENTS:
+                self._agents.clear()
+            agent = self._agents[token, known_by] = Agent(token, user_agent=known_by, key_header=self._key_header)
         return agent
 
     def _described(self, user_agent: str) -> list[str]:

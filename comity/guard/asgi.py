@@ -63,23 +63,23 @@ def _targets(scope: Scope, root_path: str | None) -> Iterator[str]:
 
     The paths of some servers begin with the `root_path` of the scope, those of others do not."""
     query = scope.get("query_string", b"")
-    told = scope.get("root_path", "").encode("utf-8", "surrogatepass").rstrip(b"/")
+    scope_root = scope.get("root_path", "").encode("utf-8", "surrogatepass").rstrip(b"/")
     root = None if root_path is None else root_path.encode()
     if sent := scope.get("raw_path"):
-        for path in _public(sent, quote(told).encode(), None if root is None else quote(root).encode()):
+        for path in _public(sent, quote(scope_root).encode(), None if root is None else quote(root).encode()):
             yield target_from(path + b"?" + query if query else path)
-    for path in _public(scope["path"].encode("utf-8", "surrogatepass"), told, root):
+    for path in _public(scope["path"].encode("utf-8", "surrogatepass"), scope_root, root):
         yield target_of_path(path, query)
 
 
-def _public(path: bytes, told: bytes, root: bytes | None) -> Iterator[bytes]:
-    """Yield what a path in a scope may be to clients of the origin. `told`: the root of the scope; `root`: the right one."""
+def _public(path: bytes, scope_root: bytes, root: bytes | None) -> Iterator[bytes]:
+    """Yield what a path in a scope may be to clients of the origin. `scope_root`: what the scope says; `root`: what is so."""
     if root is not None:
         yield root + _below(path, root)
-        yield root + _below(path, told)
-    elif told:
-        yield told + _below(path, told)
-        yield _below(path, told)
+        yield root + _below(path, scope_root)
+    elif scope_root:
+        yield scope_root + _below(path, scope_root)
+        yield _below(path, scope_root)
     yield from () if root else (path,)
 
 
@@ -101,7 +101,7 @@ async def _answer(answer: Answer, scope: Scope, send: Send) -> None:
 
 
 def _counting(passed: Pass, scope: Scope, send: Send) -> Send:
-    """`send`, with the end of the response told to the guard just before the client can know of it."""
+    """`send`, with the end of the response reported to the guard just before the client can know of it."""
 
     async def counted(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -96,10 +96,10 @@ class Stamps:
 
     def set_back(self, now: float) -> None:
         """Take what lies in the future, as the clock was set back, for now."""
-        for place in range(len(self.moments) - 1, -1, -1):
-            if self.moments[place] <= now:
+        for index in range(len(self.moments) - 1, -1, -1):
+            if self.moments[index] <= now:
                 break
-            self.moments[place] = now
+            self.moments[index] = now
 
 
 class Client:

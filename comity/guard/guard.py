@@ -79,7 +79,7 @@ UNTOUCHED = Pass()
 
 
 class Guard:
-    """The guard of one origin. It may be asked by several threads.
+    """The guard of one origin. Several threads may ask it.
 
     `findings`: what its files have to be told. `passed` and `refused`: automated requests by the rule that decided."""
 
@@ -128,16 +128,16 @@ class Guard:
 
     def check(self, incoming: Incoming) -> Pass | Answer:
         """May it go on? Whatever came, there is an answer."""
-        written = incoming.targets
-        is_long = any(len(target) > MAX_TARGET for target in written) or sum(map(len, written)) > MAX_JUDGED
-        asked = _Asked((), frozenset(), 0) if is_long else _asked(written)
-        if not is_long and (answered := self._policy_file(incoming, asked)):
+        lengths = [len(target) for target in incoming.targets]
+        is_long = max(lengths) > MAX_TARGET or sum(lengths) > MAX_JUDGED
+        targets = _Targets((), frozenset(), 0) if is_long else _targets_of(incoming.targets)
+        if not is_long and (answered := self._policy_file(incoming, targets)):
             return answered
         asking = self._agents.asking(incoming.field("user-agent"))
         if not (self._purpose_header in incoming.fields or asking.is_named or self._is_automated(incoming)):
             return UNTOUCHED
         methods = tuple(dict.fromkeys(method.upper()[:MAX_NAME] for method in incoming.methods))
-        if is_long or asked.length * len(asking.agents) * len(methods) > MAX_JUDGED:
+        if is_long or targets.length * len(asking.agents) * len(methods) > MAX_JUDGED:
             return self._refuse_long(incoming, "comity.long-target", f"the target: at most {MAX_TARGET} characters")
         facts = self._facts(incoming)
         if too_long := _too_long(asking, facts):
@@ -146,20 +146,20 @@ class Guard:
         kinds = [facts._replace(method=method) for method in methods]
         with self._lock:
             self._release_ended()
-            judged = self._judge(incoming, client, kinds, asked.targets, asking.agents)
+            judged = self._judge(incoming, client, kinds, targets.judged, asking.agents)
         self._settle()
         return judged
 
-    def _policy_file(self, incoming: Incoming, asked: _Asked) -> Pass | Answer | None:
+    def _policy_file(self, incoming: Incoming, targets: _Targets) -> Pass | Answer | None:
         """The answer for a policy file; None where the target is none, or may be taken for anything else besides.
 
         Who asks for a file that the site has not is no less welcome, and goes on to the application."""
-        path, *others = {target.partition("?")[0] for target in asked.spellings}
+        path, *others = {target.partition("?")[0] for target in targets.spellings}
         if others:
             return None
         if path in self._served:
             return self._served[path].answer(incoming.method, incoming.fields)
-        is_plain = incoming.method in ("GET", "HEAD") and asked.spellings.issubset(WELL_KNOWN) and len(incoming.methods) == 1
+        is_plain = incoming.method in ("GET", "HEAD") and targets.spellings.issubset(WELL_KNOWN) and len(incoming.methods) == 1
         return UNTOUCHED if is_plain else None
 
     def _facts(self, incoming: Incoming) -> Facts:
@@ -256,15 +256,15 @@ class Guard:
         return self._problems.answer(incoming.method, reasons, detail=detail, retry_after=wait)
 
 
-class _Asked(NamedTuple):
+class _Targets(NamedTuple):
     """What a request may ask for."""
 
-    targets: tuple[str, ...]  # those that have to be judged: each in all its spellings
+    judged: tuple[str, ...]  # each in all its spellings
     spellings: frozenset[str]  # of all of them, as they are compared
     length: int  # characters that are judged
 
 
-def _asked(targets: Iterable[str]) -> _Asked:
+def _targets_of(targets: Iterable[str]) -> _Targets:
     judged: list[str] = []
     every: set[str] = set()
     length = 0
@@ -275,7 +275,7 @@ def _asked(targets: Iterable[str]) -> _Asked:
             judged.append(target)
             every |= own
             length += sum(map(len, spelled))
-    return _Asked(tuple(judged), frozenset(every), length)
+    return _Targets(tuple(judged), frozenset(every), length)
 
 
 def _too_long(asking: Asking, facts: Facts) -> str:

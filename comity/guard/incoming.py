@@ -45,10 +45,10 @@ class Incoming(NamedTuple):
     def targets(self) -> tuple[str, ...]:
         """All targets for which an application may answer, the one of the request line first."""
         named = [target_from(_octets(self.fields[name])) for name in _TARGET_FIELDS if name in self.fields]
-        written = [self.target, *self.aliases, *named]
-        written += [_LEFT_OUT.sub("", target) for target in written if "%0" in target]
-        stripped = [target[scheme.end() :] for target in written if (scheme := _SCHEME.match(target))]
-        return tuple(dict.fromkeys(written + stripped))
+        targets = [self.target, *self.aliases, *named]
+        targets += [_LEFT_OUT.sub("", target) for target in targets if "%0" in target]
+        stripped = [target[scheme.end() :] for target in targets if (scheme := _SCHEME.match(target))]
+        return tuple(dict.fromkeys(targets + stripped))
 
     @property
     def methods(self) -> tuple[str, ...]:

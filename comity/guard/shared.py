@@ -14,6 +14,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 
 from comity.guard.clients import Client, Limit, Stamps, TooMany
 from comity.policies.errors import PolicyError
@@ -94,8 +95,8 @@ class SharedClients:
         client.in_flight.update(self._in_flight(db, name))
         refused = client.claim(limits, now)
         if refused and refused.rule == "comity.concurrent":
-            found = db.execute("SELECT DISTINCT process FROM in_flight WHERE client = ?", (name,)).fetchall()
-            if self._bury(db, found):
+            processes = db.execute("SELECT DISTINCT process FROM in_flight WHERE client = ?", (name,)).fetchall()
+            if self._bury(db, processes):
                 return self._claim(db, name, limits, now)
         until = now + max((window.seconds for limit in limits for window in limit.windows), default=0.0)
         for key, stamps in client.stamps.items():
@@ -113,12 +114,12 @@ class SharedClients:
         return refused
 
     def _rows(self, db: sqlite3.Connection, name: bytes) -> dict[tuple[str, int], _Row]:
-        found = db.execute("SELECT key, every, length, requests, moments, until FROM stamps WHERE client = ?", (name,))
-        return {(key, every): row for key, every, *row in found}
+        rows = db.execute("SELECT key, every, length, requests, moments, until FROM stamps WHERE client = ?", (name,))
+        return {(key, every): row for key, every, *row in rows}
 
     def _in_flight(self, db: sqlite3.Connection, name: bytes) -> dict[str, int]:
-        found = db.execute("SELECT key, sum(requests) FROM in_flight WHERE client = ? GROUP BY key", (name,))
-        return dict(found.fetchall())
+        rows = db.execute("SELECT key, sum(requests) FROM in_flight WHERE client = ? GROUP BY key", (name,))
+        return dict(rows.fetchall())
 
     def _bury(self, db: sqlite3.Connection, processes: list[tuple[int]]) -> bool:
         """Forget what those of the processes had in flight that are dead; whether there is one."""
@@ -158,15 +159,28 @@ class SharedClients:
         return self._db
 
     def _opened(self) -> sqlite3.Connection:
+        """Processes that make the log at the same time do not wait for one another as those do that write."""
+        give_up = monotonic() + BUSY
+        while True:
+            try:
+                return self._prepared()
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > give_up:
+                    raise
+            sleep(0.01)
+
+    def _prepared(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # who asked is nobody else's business
         db = sqlite3.connect(self._path, timeout=BUSY, isolation_level=None, check_same_thread=False)
         try:
+            db.execute("BEGIN")  # or another process could make the tables between the questions
             (application,) = db.execute("PRAGMA application_id").fetchone()
             (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if tables and application != APPLICATION_ID:
                 raise sqlite3.DatabaseError("it is somebody else's")
+            db.execute("COMMIT")
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = OFF")  # a killed process loses nothing
             db.execute("BEGIN IMMEDIATE")
@@ -226,8 +240,11 @@ class _Process:
 
 def _client(rows: dict[tuple[str, int], _Row]) -> Client:
     client = Client()
-    for (key, every), (length, requests, moments, _) in rows.items():
-        client.stamps[key, every] = Stamps(every, length, requests, array("d", moments))
+    try:
+        for (key, every), (length, requests, moments, _) in rows.items():
+            client.stamps[key, every] = Stamps(every, length, requests, array("d", moments))
+    except (TypeError, ValueError):
+        raise sqlite3.DatabaseError("a row is damaged") from None
     return client
 
 

@@ -128,6 +128,31 @@ def test_a_forked_process_counts_for_itself(tmp_path: Path) -> None:
     assert [counts.claim("c", two, START) is None for _ in range(2)] == [True, False]
 
 
+@pytest.mark.requirement("GUARD-1", "AUTX-2")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_processes_that_begin_at_once_are_one(tmp_path: Path) -> None:
+    """As the workers of a server do. Each asks once for what three may have."""
+    for number in range(20):
+        path = tmp_path / f"{number}.sqlite"
+        together, begin = os.pipe()
+        children = []
+        for _ in range(8):
+            child = os.fork()
+            if not child:
+                os.close(begin)
+                os.read(together, 1)
+                code = 2
+                try:
+                    code = int(SharedClients(path).claim("c", [limit(Window(3, 60))], START) is None)
+                finally:
+                    os._exit(code)
+            children.append(child)
+        os.close(begin)
+        os.close(together)
+        codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+        assert sorted(codes) == [0] * 5 + [1] * 3
+
+
 @pytest.mark.requirement("GUARD-1", "SEC-1")
 def test_what_is_kept_is_bounded(tmp_path: Path) -> None:
     path = tmp_path / "counts.sqlite"
@@ -182,6 +207,19 @@ def test_what_cannot_be_counted_is_refused(
         db.execute("ROLLBACK")
     assert [isinstance(guard.check(two), Pass) for _ in range(3)] == [True, True, False]
     assert [record.levelname for record in caplog.records if "counts `" in record.getMessage()] == ["ERROR"]
+
+
+@pytest.mark.requirement("GUARD-1")
+@pytest.mark.parametrize("damage", ["UPDATE stamps SET moments = x'00'", "UPDATE stamps SET moments = 'x'", "DROP TABLE stamps"])
+def test_what_is_damaged_permits_nothing(tmp_path: Path, damage: str) -> None:
+    path, rate = tmp_path / "counts.sqlite", [limit(Window(5, 60))]
+    counts = SharedClients(path)
+    assert counts.claim("c", rate, START) is None
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(damage)
+    refused = counts.claim("c", rate, START)
+    assert refused
+    assert refused.rule == "comity.uncounted"
 
 
 LIMITED = ["uvicorn-2-workers", "gunicorn-2-workers", "gunicorn-preload"]
