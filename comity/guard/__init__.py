@@ -9,6 +9,7 @@ from comity.guard.answers import Answer
 from comity.guard.asgi import ASGIMiddleware
 from comity.guard.guard import Guard, Pass
 from comity.guard.incoming import Incoming, credentials, is_automated, mechanisms
+from comity.guard.shared import SharedClients
 from comity.guard.wsgi import WSGIMiddleware
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Guard",
     "Incoming",
     "Pass",
+    "SharedClients",
     "WSGIMiddleware",
     "credentials",
     "is_automated",

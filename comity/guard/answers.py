@@ -14,7 +14,19 @@ from comity.policies.values import Reason
 
 # draft-liao-aipref-autoctl-ext section-6: 401 for missing or invalid authentication
 UNAUTHORIZED = ("automation.key", "automation.session", "automation.session-validation", "automation.session-ttl")
-TOO_MANY = ("comity.rate", "comity.concurrent", "robots.visit-time")  # 429, with Retry-After
+STATUSES = {  # of other refusals, that are not 403
+    "comity.rate": 429,
+    "comity.concurrent": 429,
+    "robots.visit-time": 429,
+    "comity.uncounted": 503,
+    "comity.long-target": 414,
+    "comity.long-fields": 431,  # RFC 6585 section-5
+}
+RETRY = (429, 503)  # with Retry-After
+
+# Where a WebSocket cannot be answered by an HTTP response: IANA's WebSocket Close Code Number Registry, "Unauthorized",
+# "Forbidden", "Try Again Later"; RFC 6455 section-7.4.1, a policy is violated.
+_CLOSE_CODES = {401: 3000, 403: 3003, 429: 1013, 503: 1013}
 
 _ENTITY_TAG = re.compile(r'"[^"]*"')  # RFC 9110 section-8.8.3, without its W/: comparison is weak (section-13.1.2)
 
@@ -30,6 +42,11 @@ class Answer(NamedTuple):
     def status_line(self) -> str:
         return f"{self.status} {HTTPStatus(self.status).phrase}"
 
+    @property
+    def close_code(self) -> int:
+        """With which a WebSocket is closed."""
+        return _CLOSE_CODES.get(self.status, 1008)
+
 
 def status_of(reasons: tuple[Reason, ...]) -> tuple[int, Reason]:
     """With which status a request is refused, and the reason that asks for it.
@@ -37,7 +54,7 @@ def status_of(reasons: tuple[Reason, ...]) -> tuple[int, Reason]:
     401 says that credentials would help: so only where there is no other reason."""
     for reason in reasons:
         if reason.rule not in UNAUTHORIZED:
-            return 429 if reason.rule in TOO_MANY else 403, reason
+            return STATUSES.get(reason.rule, 403), reason
     return 401, reasons[0]
 
 
@@ -50,7 +67,7 @@ class Problems:
         self._challenge = challenge
 
     def answer(self, method: str, reasons: tuple[Reason, ...], *, detail: str = "", retry_after: int = 0) -> Answer:
-        """`retry_after`: seconds, of a 429."""
+        """`retry_after`: seconds, of a 429 or 503."""
         status, reason = status_of(reasons)
         source = reason.source
         problem: dict[str, Any] = {
@@ -72,7 +89,7 @@ class Problems:
         ]
         if status == 401:
             headers.append(("WWW-Authenticate", self._challenge))
-        if status == 429:
+        if status in RETRY:
             headers.append(("Retry-After", str(max(1, retry_after))))
         return Answer(status, tuple(headers), b"" if method == "HEAD" else body)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from typing import Any
+from urllib.parse import quote
 
 from comity.guard.answers import Answer
 from comity.guard.guard import Guard, Pass
-from comity.guard.incoming import Incoming, target_from
+from comity.guard.incoming import Incoming, target_from, target_of_path
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -19,15 +20,18 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 class ASGIMiddleware:
     """`app = ASGIMiddleware(app, guard)`. A WebSocket is judged by the GET that opens it."""
 
-    def __init__(self, app: Application, guard: Guard) -> None:
+    def __init__(self, app: Application, guard: Guard, *, root_path: str | None = None) -> None:
+        """`root_path`: the path under which clients know the application, "" for the root. None: as the server says, but judged
+        by the path below it too, for there are servers to which any client can say it."""
         self._app = app
         self._guard = guard
+        self._root_path = None if root_path is None else root_path.rstrip("/")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket"):
+        if "path" not in scope:  # lifespan, and whatever else is no request
             await self._app(scope, receive, send)
             return
-        checked = self._guard.check(_incoming(scope))
+        checked = self._guard.check(_incoming(scope, self._root_path))
         if isinstance(checked, Answer):
             await _answer(checked, scope, send)
         elif checked.is_counted:
@@ -39,38 +43,70 @@ class ASGIMiddleware:
             await self._app(scope, receive, send)
 
 
-def _incoming(scope: Scope) -> Incoming:
-    path = scope.get("raw_path") or scope["path"].encode("utf-8", "surrogatepass")
-    fields: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        key = name.decode("latin-1").lower()
-        text = value.decode("latin-1")
-        fields[key] = f"{fields[key]}, {text}" if key in fields else text
+def _incoming(scope: Scope, root_path: str | None) -> Incoming:
+    fields: dict[str, list[str]] = {}
+    for name, value in scope.get("headers") or ():
+        fields.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
     client = scope.get("client")
+    target, *aliases = _targets(scope, root_path)
     return Incoming(
         method=scope.get("method", "GET"),
-        target=target_from(path, scope.get("query_string", b"")),
-        fields=fields,
+        target=target,
+        fields={name: ", ".join(values) for name, values in fields.items()},
         peer=client[0] if client else "",
+        aliases=tuple(aliases),
     )
 
 
+def _targets(scope: Scope, root_path: str | None) -> Iterator[str]:
+    """Yield what a client of the origin asks for: as it was sent, where the server says so, and by the path that was decoded.
+
+    The paths of some servers begin with the `root_path` of the scope, those of others do not."""
+    query = scope.get("query_string", b"")
+    scope_root = scope.get("root_path", "").encode("utf-8", "surrogatepass").rstrip(b"/")
+    root = None if root_path is None else root_path.encode()
+    if sent := scope.get("raw_path"):
+        for path in _public(sent, quote(scope_root).encode(), None if root is None else quote(root).encode()):
+            yield target_from(path + b"?" + query if query else path)
+    for path in _public(scope["path"].encode("utf-8", "surrogatepass"), scope_root, root):
+        yield target_of_path(path, query)
+
+
+def _public(path: bytes, scope_root: bytes, root: bytes | None) -> Iterator[bytes]:
+    """Yield what a path in a scope may be to clients of the origin. `scope_root`: what the scope says; `root`: what is so."""
+    if root is not None:
+        yield root + _below(path, root)
+        yield root + _below(path, scope_root)
+    elif scope_root:
+        yield scope_root + _below(path, scope_root)
+        yield _below(path, scope_root)
+    yield from () if root else (path,)
+
+
+def _below(path: bytes, root: bytes) -> bytes:
+    is_within = path == root or path.startswith(root + b"/")
+    return path[len(root) :] if is_within else path
+
+
 async def _answer(answer: Answer, scope: Scope, send: Send) -> None:
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close"})  # before it is accepted: the server answers 403
-        return
+    kind = scope["type"]
+    if kind == "websocket":
+        if "websocket.http.response" not in (scope.get("extensions") or {}):
+            await send({"type": "websocket.close", "code": answer.close_code})  # before it is accepted: the server answers 403
+            return
+        kind = "websocket.http"
     headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body})
+    await send({"type": f"{kind}.response.start", "status": answer.status, "headers": headers})
+    await send({"type": f"{kind}.response.body", "body": answer.body})
 
 
 def _counting(passed: Pass, scope: Scope, send: Send) -> Send:
-    """`send`, with the end of the response told to the guard just before the client can know of it."""
+    """`send`, with the end of the response reported to the guard just before the client can know of it."""
 
     async def counted(message: Message) -> None:
         if message["type"] == "http.response.start":
             lengths = (value for name, value in message.get("headers", ()) if bytes(name).lower() == b"content-length")
-            has_body = scope["method"] != "HEAD" and message["status"] not in (204, 304)
+            has_body = scope.get("method") != "HEAD" and message["status"] not in (204, 304)
             passed.begins(bytes(next(lengths, b"")).decode("latin-1"), has_body=has_body)
         elif message["type"] == "http.response.body":
             if message.get("more_body"):

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import IPv6Address, ip_address, ip_network
 from math import ceil
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from comity.policies.limits import Window
 
 MAX_STAMPS = (
     256  # moments that are kept for a window: for more requests only every k-th, so that too few may be counted, never too many
 )
-MAX_TOLERANCE = 10  # seconds
+SLACK = 1.0  # seconds; a clock that is behind by no more waits for what was counted last
 SLOT_WAIT = 1  # seconds after which to ask again where too many are in flight; nobody knows when they end
 
 
@@ -28,15 +28,31 @@ class Limit(NamedTuple):
     path: str  # of the file
     windows: tuple[Window, ...]
     concurrent: int | None = None  # requests in flight
+    tolerance: float = 0.0  # share of its requests by which a window may hold more
+
+    def joined(self, other: Limit) -> Limit:
+        """Return what holds where both do. `other`: of the same key."""
+        return self._replace(windows=tuple(dict.fromkeys(self.windows + other.windows)))
 
 
 class TooMany(NamedTuple):
     """Why a request has to wait."""
 
-    rule: str  # "comity.rate" or "comity.concurrent"
+    rule: str  # "comity.rate", "comity.concurrent" or "comity.uncounted"
     limit: Limit
-    stated: str  # what is permitted, in words
+    permitted: str  # in words
     seconds: int  # to wait, at least 1
+
+
+class Counts(Protocol):
+    """Where requests are counted: in this process (`Clients`), or for several (`SharedClients`). Never asked by two threads at
+    a time."""
+
+    def claim(self, name: str, limits: Sequence[Limit], now: float) -> TooMany | None:
+        """Count one more request of a client, if all the limits permit it: None. Then `release` ends it."""
+
+    def release(self, name: str, limits: Sequence[Limit]) -> None:
+        """End the request that was permitted."""
 
 
 def client_of(address: str) -> str:
@@ -50,79 +66,123 @@ def client_of(address: str) -> str:
     return address
 
 
-class _Stamps:
-    """When a client made the requests that count for one window."""
+class Stamps:
+    """When a client made its requests under one key: every one, or every k-th, for windows of as many as that takes."""
 
-    __slots__ = ("_every", "_most", "_requests", "_stamps")
+    __slots__ = ("every", "length", "moments", "requests")
 
-    def __init__(self, window: Window) -> None:
-        self._every = -(-window.requests // MAX_STAMPS)
-        self._most = window.requests // self._every + 2  # stamps that can matter
-        self._requests = 0  # that counted
-        self._stamps = array("d")  # of the requests number k, 2k, ..., ascending
+    def __init__(self, every: int, length: int = 0, requests: int = 0, moments: Iterable[float] = ()) -> None:
+        self.every = every
+        self.length = length  # moments that can matter
+        self.requests = requests  # that counted
+        self.moments = array("d", moments)  # of the requests number k, 2k, ..., ascending
 
-    def oldest(self, requests: int, now: float) -> float | None:
+    def reach(self, requests: int) -> None:
+        """Keep as many as a window for so many requests needs."""
+        self.length = max(self.length, requests // self.every + 2)
+
+    def oldest(self, requests: int) -> float | None:
         """A moment that is not after that of the request which leaves the window for one more to come in; None: none has to."""
-        if self._stamps and self._stamps[-1] > now:  # the clock was set back: nobody knows anything
-            self._requests = 0
-            del self._stamps[:]
-        number = (self._requests + 1 - requests) // self._every
-        newer = self._requests // self._every - number
-        return self._stamps[-1 - newer] if number > 0 and newer < len(self._stamps) else None
+        number = (self.requests + 1 - requests) // self.every
+        newer = self.requests // self.every - number
+        return self.moments[-1 - newer] if number > 0 and newer < len(self.moments) else None
 
     def add(self, now: float) -> None:
-        self._requests += 1
-        if self._requests % self._every == 0:
-            self._stamps.append(now)
-            if len(self._stamps) > 2 * self._most:
-                del self._stamps[: -self._most]
+        self.requests += 1
+        if self.requests % self.every == 0:
+            self.moments.append(now)
+            if len(self.moments) > 2 * self.length:
+                del self.moments[: -self.length]
+
+    def set_back(self, now: float) -> None:
+        """Take what lies in the future, as the clock was set back, for now."""
+        for index in range(len(self.moments) - 1, -1, -1):
+            if self.moments[index] <= now:
+                break
+            self.moments[index] = now
 
 
-class _Client:
+class Client:
+    """What is remembered of one client."""
+
     __slots__ = ("in_flight", "stamps")
 
     def __init__(self) -> None:
-        self.stamps: dict[tuple[str, Window], _Stamps] = {}
-        self.in_flight: Counter[str] = Counter()
+        self.stamps: dict[tuple[str, int], Stamps] = {}  # by the key of the limit and k
+        self.in_flight: Counter[str] = Counter()  # by the key of the limit
+
+    def claim(self, limits: Sequence[Limit], now: float) -> TooMany | None:
+        """Count one more request, if it is permitted: None."""
+        now = self._not_before(now)
+        refused = self._refused(limits, now)
+        if refused is None:
+            for limit in limits:
+                for window in limit.windows:
+                    requests, every = _held(limit, window)
+                    self.stamps.setdefault((limit.key, every), Stamps(every)).reach(requests)
+            keys = {limit.key for limit in limits}
+            for (key, _), stamps in self.stamps.items():
+                if key in keys:
+                    stamps.add(now)
+            self.in_flight.update(_concurrent(limits))
+        return refused
+
+    def release(self, limits: Sequence[Limit]) -> None:
+        self.in_flight -= Counter(_concurrent(limits))
+
+    def _not_before(self, now: float) -> float:
+        last = max((stamps.moments[-1] for stamps in self.stamps.values() if stamps.moments), default=now)
+        if now < last <= now + SLACK:
+            return last
+        for stamps in self.stamps.values():
+            stamps.set_back(now)
+        return now
+
+    def _refused(self, limits: Sequence[Limit], now: float) -> TooMany | None:
+        """The longest wait."""
+        waits = [
+            TooMany("comity.concurrent", limit, f"requests in flight: at most {limit.concurrent}", SLOT_WAIT)
+            for limit in limits
+            if limit.concurrent is not None and self.in_flight[limit.key] >= max(1, limit.concurrent)
+        ]
+        for limit in limits:
+            for window in limit.windows:
+                requests, every = _held(limit, window)
+                stamps = self.stamps.get((limit.key, every))
+                oldest = stamps.oldest(requests) if stamps else None
+                if oldest is not None and window.holds(now) and oldest + window.seconds > now:
+                    permitted = f"requests in {window.seconds:g} s: at most {window.requests}"
+                    waits.append(TooMany("comity.rate", limit, permitted, max(1, ceil(oldest + window.seconds - now))))
+        return max(waits, key=lambda wait: wait.seconds, default=None)
 
 
 class Clients:
-    """All clients of a site; of those that have nothing in flight, at most `max_clients`, the last that asked."""
+    """All clients of a site, counted in this process; of those that have nothing in flight, at most `max_clients`, the last that
+    asked."""
 
-    def __init__(self, max_clients: int, tolerance: float) -> None:
-        """`tolerance`: share of a window's seconds by which its end may be early, as a network moves arrivals."""
+    def __init__(self, max_clients: int) -> None:
         self._max_clients = max_clients
-        self._tolerance = tolerance
-        self._busy: dict[str, _Client] = {}
-        self._idle: OrderedDict[str, _Client] = OrderedDict()  # least recently seen first
+        self._busy: dict[str, Client] = {}
+        self._idle: OrderedDict[str, Client] = OrderedDict()  # least recently seen first
 
     def __len__(self) -> int:
         return len(self._busy) + len(self._idle)
 
     def claim(self, name: str, limits: Sequence[Limit], now: float) -> TooMany | None:
-        """One more request, which counts if it is permitted: None. Then `release` ends it."""
         if not limits:
             return None
-        client = self._busy.get(name) or self._idle.pop(name, None) or _Client()
-        refused = self._refused(client, limits, now)
-        if refused is None:
-            for key, window in _windows(limits):
-                stamps = client.stamps.get((key, window))
-                if stamps is None:
-                    stamps = client.stamps[key, window] = _Stamps(window)
-                stamps.add(now)
-            client.in_flight.update(limit.key for limit in limits if limit.concurrent is not None)
+        client = self._busy.get(name) or self._idle.pop(name, None) or Client()
+        refused = client.claim(limits, now)
         self._put(name, client)
         return refused
 
     def release(self, name: str, limits: Sequence[Limit]) -> None:
-        """The request that was permitted is over."""
         client = self._busy.get(name)
         if client:
-            client.in_flight -= Counter(limit.key for limit in limits if limit.concurrent is not None)
+            client.release(limits)
             self._put(name, client)
 
-    def _put(self, name: str, client: _Client) -> None:
+    def _put(self, name: str, client: Client) -> None:
         if client.in_flight:
             self._busy[name] = client
             return
@@ -131,24 +191,16 @@ class Clients:
         if len(self._idle) > self._max_clients:
             self._idle.popitem(last=False)
 
-    def _refused(self, client: _Client, limits: Sequence[Limit], now: float) -> TooMany | None:
-        """The longest wait."""
-        found = [
-            TooMany("comity.concurrent", limit, f"requests in flight: at most {limit.concurrent}", SLOT_WAIT)
-            for limit in limits
-            if limit.concurrent is not None and client.in_flight[limit.key] >= max(1, limit.concurrent)
-        ]
-        for limit in limits:
-            for window in limit.windows:
-                stamps = client.stamps.get((limit.key, window))
-                oldest = stamps.oldest(window.requests, now) if stamps else None
-                early = min(self._tolerance * window.seconds, MAX_TOLERANCE)
-                if oldest is not None and window.holds(now) and oldest + window.seconds - early > now:
-                    stated = f"requests in {window.seconds:g} s: at most {window.requests}"
-                    found.append(TooMany("comity.rate", limit, stated, max(1, ceil(oldest + window.seconds - now))))
-        return max(found, key=lambda refused: refused.seconds, default=None)
+
+def _held(limit: Limit, window: Window) -> tuple[int, int]:
+    """How many requests the window may hold, and of which of them the moments are kept: every k-th.
+
+    The k - 1 that may be too many are within the tolerance where there is one."""
+    requests = max(1, window.requests)
+    tolerated = requests + int(requests * limit.tolerance)
+    every = -(-tolerated // MAX_STAMPS)
+    return max(requests, tolerated - every + 1), every
 
 
-def _windows(limits: Iterable[Limit]) -> Iterable[tuple[str, Window]]:
-    """Each once. A window for no request at all is none: such a request was refused before."""
-    return dict.fromkeys((limit.key, window) for limit in limits for window in limit.windows if window.requests > 0)
+def _concurrent(limits: Sequence[Limit]) -> Iterator[str]:
+    return (limit.key for limit in limits if limit.concurrent is not None)

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
-from functools import lru_cache
-from itertools import count
+from itertools import product
 from math import ceil
 from threading import Lock
+from typing import NamedTuple
 
+from comity.guard.agents import MAX_NAMED, Agents, Asking
 from comity.guard.answers import Answer, Problems, ServedFile, status_of
-from comity.guard.clients import Clients, Limit, client_of
+from comity.guard.clients import Clients, Counts, Limit, client_of
 from comity.guard.files import ROBOTS_PATH, Files, OwnFiles
-from comity.guard.incoming import KEY_HEADER, MAX_METHOD, Incoming, is_automated, mechanisms, purposes
+from comity.guard.incoming import KEY_HEADER, Incoming, is_automated, listed, mechanisms
 from comity.policies.errors import PolicyError
 from comity.policies.files import AUTOMATION_PATH
 from comity.policies.limits import Window
@@ -29,13 +31,19 @@ from comity.policies.rates import Rates
 from comity.policies.requests import PURPOSE_HEADER, XHR, Facts, Session, facts_of
 from comity.policies.site import WELL_KNOWN, Site
 from comity.policies.text import MAX_SHOWN, printable
-from comity.policies.urls import spellings
-from comity.policies.values import PRODUCT_TOKEN, Agent, Finding, Reason, Source, Verdict
+from comity.policies.urls import spellings, target_of
+from comity.policies.values import Agent, Decision, Finding, Reason, Source, Verdict
 
 logger = logging.getLogger(__name__)
 
-MAX_WORDS = 64  # of a User-Agent
-MAX_USER_AGENTS = 1024  # that are kept with whom they name
+# What is looked at of an automated request. One that has more is refused: what is not looked at could be what decides.
+MAX_TARGET = 8000  # characters; RFC 9110 section-4.1 asks for as many octets at least
+MAX_JUDGED = (
+    2 * MAX_TARGET
+)  # characters of all that the target may be taken for, once for each crawler and method that may be meant
+MAX_REFERER = 2048  # characters, where it decides
+MAX_PURPOSES = 64
+MAX_NAME = 64  # characters of a method or purpose; none that a file lists is longer
 
 
 class Pass:
@@ -71,7 +79,7 @@ UNTOUCHED = Pass()
 
 
 class Guard:
-    """The guard of one origin. It may be asked by several threads.
+    """The guard of one origin. Several threads may ask it.
 
     `findings`: what its files have to be told. `passed` and `refused`: automated requests by the rule that decided."""
 
@@ -91,6 +99,7 @@ class Guard:
         max_clients: int = 10_000,
         challenge: str = 'Bearer realm="automation"',
         problem_types: str = "urn:comity:rule:",
+        counts: Counts | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """PolicyError where a file is missing or would be rejected by every crawler. The arguments: docs/guard.md."""
@@ -98,7 +107,8 @@ class Guard:
         own = OwnFiles(origin, files)
         self.origin = own.origin
         self._site = Site.from_files(self.origin, own.judging)
-        self.findings: tuple[Finding, ...] = Site.from_files(self.origin, own.fetched).findings
+        published = Site.from_files(self.origin, own.fetched)
+        self.findings: tuple[Finding, ...] = published.findings
         self.passed: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self._served = {path: ServedFile(body, media_type, max_age) for path, body, media_type in own.served}
@@ -109,34 +119,55 @@ class Guard:
         self._purpose_header = purpose_header.lower()
         self._key_header = key_header
         self._problems = Problems(types=problem_types, challenge=challenge)
-        self._clients = Clients(max_clients, tolerance)
+        self._tolerance = tolerance
+        self._counts = Clients(max_clients) if counts is None else counts
         self._clock = clock
         self._lock = Lock()
-        self._nobody = next(name for length in count(1) if not self._site.names(name := "_" * length))
-        self._agent = lru_cache(MAX_USER_AGENTS)(self._named)
+        self._ended: deque[tuple[str, tuple[Limit, ...]]] = deque()  # requests that are over, and not yet released
+        self._agents = Agents(published.crawler_names, key_header)
 
     def check(self, incoming: Incoming) -> Pass | Answer:
         """May it go on? Whatever came, there is an answer."""
-        targets = spellings(incoming.target)
-        paths = [normal_target(target.partition("?")[0]) for target in targets]
-        for path in paths:
-            if file := self._served.get(path):
-                return file.answer(incoming.method, incoming.fields)
-        if incoming.method in ("GET", "HEAD") and all(path in WELL_KNOWN for path in paths):
-            return UNTOUCHED  # who asks for policies is no less welcome where there are none
-        if self._purpose_header not in incoming.fields and not self._is_automated(incoming):
+        lengths = [len(target) for target in incoming.targets]
+        is_long = max(lengths) > MAX_TARGET or sum(lengths) > MAX_JUDGED
+        targets = _Targets((), frozenset(), 0) if is_long else _targets_of(incoming.targets)
+        if not is_long and (answered := self._policy_file(incoming, targets)):
+            return answered
+        asking = self._agents.asking(incoming.field("user-agent"))
+        if not (self._purpose_header in incoming.fields or asking.is_named or self._is_automated(incoming)):
             return UNTOUCHED
+        methods = tuple(dict.fromkeys(method.upper()[:MAX_NAME] for method in incoming.methods))
+        if is_long or targets.length * len(asking.agents) * len(methods) > MAX_JUDGED:
+            return self._refuse_long(incoming, "comity.long-target", f"the target: at most {MAX_TARGET} characters")
         facts = self._facts(incoming)
+        if too_long := _too_long(asking, facts):
+            return self._refuse_long(incoming, "comity.long-fields", too_long)
         client = self._client(incoming)
+        kinds = [facts._replace(method=method) for method in methods]
         with self._lock:
-            return self._judge(incoming, targets, facts, client)
+            self._release_ended()
+            judged = self._judge(incoming, client, kinds, targets.judged, asking.agents)
+        self._settle()
+        return judged
+
+    def _policy_file(self, incoming: Incoming, targets: _Targets) -> Pass | Answer | None:
+        """The answer for a policy file; None where the target is none, or may be taken for anything else besides.
+
+        Who asks for a file that the site has not is no less welcome, and goes on to the application."""
+        path, *others = {target.partition("?")[0] for target in targets.spellings}
+        if others:
+            return None
+        if path in self._served:
+            return self._served[path].answer(incoming.method, incoming.fields)
+        is_plain = incoming.method in ("GET", "HEAD") and targets.spellings.issubset(WELL_KNOWN) and len(incoming.methods) == 1
+        return UNTOUCHED if is_plain else None
 
     def _facts(self, incoming: Incoming) -> Facts:
         facts = facts_of(
-            method=incoming.method[:MAX_METHOD],
+            method="",  # each that it may be is judged
             kind=None,
             automations=self._mechanisms(incoming),
-            purposes=purposes(incoming.field(self._purpose_header)),
+            purposes=listed(incoming.field(self._purpose_header)),
             fields=incoming.fields,
             key_header=self._key_header,
             referer=incoming.field("referer") or None,
@@ -144,38 +175,71 @@ class Guard:
         )
         return facts if XHR in facts.kinds else facts._replace(referer=None)  # of other requests nobody asks for it
 
-    def _judge(self, incoming: Incoming, targets: tuple[str, ...], facts: Facts, client: str) -> Pass | Answer:
-        agent = self._agent(incoming.field("user-agent"))
+    def _judge(
+        self, incoming: Incoming, client: str, kinds: list[Facts], targets: tuple[str, ...], agents: tuple[Agent, ...]
+    ) -> Pass | Answer:
+        """By everybody whom the User-Agent names, every method and every target that the application may see: any refusal
+        refuses, and the limits of all hold."""
         now = self._clock()
+        moment = datetime.fromtimestamp(now, UTC)
+        decisions = [
+            self._site.judge(agent, self.origin + target, facts, moment)
+            for agent, facts, target in product(agents, kinds, targets)
+        ]
+        if refusing := [decision for decision in decisions if decision.verdict is not Verdict.ALLOW]:
+            return self._refuse_by(incoming, refusing, now)
         limits: dict[str, Limit] = {}
-        for target in targets:
-            url = self.origin + target
-            decision = self._site.judge(agent, url, facts, datetime.fromtimestamp(now, UTC))
-            if decision.verdict is not Verdict.ALLOW:
-                wait = ceil(decision.not_before.timestamp() - now) if decision.not_before else 0
-                return self._refuse(incoming, decision.reasons, str(decision), wait)
-            limits |= {limit.key: limit for limit in self._limits(agent, url)}
-        stated = tuple(limits.values())
-        too_many = self._clients.claim(client, stated, now)
+        for limit in (limit for agent, target in product(agents, targets) for limit in self._limits(agent, self.origin + target)):
+            limits[limit.key] = limits[limit.key].joined(limit) if limit.key in limits else limit
+        permitted = tuple(limits.values())
+        too_many = self._counts.claim(client, permitted, now)
         if too_many:
-            source = Source(url=self.origin + too_many.limit.path, text=too_many.stated)
+            source = Source(url=self.origin + too_many.limit.path, text=too_many.permitted)
             reason = Reason(rule=too_many.rule, source=source)
             return self._refuse(incoming, (reason,), f"deny: {reason}", too_many.seconds)
-        self.passed[decision.reasons[0].rule] += 1
-        if all(limit.concurrent is None for limit in stated):
+        self.passed[decisions[0].reasons[0].rule] += 1
+        if all(limit.concurrent is None for limit in permitted):
             return Pass()
-        return Pass(lambda: self._release(client, stated))
+        return Pass(lambda: self._release(client, permitted))
 
     def _release(self, client: str, limits: tuple[Limit, ...]) -> None:
-        with self._lock:
-            self._clients.release(client, limits)
+        """Never waits: what a server drops may end in the hands of the garbage collector, while this very thread has the lock."""
+        self._ended.append((client, limits))
+        self._settle()
 
-    def _limits(self, agent: Agent, url: str) -> Iterable[Limit]:
+    def _settle(self) -> None:
+        """Whoever has the lock asks again when it is free."""
+        while self._ended and self._lock.acquire(blocking=False):
+            try:
+                self._release_ended()
+            finally:
+                self._lock.release()
+
+    def _release_ended(self) -> None:
+        while self._ended:
+            self._counts.release(*self._ended.popleft())
+
+    def _limits(self, agent: Agent, url: str) -> Iterator[Limit]:
         rates = self._site.rates(agent)
         if rates and (windows := _windows(rates)):
-            yield Limit(ROBOTS_PATH, ROBOTS_PATH, windows)
+            yield Limit(self.origin + ROBOTS_PATH, ROBOTS_PATH, windows, tolerance=self._tolerance)
         for limits in self._site.limits(agent, url):
-            yield Limit(limits.key, AUTOMATION_PATH, limits.windows, limits.concurrent)
+            yield Limit(limits.key, AUTOMATION_PATH, limits.windows, limits.concurrent, self._tolerance)
+
+    def _refuse_by(self, incoming: Incoming, refusing: list[Decision], now: float) -> Answer:
+        """A refusal for good comes before one that has an end."""
+        refusing.sort(key=lambda decision: decision.verdict is Verdict.DEFER)
+        reasons = tuple(dict.fromkeys(reason for decision in refusing for reason in decision.reasons))
+        decision = replace(refusing[0], reasons=(status_of(reasons)[1],))
+        opens = [decision.not_before.timestamp() for decision in refusing if decision.not_before]
+        return self._refuse(incoming, reasons, str(decision), ceil(max(opens, default=now) - now))
+
+    def _refuse_long(self, incoming: Incoming, rule: str, at_most: str) -> Answer:
+        reason = Reason(rule=rule, source=Source(url=self.origin, part="request", text=at_most))
+        with self._lock:
+            answer = self._refuse(incoming, (reason,), f"deny: {reason}", 0)
+        self._settle()
+        return answer
 
     def _refuse(self, incoming: Incoming, reasons: tuple[Reason, ...], detail: str, wait: int) -> Answer:
         rule = status_of(reasons)[1].rule
@@ -191,13 +255,39 @@ class Guard:
         )
         return self._problems.answer(incoming.method, reasons, detail=detail, retry_after=wait)
 
-    def _named(self, user_agent: str) -> Agent:
-        """Who asks: the first product token of a User-Agent that the site's files name; all others are one to them.
 
-        So there are never more agents than names in the files, whatever clients send."""
-        words = PRODUCT_TOKEN.findall(user_agent)[:MAX_WORDS]
-        token = next((word.lower() for word in words if self._site.names(word)), self._nobody)
-        return Agent(token, key_header=self._key_header)
+class _Targets(NamedTuple):
+    """What a request may ask for."""
+
+    judged: tuple[str, ...]  # each in all its spellings
+    spellings: frozenset[str]  # of all of them, as they are compared
+    length: int  # characters that are judged
+
+
+def _targets_of(targets: Iterable[str]) -> _Targets:
+    judged: list[str] = []
+    every: set[str] = set()
+    length = 0
+    for target in map(target_of, targets):
+        spelled = spellings(target)
+        own = set(map(normal_target, spelled))
+        if not own <= every:
+            judged.append(target)
+            every |= own
+            length += sum(map(len, spelled))
+    return _Targets(tuple(judged), frozenset(every), length)
+
+
+def _too_long(asking: Asking, facts: Facts) -> str:
+    """Return which part of the request is not looked at as a whole, and what would be; "": none."""
+    purposes = facts.purposes or ()
+    if not asking.is_clear:
+        return f"User-Agent: at most {MAX_NAMED} crawlers that the files name"
+    if len(purposes) > MAX_PURPOSES or any(len(purpose) > MAX_NAME for purpose in purposes):
+        return f"purposes: at most {MAX_PURPOSES}, of at most {MAX_NAME} characters"
+    if len(facts.referer or "") > MAX_REFERER:
+        return f"Referer: at most {MAX_REFERER} characters"
+    return ""
 
 
 def _windows(rates: Rates) -> tuple[Window, ...]:

@@ -2,7 +2,9 @@
 
 is_automated(incoming)     does a program make it, by itself?
 mechanisms(incoming)       with which tools?
-credentials(fields)        what kinds of credentials does it carry?"""
+credentials(fields)        what kinds of credentials does it carry?
+Incoming.targets           what may an application take it to ask for?
+Incoming.methods           and to want done?"""
 
 from __future__ import annotations
 
@@ -15,11 +17,15 @@ from comity.policies import requests
 from comity.policies.values import Agent
 
 KEY_HEADER = Agent("_").key_header  # as crawlers have it
-MAX_FIELD = 2048  # characters of a field that are looked at
-MAX_METHOD = 32  # characters
-MAX_PURPOSES = 16  # of one request
+
+# Applications and frameworks that obey such fields are asked for what these say, not for what the request line says.
+_TARGET_FIELDS = ("x-original-url", "x-rewrite-url")
+_METHOD_FIELDS = ("x-http-method-override", "x-http-method", "x-method-override")
+MAX_METHODS = 4  # in one of these; what comes after them is read as one
 
 _VISIBLE = "!\"$%&'()*+,/:;<=>?@[\\]^`{|}"  # of ASCII, besides what `quote` leaves alone; `#` would begin a fragment
+_LEFT_OUT = re.compile("%0[9AaDd]")  # tab, LF, CR: by urllib.parse and by the URL Standard of WHATWG
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?]*)?")  # and authority; RFC 3986 section-3
 
 
 class Incoming(NamedTuple):
@@ -29,21 +35,47 @@ class Incoming(NamedTuple):
     target: str  # path and query, visible ASCII, as the request line had them: not decoded
     fields: Mapping[str, str]  # header fields by lower-case name; several of one name are joined with ", "
     peer: str = ""  # IP address of who sent it; "": nobody knows
+    aliases: tuple[str, ...] = ()  # other targets that the server makes of the request line, written like `target`
 
     def field(self, name: str) -> str:
-        """What is looked at of a field; "" where it is not there."""
-        return self.fields.get(name, "")[:MAX_FIELD]
+        """Return the value of a field; "" where it is not there. `name`: in lower case."""
+        return self.fields.get(name, "")
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """All targets for which an application may answer, the one of the request line first."""
+        named = [target_from(_octets(self.fields[name])) for name in _TARGET_FIELDS if name in self.fields]
+        targets = [self.target, *self.aliases, *named]
+        targets += [_LEFT_OUT.sub("", target) for target in targets if "%0" in target]
+        stripped = [target[scheme.end() :] for target in targets if (scheme := _SCHEME.match(target))]
+        return tuple(dict.fromkeys(targets + stripped))
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """All methods that an application may take it for, the one of the request line first."""
+        values = [self.fields[name] for name in _METHOD_FIELDS if name in self.fields]
+        named = [word.strip() for value in values for word in value.split(",", MAX_METHODS)]
+        return tuple(dict.fromkeys([self.method, *(word for word in named if word)]))
 
 
-def target_from(path: bytes, query: bytes) -> str:
-    """The target of a request, from the octets that came for it."""
-    return quote(path + b"?" + query if query else path, safe=_VISIBLE)
+def target_from(octets: bytes) -> str:
+    """Return a target, from the octets that came for it."""
+    return quote(octets, safe=_VISIBLE)
 
 
-def purposes(value: str) -> tuple[str, ...]:
-    """Of a purpose field: a list with commas between."""
-    words = dict.fromkeys(word.strip() for word in value[:MAX_FIELD].split(","))
-    return tuple(word for word in words if word)[:MAX_PURPOSES]
+def target_of_path(path: bytes, query: bytes) -> str:
+    """Return a target, from a path that was decoded and a query that was not."""
+    target = target_from(path.replace(b"%", b"%25").replace(b"?", b"%3F"))
+    return f"{target}?{target_from(query)}" if query else target
+
+
+def _octets(text: str) -> bytes:
+    return text.encode("latin-1", "replace")
+
+
+def listed(value: str) -> tuple[str, ...]:
+    """Return the values of a field that is a list with commas between, each once."""
+    return tuple(dict.fromkeys(word for part in value.split(",") if (word := part.strip())))
 
 
 # What names itself, its maker or its purpose is a program, also where it begins like a browser. Cubot makes telephones.
@@ -53,10 +85,12 @@ _TEXT_BROWSER = re.compile(r"(?:Lynx|Links|ELinks|w3m|Dillo|NetSurf)\b")
 
 
 def is_automated(incoming: Incoming) -> bool:
-    """Whether a program makes the request by itself, as far as it says so. Nothing can be seen of one that poses as a browser.
+    """Return whether a program makes the request by itself, as far as it says so. Nothing can be seen of one that poses as a
+    browser.
 
     It does where there is no User-Agent; where that is no browser's; where it names a robot, a page or a mail address; and where
-    there is a From field (RFC 9110 section-10.1.2: robots should send one). One that declares a purpose is not asked about."""
+    there is a From field (RFC 9110 section-10.1.2: robots should send one). One that declares a purpose, and one that a policy
+    file names, is not asked about."""
     user_agent = incoming.field("user-agent")
     if "from" in incoming.fields:
         return True
@@ -65,11 +99,11 @@ def is_automated(incoming: Incoming) -> bool:
 
 
 def mechanisms(incoming: Incoming) -> tuple[str, ...]:
-    """By which tools the request is made, in words of draft-liao-aipref-autoctl-ext section-3.2; (): none that can be seen."""
+    """Return by which tools the request is made, in words of draft-liao-aipref-autoctl-ext section-3.2; (): none that shows."""
     shown = incoming.field("user-agent") + incoming.field("sec-ch-ua")
     return ("headless",) if "HeadlessChrome" in shown or "PhantomJS" in shown else ()
 
 
 def credentials(fields: Mapping[str, str], key_header: str = KEY_HEADER) -> frozenset[str]:
-    """What a session that this request belongs to carries: of `comity.policies.requests.CREDENTIALS`."""
+    """Return what a session that this request belongs to carries: of `comity.policies.requests.CREDENTIALS`."""
     return requests.credentials(fields, key_header)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from comity.guard.answers import Answer
 from comity.guard.guard import Guard, Pass
-from comity.guard.incoming import Incoming, target_from
+from comity.guard.incoming import Incoming, target_from, target_of_path
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -21,12 +21,15 @@ ExcInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[None,
 class WSGIMiddleware:
     """`app = WSGIMiddleware(app, guard)`."""
 
-    def __init__(self, app: WSGIApplication, guard: Guard) -> None:
+    def __init__(self, app: WSGIApplication, guard: Guard, *, script_name: str | None = None) -> None:
+        """`script_name`: the path under which clients know the application, "" for the root. None: as the server says, but judged
+        by the path below it too, for there are servers to which any client can say it."""
         self._app = app
         self._guard = guard
+        self._script_name = None if script_name is None else script_name.rstrip("/")
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        checked = self._guard.check(_incoming(environ))
+        checked = self._guard.check(_incoming(environ, self._script_name))
         if isinstance(checked, Answer):
             _discard_body(environ)
             start_response(checked.status_line, list(checked.headers))
@@ -40,24 +43,40 @@ class WSGIMiddleware:
             raise
 
 
-def _incoming(environ: WSGIEnvironment) -> Incoming:
+def _incoming(environ: WSGIEnvironment, script_name: str | None) -> Incoming:
     fields = {name[5:].replace("_", "-").lower(): value for name, value in environ.items() if name.startswith("HTTP_")}
     for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
         if environ.get(name):
             fields[name.replace("_", "-").lower()] = environ[name]
-    # As the request line had it, where the server says so (gunicorn; uWSGI, Werkzeug); else from what it decoded.
-    target = environ.get("RAW_URI") or environ.get("REQUEST_URI")
-    if target:
-        path, _, query = _octets(target).partition(b"?")
-    else:
-        path = _octets(environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""))
-        path, query = path.replace(b"%", b"%25").replace(b"?", b"%3F"), _octets(environ.get("QUERY_STRING", ""))
+    target, *aliases = _targets(environ, script_name)
     return Incoming(
         method=environ.get("REQUEST_METHOD", "GET"),
-        target=target_from(path, query),
+        target=target,
         fields=fields,
         peer=environ.get("REMOTE_ADDR", ""),
+        aliases=tuple(aliases),
     )
+
+
+def _targets(environ: WSGIEnvironment, script_name: str | None) -> Iterator[str]:
+    """Yield what a client of the origin asks for: as the request line had it, where the server says so (gunicorn and Werkzeug;
+    uWSGI, waitress), and by the path that the application sees."""
+    below, query = _octets(environ.get("PATH_INFO", "")), _octets(environ.get("QUERY_STRING", ""))
+    for name in ("RAW_URI", "REQUEST_URI"):
+        if environ.get(name):
+            sent = _octets(environ[name])
+            if script_name and sent.startswith(b"/") and not _is_within(sent, _octets(script_name)):
+                sent = _octets(script_name) + sent  # of a proxy that takes it away
+            yield target_from(sent)
+    if script_name is not None:
+        yield target_of_path(_octets(script_name) + below, query)
+    else:
+        yield target_of_path(_octets(environ.get("SCRIPT_NAME", "")) + below, query)
+        yield target_of_path(below, query)
+
+
+def _is_within(target: bytes, path: bytes) -> bool:
+    return target.startswith(path) and target[len(path) : len(path) + 1] in (b"", b"/", b"?")
 
 
 def _octets(text: str) -> bytes:
@@ -70,6 +89,8 @@ def _discard_body(environ: WSGIEnvironment) -> None:
     length = environ.get("CONTENT_LENGTH") or "0"
     if length.isascii() and length.isdigit() and len(length) < 9 and 0 < int(length) <= MAX_DISCARDED:
         environ["wsgi.input"].read(int(length))
+    elif environ.get("wsgi.input_terminated") and environ.get("HTTP_TRANSFER_ENCODING"):
+        environ["wsgi.input"].read(MAX_DISCARDED)
 
 
 def _counting(passed: Pass, environ: WSGIEnvironment, start_response: StartResponse) -> StartResponse:
@@ -98,9 +119,12 @@ class _Counted:
         self._passed = passed
 
     def __iter__(self) -> Iterator[bytes]:
-        for part in self._body:
-            self._passed.sends(len(part))
-            yield part
+        try:
+            for part in self._body:
+                self._passed.sends(len(part))
+                yield part
+        finally:
+            self._passed.end()  # before the server writes that this was all
 
     def close(self) -> None:
         try:

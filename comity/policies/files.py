@@ -84,12 +84,12 @@ class RobotsFile(File):
                 self._referred[locator] = ""
         return self._referred[locator]
 
-    def names(self, token: str) -> bool:
-        """Whether a record names the product token."""
+    @property
+    def crawler_names(self) -> frozenset[str]:
+        """Whom a record names, in lower case: product tokens, and names in ACAP, which may have any form."""
+        tokens = self.robots.product_tokens if self.robots else frozenset()
         records = self.acap.records if self.acap else ()
-        return (self.robots is not None and self.robots.names(token)) or any(
-            token.lower() == crawler.lower() for record in records for crawler in record.crawlers
-        )
+        return tokens | {crawler.lower() for record in records for crawler in record.crawlers} - {"*"}
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -116,6 +116,12 @@ class AutomationFile(File):
             self.automation = parse(text, url=url, cut=cut)
 
     @property
+    def crawler_names(self) -> frozenset[str]:
+        """Whom a group names, in lower case."""
+        groups = self.automation.groups if self.automation else ()
+        return frozenset(token for group in groups for token in group.agents or ()) - {"*"}
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         return (*media_type_findings(self.fetched, self.url), *self.automation.findings) if self.automation else ()
 
@@ -132,11 +138,11 @@ class AiFile(File):
             self.elements = ai_txt.parse(text, url=url, cut=cut)
             self.spawning = ai_txt.spawning(text, url=url, cut=cut)
 
-    def names(self, token: str) -> bool:
-        """Whether a block or group names the product token."""
-        named = {name for rule in self.elements.rules for name in rule.agents} if self.elements else set()
-        named |= {name for name, _ in self.spawning.agents} if self.spawning else set()
-        return token.lower() in map(str.lower, named)
+    @property
+    def crawler_names(self) -> frozenset[str]:
+        """Whom a block or group names, in lower case."""
+        named = {name.lower() for rule in self.elements.rules for name in rule.agents} if self.elements else set()
+        return frozenset(named | {name.lower() for name, _ in self.spawning.agents} if self.spawning else named) - {"*"}
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -16,6 +16,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from sys import intern
 
 _SPECIAL = re.compile(r"\*|\$$")
@@ -43,8 +44,11 @@ def _normal(octets: bytes) -> str:
 
 def normal_target(target: str) -> str:
     """Path and query of a URL in normal form. Never raises."""
-    if _PLAIN_TARGET(target):
-        return target
+    return target if _PLAIN_TARGET(target) else _normal_target(target)
+
+
+@lru_cache(maxsize=64)  # one target is asked for by each format
+def _normal_target(target: str) -> str:
     return _normal(target.encode("utf-8", "surrogatepass")).replace("*", "%2A")
 
 
@@ -74,7 +78,10 @@ def foldings(normal: str) -> tuple[str, str]:
 
 
 def _one_for_one(char: str) -> str:
-    return next((letter for letter in (char.casefold(), char.lower()) if len(letter) == 1), char)
+    letter = char.casefold()
+    if len(letter) != 1:
+        letter = char.lower()
+    return letter if len(letter) == 1 else char
 
 
 def _unescaped(escapes: re.Match[str]) -> str:

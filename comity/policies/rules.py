@@ -308,6 +308,17 @@ RULES: dict[str, Rule] = {
         ),
         ("comity.rate", "comity, docs/guard.md", "the client asks more often than the site's files permit"),
         ("comity.concurrent", "comity, docs/guard.md", "the client has more requests in flight than the site's files permit"),
+        (
+            "comity.uncounted",
+            "comity, docs/guard.md",
+            "the requests of the client cannot be counted: nobody knows how often it asked",
+        ),
+        ("comity.long-target", "comity, docs/guard.md", "the target is longer than the guard looks at"),
+        (
+            "comity.long-fields",
+            "comity, docs/guard.md",
+            "header fields that decide are longer, or have more values, than the guard looks at",
+        ),
         ("comity.max-delay", "comity, docs/settings.md", "the wait that the site asks for is longer than COMITY_MAX_DELAY"),
     )
 }

@@ -234,12 +234,20 @@ class Site:
     def findings(self) -> tuple[Finding, ...]:
         """What the authors of the policy files should know."""
         found = [*self._robots.findings, *self._automation.findings, *self._ai.findings]
-        if acap := self._robots.acap:
-            named = dict.fromkeys(self._robots.referred(one) for record in acap.records for one in record.references)
-            for url in named:
-                if url in self.files and url != self._robots.url:
-                    found += RobotsFile(url, self.files[url], definitions=acap.definitions, crawlers=("*",)).findings
+        found += (finding for file in self._referred for finding in file.findings)
         return (*found, *SiteCarriers("*", self._robots, self._ai, self.files, self.origin).findings)
+
+    @cached_property
+    def _referred(self) -> tuple[RobotsFile, ...]:
+        """The files that robots.txt refers to, each as what it says to any crawler."""
+        if not (acap := self._robots.acap):
+            return ()
+        urls = dict.fromkeys(self._robots.referred(reference) for record in acap.records for reference in record.references)
+        return tuple(
+            RobotsFile(url, self.files[url], definitions=acap.definitions, crawlers=("*",))
+            for url in urls
+            if url in self.files and url != self._robots.url
+        )
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -266,10 +274,12 @@ class Site:
         """How often, and how many at a time, requests like this may be made, besides `rates`: all of these hold."""
         return self._binding(agent).limits(spellings(url))
 
-    def names(self, token: str) -> bool:
-        """Whether a policy file names the product token."""
-        automation = self._automation.automation
-        return self._robots.names(token) or (automation is not None and automation.names(token)) or self._ai.names(token)
+    @cached_property
+    def crawler_names(self) -> frozenset[str]:
+        """Whom the policy files name, those that robots.txt refers to included, in lower case: product tokens, and names in ACAP,
+        which may be several words or go on in any way (`*` at the end)."""
+        referred = (file.crawler_names for file in self._referred)
+        return self._robots.crawler_names.union(self._automation.crawler_names, self._ai.crawler_names, *referred)
 
     def _binding(self, agent: Agent) -> Binding:
         if agent is not self._agent:

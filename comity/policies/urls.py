@@ -73,6 +73,11 @@ def spellings(url: str) -> tuple[str, ...]:
     target = target_of(url)
     if not ("%" in target or ";" in target or "//" in target or "/." in target or "\\" in target):
         return (target,)
+    return _spellings(target)
+
+
+@lru_cache(maxsize=64)  # a URL is asked for several times in a row
+def _spellings(target: str) -> tuple[str, ...]:
     ambiguous = _AMBIGUOUS.search(target)
     path, mark, query = target.partition("?") if ambiguous else (target, "", "")
     if not ambiguous or ambiguous.start() >= len(path):

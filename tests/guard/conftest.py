@@ -1,9 +1,10 @@
-"""Servers behind the guard: uvicorn in a process of its own, and the one of the standard library in a thread."""
+"""Servers of others, each in a process of its own, for applications behind the guard."""
 
 from __future__ import annotations
 
 import http.client
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -11,26 +12,88 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
 
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 
-# Listens first, so that nobody has to wait until it does.
-UVICORN = """
-import os, socket, sys, uvicorn
-listening = socket.create_server(("127.0.0.1", 0))
+# Each listens first, so that nobody has to wait until it does, and says where. Arguments: "module:name", the folder of the
+# module, and what the server asks for.
+_LISTEN = """
+import importlib, os, socket, sys
+target, folder, *options = sys.argv[1:]
+listening = socket.create_server(("127.0.0.1", 0), backlog=100)
 os.environ["ORIGIN"] = f"http://127.0.0.1:{listening.getsockname()[1]}"
-sys.path.insert(0, sys.argv[2])
-config = uvicorn.Config(sys.argv[1], log_level="critical")
+sys.path.insert(0, folder)
+
+def load():
+    module, _, name = target.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+def ready():
+    print(os.environ["ORIGIN"], flush=True)
+"""
+_UVICORN = """
+import uvicorn
+config = uvicorn.Config(target, log_level="critical", http=options[0], ws=options[1])
 config.load()
-print(os.environ["ORIGIN"], flush=True)
+ready()
 uvicorn.Server(config).run(sockets=[listening])
 """
-WSGIREF = """
-import importlib, os, sys
+_UVICORN_WORKERS = """
+os.environ["PYTHONPATH"] = folder
+listening.set_inheritable(True)
+ready()
+import uvicorn
+if __name__ == "__main__":
+    uvicorn.run(target, fd=listening.fileno(), workers=int(options[0]), log_level="critical", app_dir=folder)
+"""
+_HYPERCORN = """
+import asyncio
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
+config = Config()
+config.bind = [f"fd://{listening.fileno()}"]
+config.errorlog = None
+app = load()
+ready()
+asyncio.run(serve(app, config))
+"""
+_GUNICORN = """
+from gunicorn.app.base import BaseApplication
+
+class Server(BaseApplication):
+    def load_config(self):
+        worker, threads, workers, preload = options
+        settings = {"worker_class": worker, "threads": int(threads), "workers": int(workers), "preload_app": preload == "preload"}
+        settings |= {"bind": f"fd://{listening.fileno()}", "graceful_timeout": 1, "control_socket_disable": True}
+        settings["loglevel"] = "critical"
+        for name in settings.keys() & self.cfg.settings:
+            self.cfg.set(name, settings[name])
+
+    def load(self):
+        return load()
+
+ready()
+Server().run()
+"""
+_WAITRESS = """
+import waitress.server
+app = load()
+ready()
+waitress.server.create_server(app, sockets=[listening]).run()
+"""
+_WERKZEUG = """
+import logging
+from werkzeug.serving import make_server
+logging.getLogger("werkzeug").disabled = True
+app = load()
+ready()
+make_server("127.0.0.1", 0, app, threaded=True, fd=listening.fileno()).serve_forever()
+"""
+_WSGIREF = """
 from socketserver import ThreadingMixIn
 from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, WSGIServer
 
@@ -41,14 +104,39 @@ class Handler(WSGIRequestHandler):
     log_message = lambda *_: None
 
 ServerHandler.log_exception = lambda *_: None
-server = Server(("127.0.0.1", 0), Handler)
-os.environ["ORIGIN"] = f"http://127.0.0.1:{server.server_port}"
-sys.path.insert(0, sys.argv[2])
-module, _, name = sys.argv[1].partition(":")
-server.set_app(getattr(importlib.import_module(module), name))
-print(os.environ["ORIGIN"], flush=True)
+server = Server(listening.getsockname(), Handler, bind_and_activate=False)
+server.socket.close()
+server.socket = listening
+server.server_name, server.server_port = listening.getsockname()
+server.setup_environ()
+server.set_app(load())
+ready()
 server.serve_forever()
 """
+
+
+class Server(NamedTuple):
+    """A server of others, as a program that runs an application, and what it is told."""
+
+    kind: str  # "asgi" or "wsgi"
+    program: str
+    options: tuple[str, ...] = ()
+
+
+SERVERS = {
+    "uvicorn-h11": Server("asgi", _UVICORN, ("h11", "wsproto")),
+    "uvicorn-httptools": Server("asgi", _UVICORN, ("httptools", "websockets-sansio")),
+    "uvicorn-2-workers": Server("asgi", _UVICORN_WORKERS, ("2",)),
+    "hypercorn": Server("asgi", _HYPERCORN),
+    "gunicorn-sync": Server("wsgi", _GUNICORN, ("sync", "1", "1", "")),
+    "gunicorn-threads": Server("wsgi", _GUNICORN, ("gthread", "8", "1", "")),
+    "gunicorn-uvicorn": Server("asgi", _GUNICORN, ("uvicorn_worker.UvicornWorker", "1", "1", "")),
+    "gunicorn-2-workers": Server("wsgi", _GUNICORN, ("gthread", "8", "2", "")),
+    "gunicorn-preload": Server("wsgi", _GUNICORN, ("gthread", "8", "2", "preload")),
+    "werkzeug": Server("wsgi", _WERKZEUG),
+    "waitress": Server("wsgi", _WAITRESS),
+    "wsgiref": Server("wsgi", _WSGIREF),
+}
 
 
 @dataclass(frozen=True)
@@ -92,9 +180,20 @@ class Client:
 
     def raw(self, octets: bytes) -> bytes:
         """What comes back for octets as they are, until the server closes."""
-        with socket.create_connection(urlsplit(self.origin).netloc.split(":"), timeout=20) as connection:  # type: ignore[arg-type]
+        with self._connected() as connection:
             connection.sendall(octets)
             return b"".join(iter(lambda: connection.recv(65536), b""))
+
+    def opens(self, octets: bytes) -> int:
+        """The status of what comes back, of which the rest is not waited for."""
+        with self._connected() as connection:
+            connection.sendall(octets)
+            with connection.makefile("rb") as answer:
+                return int(answer.readline().split()[1])
+
+    def _connected(self) -> socket.socket:
+        parts = urlsplit(self.origin)
+        return socket.create_connection((parts.hostname, parts.port), 20, (self.address, 0))
 
 
 def person(origin: str) -> Client:
@@ -103,10 +202,22 @@ def person(origin: str) -> Client:
 
 
 @contextmanager
-def serving(server: str, app: str, folder: Path) -> Iterator[str]:
-    """The origin of an app, "module:name", under UVICORN or WSGIREF in a process of its own."""
-    command = [sys.executable, "-W", "error", "-c", server, app, str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+def serving(server: str, app: str, folder: Path, **environment: str) -> Iterator[str]:
+    """The origin of an application, "module:name", under one of SERVERS in a process of its own."""
+    _, program, options = SERVERS[server]
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-W",
+        "ignore::ResourceWarning",
+        "-c",
+        _LISTEN + program,
+        app,
+        str(folder),
+        *options,
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | environment) as process:
         assert process.stdout
         try:
             yield process.stdout.readline().strip()
@@ -119,7 +230,7 @@ class Servers:
     """What test modules reach through a fixture: they are loaded by file and cannot import this one."""
 
     Client = Client
-    UVICORN, WSGIREF = UVICORN, WSGIREF
+    SERVERS = SERVERS
     person = staticmethod(person)
     serving = staticmethod(serving)
 

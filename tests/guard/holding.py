@@ -6,6 +6,7 @@
 /guard        what the guard did
 /boom/        raises
 /stream/      answers in parts, without saying how long it will be
+/endless/     goes on until its client has gone (WSGI)
 /...          what the request was, as the application sees it"""
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import os
 import threading
 import time
 from collections.abc import Iterable
+from itertools import repeat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from comity.guard import ASGIMiddleware, Guard, WSGIMiddleware
+from comity.guard import ASGIMiddleware, Guard, SharedClients, WSGIMiddleware
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -42,6 +45,10 @@ scope: /stream/
 allowed-methods: GET
 concurrent-limit: 1
 
+scope: /endless/
+allowed-methods: GET
+concurrent-limit: 1
+
 scope: /busy/
 allowed-methods: GET
 request-limit: 30/second
@@ -57,7 +64,8 @@ api-automation: with-key-only
 """,
 }
 
-guard = Guard(os.environ.get("ORIGIN", "http://127.0.0.1:8000"), FILES, tolerance=0)
+counts = SharedClients(Path(os.environ["COUNTS"])) if "COUNTS" in os.environ else None
+guard = Guard(os.environ.get("ORIGIN", "http://127.0.0.1:8000"), FILES, tolerance=0, counts=counts)
 held: set[object] = set()
 PLAIN = [("Content-Type", "text/plain")]
 
@@ -89,7 +97,7 @@ async def site(scope: Scope, receive: Receive, send: Send) -> None:
     elif path == "/stream/":
         parts = [b"one", b"two", b"three"]
     else:
-        parts = [json.dumps({"method": scope["method"], "path": path}).encode()]
+        parts = [json.dumps({"method": scope["method"], "path": path, "worker": os.getpid()}).encode()]
     fields = [(name.lower().encode(), value.encode()) for name, value in PLAIN]
     await send({"type": "http.response.start", "status": 200, "headers": fields})
     for part in parts if scope["method"] != "HEAD" else ():
@@ -120,11 +128,14 @@ def wsgi_site(environ: WSGIEnvironment, start_response: StartResponse) -> Iterab
         RELEASED.set()
     elif path == "/boom/":
         raise RuntimeError("boom")
+    elif path == "/endless/":
+        start_response("200 OK", PLAIN)
+        return repeat(b"x" * 65536)
     elif path == "/stream/":
         start_response("200 OK", PLAIN)
         return (part for part in (b"one", b"two", b"three"))
     else:
-        parts = [json.dumps({"method": environ["REQUEST_METHOD"], "path": path}).encode()]
+        parts = [json.dumps({"method": environ["REQUEST_METHOD"], "path": path, "worker": os.getpid()}).encode()]
     start_response("200 OK", [*PLAIN, ("Content-Length", str(sum(map(len, parts))))])
     return parts if environ["REQUEST_METHOD"] != "HEAD" else []
 

@@ -68,7 +68,7 @@ def counts(origin: str, servers: Servers) -> dict[str, dict[str, int]]:
 
 @pytest.fixture
 def demo(servers: Servers) -> Iterator[str]:
-    with servers.serving(servers.UVICORN, "demo_asgi:app", EXAMPLES) as origin:
+    with servers.serving("uvicorn-h11", "demo_asgi:app", EXAMPLES) as origin:
         yield origin
 
 
@@ -133,7 +133,7 @@ class Busy(Spider):
 @pytest.mark.requirement("GUARD-1", "AUTX-2", "AUTX-3")
 def test_a_crawl_that_uses_up_the_limits_is_within_them(crawl: Callable[..., Crawled], servers: Servers) -> None:
     """30 in a second and 2 at a time. The guard of this site knows no tolerance."""
-    with servers.serving(servers.UVICORN, "holding:asgi", HERE) as origin:
+    with servers.serving("uvicorn-h11", "holding:asgi", HERE) as origin:
         crawled = crawl(Busy, {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}, origin=origin)
         assert counts(origin, servers) == {"passed": {"automation.allow": 60}, "refused": {}}
         assert len(crawled.items) == 60

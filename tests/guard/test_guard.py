@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,8 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.guard import Answer, Guard, Incoming, Pass, credentials, is_automated, mechanisms
-from comity.policies import PolicyError
+from comity.guard.clients import Clients, Limit, TooMany
+from comity.guard.guard import MAX_JUDGED, MAX_REFERER, MAX_TARGET
+from comity.policies import Agent, Decision, PolicyError
 from comity.policies.requests import Session
+from comity.policies.urls import spellings
 
 ORIGIN = "https://example.com"
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
@@ -265,7 +269,9 @@ def test_the_crawl_delay_of_a_group_holds_for_it(guard: Guard, clock: Clock) -> 
     slow = {"user_agent": "slowbot"}
     assert [told(ask(guard, path, **slow)) for path in ("/a", "/b")] == [PASSES, (429, "comity.rate")]
     assert [told(ask(guard, path, peer="192.0.2.9")) for path in ("/a", "/b")] == [PASSES, PASSES]
-    clock.now += 9.5  # a network moves arrivals
+    clock.now += 9.5
+    assert told(ask(guard, "/c", **slow)) == (429, "comity.rate")
+    clock.now += 0.5
     assert told(ask(guard, "/c", **slow)) == PASSES
 
 
@@ -308,6 +314,197 @@ def test_visit_time_says_when_to_come_back(guard: Guard) -> None:
     answer = ask(guard, "/", user_agent="nightbot")
     assert isinstance(answer, Answer)
     assert dict(answer.headers)["Retry-After"] == str(14 * 3600)
+
+
+LIMITED = {"/automation-preferences.txt": b"scope: /\nallowed-methods: GET, POST\nallowed-purposes: research\n"}
+PURPOSE_LISTS = [
+    ("research", PASSES),
+    ("Research, research,, research", PASSES),
+    ("," * 2100 + "research", PASSES),
+    ("," * 60_000, (403, "automation.purpose")),
+    ("research" + "," * 2100 + "training", (403, "automation.purpose")),
+    (" " * 2100 + "research, training", (403, "automation.purpose")),
+    (",".join(["research"] * 16 + ["training"]), (403, "automation.purpose")),
+    (",".join([f"p{number}" for number in range(16)] + ["research"]), (403, "automation.purpose")),
+    (",".join(f"p{number}" for number in range(65)), (431, "comity.long-fields")),
+    ("research, " + "x" * 65, (431, "comity.long-fields")),
+]
+
+
+@pytest.mark.requirement("GUARD-1", "AUTO-13", "SEC-1")
+@pytest.mark.parametrize("user_agent", ["examplebot", FIREFOX])
+@pytest.mark.parametrize(("purposes", "want"), PURPOSE_LISTS)
+def test_no_purpose_is_left_out(user_agent: str, purposes: str, want: tuple[int, str]) -> None:
+    guard = Guard(ORIGIN, LIMITED)
+    assert told(ask(guard, "/", automation_purpose=purposes, user_agent=user_agent)) == want
+
+
+@pytest.mark.requirement("GUARD-1", "SEC-1")
+def test_targets_that_are_not_looked_at_are_refused() -> None:
+    guard = Guard(
+        ORIGIN, {"/robots.txt": b"User-agent: *\nDisallow: /*private\n\nUser-agent: abot\nUser-agent: bbot\nDisallow:\n"}
+    )
+    long = "/" + "x" * (MAX_TARGET - 1)
+    too_long = (414, "comity.long-target")
+    assert told(ask(guard, long)) == PASSES
+    assert told(ask(guard, long[:-7] + "private")) == (403, "robots.disallow")
+    assert told(ask(guard, long + "x")) == too_long
+    assert told(ask(guard, "/", x_original_url=long + "x")) == too_long
+    assert told(ask(guard, long, user_agent="abot (bbot)")) == PASSES
+    assert told(ask(guard, long, user_agent="abot (bbot)", x_http_method_override="HEAD")) == too_long
+    assert told(ask(guard, long, user_agent=FIREFOX)) == PASSES
+    assert told(ask(guard, long + "x" * 100_000, user_agent=FIREFOX)) == PASSES
+    assert dict(guard.refused) == {"robots.disallow": 1, "comity.long-target": 3}
+
+
+@pytest.mark.requirement("GUARD-1", "SEC-1")
+@given(
+    st.lists(
+        st.text("ab/.%2fFeE5cC?*#:\\;é", min_size=1, max_size=12).map(lambda text: "/" + text * 500), min_size=1, max_size=5
+    ),
+    st.lists(st.sampled_from(["abot", "bbot", "cbot", "dbot"]), max_size=5),
+    st.text("ab, ", max_size=20),
+)
+def test_what_a_request_costs_is_bounded(targets: list[str], bots: list[str], override: str) -> None:
+    """In characters that are judged, all spellings, crawlers and methods together."""
+    guard = Guard(
+        ORIGIN, {"/robots.txt": b"User-agent: abot\nUser-agent: bbot\nUser-agent: cbot\nUser-agent: dbot\nDisallow: /x\n"}
+    )
+    judged, judge = list[int](), guard._site.judge
+
+    def counting(agent: Agent, url: str, *arguments: Any) -> Decision:
+        judged.append(sum(map(len, spellings(url))))
+        return judge(agent, url, *arguments)
+
+    guard._site.judge = counting  # type: ignore[method-assign,assignment]
+    fields = {"user-agent": " ".join(bots), "x-http-method-override": override, "x-original-url": targets[-1]}
+    guard.check(Incoming("GET", targets[0], fields, aliases=tuple(targets[1:])))
+    assert sum(judged) <= MAX_JUDGED
+
+
+@pytest.mark.requirement("GUARD-1", "AUTX-7")
+def test_a_referer_that_is_not_looked_at_is_refused_where_it_decides(guard: Guard) -> None:
+    long = f"{ORIGIN}/" + "x" * MAX_REFERER
+    assert told(ask(guard, "/open/", **XHR | {"referer": long})) == (431, "comity.long-fields")
+    assert told(ask(guard, "/open/", **XHR | {"referer": long[:MAX_REFERER]})) == PASSES
+    assert told(ask(guard, "/open/", referer=long)) == PASSES
+
+
+@pytest.mark.requirement("GUARD-1")
+@pytest.mark.parametrize("field", ["x_http_method_override", "x_http_method", "x_method_override"])
+def test_a_method_that_a_field_puts_in_place_is_judged_too(guard: Guard, field: str) -> None:
+    for value in ("DELETE", "delete", " GET , DELETE", "GET," * 20 + "DELETE", "X" * 10_000):
+        assert told(ask(guard, "/open/", "POST", **{field: value})) == (403, "automation.method")
+    for value in ("GET", "", ",,", "post"):
+        assert told(ask(guard, "/open/", "POST", **{field: value})) == PASSES
+    assert told(ask(guard, "/open/", "DELETE", **{field: "GET"})) == (403, "automation.method")
+    assert told(ask(guard, "/open/", "POST", user_agent=FIREFOX, **{field: "DELETE"})) == PASSES
+
+
+@pytest.mark.requirement("GUARD-1")
+@pytest.mark.parametrize("field", ["x_original_url", "x_rewrite_url"])
+def test_a_target_that_a_field_puts_in_place_is_judged_too(guard: Guard, field: str) -> None:
+    for value in ("/private/x", "/a/../private/x", "https://example.com/private/x", "private/x", "a+b:/private/x"):
+        assert told(ask(guard, "/open/", **{field: value})) == (403, "robots.disallow")
+    assert told(ask(guard, "/private/x", **{field: "/open/"})) == (403, "robots.disallow")
+    assert told(ask(guard, "/open/", **{field: "/open/x"})) == PASSES
+    assert told(ask(guard, "/two/", **{field: "/limited/"})) == PASSES
+    assert told(ask(guard, "/limited/", **{field: "/two/"})) == PASSES
+    assert told(ask(guard, "/open/", **{field: "/limited/"})) == (429, "comity.rate")
+    assert told(ask(guard, "/open/", user_agent=FIREFOX, **{field: "/private/"})) == PASSES
+
+
+@pytest.mark.requirement("GUARD-1")
+def test_targets_that_share_a_spelling_are_all_judged(guard: Guard) -> None:
+    for target, alias in (
+        ("/open//x", "/private/../open/x"),
+        ("/open/x", "/private/../open//x"),
+        ("/open/x", "/private/../open/x"),
+    ):
+        incoming = Incoming("GET", target, {"user-agent": "examplebot"}, "192.0.2.1", (alias,))
+        assert told(guard.check(incoming)) == (403, "robots.disallow")
+
+
+@pytest.mark.requirement("GUARD-1", "AUTX-13")
+def test_of_several_refusals_that_for_good_is_told() -> None:
+    files = {
+        "/robots.txt": b"User-agent: nightbot\nVisit-time: 0200-0400\nDisallow:\n\nUser-agent: daybot\nDisallow: /private/\n",
+        "/automation-preferences.txt": b"scope: /account/\nallowed-methods: GET\nrequire-human-initiated-session: true\n"
+        b"\nscope: /\nallowed-methods: GET\n",
+    }
+    guard = Guard(ORIGIN, files, clock=Clock())
+    assert told(ask(guard, "/account/", user_agent="daybot")) == (401, "automation.session")
+    assert told(ask(guard, "/account/", user_agent="daybot", x_original_url="/private/")) == (403, "robots.disallow")
+    assert told(ask(guard, "/private/", user_agent="nightbot")) == (429, "robots.visit-time")
+    answer = ask(guard, "/private/", user_agent="nightbot daybot")
+    assert told(answer) == (403, "robots.disallow")
+    assert isinstance(answer, Answer)
+    assert json.loads(answer.body)["rules"] == ["robots.disallow", "robots.visit-time"]
+
+
+@pytest.mark.requirement("GUARD-1")
+@pytest.mark.parametrize("user_agent", ["slowbot", "otherbot slowbot", "slowbot (slowerbot)", "slowerbot slowbot"])
+def test_the_limits_of_all_whom_a_client_names_hold(clock: Clock, user_agent: str) -> None:
+    robots = b"User-agent: slowbot\nCrawl-delay: 10\nDisallow:\n\nUser-agent: slowerbot\nRequest-rate: 2/60\nDisallow:\n"
+    guard = Guard(ORIGIN, {"/robots.txt": robots}, clock=clock)
+    passed = []
+    for _ in range(120):
+        passed += [clock.now] if told(ask(guard, "/", user_agent=user_agent)) == PASSES else []
+        clock.now += 1
+    assert [moment - passed[0] for moment in passed] == ([0, 10, 60, 70] if "slower" in user_agent else list(range(0, 120, 10)))
+
+
+POLICY_FILES = {"/robots.txt": b"User-agent: *\nDisallow: /private/\n", "/automation-preferences.txt": AUTOMATION}
+
+
+@pytest.mark.requirement("GUARD-1")
+@pytest.mark.parametrize(
+    ("method", "target", "fields", "want"),
+    [
+        # Of the site: the application never sees them.
+        ("GET", "/robots.txt", {}, 200),
+        ("GET", "/%72obots.txt", {}, 200),
+        ("GET", "https://example.com/robots.txt", {}, 200),
+        ("GET", "/robots.txt?x=/private/", {}, 200),
+        ("POST", "/robots.txt", {}, 405),
+        ("POST", "/robots.txt", {"x_http_method_override": "GET"}, 405),
+        # Not of the site: for everybody to ask for.
+        ("GET", "/ai.txt", {}, 0),
+        ("HEAD", "/ai.txt", {}, 0),
+        ("GET", "/%61i.txt", {}, 0),
+        # What may be taken for anything else is judged, and counts.
+        ("GET", "/private/../robots.txt", {}, "robots.disallow"),
+        ("GET", "/private/../ai.txt", {}, "robots.disallow"),
+        ("GET", "/limited/../ai.txt", {}, "counts"),
+        ("GET", "/limited/../robots.txt", {}, "counts"),
+        ("GET", "//ai.txt", {}, "automation.allow"),
+        ("GET", "/ai.txt?page=private", {}, "automation.allow"),
+        ("GET", "/ai.txt", {"x_original_url": "/private/"}, "robots.disallow"),
+        ("GET", "/robots.txt", {"x_original_url": "/private/"}, "robots.disallow"),
+        ("POST", "/ai.txt", {}, "automation.method"),
+        ("GET", "/ai.txt", {"x_http_method_override": "DELETE"}, "automation.method"),
+        ("GET", "/ai.txt/", {}, "automation.allow"),
+        ("GET", "/AI.txt", {}, "automation.allow"),
+    ],
+)
+def test_only_policy_files_are_exempt(method: str, target: str, fields: dict[str, str], want: int | str) -> None:
+    guard = Guard(ORIGIN, POLICY_FILES)
+    checked = [ask(guard, target, method, **fields) for _ in range(3)]
+    statuses = [one.status if isinstance(one, Answer) else 0 for one in checked]
+    if isinstance(want, int):
+        assert statuses == [want] * 3
+        assert guard.passed.total() == guard.refused.total() == 0
+    elif want == "counts":
+        assert statuses == [0, 0, 429]
+    else:
+        assert {**guard.passed, **guard.refused} == {want: 3}
+
+
+@pytest.mark.requirement("GUARD-1")
+@pytest.mark.parametrize("target", ["/private/../robots.txt", "/private/../ai.txt", "//ai.txt"])
+def test_people_get_to_the_application_by_odd_ways_too(target: str) -> None:
+    guard = Guard(ORIGIN, POLICY_FILES)
+    assert told(ask(guard, target, "POST", user_agent=FIREFOX)) == PASSES
 
 
 SERVED = {
@@ -424,6 +621,28 @@ def test_what_speaks_of_uses_refuses_no_request(user_agent: str) -> None:
     assert not guard.refused
 
 
+@pytest.mark.requirement("GUARD-1", "AUTX-5", "AUTX-9")
+@pytest.mark.parametrize(
+    ("fields", "carried"),
+    [
+        ({}, set()),
+        ({"cookie": ""}, set()),
+        ({"cookie": "a=b"}, {"cookie"}),
+        ({"x-api-key": ""}, set()),
+        ({"x-api-key": " "}, set()),
+        ({"x-api-key": "k"}, {"token"}),
+        ({"authorization": ""}, set()),
+        ({"authorization": " \t"}, set()),
+        ({"authorization": "Bearer"}, set()),
+        ({"authorization": "Bearer  "}, set()),
+        ({"authorization": "bearer x"}, {"token", "bearer"}),
+        ({"authorization": "Basic eA=="}, {"token"}),
+    ],
+)
+def test_what_a_request_carries(fields: dict[str, str], carried: set[str]) -> None:
+    assert credentials(fields) == carried
+
+
 AUTOMATED: list[tuple[bool, dict[str, str]]] = [
     (False, {"user-agent": FIREFOX}),
     (False, {"user-agent": CHROME}),
@@ -482,6 +701,10 @@ def test_the_owner_says_who_is_automated_and_by_which_tools(clock: Clock) -> Non
         "/private;x/",
         "/public/..;/private/",
         "/public/%252e%252e/private/",
+        "/pri%09vate/",
+        "/pub%0Dlic/%0a../private/",
+        "a+b:/private/",
+        "private/",
     ],
 )
 def test_no_spelling_gets_round_a_refusal(guard: Guard, target: str) -> None:
@@ -518,7 +741,7 @@ odd = st.text(max_size=60) | st.text("/%.\\*?\0\n\x1b[31m:@é", max_size=60) | s
 def test_whatever_comes_has_an_answer(method: str, target: str, fields: dict[str, str], peer: str) -> None:
     checked = SHARED.check(Incoming(method, target, fields, peer))
     if isinstance(checked, Answer):
-        assert checked.status in (200, 304, 401, 403, 405, 429)
+        assert checked.status in (200, 304, 401, 403, 405, 414, 429, 431)
         assert checked.status_line.startswith(f"{checked.status} ")
     else:
         checked.end()
@@ -553,6 +776,31 @@ def test_refusals_are_logged_fit_to_show(guard: Guard, caplog: pytest.LogCapture
         ask(guard, "/private/\x1b[31m\u202e")
     [record] = caplog.records
     assert record.getMessage().startswith("Refused GET /private/\ufffd[31m\ufffd of 192.0.2.1: deny: robots.disallow (RFC 9309")
+
+
+class Collecting(Clients):
+    """What is no longer used ends while a request is counted, as the garbage collector may have it."""
+
+    def __init__(self, garbage: list[Pass]) -> None:
+        super().__init__(10)
+        self._garbage = garbage
+
+    def claim(self, name: str, limits: Sequence[Limit], now: float) -> TooMany | None:
+        while self._garbage:
+            self._garbage.pop().end()
+        return super().claim(name, limits, now)
+
+
+@pytest.mark.requirement("GUARD-1")
+def test_what_ends_within_a_claim_waits_for_nobody() -> None:
+    garbage: list[Pass] = []
+    guard = Guard(ORIGIN, FILES, counts=Collecting(garbage))
+    first, second = ask(guard, "/two/a"), ask(guard, "/two/b")
+    assert isinstance(first, Pass)
+    assert isinstance(second, Pass)
+    garbage += [first, second]
+    assert told(ask(guard, "/two/c")) == (429, "comity.concurrent")
+    assert [told(ask(guard, "/two/d")) for _ in range(3)] == [PASSES] * 3
 
 
 @pytest.mark.requirement("GUARD-1")

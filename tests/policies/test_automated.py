@@ -165,9 +165,17 @@ def test_what_is_kept_of_agents_is_bounded() -> None:
     assert len(asked._bindings) <= MAX_AGENTS
 
 
-@pytest.mark.parametrize("token", ["robotsbot", "acapbot", "automationbot"])
-def test_a_site_knows_whom_it_names(token: str) -> None:
-    robots = "User-agent: robotsbot\nDisallow:\n\nACAP-crawler: acapbot\nACAP-allow-index: /\n"
-    named = site("user-agent: automationbot\nscope: /\n", robots)
-    assert named.names(token.upper())
-    assert not named.names("otherbot")
+def test_a_site_knows_whom_it_names() -> None:
+    robots = (
+        "User-agent: RobotsBot\nUser-agent: *\nDisallow:\n\nACAP-crawler: Acap Bot/2*\nACAP-permissions-reference: /more.txt\n"
+    )
+    named = Site.from_files(
+        ORIGIN,
+        {
+            "/robots.txt": robots.encode(),
+            "/more.txt": b"User-agent: referredbot\nDisallow: /\n",
+            "/automation-preferences.txt": b"user-agent: AutomationBot, *\nscope: /\n",
+            "/ai.txt": b"User-agent: AiBot\nDisallow: /\n",
+        },
+    )
+    assert named.crawler_names == {"robotsbot", "acap bot/2*", "referredbot", "automationbot", "aibot"}

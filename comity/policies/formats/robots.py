@@ -148,6 +148,11 @@ class Robots:
         """Whether a group names the token."""
         return bool(self._naming(token.lower().encode()))
 
+    @property
+    def product_tokens(self) -> frozenset[str]:
+        """Those that a group names, in lower case."""
+        return frozenset(token.decode() for token in re.findall(rb"\n([^\t]++)\t", self._agents)) - {"*"}
+
     def for_agent(self, token: str, *, contested: Container[str] = ()) -> AgentRules:
         """The rules of all groups that name the token, else of those for `*` (section-2.2.1).
 

@@ -8,7 +8,7 @@ What is supported, and every reading of an open point, stands in docs/acap.md.""
 
 from comity.policies.formats.acap.grammar import Acap, Definitions, Field, Record, Reference, parse
 from comity.policies.formats.acap.page import PageUses, SiteUses, Taken
-from comity.policies.formats.acap.resolution import Answer, Matching, PurposeView, Rules, addressed
+from comity.policies.formats.acap.resolution import Answer, Matching, Names, PurposeView, Rules, addressed
 
 __all__ = [
     "Acap",
@@ -16,6 +16,7 @@ __all__ = [
     "Definitions",
     "Field",
     "Matching",
+    "Names",
     "PageUses",
     "PurposeView",
     "Record",

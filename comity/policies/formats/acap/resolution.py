@@ -91,7 +91,7 @@ class Addressed(NamedTuple):
 
 def addressed(agent: Agent, files: Iterable[Acap]) -> Addressed:
     """Linear in the octets of the files, whatever names they have."""
-    names, records = _Names(agent), Addressed([], [])
+    names, records = Names(agent), Addressed([], [])
     for record in (record for file in files for record in file.records):
         is_to_any = "*" in record.crawlers
         if is_to_any:
@@ -104,7 +104,7 @@ def addressed(agent: Agent, files: Iterable[Acap]) -> Addressed:
 _WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")  # RFC 9309 section-2.2.1, and digits
 
 
-class _Names:
+class Names:
     """Which names of crawlers mean the agent: all or some whole words of its name or User-Agent (section-2.3.1).
 
     LENIENT: with a `*` at its end, a name goes on in any way."""

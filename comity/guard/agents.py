@@ -1,0 +1,118 @@
+"""Who asks, as far as a User-Agent says it: the crawlers that the policy files name, else nobody in particular.
+
+    Agents(names).asking(user_agent) -> Asking
+
+A crawler's product token stands anywhere in a User-Agent, often after that of the browser that it poses as. Words that browsers
+send of themselves tell nobody apart, also where a file names them: they count where there are no others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import count
+from typing import NamedTuple
+
+from comity.policies.formats.acap import Names
+from comity.policies.values import PRODUCT_TOKEN, Agent
+
+MAX_NAMED = 4  # crawlers that one User-Agent may name; of more nobody knows who asks
+MAX_PARSED = 2048  # characters; a longer User-Agent, which nobody sends, names what stands in its versions and addresses too
+MAX_AGENTS = 1000  # agents; there are as many as names in the files, unless names of several words come together in new ways
+
+_ITEMS = re.compile(r"[^\s;,()<>\[\]{}\"'+]+")  # of a User-Agent: products, and words of comments
+
+# What browsers, and the applications that show pages by them, send of themselves. Words of less than MIN_WORD characters are
+# versions and models.
+MIN_WORD = 3
+BROWSER_WORDS = frozenset(
+    """
+    mozilla compatible like gecko applewebkit webkit khtml trident presto goanna blink msie version mobile safari build
+    chrome chromium crios hichrome firefox fxios focus klar seamonkey palemoon waterfox iceweasel icecat fennec librewolf
+    edge edg edga edgios edgw opera opr opt opios oprgx opx mini mobi vivaldi brave yabrowser yowser samsungbrowser
+    ucbrowser ubrowser ucweb silk silk-accelerated epiphany konqueror falkon midori qupzilla otter maxthon whale puffin duckduckgo
+    ddg ecosia gsa googleapp miuibrowser heytapbrowser vivobrowser huaweibrowser honorbrowser mqqbrowser qqbrowser metasr
+    micromessenger alipayclient baidubrowser baiduboxapp bidubrowser liebaofast quark sogoumobilebrowser 2345explorer
+    lynx libwww-fm links elinks w3m dillo netsurf netfront nokiabrowser kaios browserng iemobile zunewp7 nintendobrowser
+    fban fbav fbbv fbdv fbmd fbsn fbsv fbss fbid fblc fbop fbrv fbios fb_iab fb4a messenger messengerforios instagram
+    twitter pinterest snapchat tiktok musical_ly bytelocale bytedancewebview line linkedinapp whatsapp viber telegram reddit
+    electron slack discord teams thunderbird outlook microsoft office
+    windows win64 win32 wow64 x64 x86 x86_64 amd64 i386 i586 i686 arm64 armv7l armv8l aarch64 touch tablet desktop
+    x11 linux wayland ubuntu debian fedora suse gentoo arch freebsd openbsd netbsd sunos cros
+    macintosh intel ppc mac iphone ipad ipod cpu ios
+    android pixel nexus web0s webos smart-tv smarttv smart television tizen playstation xbox nintendo switch oculusbrowser
+    net clr slcc1 slcc2 infopath media center
+    """.split()  # noqa: SIM905  # to be read as words
+)
+
+
+class Asking(NamedTuple):
+    """Who asks."""
+
+    agents: tuple[Agent, ...]  # by all that the User-Agent may name, each by itself
+    is_named: bool  # whether a file names the crawler: then it is one
+    is_clear: bool  # False: it names more than MAX_NAMED, of which only some are there
+
+
+class Agents:
+    """Those whom the policy files tell apart. There are never more of them than the files name, whatever clients send."""
+
+    def __init__(self, names: Iterable[str], key_header: str) -> None:
+        """`names`: `Site.crawler_names`. `key_header`: the field that carries a key."""
+        self._tokens = frozenset(name for name in names if PRODUCT_TOKEN.fullmatch(name))
+        self._others = tuple(sorted(set(names) - self._tokens))  # names in ACAP, of several words or with `*` at the end
+        self._nobody = next(name for length in count(1) if (name := "_" * length) not in self._tokens)
+        self._key_header = key_header
+        self._agents: dict[tuple[str, str], Agent] = {}
+
+    def asking(self, user_agent: str) -> Asking:
+        own, named = self._named(user_agent)
+        described = self._described(user_agent) if self._others else []
+        is_clear = len(named) + len(described) <= MAX_NAMED
+        known_by = "; ".join(name.rstrip("*") for name in described[:MAX_NAMED])
+        agents = tuple(self._agent(token, known_by) for token in named[:MAX_NAMED] or (self._nobody,))
+        is_named = bool(own and named) or any(_tells_apart(name, own) for name in described)
+        return Asking(agents, is_named, is_clear)
+
+    def _named(self, user_agent: str) -> tuple[list[str], list[str]]:
+        """Return the words that are not only those of browsers, and the product tokens of the files."""
+        words = PRODUCT_TOKEN.findall(user_agent.lower())
+        if not self._others and self._tokens.isdisjoint(words):
+            return [], []
+        words = list(dict.fromkeys(words_of(user_agent) if len(user_agent) <= MAX_PARSED else words))
+        own = [word for word in words if not is_of_browsers(word)]
+        return own, [word for word in own or words if word in self._tokens]
+
+    def _agent(self, token: str, known_by: str) -> Agent:
+        agent = self._agents.get((token, known_by))
+        if agent is None:
+            if len(self._agents) >= MAX_AGENTS:
+                self._agents.clear()
+            agent = self._agents[token, known_by] = Agent(token, user_agent=known_by, key_header=self._key_header)
+        return agent
+
+    def _described(self, user_agent: str) -> list[str]:
+        names = Names(Agent(self._nobody, user_agent=user_agent))
+        return [name for name in self._others if names.mean(name)]
+
+
+def words_of(user_agent: str) -> list[str]:
+    """Return the names of products and the words of comments, in lower case, without versions and addresses."""
+    items = (item for item in _ITEMS.findall(user_agent.lower()) if not _is_address(item))
+    return [word for item in items for word in PRODUCT_TOKEN.findall(item.partition("/")[0])]
+
+
+def _is_address(item: str) -> bool:
+    """Whether it is that of a page or of somebody: names in it are no product's."""
+    return "://" in item or "@" in item or item.startswith("www.")
+
+
+def is_of_browsers(word: str) -> bool:
+    """`word`: in lower case."""
+    return len(word) < MIN_WORD or word in BROWSER_WORDS
+
+
+def _tells_apart(name: str, own: Iterable[str]) -> bool:
+    """Whether a name in ACAP has a word, or the beginning of one, that is not only that of browsers. `own`: such words of the
+    User-Agent."""
+    of_name = words_of(name)
+    return any(word in of_name or (name.endswith("*") and word.startswith(of_name[-1:][0] if of_name else "")) for word in own)

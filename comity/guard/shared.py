@@ -1,0 +1,252 @@
+"""Clients that several processes of one machine count together, as the workers of a server do.
+
+What `Client` remembers stands in an SQLite file, and each claim is one transaction. A request in flight counts as long as the
+process that has it is alive: as long as that holds the lock of a file of its own, which the system takes from it however it
+ends."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import sqlite3
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from time import monotonic, sleep
+
+from comity.guard.clients import Client, Limit, Stamps, TooMany
+from comity.policies.errors import PolicyError
+
+logger = logging.getLogger(__name__)
+
+APPLICATION_ID = 0x636F6D67  # "comg", in the header of the file
+BUSY = 1.0  # seconds that a claim waits for those of other processes; each takes less than a thousandth of that
+ASK_AGAIN = 1  # seconds, where the file cannot be used
+SWEPT = 256  # claims from one look for what matters no more to the next
+
+# `until`: when its moments are out of all windows.
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS stamps (
+    client BLOB NOT NULL, key TEXT NOT NULL, every INTEGER NOT NULL, length INTEGER NOT NULL, requests INTEGER NOT NULL,
+    moments BLOB NOT NULL, until REAL NOT NULL, PRIMARY KEY (client, key, every)
+);
+CREATE INDEX IF NOT EXISTS stamps_until ON stamps (until);
+CREATE TABLE IF NOT EXISTS in_flight (
+    client BLOB NOT NULL, key TEXT NOT NULL, process INTEGER NOT NULL, requests INTEGER NOT NULL,
+    PRIMARY KEY (client, key, process)
+) WITHOUT ROWID;
+"""
+
+_COUNT = """
+INSERT INTO in_flight VALUES (?, ?, ?, 1) ON CONFLICT (client, key, process) DO UPDATE SET requests = requests + 1
+"""
+_RELEASE = "UPDATE in_flight SET requests = requests - 1 WHERE client = ? AND key = ? AND process = ?"
+_RELEASED = "DELETE FROM in_flight WHERE client = ? AND key = ? AND process = ? AND requests <= 0"
+_FORGET = "DELETE FROM stamps WHERE client IN (SELECT client FROM stamps GROUP BY client ORDER BY max(until) LIMIT ?)"
+_NO_JOURNAL = "PRAGMA journal_mode = MEMORY"  # no other file beside one that is only locked
+
+_Row = tuple[int, int, bytes, float]  # length, requests, moments, until
+
+
+class SharedClients:
+    """All clients of a site; at most `max_clients` whose windows still matter, those for which they do so longest."""
+
+    def __init__(self, path: Path, *, max_clients: int = 10_000) -> None:
+        """`path`: of the file, on a disk of this machine; it is made where it is not there. PolicyError where it cannot be
+        used."""
+        self._path = path
+        self._max_clients = max_clients
+        self._db: sqlite3.Connection | None = None
+        self._process = _Process(path)
+        self._inherited: list[object] = []  # connections of the process that this one was forked from: to be left alone
+        self._late: list[tuple[bytes, tuple[str, ...]]] = []  # what could not be released
+        self._claims = 0
+        self._has_failed = False
+        try:
+            with closing(self._opened()) as db:
+                self._bury(db, db.execute("SELECT DISTINCT process FROM in_flight").fetchall())
+        except (OSError, sqlite3.Error) as error:
+            raise PolicyError(f"counts `{path}` cannot be used: {error}; write a path in a folder that can be written") from None
+
+    def claim(self, name: str, limits: Sequence[Limit], now: float) -> TooMany | None:
+        if not limits:
+            return None
+        try:
+            with self._transaction() as db:
+                refused = self._claim(db, _key(name), limits, now)
+        except (OSError, sqlite3.Error) as error:
+            self._failed(error)
+            return TooMany("comity.uncounted", limits[0], "requests that can be counted", ASK_AGAIN)
+        return refused
+
+    def release(self, name: str, limits: Sequence[Limit]) -> None:
+        self._late.append((_key(name), tuple(limit.key for limit in limits if limit.concurrent is not None)))
+        try:
+            with self._transaction():
+                pass
+        except (OSError, sqlite3.Error) as error:  # with the next claim
+            self._failed(error)
+
+    def _claim(self, db: sqlite3.Connection, name: bytes, limits: Sequence[Limit], now: float) -> TooMany | None:
+        rows = self._rows(db, name)
+        client = _client(rows)
+        client.in_flight.update(self._in_flight(db, name))
+        refused = client.claim(limits, now)
+        if refused and refused.rule == "comity.concurrent":
+            processes = db.execute("SELECT DISTINCT process FROM in_flight WHERE client = ?", (name,)).fetchall()
+            if self._bury(db, processes):
+                return self._claim(db, name, limits, now)
+        until = now + max((window.seconds for limit in limits for window in limit.windows), default=0.0)
+        for key, stamps in client.stamps.items():
+            before = rows.get(key)
+            row = stamps.length, stamps.requests, stamps.moments.tobytes(), max(until, before[3] if before else 0.0)
+            if before is None or row[:3] != before[:3]:
+                db.execute("INSERT OR REPLACE INTO stamps VALUES (?, ?, ?, ?, ?, ?, ?)", (name, *key, *row))
+        own = [limit.key for limit in limits if limit.concurrent is not None and refused is None]
+        if own:
+            self._process.live()
+            db.executemany(_COUNT, [(name, key, self._process.number) for key in own])
+        self._claims += 1
+        if self._claims % SWEPT == 0:
+            self._sweep(db, now)
+        return refused
+
+    def _rows(self, db: sqlite3.Connection, name: bytes) -> dict[tuple[str, int], _Row]:
+        rows = db.execute("SELECT key, every, length, requests, moments, until FROM stamps WHERE client = ?", (name,))
+        return {(key, every): row for key, every, *row in rows}
+
+    def _in_flight(self, db: sqlite3.Connection, name: bytes) -> dict[str, int]:
+        rows = db.execute("SELECT key, sum(requests) FROM in_flight WHERE client = ? GROUP BY key", (name,))
+        return dict(rows.fetchall())
+
+    def _bury(self, db: sqlite3.Connection, processes: list[tuple[int]]) -> bool:
+        """Forget what those of the processes had in flight that are dead; whether there is one."""
+        dead = [(number,) for (number,) in processes if number != self._process.number and not self._process.is_alive(number)]
+        db.executemany("DELETE FROM in_flight WHERE process = ?", dead)
+        return bool(dead)
+
+    def _sweep(self, db: sqlite3.Connection, now: float) -> None:
+        db.execute("DELETE FROM stamps WHERE until <= ?", (now,))
+        (clients,) = db.execute("SELECT count(DISTINCT client) FROM stamps").fetchone()
+        db.execute(_FORGET, (max(0, clients - self._max_clients),))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        db = self._connection()
+        db.execute("BEGIN IMMEDIATE")  # who reads in order to write must not be overtaken by another process
+        try:
+            for name, keys in self._late:
+                own = [(name, key, self._process.number) for key in keys]
+                db.executemany(_RELEASE, own)
+                db.executemany(_RELEASED, own)
+            yield db
+            db.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                db.execute("ROLLBACK")
+            raise
+        self._late.clear()
+
+    def _connection(self) -> sqlite3.Connection:
+        """Of this process, which may have been forked from the one that made this object."""
+        if self._process.pid != os.getpid():
+            self._inherited += [self._db, self._process]
+            self._db, self._process, self._late = None, _Process(self._path), []
+        if self._db is None:
+            self._db = self._opened()
+        return self._db
+
+    def _opened(self) -> sqlite3.Connection:
+        """Processes that make the log at the same time do not wait for one another as those do that write."""
+        give_up = monotonic() + BUSY
+        while True:
+            try:
+                return self._prepared()
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > give_up:
+                    raise
+            sleep(0.01)
+
+    def _prepared(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # who asked is nobody else's business
+        db = sqlite3.connect(self._path, timeout=BUSY, isolation_level=None, check_same_thread=False)
+        try:
+            db.execute("BEGIN")  # or another process could make the tables between the questions
+            (application,) = db.execute("PRAGMA application_id").fetchone()
+            (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if tables and application != APPLICATION_ID:
+                raise sqlite3.DatabaseError("it is somebody else's")
+            db.execute("COMMIT")
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = OFF")  # a killed process loses nothing
+            db.execute("BEGIN IMMEDIATE")
+            for statement in _SCHEMA.split(";"):
+                db.execute(statement)
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            db.execute("COMMIT")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _failed(self, error: Exception) -> None:
+        if not self._has_failed:
+            self._has_failed = True
+            logger.error("counts `%s` fail (%s): requests that have limits are refused until they can be used", self._path, error)
+
+
+class _Process:
+    """This process, as others can tell whether it is alive: it has locked a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.pid = os.getpid()
+        self.number = secrets.randbits(62)
+        self._lock: sqlite3.Connection | None = None
+
+    def live(self) -> None:
+        """From now on. Whoever finds the file before it is locked removes it, as that of a dead process: then it is another."""
+        while self._lock is None:
+            lock = sqlite3.connect(self._file(self.number), isolation_level=None, check_same_thread=False)
+            lock.execute(_NO_JOURNAL)
+            lock.execute("BEGIN EXCLUSIVE")
+            if self._file(self.number).exists():
+                self._lock = lock
+            else:
+                lock.close()
+                self.number = secrets.randbits(62)
+
+    def is_alive(self, number: int) -> bool:
+        """`number`: of another process. What a dead one has left is removed."""
+        file = self._file(number)
+        if not file.exists():
+            return False
+        with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as lock:
+            try:
+                lock.execute(_NO_JOURNAL)
+                lock.execute("BEGIN EXCLUSIVE")
+            except sqlite3.Error:
+                return True
+        file.unlink(missing_ok=True)
+        return False
+
+    def _file(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number:x}")
+
+
+def _client(rows: dict[tuple[str, int], _Row]) -> Client:
+    client = Client()
+    try:
+        for (key, every), (length, requests, moments, _) in rows.items():
+            client.stamps[key, every] = Stamps(every, length, requests, array("d", moments))
+    except (TypeError, ValueError):
+        raise sqlite3.DatabaseError("a row is damaged") from None
+    return client
+
+
+def _key(name: str) -> bytes:
+    return name.encode("utf-8", "surrogatepass")
