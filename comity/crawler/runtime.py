@@ -20,6 +20,7 @@ from comity.crawler.actions import Actions
 from comity.crawler.addresses import Reach
 from comity.crawler.budget import Budget
 from comity.crawler.fetcher import PolicyFetcher
+from comity.crawler.fetching.files import PolicyFiles
 from comity.crawler.items import ItemPages
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace import Pace
@@ -50,6 +51,14 @@ def open_store(options: Options) -> PolicyStore:
         stop(str(error))
 
 
+def _files(options: Options) -> PolicyFiles:
+    """Of all crawls of this process that have the same store and client. SettingsError where the store cannot be used."""
+    try:
+        return PolicyFiles.joined(options.store, options.client, timeout=options.policy_timeout)
+    except PolicyError as error:
+        stop(str(error))
+
+
 def _budget(options: Options) -> Budget:
     """Of all crawls that share the store. SettingsError where it cannot be used."""
     try:
@@ -75,22 +84,24 @@ class Runtime:
         if not is_asyncio_available():
             stop(f"there is no asyncio loop: set TWISTED_REACTOR to {ASYNCIO_REACTOR}")
         self.options = Options.checked(crawler.settings)
-        store = open_store(self.options)
+        self._crawler = crawler
+        files = _files(self.options)
+        self.client = files.client
         self.agent = self.options.agent
         self.actions = Actions(crawler, self.agent)
         self.policies = PolicyFetcher(
             crawler,
-            store,
+            files,
             self.agent,
-            timeout=self.options.policy_timeout,
-            found=lambda site: self.actions.found(site, self.policies),
+            found=lambda policies: self.actions.found(policies.site, self.policies),
+            overloaded=self.penalize,
         )
-        self._resources = Resources(crawler, timeout=self.options.policy_timeout, patience=self.options.max_delay)
+        self._resources = Resources(crawler, self, self.client)
         budget = _budget(self.options)
         self.pace = Pace(crawler, budget, min_delay=self.options.min_delay, max_delay=self.options.max_delay)
         self.scheduler: Scheduler | None = None  # ours, where it is in use
         self.pages = ItemPages()
-        self.sessions = Sessions(self.options.sessions, store)
+        self.sessions = Sessions(self.options.sessions, files.store)
         self._facts = RequestFacts(crawler.settings, self.agent)
         self._chosen: WeakKeyDictionary[Request, DeclaredSession] = WeakKeyDictionary()
         self._skipped: set[str] = set()  # origins that are not crawled, because nothing could be done with what they have
@@ -98,7 +109,6 @@ class Runtime:
         self._outgoing: WeakKeyDictionary[Request, Outgoing] = WeakKeyDictionary()
         self._pages: WeakKeyDictionary[Response, Page | None] = WeakKeyDictionary()
         self._whole: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()  # of responses that were stripped
-        self._crawler = crawler
         crawler.signals.connect(self._close, signals.spider_closed)
 
     @classmethod
@@ -111,6 +121,7 @@ class Runtime:
 
     async def _close(self) -> None:
         await self.actions.close()
+        await self._resources.close()
         await self.policies.close()
         self.pace.close()
 
@@ -178,6 +189,19 @@ class Runtime:
         """The refusal of a request that cannot wait in the queue, where its host lets it out in `wait` seconds only."""
         text = f"{wait:.0f} s to wait, at most {self.options.max_delay:g}"
         return Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.max-delay", source=Source(url=url, text=text)),))
+
+    def penalize(self, url: str, status: int, seconds: float | None) -> float:
+        """The host of the URL answered that it is asked too often. Seconds until it is asked again.
+
+        `seconds`: that it wants; None: it does not say."""
+        wait = self.pace.penalize(url, seconds)
+        assert self._crawler.stats
+        self._crawler.stats.inc_value(f"comity/pace/{status}")
+        logger.info(
+            "HTTP status %(status)d from %(url)s: its host is asked again in %(wait).0f s",
+            {"status": status, "url": url, "wait": wait},
+        )
+        return wait
 
     def record(self, request: Request, decision: Decision) -> None:
         """Counts the decision, and logs it where it refuses."""

@@ -23,7 +23,9 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from comity.crawler.engine import WAKE, closing, in_progress, never_opened, wake
-from comity.crawler.fetcher import ClosingError, Policies, most_at_once
+from comity.crawler.fetcher import Policies
+from comity.crawler.fetching.files import ORIGINS_AT_ONCE
+from comity.crawler.flights import ClosingError
 from comity.crawler.job import Job
 from comity.crawler.lanes import Lane, Lanes
 from comity.crawler.options import stop
@@ -86,7 +88,6 @@ class Scheduler(BaseScheduler):
         self._failures: dict[str, tuple[int, Policies]] = {}  # origin -> how often in a row they could not be had; the last
         self._wanted: deque[Lane] = deque()
         self._fetches: set[asyncio.Task[None]] = set()
-        self._most_fetches = max(1, most_at_once(crawler))
         self._timer: CallLaterResult | None = None
         self._timer_due = float("inf")
         self._reap_at = 0.0
@@ -446,7 +447,7 @@ class Scheduler(BaseScheduler):
         self._start_fetches()
 
     def _start_fetches(self) -> None:
-        while self._wanted and len(self._fetches) < self._most_fetches and not closing(self._crawler):
+        while self._wanted and len(self._fetches) < ORIGINS_AT_ONCE and not closing(self._crawler):
             task = asyncio.create_task(self._fetch(self._wanted.popleft()))
             self._fetches.add(task)
             task.add_done_callback(self._fetches.discard)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from scrapy.http import Request, Response
 
 from comity.crawler.elements import register
-from comity.crawler.fetcher import ClosingError
+from comity.crawler.flights import ClosingError
 from comity.crawler.runtime import Runtime
 from comity.policies import Page, Verdict
 from comity.policies.links import canonical

@@ -12,7 +12,7 @@ from scrapy.http import Response
 from scrapy.utils.gz import gunzip, gzip_magic_number
 from scrapy.utils.sitemap import Sitemap
 
-from comity.crawler.fetcher import ClosingError
+from comity.crawler.flights import ClosingError
 from comity.crawler.runtime import Runtime
 from comity.policies.urls import origin_of
 from comity.spiders.arguments import flag, number, only, stop

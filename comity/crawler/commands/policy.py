@@ -18,7 +18,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from comity.crawler.commands.explanation import explain, show
-from comity.crawler.fetcher import ClosingError
+from comity.crawler.flights import ClosingError
 from comity.crawler.options import ASYNCIO_REACTOR, Options
 from comity.crawler.runtime import Runtime
 from comity.policies import (
