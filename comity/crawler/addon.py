@@ -18,6 +18,7 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_instal
 
 import comity
 from comity.crawler import feeds
+from comity.crawler.addressmw import AddressMiddleware
 from comity.crawler.downloadermw import AccessMiddleware
 from comity.crawler.engine import take_shipped_suffixes
 from comity.crawler.feeds.responses import ItemResponses
@@ -32,7 +33,7 @@ from comity.crawler.spidermw import PageMiddleware
 logger = logging.getLogger(__name__)
 
 COMPONENTS: dict[str, dict[type[object], int]] = {
-    "DOWNLOADER_MIDDLEWARES": {AccessMiddleware: 100, RateMiddleware: 560, FieldsMiddleware: 940},
+    "DOWNLOADER_MIDDLEWARES": {AccessMiddleware: 100, RateMiddleware: 560, FieldsMiddleware: 940, AddressMiddleware: 950},
     "SPIDER_MIDDLEWARES": {PageMiddleware: 10},
     "ITEM_PIPELINES": {PermissionsPipeline: 0},
     "EXTENSIONS": {ItemResponses: -1},
@@ -134,6 +135,7 @@ _LOST: dict[type[object], str] = {
     AccessMiddleware: "nothing is refused",
     RateMiddleware: "hosts that answer 429 or 503 are asked again at once",
     FieldsMiddleware: "requests declare no purpose, and COMITY_SESSIONS are not used",
+    AddressMiddleware: "answers from inner addresses come through, and their sites may lead anywhere",
     PageMiddleware: "items do not know their page, and nobody may use them",
     PermissionsPipeline: "items carry no permissions",
     ItemResponses: "WARC feeds hold no responses",

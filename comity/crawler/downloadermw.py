@@ -40,6 +40,7 @@ class AccessMiddleware:
         return cls(crawler)
 
     async def process_request(self, request: Request) -> Request | None:
+        referrals = self._runtime.referrals
         flight = self._pace.flight(request)
         if flight is not None and flight.judged(request):
             decision, site = flight.decision, flight.site
@@ -47,10 +48,12 @@ class AccessMiddleware:
                 again = self._runtime.judge(site, request)  # a middleware before this one may have changed what it is
                 decision = again if again.verdict is not Verdict.DEFER else decision
         else:
+            referrals.make(request, is_awaited=True)
+            referrals.handle(request)
             self._pace.release(request)  # or it would wait for itself, where another middleware made a new request of it
             try:
                 with lent_place(self._crawler):
-                    decision, site = await self._turns.wait(request, None)
+                    decision, site = await self._turns.wait(request, referrals.led_from(request))
             except ClosingError:
                 raise IgnoreRequest("the crawl is ending") from None
         if decision.verdict is not Verdict.DEFER:

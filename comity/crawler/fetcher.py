@@ -39,10 +39,16 @@ class Policies:
     site: Site
     fresh_until: float  # seconds since the epoch; where `unreachable`, when it may be asked again
     unreachable: bool  # a file that counts could not be had and no copy stands in: everything is refused
-    why: str = ""  # where `unreachable` or `is_barred`: what happened
+    why: str = ""  # where `unreachable` or `barred_for` somebody: what happened
     reach: Reach = Reach.PUBLIC  # of the server that gave robots.txt: for what the policies lead to
     server_reach: Reach = Reach.PUBLIC  # of the origin's own server, as far as it is known: for who leads there
-    is_barred: bool = False  # a site led there that may not: nothing was asked for
+    barred_for: Reach | None = None  # the site that led there, which may not: nothing may be asked for, nor is anything known
+
+    def seen_from(self, led_from: Reach | None) -> Policies:
+        """For who leads to their origin: the reach of a site, None for the operator."""
+        if led_from is None or self.barred_for is led_from or led_from.may_lead_to(self.server_reach):
+            return self
+        return replace(self, barred_for=led_from, why=f"its server is at a {self.server_reach.value} address")
 
 
 class PolicyFetcher:
@@ -80,7 +86,7 @@ class PolicyFetcher:
         policies = self._sites.get(origin)
         now = self._clock()
         if policies and now < policies.fresh_until <= now + DAY:
-            return policies if led_from is None else _judged(policies, led_from)
+            return policies.seen_from(led_from)
         barred = self._barred.get((origin, led_from)) if self._barred and led_from is not None else None
         return barred if barred and now < barred.fresh_until <= now + DAY else None
 
@@ -94,7 +100,7 @@ class PolicyFetcher:
             asker, policies = await self._flights.wait(flight)
             if asker is led_from:
                 break
-        return policies if led_from is None else _judged(policies, led_from)
+        return policies.seen_from(led_from)
 
     async def first_taken(self, url: str, uses: Iterable[str], at: datetime) -> dict[str, datetime]:
         """When an item of the URL was first taken for each of these uses: at this time, where it never was before, and long
@@ -169,7 +175,7 @@ class PolicyFetcher:
     def _bar(self, origin: str, led_from: Reach | None, error: str) -> Policies:
         assert led_from is not None
         robots = PolicyFile(due=self._clock() + MIN_LIFETIME, copy=Fetched(status=0, error=error))
-        policies = replace(policies_of(origin, {"/robots.txt": robots}, self._clock()), is_barred=True)
+        policies = replace(policies_of(origin, {"/robots.txt": robots}, self._clock()), barred_for=led_from)
         self._barred[origin, led_from] = policies
         if len(self._barred) > MAX_SITES:
             self._barred.popitem(last=False)
@@ -200,13 +206,6 @@ class Sites:
 
 def _size(policies: Policies) -> int:
     return sum(len(file.body) for file in policies.site.files.values())
-
-
-def _judged(policies: Policies, led_from: Reach) -> Policies:
-    """The policies, for who leads to their origin."""
-    if led_from.may_lead_to(policies.server_reach):
-        return policies
-    return replace(policies, is_barred=True, why=f"its server is at a {policies.server_reach.value} address")
 
 
 def policies_of(origin: str, files: Mapping[str, PolicyFile], now: float, named: Iterable[str] = ()) -> Policies:

@@ -50,11 +50,13 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_STORE": "",
     "COMITY_POLICY_TIMEOUT": 15,
     "COMITY_PROXY": "",
+    "COMITY_INNER": "deny",
     "COMITY_MIN_DELAY": 1,
     "COMITY_MAX_DELAY": 300,
 }
 
 
+INNER = ("allow", "deny")
 ELEMENTS = ("tag", "redact", "strip")  # say so in the tag; cut them out of items; take them from the response
 
 # ACAP 1.0 section 2.5 and the vocabularies after it spell their terms so; `:` and `,` separate in the settings.
@@ -96,6 +98,7 @@ class Options:
     drop_unusable: bool  # drop an item when none of the declared uses is left
     rel_nofollow: bool  # drop links that have rel=nofollow
     elements: str  # of ELEMENTS: what is done with elements that a page refuses for one of the declared uses
+    inner: str  # of INNER: whether sites may lead to servers at inner addresses that the operator has not asked for
     store: Path
     client: ClientOptions  # of the client for policy files
     policy_timeout: float  # seconds for one policy file over all its hops
@@ -122,6 +125,7 @@ class Options:
             drop_unusable=_flag(settings, "COMITY_DROP_UNUSABLE"),
             rel_nofollow=_flag(settings, "COMITY_REL_NOFOLLOW"),
             elements=_word(settings, "COMITY_ELEMENTS", ELEMENTS),
+            inner=_word(settings, "COMITY_INNER", INNER),
             store=_store(settings),
             client=ClientOptions.from_settings(settings, user_agent=agent.user_agent, proxy=str(_get(settings, "COMITY_PROXY"))),
             policy_timeout=_seconds(settings, "COMITY_POLICY_TIMEOUT", zero=False),

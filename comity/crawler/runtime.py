@@ -19,11 +19,12 @@ from scrapy.utils.asyncio import is_asyncio_available
 from comity.crawler.actions import Actions
 from comity.crawler.addresses import Reach
 from comity.crawler.budget import Budget
-from comity.crawler.fetcher import PolicyFetcher
+from comity.crawler.fetcher import Policies, PolicyFetcher
 from comity.crawler.fetching.files import PolicyFiles
 from comity.crawler.items import ItemPages
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace import Pace
+from comity.crawler.referrals import Referrals
 from comity.crawler.request_facts import KEY, RequestFacts, declaration
 from comity.crawler.resources import Resources
 from comity.crawler.sessions import DeclaredSession, Sessions
@@ -93,9 +94,10 @@ class Runtime:
             crawler,
             files,
             self.agent,
-            found=lambda policies: self.actions.found(policies.site, self.policies),
+            found=lambda policies: self.actions.found(policies, self.policies),
             overloaded=self.penalize,
         )
+        self.referrals = Referrals(crawler, self.policies, self.client, is_inner_allowed=self.options.inner == "allow")
         self._resources = Resources(crawler, self, self.client)
         budget = _budget(self.options)
         self.pace = Pace(crawler, budget, min_delay=self.options.min_delay, max_delay=self.options.max_delay)
@@ -126,6 +128,11 @@ class Runtime:
         self.pace.close()
 
     async def site(self, url: str, led_from: Reach | None = None) -> Site | None:
+        """The site of the URL's origin, as of `policies_of`."""
+        policies = await self.policies_of(url, led_from)
+        return None if policies is None else policies.site
+
+    async def policies_of(self, url: str, led_from: Reach | None = None) -> Policies | None:
         """The policies of the URL's origin, fetched where needed; None where it has no origin. Raises ClosingError.
 
         `led_from`: the reach of the site that leads there, None for what the operator asks for."""
@@ -133,8 +140,17 @@ class Runtime:
             origin = origin_of(url)
         except ValueError:
             return None
-        policies = self.policies.known(origin) or await self.policies.get(origin, led_from)
-        return policies.site
+        return self.policies.known(origin, led_from) or await self.policies.get(origin, led_from)
+
+    def decide(self, policies: Policies | None, request: Request) -> Decision:
+        """The decision by these policies; None: of a URL that has no origin."""
+        if policies is not None and policies.barred_for is not None:
+            return inner_address(request.url, policies.barred_for, policies.why)
+        if policies is None and urlsplit(request.url).scheme in OWN_SCHEMES and not request.url.startswith("data:"):
+            led_from = self.referrals.led_from(request)
+            if led_from is not None:
+                return inner_address(request.url, led_from, "it names data of the operator's own")
+        return self.judge(None if policies is None else policies.site, request)
 
     def judge(self, site: Site | None, request: Request) -> Decision:
         """The decision by these policies."""
@@ -317,7 +333,11 @@ class Runtime:
         if outgoing := self._governs(response):
             return outgoing.site, outgoing.decision, outgoing.facts
         outgoing = self._outgoing.get(response.request) if response.request else None  # something else answered than was asked
-        return await self.site(response.url), None, outgoing.facts if outgoing else PLAIN
+        return (
+            await self.site(response.url, self.referrals.led_from(response.request)),
+            None,
+            outgoing.facts if outgoing else PLAIN,
+        )
 
     def _governs(self, response: Response) -> Outgoing | None:
         """By which the response was asked for; None where something else answered."""
@@ -388,3 +408,12 @@ def _without_origin(url: str) -> Decision:
     own = urlsplit(url).scheme in OWN_SCHEMES
     reason = Reason(rule="comity.no-site" if own else "comity.scheme", source=Source(url=url, part="request"))
     return Decision(verdict=Verdict.ALLOW if own else Verdict.DENY, reasons=(reason,))
+
+
+def inner_address(url: str, led_from: Reach, why: str) -> Decision:
+    """The refusal of a request that a site leads to and may not (SEC-7). `led_from`: the reach of the site."""
+    text = f"a site at a {led_from.value} address leads there: {why}"
+    return Decision(
+        verdict=Verdict.DENY,
+        reasons=(Reason(rule="comity.inner-address", source=Source(url=url, part="request", text=text)),),
+    )

@@ -273,6 +273,7 @@ class Scheduler(BaseScheduler):
             self._count()
         else:
             self._handed_out += 1
+        self._runtime.referrals.handle(request)
         return request
 
     def _count(self) -> None:
@@ -300,14 +301,19 @@ class Scheduler(BaseScheduler):
         if request is None:
             return None
         if not lane.units:
-            return self._hand_out(lane, request, now, self._runtime.judge(None, request))
-        policies = self._runtime.policies.known(lane.origin) or lane.fetched
+            return self._hand_out(lane, request, now, self._runtime.decide(None, request))
+        led_from = self._runtime.referrals.led_from(request)
+        policies = self._runtime.policies.known(lane.origin, led_from)
+        if policies is None and lane.fetched is not None and lane.fetched.barred_for in (None, led_from):
+            policies = lane.fetched.seen_from(led_from)
         if policies is None:
             self._want_policies(lane)
             return None
-        if policies.unreachable and self._asks_again(lane, policies, now):
+        if policies.barred_for is None and policies.unreachable and self._asks_again(lane, policies, now):
             return None
-        decision = self._runtime.judge(policies.site, request)
+        if led_from is None:
+            self._runtime.referrals.learn(policies)
+        decision = self._runtime.decide(policies, request)
         if decision.verdict is Verdict.DENY:
             return self._hand_out(lane, request, now, decision)  # the middleware refuses it; it costs the host nothing
         if decision.not_before is not None:
@@ -453,11 +459,14 @@ class Scheduler(BaseScheduler):
             task.add_done_callback(self._fetches.discard)
 
     async def _fetch(self, lane: Lane) -> None:
+        request = self._first(lane)
+        if request is None:
+            return
         try:
-            policies = await self._runtime.policies.get(lane.origin)
+            policies = await self._runtime.policies.get(lane.origin, self._runtime.referrals.led_from(request))
         except ClosingError:
             return
-        if policies.unreachable:
+        if policies.unreachable and policies.barred_for is None:
             times, last = self._failures.get(lane.origin, (0, None))
             if policies is not last:  # of another lane of the origin
                 self._failures[lane.origin] = times + 1, policies

@@ -31,6 +31,7 @@ class PageMiddleware:
 
     def process_spider_input(self, response: Response) -> None:
         """Before the spider can change the tree of the page, which it shares. Not for responses that hardly any spider sees."""
+        self._runtime.referrals.handle(response.request)
         register(response, self._runtime)
         if 200 <= response.status < 300 and self._runtime.knows(response):
             self._runtime.page_now(response, untouched=True)

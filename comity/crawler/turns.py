@@ -36,8 +36,10 @@ class Turns:
         out through Scrapy's downloader; else the caller says by `Pace.through` when it is done."""
         pace = self._runtime.pace
         while True:
-            site = await self._runtime.site(request.url, led_from)
-            decision = self._runtime.judge(site, request)
+            policies = await self._runtime.policies_of(request.url, led_from)
+            if policies is not None and led_from is None:
+                self._runtime.referrals.learn(policies)
+            decision, site = self._runtime.decide(policies, request), policies.site if policies else None
             if decision.not_before is not None:
                 wait = (decision.not_before - datetime.now(UTC)).total_seconds()
                 if self._runtime.scheduler is not None and self._runtime.scheduler.hold(request, wait):
@@ -58,8 +60,8 @@ class Turns:
             if monotonic() - began < TICK:
                 return decision, site
             # The wait was long: what the site says by now counts.
-            site = await self._runtime.site(request.url, led_from)
-            decision = self._runtime.judge(site, request)
+            policies = await self._runtime.policies_of(request.url, led_from)
+            decision, site = self._runtime.decide(policies, request), policies.site if policies else None
             if decision.verdict is Verdict.ALLOW and site and pace.units(self._runtime.agent, request.url, site) == units:
                 return decision, site
             pace.release(request)

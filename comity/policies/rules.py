@@ -303,6 +303,11 @@ RULES: dict[str, Rule] = {
         ),
         ("comity.rate", "comity, docs/guard.md", "the client asks more often than the site's files permit"),
         ("comity.concurrent", "comity, docs/guard.md", "the client has more requests in flight than the site's files permit"),
+        (
+            "comity.inner-address",
+            "comity, docs/fetching.md",
+            "a site leads to a server at an inner address, which the operator has not asked for",
+        ),
         ("comity.max-delay", "comity, docs/settings.md", "the wait that the site asks for is longer than COMITY_MAX_DELAY"),
     )
 }
