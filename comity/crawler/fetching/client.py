@@ -35,8 +35,13 @@ class Hop(NamedTuple):
 class Client:
     """Asks servers by itself: no middleware, signal handler, download handler, cookie or cache takes part."""
 
-    def __init__(self, options: ClientOptions, network: Callable[[ClientOptions], Network] = Network) -> None:
+    def __init__(
+        self, options: ClientOptions, network: Callable[[ClientOptions], Network] = Network, *, patience: float = 3.0
+    ) -> None:
+        """`patience`: seconds for the answer to a request that went out together with others, of which some servers read only the
+        first."""
         self.network = network(options)
+        self.patience = patience
         self.fields = f"User-Agent: {options.user_agent}\r\nAccept: {ACCEPT}\r\nAccept-Encoding: identity\r\n".encode()
 
     def server(self, origin: str, led_from: Reach | None, count: Count) -> Server:
@@ -62,6 +67,7 @@ class Server:
         self._line: Line | None = None
         self._announced: dict[str, Mapping[str, str]] = {}  # URL -> its own header fields
         self._underway: dict[str, asyncio.Future[HttpAnswer | TransferError]] = {}  # by URL: announced ones that went out
+        self._is_together = False  # the requests that are under way went out together
         self._is_one_by_one = False  # each request over a connection of its own
         self._counted: dict[str, int] = {}
 
@@ -86,11 +92,11 @@ class Server:
         try:
             future = self._underway.pop(url, None)
             is_fresh = future is None and not (self._line and self._line.connection.is_reusable)
-            answer = await (future or await self._send(url, fields))
+            answer = await self._answer(future or await self._send(url, fields))
             if isinstance(answer, UnansweredError) and not is_fresh:
                 self._hang_up()
                 self._is_one_by_one = True
-                answer = await (await self._send(url, fields))
+                answer = await self._answer(await self._send(url, fields))
         except BaseException:
             self._hang_up()
             self._is_one_by_one = True
@@ -101,11 +107,18 @@ class Server:
         assert self._line
         return _hop(answer, self._line)
 
+    async def _answer(self, future: asyncio.Future[HttpAnswer | TransferError]) -> HttpAnswer | TransferError:
+        if self._is_together and not future.done():
+            await asyncio.wait([future], timeout=self._client.patience)
+            if not future.done():
+                return UnansweredError("requests that go out together are not answered")
+        return await future
+
     async def _send(self, url: str, fields: Mapping[str, str]) -> asyncio.Future[HttpAnswer | TransferError]:
         """The future of its answer."""
         self._announced.pop(url, None)
         if self._underway:
-            await asyncio.wait(self._underway.values())
+            await asyncio.wait(self._underway.values(), timeout=self._client.patience)
         if self._line is None or not self._line.connection.is_reusable or self._is_one_by_one:
             self._hang_up()
             self._add("connections", 1)
@@ -118,6 +131,7 @@ class Server:
             with suppress(TransferError):  # which is its own
                 requests[other] = self._request(other, together[other])
         together.clear()
+        self._is_together = len(requests) > 1
         self._add("requests", len(requests))
         futures = self._line.connection.ask(list(requests.values()))
         self._underway |= zip(requests, futures, strict=True)

@@ -103,7 +103,8 @@ class PolicyFiles:
         key = (store.resolve(), options, timeout)
         files = shared.get(key)
         if files is None or (files._loop is not None and files._loop.is_closed()):  # a crawl that was torn off never leaves
-            files = shared[key] = cls(PolicyStore(store), Client(options), timeout=timeout)
+            client = Client(options, patience=timeout / 4)
+            files = shared[key] = cls(PolicyStore(store), client, timeout=timeout)
             files._key = key
         else:
             files._crawls += 1

@@ -298,6 +298,21 @@ def test_what_comes_after_an_unclean_answer_is_asked_for_again_one_by_one(servin
 
 
 @pytest.mark.requirement("RFC-7")
+def test_a_server_that_reads_only_the_first_of_several_requests_is_asked_again(serving: Serving) -> None:
+    """In less time than a file may take."""
+
+    def reads_one(peer: Peer) -> None:
+        while data := peer.sock.recv(65536):  # as if it were one request
+            peer.requests.append(data)
+            peer.send(answer(data.split(b" ")[1]))
+
+    server = serving(reads_one)
+    got = get_all(server.origin, client=Client(options(), patience=0.3))
+    assert got.bodies == [path.encode() for path in PATHS]
+    assert [len(peer.requests) for peer in server.peers] == [2, 1, 1]
+
+
+@pytest.mark.requirement("RFC-7")
 def test_an_answer_that_nobody_has_asked_for_is_void(serving: Serving) -> None:
     """It came before the request that would be taken to have asked for it."""
 
