@@ -291,7 +291,8 @@ def test_no_policy_file_comes_from_an_http_cache(serve: Serve, crawl: Crawl, tmp
     crawl(Poisons, settings, urls=[site.url("/robots.txt"), site.url("/private")])
     site.routes["/robots.txt"] = ROBOTS
     crawled = crawl(Cached, settings, origins=[site.origin])
-    assert site.paths == ["/robots.txt", "/private", "/robots.txt", "/open"]
+    assert sorted(site.paths[:2]) == ["/private", "/robots.txt"]
+    assert site.paths[2:] == ["/robots.txt", "/open"]
     assert crawled.stats["comity/access/deny/robots.disallow"] == 1
     assert [item["url"] for item in crawled.items] == [site.url("/open")]
 

@@ -22,13 +22,14 @@ class Proxy(NamedTuple):
     @classmethod
     def of(cls, name: str, value: str, encoding: str) -> Self:
         """PolicyError, with what to write instead, for what is no URL of an HTTP proxy. `name`: of the setting or variable."""
-        parts = urlsplit(value if "://" in value else f"http://{value}")
         try:
+            parts = urlsplit(value if "://" in value else f"http://{value}")
             host, port = parts.hostname, parts.port
         except ValueError:
-            host, port = None, None
-        if parts.scheme != "http" or not host:
-            shown = printable(f"{parts.scheme}://{value.rpartition('@')[2].rpartition('://')[2]}".encode(errors="replace"))
+            host = None
+        if not host or parts.scheme != "http" or not (host.isascii() and host.isprintable() and " " not in host):
+            scheme = value.partition("://")[0] if "://" in value else "http"
+            shown = printable(f"{scheme}://{value.rpartition('@')[2].rpartition('://')[2]}".encode(errors="replace"))
             raise PolicyError(
                 f"{name} `{shown}` is no HTTP proxy: write http://host:port, or COMITY_PROXY={DIRECT} to ask for policy files"
                 " without one"
@@ -36,7 +37,11 @@ class Proxy(NamedTuple):
         if parts.username is None:
             return cls(host, port or 80)
         credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        return cls(host, port or 80, "Basic " + base64.b64encode(credentials.encode(encoding, "replace")).decode())
+        try:
+            encoded = credentials.encode(encoding, "replace")
+        except LookupError:
+            raise PolicyError(f"HTTPPROXY_AUTH_ENCODING `{encoding}` is no encoding: write utf-8 or latin-1") from None
+        return cls(host, port or 80, "Basic " + base64.b64encode(encoded).decode())
 
 
 @dataclass(frozen=True, slots=True)

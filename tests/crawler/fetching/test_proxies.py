@@ -55,7 +55,15 @@ def test_which_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["socks5://name:secret@one.test:1080", "https://name:secret@one.test", "http://name:secret@one.test:99999", "http://"],
+    [
+        "socks5://name:secret@one.test:1080",
+        "https://name:secret@one.test",
+        "http://name:secret@one.test:99999",
+        "http://name:secret@[",
+        "http://",
+        "[",
+        "a b",
+    ],
 )
 def test_other_proxies_end_the_program(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     """Without the credentials in the message."""
@@ -66,6 +74,11 @@ def test_other_proxies_end_the_program(monkeypatch: pytest.MonkeyPatch, value: s
     with pytest.raises(PolicyError, match=r"https_proxy .* COMITY_PROXY=direct"):
         Proxies.read("", is_environment_read=True)
     assert chosen("direct") is None
+
+
+def test_an_encoding_that_is_none_is_named() -> None:
+    with pytest.raises(PolicyError, match="HTTPPROXY_AUTH_ENCODING `utf-9` is no encoding"):
+        Proxies.read("http://name:secret@one.test", is_environment_read=True, encoding="utf-9")
 
 
 def proxied(server: Server, credentials: str = "") -> Client:
