@@ -18,7 +18,6 @@ from comity.crawler.policy_file import PolicyFile
 from comity.policies import Agent, Site
 from comity.policies.availability import Availability, availability
 from comity.policies.site import WELL_KNOWN
-from comity.policies.urls import origin_of
 from comity.policies.values import Fetched
 
 if TYPE_CHECKING:
@@ -218,13 +217,10 @@ def policies_of(origin: str, files: Mapping[str, PolicyFile], now: float, named:
         unreachable=missing is not None,
         why=why(missing) if missing else "",
         reach=files["/robots.txt"].reach,
-        server_reach=_server_reach(origin, files),
+        server_reach=_server_reach(files),
     )
 
 
-def _server_reach(origin: str, files: Mapping[str, PolicyFile]) -> Reach:
-    """By the first of its files that came from the origin itself, and not over a redirect from another one."""
-    for path, file in files.items():
-        if file.copy is not None and path.startswith("/") and origin_of(file.copy.url or url_of(origin, path)) == origin:
-            return file.reach
-    return Reach.PUBLIC
+def _server_reach(files: Mapping[str, PolicyFile]) -> Reach:
+    """A file that was had at an inner address, over whatever redirects, is one of an inner site: no other could lead there."""
+    return next((file.reach for file in files.values() if file.reach is not Reach.PUBLIC), Reach.PUBLIC)

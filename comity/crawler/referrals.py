@@ -47,7 +47,7 @@ _handled: ContextVar[_Handled | None] = ContextVar("comity_handled", default=Non
 
 
 class Referrals:
-    """Of one crawl."""
+    """The referrals of one crawl."""
 
     def __init__(self, crawler: Crawler, policies: PolicyFetcher, client: Client, *, is_inner_allowed: bool) -> None:
         self._policies = policies

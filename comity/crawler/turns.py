@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Turns:
-    """Requests of media pipelines, of a project's own scheduler, and for what permissions ask to be used."""
+    """The turns of requests of media pipelines, of a project's own scheduler, and for what permissions ask to be used."""
 
     def __init__(self, crawler: Crawler, runtime: Runtime) -> None:
         self._crawler = crawler

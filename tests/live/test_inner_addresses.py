@@ -21,6 +21,7 @@ from comity.crawler.fetching.network import Network
 from comity.crawler.referrals import KEY
 from comity.crawler.runtime import Runtime
 from comity.crawler.store import PolicyStore
+from comity.policies.site import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Serve
@@ -411,6 +412,18 @@ def test_what_an_earlier_crawl_has_learnt_bars_the_way_too(serve: Serve, crawl: 
     store = PolicyStore(tmp_path / "policies.sqlite")
     assert store.load(inside.origin)["/robots.txt"].failure is None
     store.close()
+
+
+@pytest.mark.requirement("SEC-7")
+def test_an_inner_site_is_known_over_its_redirects(serve: Serve, crawl: Crawl) -> None:
+    """Whose policies are all had from another inner site, as where http leads to https."""
+    secure = serve({"/robots.txt": "", "/a": page()})
+    inside = serve({path: moved(serve, secure.url("/robots.txt")) for path in WELL_KNOWN} | {"/a": page()})
+    public = serve({"/a": page(inside.url("/secret"))}, host=PUBLIC)
+    crawl(Follows, urls=[inside.url("/a")])
+    before = inside.paths
+    assert refused(crawl(Follows, urls=[public.url("/a")])) == {inside.url("/secret")}
+    assert inside.paths == before
 
 
 # Past the crawl, and past comity's own look-up

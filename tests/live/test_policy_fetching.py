@@ -25,7 +25,7 @@ from comity.crawler.engine import closing
 from comity.crawler.fetcher import PolicyFetcher
 from comity.crawler.fetching.client import Client
 from comity.crawler.fetching.files import PolicyFiles
-from comity.crawler.fetching.network import Destination, Line, Network
+from comity.crawler.fetching.network import Channel, Destination, Network
 from comity.crawler.fetching.options import ClientOptions
 from comity.crawler.flights import ClosingError
 from comity.crawler.runtime import Runtime
@@ -515,6 +515,8 @@ def test_while_robots_txt_refuses_everything_nothing_else_is_asked_for(
     items = crawl(TwoFiles, ALONE, steps=json.dumps(moments)).items
     assert [item["rule"] for item in items] == ["robots.unreachable", "robots.no-match", "robots.no-match"]
     assert never.paths == ["/robots.txt"]
+    crawl(TwoFiles, ALONE, steps=json.dumps([[1, never.url("/public")]]))  # it knows from the store that robots.txt is not due
+    assert never.paths == ["/robots.txt"]
     assert had.paths == ["/robots.txt", "/other.txt"] * 2
 
 
@@ -525,10 +527,10 @@ class Begins(Network):
         super().__init__(options)
         self.begun = asyncio.Event()
 
-    async def connect(self, destination: Destination, led_from: Reach | None) -> Line:
-        line = await super().connect(destination, led_from)
+    async def connect(self, destination: Destination, led_from: Reach | None) -> Channel:
+        channel = await super().connect(destination, led_from)
         self.begun.set()
-        return line
+        return channel
 
 
 class Closes(Spider):

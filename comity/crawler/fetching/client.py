@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from comity.crawler.addresses import Reach
 from comity.crawler.fetching.connection import Headers, HttpAnswer, TransferError, UnansweredError
-from comity.crawler.fetching.network import Destination, Line, Network
+from comity.crawler.fetching.network import Channel, Destination, Network
 from comity.crawler.fetching.options import ClientOptions
 from comity.policies.lines import MAX_BYTES
 from comity.policies.text import printable
@@ -50,6 +50,13 @@ class Client:
         return Server(self, origin, led_from, count)
 
 
+class _Sent(NamedTuple):
+    """A request that went out."""
+
+    channel: Channel
+    answer: asyncio.Future[HttpAnswer | TransferError]
+
+
 class Server:
     """The requests to one origin, from one who leads there: one after the other, over one connection where the server keeps it.
 
@@ -64,9 +71,9 @@ class Server:
         self._client = client
         self._count = count
         self._destination = Destination(parts.scheme, parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme])
-        self._line: Line | None = None
+        self._channel: Channel | None = None
         self._announced: dict[str, Mapping[str, str]] = {}  # URL -> its own header fields
-        self._underway: dict[str, asyncio.Future[HttpAnswer | TransferError]] = {}  # by URL: announced ones that went out
+        self._underway: dict[str, _Sent] = {}  # by URL: announced ones that went out
         self._is_together = False  # the requests that are under way went out together
         self._is_one_by_one = False  # each request over a connection of its own
         self._counted: dict[str, int] = {}
@@ -90,13 +97,15 @@ class Server:
         A connection that the server ends instead of answering is no failure of a server that may only have grown tired of it:
         the request is made once more, on a new one. What is cancelled here ends the connection."""
         try:
-            future = self._underway.pop(url, None)
-            is_fresh = future is None and not (self._line and self._line.connection.is_reusable)
-            answer = await self._answer(future or await self._send(url, fields))
-            if isinstance(answer, UnansweredError) and not is_fresh:
+            sent = self._underway.pop(url, None)
+            is_fresh = sent is None and not (self._channel and self._channel.connection.is_reusable)
+            sent = sent or await self._send(url, fields)
+            answer = await self._answer(sent)
+            if not is_fresh and (isinstance(answer, UnansweredError) or _is_of_connection(answer)):
                 self._hang_up()
                 self._is_one_by_one = True
-                answer = await self._answer(await self._send(url, fields))
+                sent = await self._send(url, fields)
+                answer = await self._answer(sent)
         except BaseException:
             self._hang_up()
             self._is_one_by_one = True
@@ -104,28 +113,26 @@ class Server:
         if isinstance(answer, TransferError):
             self._hang_up()
             raise answer
-        assert self._line
-        return _hop(answer, self._line)
+        return _hop(answer, sent.channel)
 
-    async def _answer(self, future: asyncio.Future[HttpAnswer | TransferError]) -> HttpAnswer | TransferError:
-        if self._is_together and not future.done():
-            await asyncio.wait([future], timeout=self._client.patience)
-            if not future.done():
+    async def _answer(self, sent: _Sent) -> HttpAnswer | TransferError:
+        if self._is_together and not sent.answer.done():
+            await asyncio.wait([sent.answer], timeout=self._client.patience)
+            if not sent.answer.done():
                 return UnansweredError("requests that go out together are not answered")
-        return await future
+        return await sent.answer
 
-    async def _send(self, url: str, fields: Mapping[str, str]) -> asyncio.Future[HttpAnswer | TransferError]:
-        """The future of its answer."""
+    async def _send(self, url: str, fields: Mapping[str, str]) -> _Sent:
         self._announced.pop(url, None)
         if self._underway:
-            await asyncio.wait(self._underway.values(), timeout=self._client.patience)
-        if self._line is None or not self._line.connection.is_reusable or self._is_one_by_one:
+            await asyncio.wait([sent.answer for sent in self._underway.values()], timeout=self._client.patience)
+        if self._channel is None or not self._channel.connection.is_reusable or self._is_one_by_one:
             self._hang_up()
             self._add("connections", 1)
-            self._line = await self._client.network.connect(self._destination, self.led_from)
+            self._channel = await self._client.network.connect(self._destination, self.led_from)
             together = {}
         else:
-            together = {} if self._line.proxy else self._announced
+            together = {} if self._channel.proxy else self._announced
         requests = {url: self._request(url, fields)}
         for other in together:
             with suppress(TransferError):  # which is its own
@@ -133,14 +140,14 @@ class Server:
         together.clear()
         self._is_together = len(requests) > 1
         self._add("requests", len(requests))
-        futures = self._line.connection.ask(list(requests.values()))
-        self._underway |= zip(requests, futures, strict=True)
+        for sent_url, answer in zip(requests, self._channel.connection.ask(list(requests.values())), strict=True):
+            self._underway[sent_url] = _Sent(self._channel, answer)
         return self._underway.pop(url)
 
     def _request(self, url: str, fields: Mapping[str, str]) -> bytes:
         """The octets of a GET request (RFC 9112 section-3)."""
         target = target_of(url)
-        proxy = self._line.proxy if self._line else None
+        proxy = self._channel.proxy if self._channel else None
         own = {**fields, "Proxy-Authorization": proxy.authorization} if proxy and proxy.authorization else fields
         try:
             first = f"GET {self.origin if proxy else ''}{target} HTTP/1.1\r\nHost: {self._host}\r\n".encode("ascii")
@@ -152,24 +159,29 @@ class Server:
         return b"%s%s%s\r\n" % (first, self._client.fields, last)
 
     def _hang_up(self) -> None:
-        if self._line is not None:
-            self._add("bytes", self._line.connection.octets)
-            self._line.connection.close()
-        self._line = None
-        self._underway = {url: future for url, future in self._underway.items() if future.done() and not future.cancelled()}
+        if self._channel is not None:
+            self._add("bytes", self._channel.connection.octets)
+            self._channel.connection.close()
+        self._channel = None
+        self._underway = {url: sent for url, sent in self._underway.items() if sent.answer.done() and not sent.answer.cancelled()}
 
     def _add(self, name: str, number: int) -> None:
         self._counted[name] = self._counted.get(name, 0) + number
 
 
-def _hop(answer: HttpAnswer, line: Line) -> Hop:
-    if line.proxy is not None and (why := _of_proxy(answer)):
+def _hop(answer: HttpAnswer, channel: Channel) -> Hop:
+    if channel.proxy is not None and (why := _of_proxy(answer)):
         raise TransferError(why)
     body, oversized = answer.body, answer.is_cut
     codings = [value.strip().lower() for name, value in answer.headers if name.lower() == b"content-encoding"]
     if answer.status // 100 == 2 and body:
         body, oversized = decoded(body, b",".join(codings), is_cut=answer.is_cut)
-    return Hop(answer.status, answer.headers, body[:MAX_BYTES], oversized, line.reach)
+    return Hop(answer.status, answer.headers, body[:MAX_BYTES], oversized, channel.reach)
+
+
+def _is_of_connection(answer: HttpAnswer | TransferError) -> bool:
+    """RFC 9110 section-15.5.9: some servers say so when nothing was asked for too long."""
+    return isinstance(answer, HttpAnswer) and answer.status == 408
 
 
 def _of_proxy(answer: HttpAnswer) -> str:

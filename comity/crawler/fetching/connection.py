@@ -84,7 +84,7 @@ class Connection(asyncio.Protocol):
         return futures
 
     def close(self) -> None:
-        """Nobody waits for what is under way."""
+        """Ends the connection. What is under way gets no answer."""
         self.is_reusable = False
         self._is_over = True
         for future in self._waiting:

@@ -38,6 +38,7 @@ from comity.policies.values import Fetched
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
+ROBOTS = "/robots.txt"
 ORIGINS_AT_ONCE = 256  # that are asked for files
 # Until a file is asked for again without which pages are fetched all the same: as long as it is asked for, the origin waits.
 BACK_OFF = 300.0  # seconds
@@ -56,18 +57,20 @@ class Wanted(NamedTuple):
     paths: tuple[str, ...]  # or absolute URLs of files that others name
     led_from: Reach | None  # the reach of the site that leads to the origin, None where the operator asks
     reach: Reach = Reach.PUBLIC  # of the origin's own server, which leads to files at other origins
-    vital: tuple[str, ...] = ("/robots.txt",)  # those of the paths without which no page is fetched
+    vital: tuple[str, ...] = (ROBOTS,)  # those of the paths without which no page is fetched
     renew_before: float = 0.0  # seconds since the epoch: a copy that was confirmed earlier is asked for again, however fresh
 
 
-class Found(NamedTuple):
+class Obtained(NamedTuple):
+    """The outcome of a look-up."""
+
     files: dict[str, PolicyFile]  # by path
     renewed: frozenset[str]  # paths of those that were asked for, not taken from the store
 
 
 @dataclass(slots=True, eq=False)
 class _LookUp:
-    result: asyncio.Future[Found]
+    result: asyncio.Future[Obtained]
     task: asyncio.Task[None] | None = None
     waiting: int = 0
 
@@ -81,7 +84,7 @@ _threads = threading.local()  # .shared: key -> what the crawls of the thread sh
 
 
 class PolicyFiles:
-    """Raises nothing for what a server does or the store fails to do, but BarredError."""
+    """The policy files that some crawls share. What servers do and what the store fails to do raises nothing but BarredError."""
 
     def __init__(self, store: Store, client: Client, *, timeout: float, clock: Callable[[], float] = time.time) -> None:
         """`timeout`: seconds for one file over all its hops. `clock`: seconds since the epoch."""
@@ -131,7 +134,7 @@ class PolicyFiles:
             logger.warning("%(error)s; %(consequence)s", {"error": error, "consequence": consequence})
             return otherwise
 
-    async def get(self, wanted: Wanted, asker: Asker) -> Found:
+    async def get(self, wanted: Wanted, asker: Asker) -> Obtained:
         """BarredError where nobody may lead to the origin from `led_from`."""
         self._loop = asyncio.get_running_loop()
         while (look_up := self._look_ups.get(wanted)) is not None and look_up.is_stale(self.clock()):
@@ -155,13 +158,15 @@ class PolicyFiles:
     async def _look_up(self, wanted: Wanted, look_up: _LookUp, asker: Asker) -> None:
         """Whoever asks until the answer is in the store gets it from here: nobody reads there what is about to be replaced."""
         try:
-            found, saved = await self._found(wanted, asker)
-            look_up.result.set_result(found)
-            if saved:
+            obtained, to_save = await self._obtain(wanted, asker)
+            look_up.result.set_result(obtained)
+            if to_save:
                 consequence = f"the policies of {wanted.origin} are kept in memory only"
-                await self.ask_store(None, consequence, asker, self.store.save, wanted.origin, saved)
+                await self.ask_store(None, consequence, asker, self.store.save, wanted.origin, to_save)
         except Exception as error:
-            if not look_up.result.done():
+            if look_up.result.done():
+                logger.exception("The policies of %(origin)s cannot be kept", {"origin": wanted.origin})
+            else:
                 look_up.result.set_exception(error)
                 look_up.result.exception()  # it counts as seen, though nobody may be waiting any more
         finally:
@@ -172,7 +177,7 @@ class PolicyFiles:
         if self._look_ups.get(wanted) is look_up:
             del self._look_ups[wanted]
 
-    async def _found(self, wanted: Wanted, asker: Asker) -> tuple[Found, Mapping[str, PolicyFile]]:
+    async def _obtain(self, wanted: Wanted, asker: Asker) -> tuple[Obtained, Mapping[str, PolicyFile]]:
         """The files, and those to save."""
         nothing: dict[str, PolicyFile] = {}
         stored = await self.ask_store(nothing, f"{wanted.origin} is asked instead", asker, self.store.load, wanted.origin)
@@ -180,16 +185,16 @@ class PolicyFiles:
         now = self.clock()
         files = {path: stored[path] for path in wanted.paths if path in stored and not stored[path].is_due(now)}
         due = [path for path in wanted.paths if path not in files]
-        if not due:
-            return Found(files, frozenset()), nothing
+        if not due or (ROBOTS in files and _refuses_all(files[ROBOTS], now)):
+            return Obtained(files, frozenset()), nothing
         async with self._places:
             renewed = await self._renewed(wanted, due, stored, asker)
-        return Found(files | renewed, frozenset(renewed)), renewed
+        return Obtained(files | renewed, frozenset(renewed)), renewed
 
     async def _renewed(
         self, wanted: Wanted, due: Sequence[str], stored: Mapping[str, PolicyFile], asker: Asker
     ) -> dict[str, PolicyFile]:
-        """After they were asked for: those of the origin one after the other, those of others beside them.
+        """The files after they were asked for: those of the origin one after the other, those of others beside them.
 
         While robots.txt refuses everything, nothing else of the origin is asked for."""
         urls = {path: url_of(wanted.origin, path) for path in due}
@@ -204,7 +209,7 @@ class PolicyFiles:
                     server.announce(urls[path], conditions(urls[path], _copy(stored, path), urls[path]))
                 for path in own:
                     renewed[path] = await self._renew(wanted, path, urls[path], stored.get(path), server, asker)
-                    if path == "/robots.txt" and _refuses_all(renewed[path], self.clock()):
+                    if path == ROBOTS and _refuses_all(renewed[path], self.clock()):
                         break
             for other in others:
                 renewed |= await other

@@ -37,7 +37,7 @@ class Destination(NamedTuple):
     port: int
 
 
-class Line(NamedTuple):
+class Channel(NamedTuple):
     """A connection, and where it leads."""
 
     connection: Connection
@@ -46,7 +46,7 @@ class Line(NamedTuple):
 
 
 class Network:
-    """`resolve` and `reach` say where names and addresses are."""
+    """The way to servers. `resolve` and `reach` say where names and addresses are."""
 
     def __init__(self, options: ClientOptions) -> None:
         self._options = options
@@ -62,8 +62,9 @@ class Network:
         """The addresses of a host. OSError where it has none.
 
         Each name is looked up in a thread of its own: no slow one holds up another, nor the end of the program."""
-        if literal(host) is not None:
-            return list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))  # without a question to anybody
+        address = literal(host)
+        if address is not None:  # as it was judged, but for a zone; nobody is asked
+            return list(socket.getaddrinfo(host if "%" in host else str(address), port, type=socket.SOCK_STREAM))
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[list[AddrInfoType] | OSError] = loop.create_future()
 
@@ -92,7 +93,7 @@ class Network:
         if led_from is not None and address is not None and not led_from.may_lead_to(self.reach(address)):
             raise BarredError(f"led to {printable(host.encode())}, which is a {self.reach(address).value} address")
 
-    async def connect(self, destination: Destination, led_from: Reach | None) -> Line:
+    async def connect(self, destination: Destination, led_from: Reach | None) -> Channel:
         """`led_from`: the reach of the site that leads there, None for what the operator asks for. TransferError where there is
         no connection, BarredError where there may be none."""
         scheme, host = destination.scheme, destination.host
@@ -104,11 +105,11 @@ class Network:
             address = literal(host)
             reach = Reach.PUBLIC if address is None else self.reach(address)
             connection = await self._through(proxy, destination)
-            return Line(connection, reach, proxy if scheme == "http" else None)
+            return Channel(connection, reach, proxy if scheme == "http" else None)
         except (OSError, UnicodeError) as error:
             raise TransferError(described(error)) from None
 
-    async def _direct(self, destination: Destination, led_from: Reach | None) -> Line:
+    async def _direct(self, destination: Destination, led_from: Reach | None) -> Channel:
         scheme, host, port = destination
         infos = await self.resolve(host, port)
         if led_from is not None:
@@ -118,7 +119,7 @@ class Network:
         sock = await self._socket(infos)
         address = ip_address(sock.getpeername()[0].partition("%")[0])
         connection = await self._over(sock, host if scheme == "https" else None)
-        return Line(connection, self.reach(address), None)
+        return Channel(connection, self.reach(address), None)
 
     def _reachable(self, host: str, infos: list[AddrInfoType], led_from: Reach) -> list[AddrInfoType]:
         addresses = [literal(str(info[4][0])) for info in infos]
@@ -132,14 +133,14 @@ class Network:
         return reachable
 
     async def _socket(self, infos: list[AddrInfoType]) -> socket.socket:
-        """Connected to one of the addresses, the first that answers."""
+        """A socket that is connected to one of the addresses, the first that answers."""
         own = None
         if self._options.bind_address is not None:
             own = socket.getaddrinfo(*self._options.bind_address, type=socket.SOCK_STREAM)
         return await aiohappyeyeballs.start_connection(infos, local_addr_infos=own, happy_eyeballs_delay=SECOND_TRY)
 
     async def _over(self, sock: socket.socket, tls_name: str | None) -> Connection:
-        """`tls_name`: of the server, None: without TLS."""
+        """The connection over a socket. `tls_name`: of the server; None: without TLS."""
         loop = asyncio.get_running_loop()
         try:
             if tls_name is None:
@@ -153,7 +154,7 @@ class Network:
         return connection
 
     async def _through(self, proxy: Proxy, destination: Destination) -> Connection:
-        """RFC 9112 section-3.2.2 for http; RFC 9110 section-9.3.6 for https."""
+        """The connection through a proxy: RFC 9112 section-3.2.2 for http, RFC 9110 section-9.3.6 for https."""
         sock = await self._socket(await self.resolve(proxy.host, proxy.port))
         if destination.scheme == "http":
             return await self._over(sock, None)

@@ -40,7 +40,7 @@ class Answer(NamedTuple):
 
 
 class Redirects:
-    """One file after the other, or several at once."""
+    """A way to ask for files that follows redirects."""
 
     def __init__(
         self,

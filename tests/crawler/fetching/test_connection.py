@@ -312,6 +312,21 @@ def test_a_server_that_reads_only_the_first_of_several_requests_is_asked_again(s
     assert [len(peer.requests) for peer in server.peers] == [2, 1, 1]
 
 
+def test_a_408_over_a_used_connection_is_about_the_connection(serving: Serving) -> None:
+    """As a last word it would say that there is no file."""
+
+    def script(peer: Peer) -> None:
+        peer.read()
+        peer.send(answer(b"/robots.txt"))
+        peer.read(3)
+        peer.send(answer(b"", 408, "Connection: close"))
+        peer.wait_for_the_end()
+
+    server = serving(script, one_answer())
+    assert get_all(server.origin).bodies == [path.encode() for path in PATHS]
+    assert [peer.paths for peer in server.peers] == [list(PATHS), ["/a.txt"], ["/b.txt"], ["/c.txt"]]
+
+
 @pytest.mark.requirement("RFC-7")
 def test_an_answer_that_nobody_has_asked_for_is_void(serving: Serving) -> None:
     """It came before the request that would be taken to have asked for it."""
