@@ -444,17 +444,16 @@ class GoesOn(Follows):
 
 
 @pytest.mark.requirement("SEC-7")
-@pytest.mark.parametrize("spider", [Stops])
-def test_who_led_to_a_request_survives_jobdir(serve: Serve, crawl: Crawl, tmp_path: Path, spider: type[Follows]) -> None:
+def test_who_led_to_a_request_survives_jobdir(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
     inside = serve({"/secret": page()})
     links = [inside.url("/secret"), *(f"/{number}" for number in range(3))]
     public = serve({"/a": page(*links), **{f"/{number}": page() for number in range(3)}}, host=PUBLIC)
-    settings = {"JOBDIR": str(tmp_path / "job"), "COMITY_MIN_DELAY": 0.5}
-    first = crawl(spider, settings, urls=[public.url("/a")])
+    settings = {"JOBDIR": str(tmp_path / "job")}
+    assert refused(crawl(Stops, settings, urls=[public.url("/a")])) == set()
+    assert public.paths == ["/robots.txt", "/a"]
     second = crawl(GoesOn, settings, urls=[])
-    assert "/a" in public.paths
-    assert refused(first) | refused(second) == {inside.url("/secret")}
-    assert second.stats["comity/access/allow"] > 0
+    assert fetched(second) == {public.url(f"/{number}") for number in range(3)}
+    assert refused(second) == {inside.url("/secret")}
     assert inside.seen == []
 
 
@@ -515,6 +514,37 @@ def test_what_an_errback_makes_of_a_response_its_site_leads_to(serve: Serve, cra
     public = serve({"/a": page(inside.url("/secret"))}, host=PUBLIC)
     crawled = crawl(ReadsFailures, urls=[public.url("/a")])
     assert crawled.stats[f"comity/access/deny/{RULE}"] == 1
+    assert inside.seen == []
+
+
+class FetchesAgain:
+    """A middleware of the project that asks for something else where a header field says so, by a request of its own."""
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:
+        other = response.headers.get("X-Other")
+        return Request(other.decode()) if other else response
+
+
+class WithFetchesAgain(Follows):
+    name = "with-fetches-again"
+    custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "EXTENSIONS": {Looks: 0},
+        "DOWNLOADER_MIDDLEWARES": {FetchesAgain: 500},
+    }
+
+
+@pytest.mark.requirement("SEC-7")
+def test_what_a_middleware_makes_of_a_response_its_site_leads_to(serve: Serve, crawl: Crawl) -> None:
+    """Many at a time, over connections that stay open, so that each has to be told apart."""
+    inside, free = serve({"/secret": page()}), serve({"/free": page()})
+    public = serve({"/a": page(*(f"/{number}" for number in range(9)))}, host=PUBLIC)
+    for number in range(9):
+        other = serve.Answer(page(), headers={"X-Other": inside.url(f"/secret?{number}")})
+        public.routes[f"/{number}"] = other if number % 2 else page()
+    start = serve({"/a": serve.Answer("", headers={"X-Other": free.url("/free")})}, host="127.0.0.4")
+    crawled = crawl(WithFetchesAgain, urls=[start.url("/a"), public.url("/a")])
+    assert crawled.stats[f"comity/access/deny/{RULE}"] == 4
+    assert free.url("/free") in fetched(crawled)
     assert inside.seen == []
 
 
