@@ -10,11 +10,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from hypothesis import settings
 from scrapy import Spider
 
@@ -76,7 +82,7 @@ class Loopback:
                 self.body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
                 server.answer(self, self.came_at, self.body)
 
-            do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_GET  # noqa: N815  # the names that http.server asks for
+            do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_CONNECT = do_GET  # noqa: N815  # the names that http.server asks for
 
             def log_message(self, *args: object) -> None:
                 pass
@@ -149,6 +155,25 @@ def serve() -> Iterator[Serve]:
     servers = Serve()
     yield servers
     servers.close()
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with a self-signed certificate for 127.0.0.1, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), 1, datetime(2020, 1, 1), datetime(2120, 1, 1))  # noqa: DTZ001
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    unencrypted = serialization.NoEncryption()
+    pem = tmp_path_factory.mktemp("certificate") / "server.pem"
+    pem.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, unencrypted)
+        + signed.public_bytes(serialization.Encoding.PEM)
+    )
+    return pem
 
 
 @dataclass(frozen=True)

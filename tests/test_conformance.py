@@ -178,6 +178,7 @@ ROWS = {
     "SEC-3": "slow, endless and compressed policy files meet a deadline and a limit of bytes",
     "SEC-4": "nothing from a site is shown with its control, bidi or escape characters",
     "SEC-5": "selectors from a site compile and run in bounded time",
+    "SEC-7": "no link, redirect or sitemap of a public site leads inside, by where connections would lead and have led",
     "SIG-4": "two groups for `*`, one put before the other by somebody else, are merged",
     "SEC-6": "the policy store survives `kill -9`, and no policy is forgotten into permission",
     "WHY-1": "a decision carries rule, section, URL, line, text, hash and fetch time; the losing rules on request",

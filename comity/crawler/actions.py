@@ -12,9 +12,11 @@ from scrapy import signals
 from scrapy.exceptions import DontCloseSpider
 from scrapy.http import Request
 
+from comity.crawler.addresses import Reach
 from comity.crawler.engine import closing, wake
-from comity.crawler.fetcher import PolicyFetcher
-from comity.policies import ActionRequest, Agent, Site
+from comity.crawler.fetcher import Policies, PolicyFetcher
+from comity.crawler.referrals import led
+from comity.policies import ActionRequest, Agent
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -35,12 +37,14 @@ class Actions:
         self._tasks: set[asyncio.Task[None]] = set()
         crawler.signals.connect(self._spider_idle, signals.spider_idle)
 
-    def found(self, site: Site, policies: PolicyFetcher) -> None:
+    def found(self, policies: Policies, fetcher: PolicyFetcher) -> None:
         """The policies of a site were looked up."""
+        site = policies.site
         requests = site.requests(self._agent) if self.wanted else ()
         if requests:
             self._report(site.origin, [request for request in requests if not request.arranged])
-            task = asyncio.create_task(self._act([request for request in requests if request.arranged], policies))
+            arranged = [request for request in requests if request.arranged]
+            task = asyncio.create_task(self._act(arranged, policies.reach, fetcher))
             self._tasks.add(task)
             task.add_done_callback(self._done)
 
@@ -67,12 +71,13 @@ class Actions:
                     {"origin": origin, "action": action, "number": len(asked), "reason": asked[0].reason},
                 )
 
-    async def _act(self, requests: Iterable[ActionRequest], policies: PolicyFetcher) -> None:
+    async def _act(self, requests: Iterable[ActionRequest], reach: Reach, fetcher: PolicyFetcher) -> None:
+        """`reach`: of the server that asks."""
         now = datetime.now(UTC)
         for request in requests:
             if request.action == "re-crawl" and closing(self._crawler):
                 continue  # the next crawl will be asked for it
-            is_new = await policies.requests_action(request.url, request.action, request.reason.source.sha256, now)
+            is_new = await fetcher.requests_action(request.url, request.action, request.reason.source.sha256, now)
             if not is_new:
                 continue
             self._count(request.action, 1)
@@ -81,7 +86,7 @@ class Actions:
             )
             if request.action == "re-crawl" and not closing(self._crawler):
                 assert self._crawler.engine
-                self._crawler.engine.crawl(Request(request.url, dont_filter=True, priority=AT_ONCE))
+                self._crawler.engine.crawl(led(Request(request.url, dont_filter=True, priority=AT_ONCE), reach))
 
     def _count(self, what: str, number: int) -> None:
         assert self._crawler.stats

@@ -19,8 +19,10 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_instal
 
 import comity
 from comity.crawler import feeds
+from comity.crawler.addressmw import AddressMiddleware
 from comity.crawler.database import make_private_folder
 from comity.crawler.downloadermw import AccessMiddleware
+from comity.crawler.engine import take_shipped_suffixes
 from comity.crawler.feeds.responses import ItemResponses
 from comity.crawler.fieldsmw import FieldsMiddleware
 from comity.crawler.options import ASYNCIO_REACTOR, DEFAULT_AGENT, DEFAULTS, Options, stop
@@ -29,16 +31,17 @@ from comity.crawler.ratemw import RateMiddleware
 from comity.crawler.runtime import open_budget, open_store
 from comity.crawler.scheduler import Scheduler
 from comity.crawler.spidermw import PageMiddleware
-from comity.crawler.transfer import PolicyTransfer
 
 logger = logging.getLogger(__name__)
 
 COMPONENTS: dict[str, dict[type[object], int]] = {
-    "DOWNLOADER_MIDDLEWARES": {AccessMiddleware: 100, RateMiddleware: 560, FieldsMiddleware: 940, PolicyTransfer: 950},
+    "DOWNLOADER_MIDDLEWARES": {AccessMiddleware: 100, RateMiddleware: 560, FieldsMiddleware: 940, AddressMiddleware: 950},
     "SPIDER_MIDDLEWARES": {PageMiddleware: 10},
     "ITEM_PIPELINES": {PermissionsPipeline: 0},
     "EXTENSIONS": {ItemResponses: -1},
 }
+
+GONE = "comity.crawler.transfer.PolicyTransfer"  # a component of earlier versions
 
 # These must see items before and after anybody else replaces them: where others have a lower number, ours go below it.
 OUTERMOST = (PageMiddleware, PermissionsPipeline)
@@ -65,6 +68,7 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         if folder := settings.get("JOBDIR"):
             _make_private(Path(folder))  # before Scrapy makes it for everybody
+        take_shipped_suffixes()
         for name, value in {"SCHEDULER": Scheduler, **SAFER}.items():
             settings.set(name, value, priority="addon")
         settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, None)
@@ -92,6 +96,8 @@ def _check(settings: BaseSettings) -> Options:
         reactor = settings.get("TWISTED_REACTOR")
         if not (is_asyncio_reactor_installed() if is_reactor_installed() else reactor == ASYNCIO_REACTOR):
             stop(f"TWISTED_REACTOR `{reactor}` has no asyncio loop: set it to {ASYNCIO_REACTOR}")
+    if GONE in settings.getdict("DOWNLOADER_MIDDLEWARES"):
+        stop(f"DOWNLOADER_MIDDLEWARES names {GONE}, which there is no more: take it out, policy files need no middleware")
     return Options.checked(settings)
 
 
@@ -143,7 +149,7 @@ _LOST: dict[type[object], str] = {
     AccessMiddleware: "nothing is refused",
     RateMiddleware: "hosts that answer 429 or 503 are asked again at once",
     FieldsMiddleware: "requests declare no purpose, and COMITY_SESSIONS are not used",
-    PolicyTransfer: "redirects of policy files to other hosts are not followed, and their sites are refused",
+    AddressMiddleware: "answers from inner addresses come through, and their sites may lead anywhere",
     PageMiddleware: "items do not know their page, and nobody may use them",
     PermissionsPipeline: "items carry no permissions",
     ItemResponses: "WARC feeds hold no responses",

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from datetime import UTC, datetime
-from time import monotonic, time
 from typing import TYPE_CHECKING, Self
 from weakref import WeakKeyDictionary
 
@@ -13,12 +10,12 @@ from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Headers, Request, Response
 
 from comity.crawler.elements import register
-from comity.crawler.engine import closing, lent_place
-from comity.crawler.fetcher import ClosingError
-from comity.crawler.pace import TICK
+from comity.crawler.engine import lent_place
+from comity.crawler.flights import ClosingError
 from comity.crawler.runtime import Runtime
 from comity.crawler.slots import Slots
-from comity.policies import Decision, Site, Verdict
+from comity.crawler.turns import Turns
+from comity.policies import Decision, Verdict
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -34,7 +31,7 @@ class AccessMiddleware:
         self._runtime = Runtime.of(crawler)
         self._pace = self._runtime.pace
         self._slots = Slots(crawler, self._pace)
-        self._max_delay = self._runtime.options.max_delay
+        self._turns = Turns(crawler, self._runtime)
         self._stopped: WeakKeyDictionary[Request, Decision] = WeakKeyDictionary()  # whose responses came without their bodies
         crawler.signals.connect(self._headers_received, signals.headers_received)
 
@@ -43,8 +40,7 @@ class AccessMiddleware:
         return cls(crawler)
 
     async def process_request(self, request: Request) -> Request | None:
-        if self._runtime.policies.owns(request):
-            return None
+        referrals = self._runtime.referrals
         flight = self._pace.flight(request)
         if flight is not None and flight.judged(request):
             decision, site = flight.decision, flight.site
@@ -52,10 +48,12 @@ class AccessMiddleware:
                 again = self._runtime.judge(site, request)  # a middleware before this one may have changed what it is
                 decision = again if again.verdict is not Verdict.DEFER else decision
         else:
+            referrals.make(request, is_awaited=True)
+            referrals.handle(request)
             self._pace.release(request)  # or it would wait for itself, where another middleware made a new request of it
             try:
                 with lent_place(self._crawler):
-                    decision, site = await self._in_turn(request)
+                    decision, site = await self._turns.wait(request, referrals.led_from(request))
             except ClosingError:
                 raise IgnoreRequest("the crawl is ending") from None
         if decision.verdict is not Verdict.DEFER:
@@ -99,41 +97,3 @@ class AccessMiddleware:
                 raise IgnoreRequest("the crawl is ending") from None
         register(response, self._runtime)
         return response
-
-    async def _in_turn(self, request: Request) -> tuple[Decision, Site | None]:
-        """Judges the request, and waits until it may go out. DEFER where the scheduler took it back."""
-        led_from = self._runtime.policies.led_from(request)
-        while True:
-            site = await self._runtime.site(request.url, led_from)
-            decision = self._runtime.judge(site, request)
-            if decision.not_before is not None:
-                wait = (decision.not_before - datetime.now(UTC)).total_seconds()
-                if self._runtime.scheduler is not None and self._runtime.scheduler.hold(request, wait):
-                    return decision, site
-                if wait > self._max_delay:
-                    return self._runtime.too_slow(request.url, wait), site
-                await self._sleep_until(decision.not_before)
-                continue
-            if decision.verdict is Verdict.DENY or site is None:
-                return decision, site
-            units = self._pace.units(self._runtime.agent, request.url, site)
-            if (delay := units[0].delay(time())) > self._max_delay:
-                return self._runtime.too_slow(request.url, delay), site
-            began = monotonic()
-            too_long = await self._pace.turn(request, decision, site, units, at_most=self._max_delay)
-            if too_long is not None:
-                return self._runtime.too_slow(request.url, too_long), site
-            if monotonic() - began < TICK:
-                return decision, site
-            # The wait was long: what the site says by now counts.
-            site = await self._runtime.site(request.url, led_from)
-            decision = self._runtime.judge(site, request)
-            if decision.verdict is Verdict.ALLOW and site and self._pace.units(self._runtime.agent, request.url, site) == units:
-                return decision, site
-            self._pace.release(request)
-
-    async def _sleep_until(self, not_before: datetime) -> None:
-        while (wait := (not_before - datetime.now(UTC)).total_seconds()) > 0:
-            if closing(self._crawler):
-                raise ClosingError
-            await asyncio.sleep(min(wait, TICK))

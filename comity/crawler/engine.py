@@ -2,7 +2,8 @@
 
 Private names, and what happens where a Scrapy does not have them: `engine._slot.nextcall` (the engine is woken by a request
 that the scheduler swallows), `engine._slot.closing` (closing shows when the engine stops), `engine._slot.inprogress` (no JOBDIR),
-`engine.scraper.itemproc.middlewares` (files that a page refuses are fetched, with a warning).
+`engine.scraper.itemproc.middlewares` (files that a page refuses are fetched, with a warning), `_split_domain` of the cookie
+middleware (it asks for the public suffix list over the network).
 What touches the downloader's slots is in slots.py. No other module may use private names."""
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from scrapy.downloadermiddlewares import cookies
 from scrapy.http import Request
+from tldextract import TLDExtract
 
 from comity.policies import PolicyError
 
@@ -67,6 +70,13 @@ def never_opened(crawler: Crawler) -> None:
     """For a scheduler that cannot be made: Scrapy would try to close what it has not opened, and report that instead."""
     if crawler.engine is not None:
         crawler.engine.spider = None
+
+
+def take_shipped_suffixes() -> None:
+    """From now on Scrapy's cookie middleware takes the public suffix list that tldextract ships. Otherwise the first cookie of a
+    crawl makes it ask for that list over the network, and everything waits."""
+    if hasattr(cookies, "_split_domain"):
+        cookies._split_domain = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
 
 
 @contextmanager

@@ -1,61 +1,34 @@
-"""Fetches the policy files of an origin: one fetch in flight per origin (docs/fetching.md)."""
+"""The policies of origins, for one crawl: one look-up under way for an origin (docs/fetching.md)."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from scrapy.http import Request
+from typing import TYPE_CHECKING
 
 from comity.crawler.addresses import Reach
-from comity.crawler.engine import closing
-from comity.crawler.exchange import PolicyExchange
-from comity.crawler.freshness import DAY
+from comity.crawler.fetching.files import BACK_OFF, PolicyFiles, Wanted, url_of, why
+from comity.crawler.fetching.network import BarredError
+from comity.crawler.flights import Flights
+from comity.crawler.freshness import DAY, MIN_LIFETIME, retry_after
 from comity.crawler.policy_file import PolicyFile
-from comity.crawler.store import Store
 from comity.policies import Agent, Site
 from comity.policies.availability import Availability, availability
-from comity.policies.carriers import max_age
-from comity.policies.files import AUTOMATION_PATH, accepted
 from comity.policies.site import WELL_KNOWN
-from comity.policies.text import printable
 from comity.policies.values import Fetched
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
-T = TypeVar("T")
 
 MAX_REFERENCES = 5  # files named by the files of an origin that are fetched; those after them count as not had
-CONNECTIONS = 128  # at once, half of them for policy files: slow ones of many hosts hold up no other
 MAX_SITES = 10_000  # origins that are kept in memory; the store has them all
 MAX_SITE_BYTES = 32 * 1024 * 1024  # octets of their policy files; compiled they take up to three times as much
-# Until a file is asked for again without which pages are fetched all the same: as long as it is asked for, the origin waits.
-BACK_OFF = 300.0  # seconds
-CLOSING_CHECK = (
-    0.1  # seconds between two looks whether the crawl is ending: Scrapy says so only after waiting for what is in flight
-)
-
-
-def most_at_once(crawler: Crawler) -> int:
-    """Connections that policy files may have, with those of the pages; 0: any number.
-
-    Without a reactor, the download handlers have no more than CONCURRENT_REQUESTS in all."""
-    most = crawler.settings.getint("CONCURRENT_REQUESTS")
-    return max(most, CONNECTIONS) if most and crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True) else most
-
-
-class ClosingError(Exception):
-    """The crawl is ending: nothing more is fetched, and nothing was learnt about the site."""
+TOO_MANY = (429, 503)  # statuses of a server that is asked too often
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +38,16 @@ class Policies:
     site: Site
     fresh_until: float  # seconds since the epoch; where `unreachable`, when it may be asked again
     unreachable: bool  # a file that counts could not be had and no copy stands in: everything is refused
-    why: str = ""  # where `unreachable`: what happened
-    reach: Reach = Reach.PUBLIC  # of the server that gave robots.txt
+    why: str = ""  # where `unreachable` or `barred_for` somebody: what happened
+    reach: Reach = Reach.PUBLIC  # of the server that gave robots.txt: for what the policies lead to
+    server_reach: Reach = Reach.PUBLIC  # of the origin's own server, as far as it is known: for who leads there
+    barred_for: Reach | None = None  # the site that led there, which may not: nothing may be asked for, nor is anything known
+
+    def seen_from(self, led_from: Reach | None) -> Policies:
+        """For who leads to their origin: the reach of a site, None for the operator."""
+        if led_from is None or self.barred_for is led_from or led_from.may_lead_to(self.server_reach):
+            return self
+        return replace(self, barred_for=led_from, why=f"its server is at a {self.server_reach.value} address")
 
 
 class PolicyFetcher:
@@ -75,70 +56,50 @@ class PolicyFetcher:
     def __init__(
         self,
         crawler: Crawler,
-        store: Store,
+        files: PolicyFiles,
         agent: Agent,
         *,
-        timeout: float,
-        clock: Callable[[], float] = time.time,
         paths: Iterable[str] = WELL_KNOWN,
-        found: Callable[[Site], None] = lambda site: None,
+        found: Callable[[Policies], None] = lambda policies: None,
+        overloaded: Callable[[str, int, float], object] = lambda url, status, seconds: None,
     ) -> None:
-        """`agent`: who asks; some files are named for some agents only. `timeout`: seconds for one policy file over all its hops.
-        `clock`: seconds since the epoch. `paths`: of the policy files of an origin, robots.txt among them. `found`: is told of
-        the policies whenever they were looked up."""
+        """`agent`: who asks; some files are named for some agents only. `paths`: of the policy files of an origin, robots.txt
+        among them. `found`: is called with the policies whenever they were looked up. `overloaded`: is called with the URL of a
+        file, the status that came instead of it, and the seconds for which its server wants to be left alone."""
         self.renew_before = 0.0  # seconds since the epoch: a copy that was confirmed earlier is asked for again, however fresh
         self._found = found
+        self._overloaded = overloaded
         self._crawler = crawler
-        self._store = store
+        self._files = files
         self._agent = agent
-        self._exchange = PolicyExchange(crawler, timeout=timeout, clock=clock)
-        self._clock = clock
+        self._clock = files.clock
         self._paths = tuple(paths)
         self._sites = Sites()
-        self._flights: dict[tuple[str, Reach | None], asyncio.Task[Policies]] = {}  # by origin and who leads there
-        self._saves: set[asyncio.Task[None]] = set()
-        self._watch: asyncio.Task[None] | None = None
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="comity-store")
-        self._closed = False
-        places = most_at_once(crawler) // 2
-        self._places: AbstractAsyncContextManager[Any] = asyncio.Semaphore(max(1, places)) if places > 0 else nullcontext()
+        self._barred: OrderedDict[tuple[str, Reach], Policies] = OrderedDict()  # by origin and who led there
+        self._flights: Flights[tuple[Reach | None, Policies]] = Flights(crawler)  # by origin: for whom, and what
+        self._is_closed = False
 
-    def known(self, origin: str) -> Policies | None:
-        """The policies where they are in memory and fresh."""
+    def known(self, origin: str, led_from: Reach | None = None) -> Policies | None:
+        """The policies where they are in memory and fresh. `led_from`: the reach of the site that leads to the origin, None where
+        the operator asks."""
         policies = self._sites.get(origin)
-        return policies if policies and (now := self._clock()) < policies.fresh_until <= now + DAY else None
+        now = self._clock()
+        if policies and now < policies.fresh_until <= now + DAY:
+            return policies.seen_from(led_from)
+        barred = self._barred.get((origin, led_from)) if self._barred and led_from is not None else None
+        return barred if barred and now < barred.fresh_until <= now + DAY else None
 
     async def get(self, origin: str, led_from: Reach | None = None) -> Policies:
         """The policies, fetched where needed. Raises ClosingError when the crawl ends meanwhile, nothing else.
 
-        `led_from`: the reach of the site that leads to the origin, None where the operator asks. What fails on the way from a
-        site is not remembered: the operator may get through."""
-        policies = self.known(origin)
-        if policies is not None:
-            return policies
-        if self._closed:
-            raise ClosingError
-        key = (origin, led_from)
-        flight = self._flights.get((origin, None)) or self._flights.get(key)
-        if flight is None:
-            flight = self._flights[key] = asyncio.create_task(self._look_up(origin, led_from))
-            flight.add_done_callback(lambda done: self._landed(key, done))
-            if self._watch is None or self._watch.done():
-                self._watch = asyncio.create_task(self._watch_closing())
-        try:
-            return await asyncio.shield(flight)  # who waits no more takes nothing from the others
-        except asyncio.CancelledError:
-            if flight.cancelled():
-                raise ClosingError from None  # nothing else cancels it
-            raise
-
-    def owns(self, request: Request) -> bool:
-        """Whether the request is one of ours for a policy file (by identity: no meta key can claim it)."""
-        return self._exchange.owns(request)
-
-    def led_from(self, request: Request) -> Reach | None:
-        """The reach of the site that leads to the request; None where it is no site but the operator."""
-        return self._exchange.led_from(request)
+        `led_from`: the reach of the site that leads to the origin, None where the operator asks. An origin to which a site may
+        not lead is remembered as such for this site and its like only: the operator may ask for it."""
+        while (policies := self.known(origin, led_from)) is None:
+            flight = self._flights.get(origin) or self._flights.begin(origin, self._look_up(origin, led_from))
+            asker, policies = await self._flights.wait(flight)
+            if asker is led_from:
+                break
+        return policies.seen_from(led_from)
 
     async def first_taken(self, url: str, uses: Iterable[str], at: datetime) -> dict[str, datetime]:
         """When an item of the URL was first taken for each of these uses: at this time, where it never was before, and long
@@ -146,49 +107,41 @@ class PolicyFetcher:
         uses = tuple(uses)
         long_ago = dict.fromkeys(uses, datetime.min.replace(tzinfo=UTC))
         consequence = f"permissions for some days from the first use of {url} count as over"
-        return await self._ask_store(long_ago, consequence, self._store.first_taken, url, uses, at)
+        return await self._files.ask_store(long_ago, consequence, self, self._files.store.first_taken, url, uses, at)
 
     async def requests_action(self, url: str, action: str, sha256: str, at: datetime) -> bool:
         """Records that a site asks for the action on the URL. `sha256`: of the file that asks. False where the same file has
         asked for it before."""
         consequence = f"nobody will know that {action} of {url} was asked for"
-        return await self._ask_store(True, consequence, self._store.requests_action, url, action, sha256, at)
+        call = self._files.store.requests_action
+        return await self._files.ask_store(True, consequence, self, call, url, action, sha256, at)
 
     async def close(self) -> None:
-        self._closed = True
-        for flight in self._flights.values():
-            flight.cancel()
-        await asyncio.gather(*self._flights.values(), return_exceptions=True)
-        await asyncio.gather(*self._saves)
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._store.close)
-        self._thread.shutdown(wait=False)
+        if not self._is_closed:
+            self._is_closed = True
+            await self._flights.close()
+            await self._files.leave()
 
-    async def _watch_closing(self) -> None:
-        while self._flights:
-            if closing(self._crawler):
-                for flight in self._flights.values():
-                    flight.cancel()
-            await asyncio.sleep(CLOSING_CHECK)
+    def count(self, what: str, number: int = 1) -> None:
+        if self._crawler.stats:
+            self._crawler.stats.inc_value(f"comity/policies/{what}", number)
 
-    def _landed(self, key: tuple[str, Reach | None], flight: asyncio.Task[Policies]) -> None:
-        del self._flights[key]
-        if not flight.cancelled():
-            flight.exception()  # it counts as seen, though nobody may be waiting any more
-
-    async def _look_up(self, origin: str, led_from: Reach | None) -> Policies:
+    async def _look_up(self, origin: str, led_from: Reach | None) -> tuple[Reach | None, Policies]:
         """What fails here by a mistake of ours refuses the origin, and says so."""
         try:
-            return await self._looked_up(origin, led_from)
+            policies = await self._looked_up(origin, led_from)
+        except BarredError as error:
+            return led_from, self._bar(origin, led_from, str(error))
         except Exception as error:
             logger.exception("The policies of %(origin)s cannot be read: nothing of it is fetched", {"origin": origin})
             robots = {"/robots.txt": PolicyFile(due=self._clock() + BACK_OFF, copy=Fetched(status=0, error=repr(error)))}
-            return policies_of(origin, robots, self._clock())
+            return led_from, policies_of(origin, robots, self._clock())
+        self._sites.put(origin, policies)
+        self._found(policies)
+        return led_from, policies
 
     async def _looked_up(self, origin: str, led_from: Reach | None) -> Policies:
-        nothing: dict[str, PolicyFile] = {}
-        stored = await self._ask_store(nothing, f"{origin} is asked instead", self._store.load, origin)
-        stored = {path: file.due_if_before(self.renew_before) for path, file in stored.items()}
-        files = await self._current(origin, self._paths, stored, led_from)
+        files, renewed = await self._have(Wanted(origin, self._paths, led_from, renew_before=self.renew_before))
         policies = policies_of(origin, files, self._clock())
         named, licenses = policies.site.references(self._agent), policies.site.licenses(self._agent)
         if len(named) > MAX_REFERENCES:
@@ -199,107 +152,33 @@ class PolicyFetcher:
             named = named[:MAX_REFERENCES]
         if named or licenses:
             paths = tuple(dict.fromkeys((*named, *licenses)))
-            files |= await self._current(origin, paths, stored, led_from, files["/robots.txt"].reach, vital=named)
+            reach = files["/robots.txt"].reach
+            more = await self._have(Wanted(origin, paths, led_from, reach, tuple(named), self.renew_before))
+            files, renewed = files | more[0], renewed | more[1]
             policies = policies_of(origin, files, self._clock(), named)
-        if all(file is stored.get(path) for path, file in files.items()):
-            self._count("from_store")
-        if led_from is None or not policies.unreachable:
-            self._sites.put(origin, policies)
-        self._found(policies.site)
+        if not renewed:
+            self.count("from_store")
         return policies
 
-    async def _current(
-        self,
-        origin: str,
-        paths: Sequence[str],
-        stored: Mapping[str, PolicyFile],
-        led_from: Reach | None,
-        reach: Reach = Reach.PUBLIC,
-        *,
-        vital: Collection[str] = ("/robots.txt",),
-    ) -> dict[str, PolicyFile]:
-        """These files, asked for where they are due. `led_from`: the reach of who leads to the origin. `reach`: of the origin,
-        which leads to those of other ones. `vital`: those without which no page is fetched."""
-        now = self._clock()
-        files = {path: stored[path] for path in paths if path in stored and not stored[path].is_due(now)}
-        due = [path for path in paths if path not in files]
-        if due:
-            leading = {path: led_from if _url(origin, path).startswith(f"{origin}/") else reach for path in due}
-            renewals = [
-                asyncio.create_task(self._renew(origin, path, stored.get(path), leading[path], is_vital=path in vital))
-                for path in due
-            ]
-            try:
-                renewed = dict(zip(due, await asyncio.gather(*renewals), strict=True))
-            finally:
-                for renewal in renewals:
-                    renewal.cancel()
-            kept = {path: file for path, file in renewed.items() if led_from is None or file.failure is None}
-            self._save(origin, kept)
-            files |= renewed
-        return files
+    async def _have(self, wanted: Wanted) -> tuple[dict[str, PolicyFile], frozenset[str]]:
+        """The files, and the paths of those that were just asked for."""
+        files, renewed = await self._files.get(wanted, self)
+        for path in renewed:
+            failure = files[path].failure
+            if failure is not None and failure.status in TOO_MANY:
+                seconds = retry_after(failure.headers, self._clock())
+                if seconds is not None:
+                    self._overloaded(failure.url or url_of(wanted.origin, path), failure.status, seconds)
+        return files, renewed
 
-    def _save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
-        """Nobody waits for it."""
-        consequence = f"the policies of {origin} are kept in memory only"
-        save = asyncio.create_task(self._ask_store(None, consequence, self._store.save, origin, files))
-        self._saves.add(save)
-        save.add_done_callback(self._saves.discard)
-
-    async def _ask_store(self, otherwise: T, consequence: str, call: Callable[..., T], *arguments: object) -> T:
-        """`otherwise`, with a warning that says what follows, where the store fails."""
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
-        except OSError as error:
-            self._count("store_error")
-            logger.warning("%(error)s; %(consequence)s", {"error": error, "consequence": consequence})
-            return otherwise
-
-    async def _renew(
-        self, origin: str, path: str, file: PolicyFile | None, led_from: Reach | None, *, is_vital: bool
-    ) -> PolicyFile:
-        """What is known of the file after it was asked for. CancelledError, with nothing learnt, when the crawl ends."""
-        url = _url(origin, path)
-        copy = file.copy if file else None
-        async with self._places:
-            fetched, seconds, reach = await self._exchange.ask(url, copy, led_from)
-        if closing(self._crawler):
-            raise asyncio.CancelledError
-        now = self._clock()
-        fetched = accepted(url, fetched)
-        if availability(fetched) is Availability.UNREACHABLE:
-            failed = (file or PolicyFile(due=0)).failed(fetched, now, 0.0 if is_vital else BACK_OFF)
-            self._count("unreachable")
-            self._log(url, failed, now, is_vital=is_vital)
-            return failed
-        if fetched.status == 304:
-            assert file
-            self._count("not_modified")
-            assert file.copy
-            return file.confirmed(fetched.headers, min(seconds, max_age(url, file.copy)), now)
-        self._count("fetched")
-        seconds = min(seconds, max_age(url, fetched))
-        return PolicyFile(due=now + seconds, copy=fetched, reach=reach)
-
-    def _count(self, what: str) -> None:
-        if self._crawler.stats:
-            self._crawler.stats.inc_value(f"comity/policies/{what}")
-
-    def _log(self, url: str, file: PolicyFile, now: float, *, is_vital: bool) -> None:
-        meanwhile = "its last good copy is obeyed"
-        if availability(file.current(now)) is Availability.UNREACHABLE:
-            nothing = "no requests but plain ones for pages are made" if url.endswith(AUTOMATION_PATH) else "it states nothing"
-            meanwhile = "nothing of the site is fetched" if is_vital else nothing
-        assert file.failure
-        logger.info(
-            "Cannot have %(url)s: %(why)s; asked again at %(due)s, until then %(meanwhile)s",
-            {
-                "url": printable(url.encode(errors="replace")),
-                "why": _why(file.failure),
-                "due": _utc(file.due).isoformat(timespec="seconds"),
-                "meanwhile": meanwhile,
-            },
-        )
+    def _bar(self, origin: str, led_from: Reach | None, error: str) -> Policies:
+        assert led_from is not None
+        robots = PolicyFile(due=self._clock() + MIN_LIFETIME, copy=Fetched(status=0, error=error))
+        policies = replace(policies_of(origin, {"/robots.txt": robots}, self._clock()), barred_for=led_from)
+        self._barred[origin, led_from] = policies
+        if len(self._barred) > MAX_SITES:
+            self._barred.popitem(last=False)
+        return policies
 
 
 class Sites:
@@ -329,26 +208,19 @@ def _size(policies: Policies) -> int:
 
 
 def policies_of(origin: str, files: Mapping[str, PolicyFile], now: float, named: Iterable[str] = ()) -> Policies:
-    current = {_url(origin, path): file.current(now) for path, file in files.items()}
+    current = {url_of(origin, path): file.current(now) for path, file in files.items()}
     needed = (current[url] for url in (f"{origin}/robots.txt", *named))
     missing = next((file for file in needed if availability(file) is Availability.UNREACHABLE), None)
     return Policies(
         site=Site(origin, current),
         fresh_until=min(file.counts_until(now) for file in files.values()),
         unreachable=missing is not None,
-        why=_why(missing) if missing else "",
+        why=why(missing) if missing else "",
         reach=files["/robots.txt"].reach,
+        server_reach=_server_reach(files),
     )
 
 
-def _url(origin: str, path: str) -> str:
-    """`path`: or the absolute URL of a file that others name."""
-    return origin + path if path.startswith("/") else path
-
-
-def _why(fetched: Fetched) -> str:
-    return printable(fetched.error.encode()) or f"HTTP status {fetched.status}"
-
-
-def _utc(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
+def _server_reach(files: Mapping[str, PolicyFile]) -> Reach:
+    """A file that was had at an inner address, over whatever redirects, is one of an inner site: no other could lead there."""
+    return next((file.reach for file in files.values() if file.reach is not Reach.PUBLIC), Reach.PUBLIC)

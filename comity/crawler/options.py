@@ -17,6 +17,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
+from comity.crawler.fetching.options import ClientOptions
 from comity.crawler.sessions import DeclaredSession, declared_session
 from comity.policies import Agent, Arrangement, PolicyError, Verdict
 from comity.policies.formats.content_usage import READERS
@@ -48,11 +49,14 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_ELEMENTS": "tag",
     "COMITY_STORE": "",
     "COMITY_POLICY_TIMEOUT": 15,
+    "COMITY_PROXY": "",
+    "COMITY_INNER": "deny",
     "COMITY_MIN_DELAY": 1,
     "COMITY_MAX_DELAY": 300,
 }
 
 
+INNER = ("allow", "deny")
 ELEMENTS = ("tag", "redact", "strip")  # say so in the tag; cut them out of items; take them from the response
 
 # ACAP 1.0 section 2.5 and the vocabularies after it spell their terms so; `:` and `,` separate in the settings.
@@ -94,7 +98,9 @@ class Options:
     drop_unusable: bool  # drop an item when none of the declared uses is left
     rel_nofollow: bool  # drop links that have rel=nofollow
     elements: str  # of ELEMENTS: what is done with elements that a page refuses for one of the declared uses
+    inner: str  # of INNER: whether sites may lead to servers at inner addresses that the operator has not asked for
     store: Path
+    client: ClientOptions  # of the client for policy files
     policy_timeout: float  # seconds for one policy file over all its hops
     min_delay: float  # seconds between two requests to a host, at least
     max_delay: float  # seconds; what asks for a longer wait is refused
@@ -110,15 +116,18 @@ class Options:
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
         """PolicyError, with the setting's name and what to write instead, where a value makes no sense."""
+        agent = _agent(settings)
         return cls(
-            agent=_agent(settings),
+            agent=agent,
             sessions=_sessions(settings),
             purpose_header=_field_name(settings, "COMITY_PURPOSE_HEADER", optional=True),
             skip_unusable=_flag(settings, "COMITY_SKIP_UNUSABLE"),
             drop_unusable=_flag(settings, "COMITY_DROP_UNUSABLE"),
             rel_nofollow=_flag(settings, "COMITY_REL_NOFOLLOW"),
             elements=_word(settings, "COMITY_ELEMENTS", ELEMENTS),
+            inner=_word(settings, "COMITY_INNER", INNER),
             store=_store(settings),
+            client=ClientOptions.from_settings(settings, user_agent=agent.user_agent, proxy=str(_get(settings, "COMITY_PROXY"))),
             policy_timeout=_seconds(settings, "COMITY_POLICY_TIMEOUT", zero=False),
             min_delay=_seconds(settings, "COMITY_MIN_DELAY"),
             max_delay=_seconds(settings, "COMITY_MAX_DELAY"),

@@ -21,7 +21,7 @@ from scrapy.utils.asyncio import CallLaterResult, call_later
 
 from comity.crawler.budget import Budget, Limit
 from comity.crawler.engine import closing, in_downloader, wake
-from comity.crawler.fetcher import ClosingError
+from comity.crawler.flights import ClosingError
 from comity.policies import Agent, Decision, Site
 from comity.policies.formats.automation.directives import Limits
 from comity.policies.limits import Window, delay_of, windows_of
@@ -114,6 +114,7 @@ class Flight:
     site: Site | None  # None: the URL has no origin
     units: tuple[Unit, ...]  # that it occupies; (): none, or no more
     handed_out: bool  # by our scheduler, which would take it back
+    in_downloader: bool  # of Scrapy, which tells what becomes of it; False: `through` will be called
     claimed: bool  # it came to the middleware
     turn: int = 0  # in the budget of the units; 0: they have no limits
     answered: bool = False  # the headers came
@@ -221,12 +222,21 @@ class Pace:
         units: tuple[Unit, ...],
         *,
         handed_out: bool,
+        in_downloader: bool = True,
         turn: int = 0,
     ) -> None:
         """The request goes out now, and occupies the units."""
         self.release(request)
         self._flights[request] = Flight(
-            request.url, request.method, decision, site, units, handed_out=handed_out, claimed=not handed_out, turn=turn
+            request.url,
+            request.method,
+            decision,
+            site,
+            units,
+            handed_out=handed_out,
+            in_downloader=in_downloader,
+            claimed=not handed_out,
+            turn=turn,
         )
         for unit in units:
             unit.in_flight += 1
@@ -258,11 +268,19 @@ class Pace:
         return flight is not None and flight.handed_out
 
     async def turn(
-        self, request: Request, decision: Decision, site: Site | None, units: tuple[Unit, ...], *, at_most: float
+        self,
+        request: Request,
+        decision: Decision,
+        site: Site | None,
+        units: tuple[Unit, ...],
+        *,
+        at_most: float,
+        in_downloader: bool = True,
     ) -> float | None:
         """Waits in place until all the units may be asked, and books the request. Raises ClosingError when the crawl ends.
 
-        `at_most`: seconds to wait. Where it would take longer, nothing is booked and the seconds are answered.
+        `at_most`: seconds to wait. Where it would take longer, nothing is booked and the seconds are answered. `in_downloader`:
+        the request goes out through Scrapy's downloader; else the caller says by `through` when it is done.
 
         Who waits stands in line for the last unit, so that a scope holds up nobody outside of it."""
         last = units[-1]
@@ -286,7 +304,7 @@ class Pace:
                     elif not unit.full and monotonic() + wait - began > at_most:
                         return monotonic() + wait - began
                     await self._freed(unit, min(max(wait, 0.0), TICK), ahead=unit is not last)
-                self.book(request, decision, site, units, handed_out=False, turn=turn)
+                self.book(request, decision, site, units, handed_out=False, in_downloader=in_downloader, turn=turn)
                 return None
         finally:
             last.awaited -= 1
@@ -335,7 +353,8 @@ class Pace:
         True where it freed a unit."""
         active = in_downloader(self._crawler)
         freed = False
-        for request in [request for request in self._flights if request not in active]:
+        gone = [request for request, flight in self._flights.items() if flight.in_downloader and request not in active]
+        for request in gone:
             freed = freed or bool(self._flights[request].units)
             self._forget(request)
         return freed
@@ -353,6 +372,11 @@ class Pace:
         flight = self._flights.get(request)
         if flight is not None and flight.units and not flight.answered:
             self._settle(flight)
+
+    def through(self, request: Request) -> None:
+        """A request that did not go through Scrapy's downloader is done, or has failed."""
+        self._left_downloader(request)
+        self._flights.pop(request, None)
 
     def _left_downloader(self, request: Request) -> None:
         flight = self._flights.get(request)

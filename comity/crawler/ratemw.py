@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from time import time
 from typing import TYPE_CHECKING, Self
 
 from scrapy.http import Request, Response
 
+from comity.crawler.fetcher import TOO_MANY
 from comity.crawler.freshness import retry_after
 from comity.crawler.runtime import Runtime
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-
-logger = logging.getLogger(__name__)
-
-TOO_MANY = (429, 503)
 
 
 class RateMiddleware:
@@ -24,8 +20,6 @@ class RateMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._runtime = Runtime.of(crawler)
-        assert crawler.stats is not None
-        self._stats = crawler.stats
         self._retries = crawler.settings.getbool("RETRY_ENABLED")
         self._retry_times = crawler.settings.getint("RETRY_TIMES")
 
@@ -37,17 +31,9 @@ class RateMiddleware:
         if response.status not in TOO_MANY or "cached" in response.flags:
             return response
         asked = retry_after(((b"retry-after", value) for value in response.headers.getlist("Retry-After")), time())
-        is_policy = self._runtime.policies.owns(request)
-        if is_policy and asked is None:
-            return response  # how long its site waits for it, is its fetcher's business
-        wait = self._runtime.pace.penalize(request.url, asked)
-        self._stats.inc_value(f"comity/pace/{response.status}")
-        logger.info(
-            "HTTP status %(status)d from %(url)s: its host is asked again in %(wait).0f s",
-            {"status": response.status, "url": request.url, "wait": wait},
-        )
+        wait = self._runtime.penalize(request.url, response.status, asked)
         scheduler = self._runtime.scheduler
-        if is_policy or not self._may_retry(request) or scheduler is None or not scheduler.hold(request, wait):
+        if not self._may_retry(request) or scheduler is None or not scheduler.hold(request, wait):
             return response  # for whoever retries, or takes it as it is; what comes after it waits
         request.meta["retry_times"] = request.meta.get("retry_times", 0) + 1
         return request

@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 from scrapy import Spider
 
 from comity.crawler.commands.policy import PolicySpider
-from comity.crawler.fetcher import ClosingError, Sites, policies_of
+from comity.crawler.fetcher import Sites, policies_of
+from comity.crawler.flights import ClosingError
 from comity.crawler.runtime import Runtime
 from comity.crawler.store import PolicyStore
 from comity.dataset.records import DatasetError

@@ -17,11 +17,13 @@ from scrapy.utils.asyncio import is_asyncio_available
 from comity.crawler.actions import Actions
 from comity.crawler.addresses import Reach
 from comity.crawler.budget import Budget
-from comity.crawler.fetcher import PolicyFetcher
+from comity.crawler.fetcher import Policies, PolicyFetcher
+from comity.crawler.fetching.files import PolicyFiles
 from comity.crawler.items import ItemPages
 from comity.crawler.logs import show_nothing_hidden
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace import Pace
+from comity.crawler.referrals import Referrals
 from comity.crawler.request_facts import KEY, RequestFacts, declaration
 from comity.crawler.resources import Resources
 from comity.crawler.sessions import DeclaredSession, Sessions
@@ -45,6 +47,14 @@ def open_store(options: Options) -> PolicyStore:
     """SettingsError where it cannot be used."""
     try:
         return PolicyStore(options.store)
+    except PolicyError as error:
+        stop(str(error))
+
+
+def _files(options: Options) -> PolicyFiles:
+    """Of all crawls of this process that have the same store and client. SettingsError where the store cannot be used."""
+    try:
+        return PolicyFiles.joined(options.store, options.client, timeout=options.policy_timeout)
     except PolicyError as error:
         stop(str(error))
 
@@ -75,22 +85,25 @@ class Runtime:
             stop(f"there is no asyncio loop: set TWISTED_REACTOR to {ASYNCIO_REACTOR}")
         show_nothing_hidden()  # Scrapy has made its handler by now
         self.options = Options.checked(crawler.settings)
-        store = open_store(self.options)
+        self._crawler = crawler
+        files = _files(self.options)
+        self.client = files.client
         self.agent = self.options.agent
         self.actions = Actions(crawler, self.agent)
         self.policies = PolicyFetcher(
             crawler,
-            store,
+            files,
             self.agent,
-            timeout=self.options.policy_timeout,
-            found=lambda site: self.actions.found(site, self.policies),
+            found=lambda policies: self.actions.found(policies, self.policies),
+            overloaded=self.penalize,
         )
-        self._resources = Resources(crawler, timeout=self.options.policy_timeout, patience=self.options.max_delay)
+        self.referrals = Referrals(crawler, self.policies, self.client, is_inner_allowed=self.options.inner == "allow")
+        self._resources = Resources(crawler, self, self.client)
         budget = open_budget(self.options)
         self.pace = Pace(crawler, budget, min_delay=self.options.min_delay, max_delay=self.options.max_delay)
         self.scheduler: Scheduler | None = None  # ours, where it is in use
         self.pages = ItemPages()
-        self.sessions = Sessions(self.options.sessions, store)
+        self.sessions = Sessions(self.options.sessions, files.store)
         self._facts = RequestFacts(crawler.settings, self.agent)
         self._chosen: WeakKeyDictionary[Request, DeclaredSession] = WeakKeyDictionary()
         self._skipped: set[str] = set()  # origins that are not crawled, because nothing could be done with what they have
@@ -98,7 +111,6 @@ class Runtime:
         self._outgoing: WeakKeyDictionary[Request, Outgoing] = WeakKeyDictionary()
         self._pages: WeakKeyDictionary[Response, Page | None] = WeakKeyDictionary()
         self._whole: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()  # of responses that were stripped
-        self._crawler = crawler
         crawler.signals.connect(self._close, signals.spider_closed)
 
     @classmethod
@@ -111,10 +123,16 @@ class Runtime:
 
     async def _close(self) -> None:
         await self.actions.close()
+        await self._resources.close()
         await self.policies.close()
         self.pace.close()
 
     async def site(self, url: str, led_from: Reach | None = None) -> Site | None:
+        """The site of the URL's origin, as of `policies_of`."""
+        policies = await self.policies_of(url, led_from)
+        return None if policies is None else policies.site
+
+    async def policies_of(self, url: str, led_from: Reach | None = None) -> Policies | None:
         """The policies of the URL's origin, fetched where needed; None where it has no origin. Raises ClosingError.
 
         `led_from`: the reach of the site that leads there, None for what the operator asks for."""
@@ -122,8 +140,17 @@ class Runtime:
             origin = origin_of(url)
         except ValueError:
             return None
-        policies = self.policies.known(origin) or await self.policies.get(origin, led_from)
-        return policies.site
+        return self.policies.known(origin, led_from) or await self.policies.get(origin, led_from)
+
+    def decide(self, policies: Policies | None, request: Request) -> Decision:
+        """The decision by these policies; None: of a URL that has no origin."""
+        if policies is not None and policies.barred_for is not None:
+            return inner_address(request.url, policies.barred_for, policies.why)
+        if policies is None and urlsplit(request.url).scheme in OWN_SCHEMES and not request.url.startswith("data:"):
+            led_from = self.referrals.led_from(request)
+            if led_from is not None:
+                return inner_address(request.url, led_from, "it names data of the operator's own")
+        return self.judge(None if policies is None else policies.site, request)
 
     def judge(self, site: Site | None, request: Request) -> Decision:
         """The decision by these policies."""
@@ -178,6 +205,19 @@ class Runtime:
         """The refusal of a request that cannot wait in the queue, where its host lets it out in `wait` seconds only."""
         text = f"{wait:.0f} s to wait, at most {self.options.max_delay:g}"
         return Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.max-delay", source=Source(url=url, text=text)),))
+
+    def penalize(self, url: str, status: int, seconds: float | None) -> float:
+        """The host of the URL answered that it is asked too often. Seconds until it is asked again.
+
+        `seconds`: that it wants; None: it does not say."""
+        wait = self.pace.penalize(url, seconds)
+        assert self._crawler.stats
+        self._crawler.stats.inc_value(f"comity/pace/{status}")
+        logger.info(
+            "HTTP status %(status)d from %(url)s: its host is asked again in %(wait).0f s",
+            {"status": status, "url": url, "wait": wait},
+        )
+        return wait
 
     def record(self, request: Request, decision: Decision) -> None:
         """Counts the decision, and logs it where it refuses."""
@@ -285,7 +325,9 @@ class Runtime:
     async def _site_of(self, response: Response) -> Site | None:
         """The policies of the response's own URL."""
         asked = self._asked(response)
-        return asked.site if asked and _is_same(asked.url, response.url) else await self.site(response.url)
+        if asked and _is_same(asked.url, response.url):
+            return asked.site
+        return await self.site(response.url, self.referrals.led_from(response.request))
 
     def _site_known(self, response: Response) -> Site | None:
         """The same. LookupError where they would have to be fetched."""
@@ -293,7 +335,7 @@ class Runtime:
         if asked and _is_same(asked.url, response.url):
             return asked.site
         try:
-            known = self.policies.known(origin_of(response.url))
+            known = self.policies.known(origin_of(response.url), self.referrals.led_from(response.request))
         except ValueError:
             if asked:
                 return None
@@ -370,3 +412,12 @@ def _without_origin(url: str) -> Decision:
     own = urlsplit(url).scheme in OWN_SCHEMES
     reason = Reason(rule="comity.no-site" if own else "comity.scheme", source=Source(url=url, part="request"))
     return Decision(verdict=Verdict.ALLOW if own else Verdict.DENY, reasons=(reason,))
+
+
+def inner_address(url: str, led_from: Reach, why: str) -> Decision:
+    """The refusal of a request that a site leads to and may not (SEC-7). `led_from`: the reach of the site."""
+    text = f"a site at a {led_from.value} address leads there: {why}"
+    return Decision(
+        verdict=Verdict.DENY,
+        reasons=(Reason(rule="comity.inner-address", source=Source(url=url, part="request", text=text)),),
+    )

@@ -23,7 +23,9 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from comity.crawler.engine import WAKE, closing, in_progress, never_opened, wake
-from comity.crawler.fetcher import ClosingError, Policies, most_at_once
+from comity.crawler.fetcher import Policies
+from comity.crawler.fetching.files import ORIGINS_AT_ONCE
+from comity.crawler.flights import ClosingError
 from comity.crawler.job import Job
 from comity.crawler.lanes import Lane, Lanes
 from comity.crawler.options import stop
@@ -86,7 +88,6 @@ class Scheduler(BaseScheduler):
         self._failures: dict[str, tuple[int, Policies]] = {}  # origin -> how often in a row they could not be had; the last
         self._wanted: deque[Lane] = deque()
         self._fetches: set[asyncio.Task[None]] = set()
-        self._most_fetches = max(1, most_at_once(crawler))
         self._timer: CallLaterResult | None = None
         self._timer_due = float("inf")
         self._reap_at = 0.0
@@ -272,6 +273,7 @@ class Scheduler(BaseScheduler):
             self._count()
         else:
             self._handed_out += 1
+        self._runtime.referrals.handle(request)
         return request
 
     def _count(self) -> None:
@@ -299,14 +301,19 @@ class Scheduler(BaseScheduler):
         if request is None:
             return None
         if not lane.units:
-            return self._hand_out(lane, request, now, self._runtime.judge(None, request))
-        policies = self._runtime.policies.known(lane.origin) or lane.fetched
+            return self._hand_out(lane, request, now, self._runtime.decide(None, request))
+        led_from = self._runtime.referrals.led_from(request)
+        policies = self._runtime.policies.known(lane.origin, led_from)
+        if policies is None and lane.fetched is not None and lane.fetched.barred_for in (None, led_from):
+            policies = lane.fetched.seen_from(led_from)
         if policies is None:
             self._want_policies(lane)
             return None
-        if policies.unreachable and self._asks_again(lane, policies, now):
+        if policies.barred_for is None and policies.unreachable and self._asks_again(lane, policies, now):
             return None
-        decision = self._runtime.judge(policies.site, request)
+        if led_from is None:
+            self._runtime.referrals.learn(policies)
+        decision = self._runtime.decide(policies, request)
         if decision.verdict is Verdict.DENY:
             return self._hand_out(lane, request, now, decision)  # the middleware refuses it; it costs the host nothing
         if decision.not_before is not None:
@@ -446,17 +453,20 @@ class Scheduler(BaseScheduler):
         self._start_fetches()
 
     def _start_fetches(self) -> None:
-        while self._wanted and len(self._fetches) < self._most_fetches and not closing(self._crawler):
+        while self._wanted and len(self._fetches) < ORIGINS_AT_ONCE and not closing(self._crawler):
             task = asyncio.create_task(self._fetch(self._wanted.popleft()))
             self._fetches.add(task)
             task.add_done_callback(self._fetches.discard)
 
     async def _fetch(self, lane: Lane) -> None:
+        request = self._first(lane)
+        if request is None:
+            return
         try:
-            policies = await self._runtime.policies.get(lane.origin)
+            policies = await self._runtime.policies.get(lane.origin, self._runtime.referrals.led_from(request))
         except ClosingError:
             return
-        if policies.unreachable:
+        if policies.unreachable and policies.barred_for is None:
             times, last = self._failures.get(lane.origin, (0, None))
             if policies is not last:  # of another lane of the origin
                 self._failures[lane.origin] = times + 1, policies

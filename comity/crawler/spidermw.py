@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from scrapy.http import Request, Response
 
 from comity.crawler.elements import register
-from comity.crawler.fetcher import ClosingError
+from comity.crawler.flights import ClosingError
 from comity.crawler.runtime import Runtime
 from comity.policies import Page, Verdict
 from comity.policies.links import canonical
@@ -30,6 +30,7 @@ class PageMiddleware:
         return cls(crawler)
 
     def process_spider_input(self, response: Response) -> None:
+        self._runtime.referrals.handle(response.request)
         register(response, self._runtime)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:

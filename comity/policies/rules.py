@@ -319,6 +319,11 @@ RULES: dict[str, Rule] = {
             "comity, docs/guard.md",
             "header fields that decide are longer, or have more values, than the guard looks at",
         ),
+        (
+            "comity.inner-address",
+            "comity, docs/fetching.md",
+            "a site leads to a server at an inner address, which the operator has not asked for",
+        ),
         ("comity.max-delay", "comity, docs/settings.md", "the wait that the site asks for is longer than COMITY_MAX_DELAY"),
     )
 }

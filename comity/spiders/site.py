@@ -12,7 +12,8 @@ from scrapy.http import Response
 from scrapy.utils.gz import gunzip, gzip_magic_number
 from scrapy.utils.sitemap import Sitemap
 
-from comity.crawler.fetcher import ClosingError
+from comity.crawler.flights import ClosingError
+from comity.crawler.referrals import led
 from comity.crawler.runtime import Runtime
 from comity.policies.urls import origin_of
 from comity.spiders.arguments import flag, number, only, stop
@@ -62,12 +63,14 @@ class SiteSpider(Spider):
     async def start(self) -> AsyncIterator[Request]:
         yield Request(self.url)
         try:
-            site = await Runtime.of(self.crawler).site(self.url)
+            policies = await Runtime.of(self.crawler).policies_of(self.url)
         except ClosingError:
             return
-        for sitemap in site.sitemaps if site and self.depth != 0 else ():
+        if policies is None or self.depth == 0:
+            return
+        for sitemap in policies.site.sitemaps:
             if request := self._sitemap_request(sitemap):
-                yield request
+                yield led(request, policies.reach)
 
     def parse(self, response: Response) -> Iterator[Request | PageItem]:
         if not self._in_scope(response.url):

@@ -273,7 +273,7 @@ def test_where_nobody_knows_the_first_taking_the_days_are_over(serve: Serve, cra
     crawled = crawl(Forgets, url=server.url("/a"))
     item = by_path(crawled, server)["/a"]
     assert [stated(item, use)["rule"] for use in ("index", "present", "preserve")] == ["expired", "expired", "allow"]
-    assert crawled.log.count("WARNING comity.crawler.fetcher: ") == 1
+    assert crawled.log.count("WARNING comity.crawler.fetching.files: ") == 1
 
 
 class ForPurposes(Spider):

@@ -99,7 +99,6 @@ PAGE = "comity.crawler.spidermw.PageMiddleware"
         ({"DOWNLOADER_MIDDLEWARES": {ACCESS: None}}, "AccessMiddleware: nothing is refused"),
         ({"DOWNLOADER_MIDDLEWARES": {ACCESS: 700}}, "AccessMiddleware at 700 instead of 100"),
         ({"DOWNLOADER_MIDDLEWARES": {OwnRobots: 100}}, "OwnRobots too"),
-        ({"DOWNLOADER_MIDDLEWARES": {"comity.crawler.transfer.PolicyTransfer": None}}, "redirects of policy files"),
         ({"SPIDER_MIDDLEWARES": {PAGE: None}}, "items do not know their page"),
         ({"SPIDER_MIDDLEWARES": {PAGE: 10, Component: 5}}, "Component before PageMiddleware"),
         ({"ITEM_PIPELINES": {PIPELINE: None}}, "items carry no permissions"),
@@ -204,6 +203,7 @@ BAD_STORE = "/dev/null/policies.sqlite"
         ({"COMITY_MIN_DELAY": "soon"}, "COMITY_MIN_DELAY `soon` is not a number of seconds"),
         ({"COMITY_AGENT": "example bot"}, "COMITY_AGENT `example bot` is not a product token"),
         ({"COMITY_DEFAULTS": {"index": "perhaps"}}, "COMITY_DEFAULTS `index:perhaps` is neither allow nor deny"),
+        ({"COMITY_PROXY": "socks5://proxy.test"}, "COMITY_PROXY `socks5://proxy.test` is no HTTP proxy: write http://host:port"),
     ],
 )
 @pytest.mark.parametrize("where", ["project", "command line", "spider"])
@@ -285,3 +285,46 @@ def test_program_that_starts_crawls_can_catch_the_error() -> None:
     with pytest.raises(SettingsError, match="COMITY_MAX_DELAY `-1`") as raised:
         applied({"COMITY_MAX_DELAY": -1})
     assert isinstance(raised.value, ValueError)
+
+
+@pytest.mark.parametrize("place", [950, None])
+def test_a_component_of_earlier_versions_ends_the_crawl_with_one_line(project: Any, place: int | None) -> None:
+    done, server = project({"DOWNLOADER_MIDDLEWARES": {"comity.crawler.transfer.PolicyTransfer": place}}, {})
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("comity: DOWNLOADER_MIDDLEWARES names comity.crawler.transfer.PolicyTransfer, which there is no more")
+    assert (done.returncode, server.paths) == (1, [])
+
+
+COOKIES = """
+import sys
+from scrapy import Spider
+from scrapy.crawler import AsyncCrawlerProcess
+
+class Pages(Spider):
+    name = "pages"
+    start_urls = [sys.argv[1] + "/a", sys.argv[1] + "/b"]
+    def parse(self, response): pass
+
+settings = {"ADDONS": {"comity.crawler.addon.Addon": 100}, "COMITY_STORE": sys.argv[2]} if sys.argv[2] else {}
+process = AsyncCrawlerProcess(settings | {"LOG_ENABLED": False, "CONCURRENT_REQUESTS": 1})
+process.crawl(Pages)
+process.start()
+"""
+
+
+@pytest.mark.parametrize("is_added", [True, False])
+def test_a_cookie_makes_nobody_ask_for_the_public_suffix_list(serve: Serve, tmp_path: Path, *, is_added: bool) -> None:
+    """Whoever asks for it goes through the proxy. Without the add-on Scrapy does, so that this test can fail."""
+    proxy = serve({})
+    cookie = serve.Answer("", headers={"Set-Cookie": "id=1"})  # type: ignore[attr-defined]
+    site = serve({"/a": cookie, "/b": ""})
+    proxies = {"HTTPS_PROXY": proxy.origin, "HTTP_PROXY": proxy.origin, "NO_PROXY": "127.0.0.1"}
+    store = str(tmp_path / "policies.sqlite") if is_added else ""
+    subprocess.run(
+        [sys.executable, "-c", COOKIES, site.origin, store],
+        env=os.environ | proxies | {"TLDEXTRACT_CACHE": str(tmp_path)},
+        check=True,
+        timeout=60,
+    )
+    assert [seen.headers.get("cookie") for seen in site.seen if seen.path == "/b"] == ["id=1"]
+    assert bool(proxy.seen) is not is_added

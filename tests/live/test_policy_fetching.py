@@ -12,34 +12,31 @@ import threading
 import time
 import zlib
 from collections.abc import AsyncIterator, Callable
-from datetime import datetime
 from http.server import BaseHTTPRequestHandler
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import pytest
-from aiohttp.abc import AbstractResolver, ResolveResult
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
-from scrapy import Request, Spider, signals
-from scrapy.crawler import Crawler
+from aiohappyeyeballs import AddrInfoType
+from scrapy import Spider
 
 from comity.crawler.addresses import IPAddress, Reach
 from comity.crawler.engine import closing
-from comity.crawler.fetcher import ClosingError, PolicyFetcher
+from comity.crawler.fetcher import PolicyFetcher
+from comity.crawler.fetching.client import Client
+from comity.crawler.fetching.files import PolicyFiles
+from comity.crawler.fetching.network import Channel, Destination, Network
+from comity.crawler.fetching.options import ClientOptions
+from comity.crawler.flights import ClosingError
 from comity.crawler.runtime import Runtime
 from comity.crawler.store import PolicyStore
-from comity.crawler.transfer import PolicyTransfer
 from comity.policies.lines import MAX_BYTES
 from comity.policies.site import WELL_KNOWN
 
 if TYPE_CHECKING:
     from tests.conftest import Crawled, Loopback
 
-ALONE: dict[str, Any] = {"ADDONS": {}, "DOWNLOADER_MIDDLEWARES": {"comity.crawler.transfer.PolicyTransfer": 950}}
+ALONE: dict[str, Any] = {"ADDONS": {}}
 RULES = "User-agent: *\nDisallow: /private\n"
 
 Route = Callable[[BaseHTTPRequestHandler], None]
@@ -106,6 +103,7 @@ class Asks(Spider):
     name = "asks"
     steps = "[]"
     paths: tuple[str, ...] = WELL_KNOWN
+    network = Network
     # Far from the real time, so that no test depends on it.
     start_at = 2_000_000_000.0
 
@@ -113,9 +111,10 @@ class Asks(Spider):
         runtime = Runtime.of(self.crawler)
         now = self.start_at
         await runtime.policies.close()
-        store = PolicyStore(runtime.options.store)
-        timeout = runtime.options.policy_timeout
-        runtime.policies = PolicyFetcher(self.crawler, store, runtime.agent, timeout=timeout, clock=lambda: now, paths=self.paths)
+        client = Client(runtime.options.client, self.network)
+        store, timeout = PolicyStore(runtime.options.store), runtime.options.policy_timeout
+        files = PolicyFiles(store, client, timeout=timeout, clock=lambda: now)
+        runtime.policies = PolicyFetcher(self.crawler, files, runtime.agent, paths=self.paths)
         for seconds, url in json.loads(self.steps):
             now = self.start_at + seconds
             origin = "/".join(url.split("/")[:3])
@@ -199,7 +198,7 @@ OUTCOMES = [
 
 @pytest.mark.requirement("RFC-5", "RFC-6", "RFC-7", "RFC-8", "RFC-10", "SEC-2", "SEC-3")
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=[f"{outcome.requirement}-{outcome.name}" for outcome in OUTCOMES])
-def test_outcomes(serve: Callable[..., Loopback], crawl: Callable[..., Crawled], mode: str, outcome: Outcome) -> None:
+def test_outcomes(serve: Callable[..., Loopback], crawl: Callable[..., Crawled], outcome: Outcome) -> None:
     site = serve({"/robots.txt": outcome.route})
     settings = ALONE | {"COMITY_POLICY_TIMEOUT": 1, "DOWNLOAD_FAIL_ON_DATALOSS": False}
     crawled = crawl(Asks, settings, steps=steps(site.url("/private"), site.url("/private")))
@@ -211,9 +210,7 @@ def test_outcomes(serve: Callable[..., Loopback], crawl: Callable[..., Crawled],
     assert first["unreachable"] is (first["rule"] == "robots.unreachable")
     assert first["unreachable"] is bool(outcome.why)
     assert first["unreachable"] is ("Cannot have" in crawled.log)
-    # Nobody asks again before it is due. aiohttp itself repeats a GET, once, when the connection is closed on it.
-    repeated = mode == "no-reactor" and outcome.name in ("reset", "closed-without-answer")
-    assert site.paths == ["/robots.txt"] * (1 + repeated)
+    assert site.paths == ["/robots.txt"]  # nobody asks again before it is due
 
 
 @pytest.mark.requirement("RFC-7")
@@ -311,25 +308,12 @@ def test_tls(
 
 
 @pytest.fixture
-def tls(tmp_path: Path) -> Callable[[Loopback], str]:
+def tls(certificate: Path) -> Callable[[Loopback], str]:
     """Puts a server behind a self-signed certificate and returns its origin."""
 
     def secure(server: Loopback) -> str:
-        key = ec.generate_private_key(ec.SECP256R1())
-        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
-        certificate = (
-            x509.CertificateBuilder(name, name, key.public_key(), 1, datetime(2020, 1, 1), datetime(2120, 1, 1))  # noqa: DTZ001
-            .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-            .sign(key, hashes.SHA256())
-        )
-        pem = tmp_path / "server.pem"
-        unencrypted = serialization.NoEncryption()
-        pem.write_bytes(
-            key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, unencrypted)
-            + certificate.public_bytes(serialization.Encoding.PEM)
-        )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(pem)
+        context.load_cert_chain(certificate)
         server._server.socket = context.wrap_socket(server._server.socket, server_side=True)
         return server.origin.replace("http:", "https:")
 
@@ -496,57 +480,57 @@ def test_one_fetch_per_origin(serve: Callable[..., Loopback], crawl: Callable[..
     assert site.paths == ["/robots.txt"]
 
 
-class SideBySide(Asks):
+class TwoFiles(Asks):
     """As if a format had added its path."""
 
-    name = "side-by-side"
+    name = "two-files"
     paths = ("/robots.txt", "/other.txt")
 
 
 @pytest.mark.requirement("RFC-1")
-def test_files_of_an_origin_are_fetched_side_by_side(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
-    both = threading.Barrier(2)  # breaks where one of them waits for the other
+def test_files_of_an_origin_go_over_one_connection(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
+    ports: list[int] = []
 
-    def route(handler: BaseHTTPRequestHandler) -> None:
-        both.wait(10)
-        http(200, RULES)(handler)
+    def route(handler: BaseHTTPRequestHandler) -> Any:
+        ports.append(handler.client_address[1])
+        return serve.Answer(RULES)  # type: ignore[attr-defined]
 
     site = serve({"/robots.txt": route, "/other.txt": route})
-    settings = ALONE | {"DOWNLOAD_DELAY": 20, "CONCURRENT_REQUESTS_PER_DOMAIN": 2}
-    items = crawl(SideBySide, settings, steps=steps(site.url("/private"))).items
+    items = crawl(TwoFiles, ALONE | {"DOWNLOAD_DELAY": 20}, steps=steps(site.url("/private"))).items
     assert [item["verdict"] for item in items] == ["deny"]
-    assert sorted(site.paths) == ["/other.txt", "/robots.txt"]
+    assert site.paths == ["/robots.txt", "/other.txt"]
+    assert len(set(ports)) == 1
 
 
-@pytest.mark.requirement("RFC-5", "RATE-3")
-@pytest.mark.parametrize(("places", "most"), [(4, 2), (1, 1), (0, 6)])
-def test_policy_fetches_take_half_of_the_connections(
-    serve: Callable[..., Loopback], crawl: Callable[..., Crawled], mode: str, places: int, most: int
+@pytest.mark.requirement("RFC-7")
+@pytest.mark.parametrize("failing", [http(503), reset])
+def test_while_robots_txt_refuses_everything_nothing_else_is_asked_for(
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled], failing: Route
 ) -> None:
-    """Without a reactor there are as many as CONCURRENT_REQUESTS, with one there are enough for everybody."""
-    most = 6 if mode == "reactor" else most
-    underway: list[int] = [0]
-    seen: list[int] = []
-    too_many = threading.Event()
-    enough = threading.Barrier(most)  # breaks, and fails the test, if fewer come at once
+    """But where its last good copy stands in, the others count."""
+    other = http(200, "", Cache_Control="max-age=60")
+    never = serve({"/robots.txt": failing, "/other.txt": other})
+    had = serve({"/robots.txt": in_turn(http(200, RULES), failing), "/other.txt": other})
+    moments = [[0, never.url("/public")], [0, had.url("/public")], [DAY, had.url("/public")]]
+    items = crawl(TwoFiles, ALONE, steps=json.dumps(moments)).items
+    assert [item["rule"] for item in items] == ["robots.unreachable", "robots.no-match", "robots.no-match"]
+    assert never.paths == ["/robots.txt"]
+    crawl(TwoFiles, ALONE, steps=json.dumps([[1, never.url("/public")]]))  # it knows from the store that robots.txt is not due
+    assert never.paths == ["/robots.txt"]
+    assert had.paths == ["/robots.txt", "/other.txt"] * 2
 
-    def route(handler: BaseHTTPRequestHandler) -> None:
-        underway[0] += 1
-        seen.append(underway[0])
-        if underway[0] > most:
-            too_many.set()
-        enough.wait(10)
-        too_many.wait(0.3)  # time for those who must not come
-        underway[0] -= 1
-        http(200, RULES)(handler)
 
-    sites = [serve({"/robots.txt": route}) for _ in range(6)]
-    settings = ALONE | {"CONCURRENT_REQUESTS": places}
-    if most == 6:
-        settings |= {"CONCURRENT_REQUESTS_PER_DOMAIN": 8}
-    items = crawl(Gathers, settings, steps=steps(*(site.url() for site in sites))).items
-    assert [item["unreachable"] for item in items] == [False] * 6
-    assert max(seen) == most
+class Begins(Network):
+    """Says when there is a connection."""
+
+    def __init__(self, options: ClientOptions) -> None:
+        super().__init__(options)
+        self.begun = asyncio.Event()
+
+    async def connect(self, destination: Destination, led_from: Reach | None) -> Channel:
+        channel = await super().connect(destination, led_from)
+        self.begun.set()
+        return channel
 
 
 class Closes(Spider):
@@ -555,23 +539,16 @@ class Closes(Spider):
     name = "closes"
     url = ""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.begun = asyncio.Event()
-
-    def begin(self) -> None:
-        self.begun.set()
-
     async def start(self) -> AsyncIterator[dict[str, Any]]:
         runtime = Runtime.of(self.crawler)
-        self.crawler.signals.connect(self.begin, signals.request_reached_downloader)
+        runtime.client.network = network = Begins(runtime.options.client)
         flight = asyncio.create_task(runtime.policies.get(self.url))
-        await self.begun.wait()
+        await network.begun.wait()
         assert self.crawler.engine
         self.ending = asyncio.create_task(self.crawler.engine.close_spider_async(reason="enough"))
-        for asked in (flight, runtime.policies.get("http://127.0.0.1:1")):
+        for policies in (flight, runtime.policies.get("http://127.0.0.1:1")):
             try:
-                await asked
+                await policies
             except ClosingError:
                 self.logger.info("Told that the crawl ends")
         if not closing(self.crawler):
@@ -600,7 +577,7 @@ def test_closing_teaches_nothing(serve: Callable[..., Loopback], crawl: Callable
     assert gave_up == [False, False]
 
 
-class TwoPlaces(PolicyTransfer):
+class TwoPlaces(Network):
     """Takes 127.0.0.1 for a public address, and knows some names."""
 
     NAMES: ClassVar = {
@@ -613,24 +590,15 @@ class TwoPlaces(PolicyTransfer):
     def reach(self, address: IPAddress) -> Reach:
         return Reach.PUBLIC if str(address) == "127.0.0.1" else super().reach(address)
 
-    def resolver(self) -> AbstractResolver:
-        return Names()
-
-
-class Names(AbstractResolver):
-    async def resolve(self, host: str, port: int = 0, family: Any = socket.AF_INET) -> list[ResolveResult]:
-        return [
-            ResolveResult(hostname=host, host=address, port=port, family=socket.AF_INET, proto=0, flags=socket.AI_NUMERICHOST)
-            for address in TwoPlaces.NAMES[host]
-        ]
-
-    async def close(self) -> None:
-        pass
+    async def resolve(self, host: str, port: int) -> list[AddrInfoType]:
+        if host not in self.NAMES:
+            return await super().resolve(host, port)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, port)) for address in self.NAMES[host]]
 
 
 class Guarded(Asks):
     name = "guarded"
-    custom_settings: ClassVar = {"DOWNLOADER_MIDDLEWARES": {TwoPlaces: 950}}  # type: ignore[misc]
+    network = TwoPlaces
 
 
 GUARDED: dict[str, Any] = {"ADDONS": {}}
@@ -692,25 +660,9 @@ def test_outcomes_behind_a_redirect(serve: Callable[..., Loopback], crawl: Calla
     assert site.paths == ["/robots.txt"]
 
 
-class Unguarded(Asks):
-    name = "unguarded"
-
-
-@pytest.mark.requirement("SEC-2")
-def test_without_the_middleware_no_other_origin_is_asked(serve: Callable[..., Loopback], crawl: Callable[..., Crawled]) -> None:
-    other = serve({"/robots.txt": RULES})
-    site = serve({"/robots.txt": redirect("/here"), "/here": redirect(other.url("/robots.txt"))})
-    zipped = serve({"/robots.txt": http(200, GZIPPED, Content_Encoding="gzip")})
-    crawled = crawl(Unguarded, {"ADDONS": {}}, steps=steps(site.url("/private"), zipped.url("/private")))
-    assert [item["rule"] for item in crawled.items] == ["robots.unreachable", "robots.disallow"]
-    assert "PolicyTransfer" in crawled.items[0]["why"]
-    assert site.paths == ["/robots.txt", "/here"]
-    assert other.seen == []
-
-
 @pytest.mark.requirement("SEC-2")
 def test_a_proxy_resolves_names_and_literal_addresses_are_judged(
-    serve: Callable[..., Loopback], crawl: Callable[..., Crawled], monkeypatch: pytest.MonkeyPatch
+    serve: Callable[..., Loopback], crawl: Callable[..., Crawled]
 ) -> None:
     proxy = serve(
         {
@@ -719,23 +671,9 @@ def test_a_proxy_resolves_names_and_literal_addresses_are_judged(
             "http://bad.test/robots.txt": redirect("http://10.0.0.1/robots.txt"),
         }
     )
-    crawled = crawl(Proxied, ALONE, proxy=proxy.origin, steps=steps("http://site.test/private", "http://bad.test/private"))
-    assert [item["rule"] for item in crawled.items] == ["robots.disallow", "robots.unreachable"]
-    assert proxy.paths == [f"http://{host}.test/robots.txt" for host in ("site", "other", "bad")]
-
-
-class UsesProxy:
-    def __init__(self, proxy: str) -> None:
-        self.proxy = proxy
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> UsesProxy:
-        return cls(getattr(crawler.spider, "proxy", ""))
-
-    def process_request(self, request: Request) -> None:
-        request.meta["proxy"] = self.proxy
-
-
-class Proxied(Asks):
-    name = "proxied"
-    custom_settings: ClassVar = {"DOWNLOADER_MIDDLEWARES": {UsesProxy: 1, PolicyTransfer: 950}}  # type: ignore[misc]
+    settings = ALONE | {"COMITY_PROXY": proxy.origin}
+    items = crawl(Asks, settings, steps=steps("http://site.test/private", "http://bad.test/private")).items
+    assert [item["rule"] for item in items] == ["robots.disallow", "robots.unreachable"]
+    assert [path for path in proxy.paths if path.endswith("/robots.txt")] == [
+        f"http://{host}.test/robots.txt" for host in ("site", "other", "bad")
+    ]

@@ -10,14 +10,16 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
-from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohappyeyeballs import AddrInfoType
 from scrapy import Spider
 
 from comity.crawler.addresses import IPAddress, Reach
 from comity.crawler.fetcher import MAX_REFERENCES, PolicyFetcher
+from comity.crawler.fetching.client import Client
+from comity.crawler.fetching.files import PolicyFiles
+from comity.crawler.fetching.network import Network
 from comity.crawler.runtime import Runtime
 from comity.crawler.store import PolicyStore
-from comity.crawler.transfer import PolicyTransfer
 
 if TYPE_CHECKING:
     from tests.conftest import Crawled, Serve
@@ -41,8 +43,8 @@ class Asks(Spider):
     steps = "[]"
     custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]  # Scrapy reads it from the class only
         "ADDONS": {},
-        "DOWNLOADER_MIDDLEWARES": {PolicyTransfer: 950},
     }
+    network = Network
     # Far from the real time, so that no test depends on it.
     start_at = 2_000_000_000.0
 
@@ -50,9 +52,10 @@ class Asks(Spider):
         runtime = Runtime.of(self.crawler)
         now = self.start_at
         await runtime.policies.close()
-        store = PolicyStore(runtime.options.store)
-        timeout = runtime.options.policy_timeout
-        runtime.policies = PolicyFetcher(self.crawler, store, runtime.agent, timeout=timeout, clock=lambda: now)
+        client = Client(runtime.options.client, self.network)
+        store, timeout = PolicyStore(runtime.options.store), runtime.options.policy_timeout
+        files = PolicyFiles(store, client, timeout=timeout, clock=lambda: now)
+        runtime.policies = PolicyFetcher(self.crawler, files, runtime.agent)
         for seconds, url in json.loads(self.steps):
             now = self.start_at + seconds
             policies = await runtime.policies.get("/".join(url.split("/")[:3]))
@@ -249,7 +252,7 @@ def found(serve: Serve, location: str) -> Any:
     return serve.Answer(status=302, headers={"Location": location})
 
 
-class Outside(PolicyTransfer):
+class Outside(Network):
     """Takes 127.0.0.1 for a public address, and knows some names."""
 
     NAMES: ClassVar = {"outside.test": ["127.0.0.1"], "inside.test": ["127.0.0.2"], "both.test": ["127.0.0.2", "127.0.0.1"]}
@@ -257,24 +260,15 @@ class Outside(PolicyTransfer):
     def reach(self, address: IPAddress) -> Reach:
         return Reach.PUBLIC if str(address) == "127.0.0.1" else super().reach(address)
 
-    def resolver(self) -> AbstractResolver:
-        return Names()
-
-
-class Names(AbstractResolver):
-    async def resolve(self, host: str, port: int = 0, family: Any = socket.AF_INET) -> list[ResolveResult]:
-        return [
-            ResolveResult(hostname=host, host=address, port=port, family=socket.AF_INET, proto=0, flags=socket.AI_NUMERICHOST)
-            for address in Outside.NAMES[host]
-        ]
-
-    async def close(self) -> None:
-        pass
+    async def resolve(self, host: str, port: int) -> list[AddrInfoType]:
+        if host not in self.NAMES:
+            return await super().resolve(host, port)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, port)) for address in self.NAMES[host]]
 
 
 class AsksOutside(Asks):
     name = "asks-outside"
-    custom_settings: ClassVar[dict[str, Any]] = {"ADDONS": {}, "DOWNLOADER_MIDDLEWARES": {Outside: 950}}  # type: ignore[misc]
+    network = Outside
 
 
 def confirmed(serve: Serve, body: str) -> Any:
@@ -342,19 +336,3 @@ def test_an_inner_site_refers_to_its_own_kind(serve: Serve, crawl: Callable[...,
     items = [crawl(Asks, steps=moments(url, at)).items[0] for at in (0, HOUR, 2 * DAY, 2 * DAY + HOUR)]
     assert [item["rule"] for item in items] == ["acap.disallow"] * 4
     assert (len(site.paths), len(inner.paths)) == (2, 4)
-
-
-class AsksAlone(Asks):
-    name = "asks-alone"
-    custom_settings: ClassVar[dict[str, Any]] = {"ADDONS": {}}  # type: ignore[misc]
-
-
-@pytest.mark.requirement("SEC-2")
-def test_without_the_middleware_no_other_origin_is_asked(serve: Serve, crawl: Callable[..., Crawled]) -> None:
-    other = serve({"/more.txt": MORE}, host="127.0.0.2")
-    site = serve({"/robots.txt": refers("/more.txt"), "/more.txt": MORE})
-    elsewhere = serve({"/robots.txt": refers(other.url("/more.txt"))})
-    items = crawl(AsksAlone, steps=steps(site.url("/public"), elsewhere.url("/public"))).items
-    assert [item["verdict"] for item in items] == ["allow", "deny"]
-    assert "PolicyTransfer" in items[1]["why"]
-    assert other.seen == []

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 from jsonschema import Draft202012Validator
 from scrapy import Spider
+from scrapy.crawler import Crawler
 from scrapy.http import Request, Response
 
 from comity.crawler.addresses import IPAddress, Reach
+from comity.crawler.fetching.network import Network
 from comity.crawler.resources import MAX_OF_A_PAGE
+from comity.crawler.runtime import Runtime
 from comity.crawler.store import PolicyStore
-from comity.crawler.transfer import PolicyTransfer
 from comity.policies.lines import MAX_BYTES
 from comity.policies.site import WELL_KNOWN
 
@@ -205,17 +207,27 @@ def test_no_more_than_four_are_asked_for(serve: Serve, crawl: Crawl) -> None:
     assert sorted(server.paths) == sorted(["/a", "/robots.txt", *list(resources)[:4]])
 
 
-class Outside(PolicyTransfer):
+class Outside(Network):
     """Takes 127.0.0.2 for a public address."""
 
     def reach(self, address: IPAddress) -> Reach:
         return Reach.PUBLIC if str(address) == "127.0.0.2" else super().reach(address)
 
 
+class LooksOutside:
+    """An extension that puts it in place."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> LooksOutside:
+        runtime = Runtime.of(crawler)
+        runtime.client.network = Outside(runtime.options.client)
+        return cls()
+
+
 class ItemsFromOutside(Items):
     name = "items-from-outside"
     custom_settings: ClassVar = {  # type: ignore[misc]
-        "DOWNLOADER_MIDDLEWARES": {Outside: 950, PolicyTransfer: None},
+        "EXTENSIONS": {LooksOutside: 0},
         "COMITY_ARRANGEMENTS": "127.0.0.2:must-use-resource",
     }
 

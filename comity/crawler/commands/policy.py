@@ -18,7 +18,8 @@ from scrapy.exceptions import UsageError
 
 from comity.crawler.commands.explanation import explain, show
 from comity.crawler.commands.output import complain
-from comity.crawler.fetcher import MAX_REFERENCES, ClosingError
+from comity.crawler.fetcher import MAX_REFERENCES
+from comity.crawler.flights import ClosingError
 from comity.crawler.options import ASYNCIO_REACTOR, Options
 from comity.crawler.runtime import Runtime
 from comity.crawler.store import PolicyStore

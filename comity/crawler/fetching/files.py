@@ -1,0 +1,288 @@
+"""The policy files of origins: out of the store where they are fresh there, or asked for, and shared by the crawls of a process.
+
+One look-up of an origin is its way from the store over the server back to the store. Whoever asks for the same meanwhile waits
+for it, from whichever crawl, and it ends early only when nobody waits any more. So no file is asked for twice, and no crawl waits
+for the end of another one.
+
+    PolicyFiles.joined(...)    what the crawls of this thread share that have the same store, client options and timeout
+    files.get(...)             the files of an origin
+    files.leave()              the last crawl that leaves closes the store"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeVar
+
+from comity.crawler.addresses import Reach
+from comity.crawler.fetching.client import Client, Server
+from comity.crawler.fetching.network import BarredError
+from comity.crawler.fetching.options import ClientOptions
+from comity.crawler.fetching.redirects import Answer, Redirects, conditions
+from comity.crawler.policy_file import PolicyFile
+from comity.crawler.store import PolicyStore, Store
+from comity.policies.availability import Availability, availability
+from comity.policies.carriers import max_age
+from comity.policies.files import AUTOMATION_PATH, accepted
+from comity.policies.text import printable
+from comity.policies.urls import origin_of
+from comity.policies.values import Fetched
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+ROBOTS = "/robots.txt"
+ORIGINS_AT_ONCE = 256  # that are asked for files
+# Until a file is asked for again without which pages are fetched all the same: as long as it is asked for, the origin waits.
+BACK_OFF = 300.0  # seconds
+
+
+class Asker(Protocol):
+    """The crawl for which something is looked up."""
+
+    def count(self, what: str, number: int = 1) -> None: ...
+
+
+class Wanted(NamedTuple):
+    """What is looked up. What is looked up at the same time for two crawls is looked up once where all of this is equal."""
+
+    origin: str
+    paths: tuple[str, ...]  # or absolute URLs of files that others name
+    led_from: Reach | None  # the reach of the site that leads to the origin, None where the operator asks
+    reach: Reach = Reach.PUBLIC  # of the origin's own server, which leads to files at other origins
+    vital: tuple[str, ...] = (ROBOTS,)  # those of the paths without which no page is fetched
+    renew_before: float = 0.0  # seconds since the epoch: a copy that was confirmed earlier is asked for again, however fresh
+
+
+class Obtained(NamedTuple):
+    """The outcome of a look-up."""
+
+    files: dict[str, PolicyFile]  # by path
+    renewed: frozenset[str]  # paths of those that were asked for, not taken from the store
+
+
+@dataclass(slots=True, eq=False)
+class _LookUp:
+    result: asyncio.Future[Obtained]
+    task: asyncio.Task[None] | None = None
+    waiting: int = 0
+
+    def is_stale(self, now: float) -> bool:
+        """Whether it has ended with files that are to be asked for again by now."""
+        has_ended = self.result.done() and not self.result.cancelled() and self.result.exception() is None
+        return has_ended and any(file.is_due(now) for file in self.result.result().files.values())
+
+
+_threads = threading.local()  # .shared: key -> what the crawls of the thread share
+
+
+class PolicyFiles:
+    """The policy files that some crawls share. What servers do and what the store fails to do raises nothing but BarredError."""
+
+    def __init__(self, store: Store, client: Client, *, timeout: float, clock: Callable[[], float] = time.time) -> None:
+        """`timeout`: seconds for one file over all its hops. `clock`: seconds since the epoch."""
+        self.store = store
+        self.client = client
+        self.clock = clock
+        self._redirects = Redirects(client, timeout=timeout, clock=clock)
+        self._crawls = 1
+        self._key: object = None
+        self._look_ups: dict[Wanted, _LookUp] = {}
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="comity-store")
+        self._places = asyncio.Semaphore(ORIGINS_AT_ONCE)
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @classmethod
+    def joined(cls, store: Path, options: ClientOptions, *, timeout: float) -> PolicyFiles:
+        """PolicyError where the store cannot be used."""
+        shared: dict[object, PolicyFiles] = vars(_threads).setdefault("shared", {})
+        key = (store.resolve(), options, timeout)
+        files = shared.get(key)
+        if files is None or (files._loop is not None and files._loop.is_closed()):  # a crawl that was torn off never leaves
+            client = Client(options, patience=timeout / 4)
+            files = shared[key] = cls(PolicyStore(store), client, timeout=timeout)
+            files._key = key
+        else:
+            files._crawls += 1
+        return files
+
+    async def leave(self) -> None:
+        """To be called once for each crawl, when it waits for nothing more."""
+        self._crawls -= 1
+        if self._crawls:
+            return
+        shared = vars(_threads).get("shared", {})
+        if shared.get(self._key) is self:
+            del shared[self._key]
+        await asyncio.gather(*(look_up.task for look_up in self._look_ups.values() if look_up.task), return_exceptions=True)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self.store.close)
+        self._thread.shutdown(wait=False)
+
+    async def ask_store(self, otherwise: T, consequence: str, asker: Asker, call: Callable[..., T], *arguments: object) -> T:
+        """`otherwise`, with a warning that says what follows, where the store fails."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
+        except OSError as error:
+            asker.count("store_error")
+            logger.warning("%(error)s; %(consequence)s", {"error": error, "consequence": consequence})
+            return otherwise
+
+    async def get(self, wanted: Wanted, asker: Asker) -> Obtained:
+        """BarredError where nobody may lead to the origin from `led_from`."""
+        self._loop = asyncio.get_running_loop()
+        while (look_up := self._look_ups.get(wanted)) is not None and look_up.is_stale(self.clock()):
+            assert look_up.task
+            await asyncio.wait([look_up.task])  # until it is in the store
+        if look_up is None:
+            look_up = self._look_ups[wanted] = _LookUp(self._loop.create_future())
+            look_up.task = asyncio.create_task(self._look_up(wanted, look_up, asker))
+        else:
+            asker.count("shared")
+        look_up.waiting += 1
+        try:
+            return await asyncio.shield(look_up.result)
+        finally:
+            look_up.waiting -= 1
+            if not look_up.waiting and not look_up.result.done():
+                self._forget(wanted, look_up)
+                assert look_up.task
+                look_up.task.cancel()
+
+    async def _look_up(self, wanted: Wanted, look_up: _LookUp, asker: Asker) -> None:
+        """Whoever asks until the answer is in the store gets it from here: nobody reads there what is about to be replaced."""
+        try:
+            obtained, to_save = await self._obtain(wanted, asker)
+            look_up.result.set_result(obtained)
+            if to_save:
+                consequence = f"the policies of {wanted.origin} are kept in memory only"
+                await self.ask_store(None, consequence, asker, self.store.save, wanted.origin, to_save)
+        except Exception as error:
+            if look_up.result.done():
+                logger.exception("The policies of %(origin)s cannot be kept", {"origin": wanted.origin})
+            else:
+                look_up.result.set_exception(error)
+                look_up.result.exception()  # it counts as seen, though nobody may be waiting any more
+        finally:
+            self._forget(wanted, look_up)
+            look_up.result.cancel()  # unless it is done
+
+    def _forget(self, wanted: Wanted, look_up: _LookUp) -> None:
+        if self._look_ups.get(wanted) is look_up:
+            del self._look_ups[wanted]
+
+    async def _obtain(self, wanted: Wanted, asker: Asker) -> tuple[Obtained, Mapping[str, PolicyFile]]:
+        """The files, and those to save."""
+        nothing: dict[str, PolicyFile] = {}
+        stored = await self.ask_store(nothing, f"{wanted.origin} is asked instead", asker, self.store.load, wanted.origin)
+        stored = {path: file.due_if_before(wanted.renew_before) for path, file in stored.items()}
+        now = self.clock()
+        files = {path: stored[path] for path in wanted.paths if path in stored and not stored[path].is_due(now)}
+        due = [path for path in wanted.paths if path not in files]
+        if not due or (ROBOTS in files and _refuses_all(files[ROBOTS], now)):
+            return Obtained(files, frozenset()), nothing
+        async with self._places:
+            renewed = await self._renewed(wanted, due, stored, asker)
+        return Obtained(files | renewed, frozenset(renewed)), renewed
+
+    async def _renewed(
+        self, wanted: Wanted, due: Sequence[str], stored: Mapping[str, PolicyFile], asker: Asker
+    ) -> dict[str, PolicyFile]:
+        """The files after they were asked for: those of the origin one after the other, those of others beside them.
+
+        While robots.txt refuses everything, nothing else of the origin is asked for."""
+        urls = {path: url_of(wanted.origin, path) for path in due}
+        own = [path for path in due if urls[path].startswith(f"{wanted.origin}/")]
+        others = [
+            asyncio.create_task(self._elsewhere(wanted, path, urls[path], stored, asker)) for path in due if path not in own
+        ]
+        renewed: dict[str, PolicyFile] = {}
+        try:
+            async with self.client.server(wanted.origin, wanted.led_from, asker.count) as server:
+                for path in own:
+                    server.announce(urls[path], conditions(urls[path], _copy(stored, path), urls[path]))
+                for path in own:
+                    renewed[path] = await self._renew(wanted, path, urls[path], stored.get(path), server, asker)
+                    if path == ROBOTS and _refuses_all(renewed[path], self.clock()):
+                        break
+            for other in others:
+                renewed |= await other
+        finally:
+            for other in others:
+                other.cancel()
+        return renewed
+
+    async def _elsewhere(
+        self, wanted: Wanted, path: str, url: str, stored: Mapping[str, PolicyFile], asker: Asker
+    ) -> dict[str, PolicyFile]:
+        """A file of another origin. That the site may not lead there is no news of the site."""
+        async with self.client.server(origin_of(url), wanted.reach, asker.count) as server:
+            return {path: await self._renew(wanted, path, url, stored.get(path), server, asker)}
+
+    async def _renew(
+        self, wanted: Wanted, path: str, url: str, file: PolicyFile | None, server: Server, asker: Asker
+    ) -> PolicyFile:
+        """What is known of the file after it was asked for."""
+        copy = file.copy if file else None
+        is_vital = path in wanted.vital
+        try:
+            answer = await self._redirects.ask(url, copy, server, asker.count)
+        except BarredError as error:
+            if server.origin == wanted.origin:
+                raise
+            answer = Answer(Fetched(status=0, url=url, error=str(error)))
+        now = self.clock()
+        fetched = accepted(url, answer.fetched)
+        if availability(fetched) is Availability.UNREACHABLE:
+            failed = (file or PolicyFile(due=0)).failed(fetched, now, 0.0 if is_vital else BACK_OFF)
+            asker.count("unreachable")
+            _log(url, failed, now, is_vital=is_vital)
+            return failed
+        if fetched.status == 304:
+            assert file
+            assert file.copy
+            asker.count("not_modified")
+            return file.confirmed(fetched.headers, min(answer.seconds, max_age(url, file.copy)), now)
+        asker.count("fetched")
+        seconds = min(answer.seconds, max_age(url, fetched))
+        return PolicyFile(due=now + seconds, copy=fetched, reach=answer.reach)
+
+
+def url_of(origin: str, path: str) -> str:
+    """`path`: or the absolute URL of a file that others name."""
+    return origin + path if path.startswith("/") else path
+
+
+def why(fetched: Fetched) -> str:
+    return printable(fetched.error.encode()) or f"HTTP status {fetched.status}"
+
+
+def _copy(stored: Mapping[str, PolicyFile], path: str) -> Fetched | None:
+    return stored[path].copy if path in stored else None
+
+
+def _refuses_all(robots: PolicyFile, now: float) -> bool:
+    return availability(robots.current(now)) is Availability.UNREACHABLE
+
+
+def _log(url: str, file: PolicyFile, now: float, *, is_vital: bool) -> None:
+    meanwhile = "its last good copy is obeyed"
+    if availability(file.current(now)) is Availability.UNREACHABLE:
+        nothing = "no requests but plain ones for pages are made" if url.endswith(AUTOMATION_PATH) else "it states nothing"
+        meanwhile = "nothing of the site is fetched" if is_vital else nothing
+    assert file.failure
+    logger.info(
+        "Cannot have %(url)s: %(why)s; asked again at %(due)s, until then %(meanwhile)s",
+        {
+            "url": printable(url.encode(errors="replace")),
+            "why": why(file.failure),
+            "due": datetime.fromtimestamp(file.due, UTC).isoformat(timespec="seconds"),
+            "meanwhile": meanwhile,
+        },
+    )

@@ -1,0 +1,216 @@
+"""How a connection comes about: names, the addresses that may be reached, proxies and TLS.
+
+Addresses are judged when a connection is made, for each one anew: a name is resolved once for it, those of its addresses that
+may not be reached are left out, one of the others is connected to, and the socket says which."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import socket
+import ssl
+import threading
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import NamedTuple
+
+import aiohappyeyeballs
+import httptools
+from aiohappyeyeballs import AddrInfoType
+
+from comity.crawler.addresses import IPAddress, Reach, literal, reach_of
+from comity.crawler.fetching.connection import MAX_HEAD, Connection, TransferError, described
+from comity.crawler.fetching.options import ClientOptions
+from comity.crawler.fetching.proxies import Proxy
+from comity.policies.text import printable
+
+SECOND_TRY = 0.25  # seconds after which the next address is tried beside the first; RFC 8305 section-5
+
+
+class BarredError(TransferError):
+    """A site led to where it may not lead: no connection was made."""
+
+
+class Destination(NamedTuple):
+    scheme: str  # "http" or "https"
+    host: str  # a name, or an address without brackets
+    port: int
+
+
+class Channel(NamedTuple):
+    """A connection, and where it leads."""
+
+    connection: Connection
+    reach: Reach  # of the server; public where only a proxy knows
+    proxy: Proxy | None  # that the requests go to: it takes absolute URLs. None also where it only tunnels
+
+
+class Network:
+    """The way to servers. `resolve` and `reach` say where names and addresses are."""
+
+    def __init__(self, options: ClientOptions) -> None:
+        self._options = options
+
+    @functools.cached_property
+    def _context(self) -> ssl.SSLContext:
+        return self._options.tls.context()  # reads the certificates of the machine
+
+    def reach(self, address: IPAddress) -> Reach:
+        return reach_of(address)
+
+    async def resolve(self, host: str, port: int) -> list[AddrInfoType]:
+        """The addresses of a host. OSError where it has none.
+
+        Each name is looked up in a thread of its own: no slow one holds up another, nor the end of the program."""
+        address = literal(host)
+        if address is not None:  # as it was judged, but for a zone; nobody is asked
+            return list(socket.getaddrinfo(host if "%" in host else str(address), port, type=socket.SOCK_STREAM))
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[list[AddrInfoType] | OSError] = loop.create_future()
+
+        def settle(result: list[AddrInfoType] | OSError) -> None:
+            if not answer.done():
+                answer.set_result(result)
+
+        def look_up() -> None:
+            result: list[AddrInfoType] | OSError
+            try:
+                result = list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+            except (OSError, UnicodeError) as error:
+                result = error if isinstance(error, OSError) else OSError(str(error))
+            with suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(settle, result)
+
+        threading.Thread(target=look_up, name="comity-names", daemon=True).start()
+        result = await answer
+        if isinstance(result, OSError):
+            raise result
+        return result
+
+    def check(self, host: str, led_from: Reach | None) -> None:
+        """Judges an address that is written in a URL. BarredError where nobody may lead there from `led_from`."""
+        address = literal(host)
+        if led_from is not None and address is not None and not led_from.may_lead_to(self.reach(address)):
+            raise BarredError(f"led to {printable(host.encode())}, which is a {self.reach(address).value} address")
+
+    async def connect(self, destination: Destination, led_from: Reach | None) -> Channel:
+        """`led_from`: the reach of the site that leads there, None for what the operator asks for. TransferError where there is
+        no connection, BarredError where there may be none."""
+        scheme, host = destination.scheme, destination.host
+        self.check(host, led_from)
+        proxy = self._options.proxies.of(scheme, host)
+        try:
+            if proxy is None:
+                return await self._direct(destination, led_from)
+            address = literal(host)
+            reach = Reach.PUBLIC if address is None else self.reach(address)
+            connection = await self._through(proxy, destination)
+            return Channel(connection, reach, proxy if scheme == "http" else None)
+        except (OSError, UnicodeError) as error:
+            raise TransferError(described(error)) from None
+
+    async def _direct(self, destination: Destination, led_from: Reach | None) -> Channel:
+        scheme, host, port = destination
+        infos = await self.resolve(host, port)
+        if led_from is not None:
+            infos = self._reachable(host, infos, led_from)
+        if not infos:
+            raise TransferError(f"{host} has no address")
+        sock = await self._socket(infos)
+        address = ip_address(sock.getpeername()[0].partition("%")[0])
+        connection = await self._over(sock, host if scheme == "https" else None)
+        return Channel(connection, self.reach(address), None)
+
+    def _reachable(self, host: str, infos: list[AddrInfoType], led_from: Reach) -> list[AddrInfoType]:
+        addresses = [literal(str(info[4][0])) for info in infos]
+        reachable = [
+            info
+            for info, address in zip(infos, addresses, strict=True)
+            if address is not None and led_from.may_lead_to(self.reach(address))
+        ]
+        if not reachable:
+            raise BarredError(f"led to {host}, which is at {', '.join(map(str, addresses)) or 'no address'}")
+        return reachable
+
+    async def _socket(self, infos: list[AddrInfoType]) -> socket.socket:
+        """A socket that is connected to one of the addresses, the first that answers."""
+        own = None
+        if self._options.bind_address is not None:
+            own = socket.getaddrinfo(*self._options.bind_address, type=socket.SOCK_STREAM)
+        return await aiohappyeyeballs.start_connection(infos, local_addr_infos=own, happy_eyeballs_delay=SECOND_TRY)
+
+    async def _over(self, sock: socket.socket, tls_name: str | None) -> Connection:
+        """The connection over a socket. `tls_name`: of the server; None: without TLS."""
+        loop = asyncio.get_running_loop()
+        try:
+            if tls_name is None:
+                _, connection = await loop.create_connection(Connection, sock=sock)
+            else:
+                name = tls_name.rstrip(".")
+                _, connection = await loop.create_connection(Connection, sock=sock, ssl=self._context, server_hostname=name)
+        except BaseException:
+            sock.close()
+            raise
+        return connection
+
+    async def _through(self, proxy: Proxy, destination: Destination) -> Connection:
+        """The connection through a proxy: RFC 9112 section-3.2.2 for http, RFC 9110 section-9.3.6 for https."""
+        sock = await self._socket(await self.resolve(proxy.host, proxy.port))
+        if destination.scheme == "http":
+            return await self._over(sock, None)
+        loop = asyncio.get_running_loop()
+        try:
+            transport, tunnel = await loop.create_connection(_Tunnel, sock=sock)
+        except BaseException:
+            sock.close()
+            raise
+        try:
+            await tunnel.open(proxy, destination)
+            connection = Connection()
+            name = destination.host.rstrip(".")
+            secured = await loop.start_tls(transport, connection, self._context, server_hostname=name)
+            assert secured
+            connection.connection_made(secured)
+        except BaseException:
+            transport.abort()
+            raise
+        return connection
+
+
+class _Tunnel(asyncio.Protocol):
+    """The beginning of a connection through a proxy."""
+
+    def __init__(self) -> None:
+        self._received = b""
+        self._head: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if (b"\r\n\r\n" in self._received or len(self._received) > MAX_HEAD) and not self._head.done():
+            self._head.set_result(self._received)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self._head.done():
+            self._head.set_result(self._received)
+
+    async def open(self, proxy: Proxy, destination: Destination) -> None:
+        """TransferError where the proxy makes no connection."""
+        host = f"[{destination.host}]" if ":" in destination.host else destination.host
+        authority = f"{host}:{destination.port}"
+        credentials = f"Proxy-Authorization: {proxy.authorization}\r\n" if proxy.authorization else ""
+        self._transport.write(f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{credentials}\r\n".encode("latin-1"))
+        received = await self._head
+        head, end, more = received.partition(b"\r\n\r\n")
+        parser = httptools.HttpResponseParser(object())
+        try:
+            parser.feed_data(head + end)
+            status = parser.get_status_code()
+        except httptools.HttpParserError as error:
+            raise TransferError(f"the proxy answered CONNECT with no clean HTTP/1.1: {described(error)}") from None
+        if not end or status // 100 != 2 or more:
+            what = f"HTTP status {status}" if end and status // 100 != 2 else "what is no answer"
+            raise TransferError(f"the proxy answered CONNECT with {what}")

@@ -1,0 +1,156 @@
+"""Who leads to a request, the operator or a site, and whether it may (SEC-7).
+
+The operator leads to what `start()` yields, and to whatever nobody else is known to lead to. A site leads to all that is made
+of a response of its own: what a callback yields, what redirects, item pipelines and errbacks ask for. That stands in the meta of
+the request, so that it survives redirects, copies and JOBDIR. Nothing there says that the operator leads somewhere, so whatever
+is copied can only take rights away.
+
+What is made of a response without its meta is known by its context: all that a task does while a request or its response is
+handled is done for that request."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+from scrapy import signals
+from scrapy.http import Request, Response
+
+from comity.crawler.addresses import Reach, literal
+from comity.crawler.fetcher import Policies, PolicyFetcher
+from comity.crawler.fetching.client import Client
+from comity.crawler.items import current_page
+from comity.policies.urls import origin_of
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+KEY = "comity_led_from"  # of request.meta: the value of a Reach, that of the site that leads there
+
+MAX_ORIGINS = 100_000  # of the operator's requests that are remembered; sites that lead to an inner one before these are refused
+
+
+class _Handled:
+    """A request that is handled."""
+
+    __slots__ = ("crawl", "reach")
+
+    def __init__(self, crawl: object, reach: Reach | None) -> None:
+        self.crawl = crawl
+        self.reach = reach  # of the site that leads to what is made of the request; None: the operator does
+
+
+_handled: ContextVar[_Handled | None] = ContextVar("comity_handled", default=None)
+
+
+class Referrals:
+    """The referrals of one crawl."""
+
+    def __init__(self, crawler: Crawler, policies: PolicyFetcher, client: Client, *, is_inner_allowed: bool) -> None:
+        self._policies = policies
+        self._client = client
+        self._is_inner_allowed = is_inner_allowed
+        self._origins: OrderedDict[str, Reach] = OrderedDict()  # of the operator's requests; where their servers are
+        self._crawl = object()  # for contexts, which may outlive it
+        self._by_request: WeakKeyDictionary[Request, _Handled] = WeakKeyDictionary()
+        self._awaited: WeakKeyDictionary[Request, _Handled] = WeakKeyDictionary()  # by whom
+        crawler.signals.connect(self.make, signals.request_scheduled)
+
+    def handle(self, request: Request | None) -> None:
+        """What is done from now on in this context is done for the request; None: for nobody."""
+        if request is None:
+            _handled.set(None)
+            return
+        handled = self._by_request[request] = _Handled(self._crawl, _stamp(request))
+        _handled.set(handled)
+
+    def make(self, request: Request, *, is_awaited: bool = False) -> None:
+        """A request was made in this context, and is about to wait or to go out. `is_awaited`: who made it gets the response."""
+        handled = self._handled_here()
+        if handled is not None and handled is self._by_request.get(request):
+            handled = None  # it is made again as it is
+        if is_awaited and handled is not None and current_page.get() is None:  # pipelines make nothing of a file
+            self._awaited[request] = handled
+        if handled is not None and handled.reach is not None:
+            led(request, handled.reach)
+        elif KEY not in request.meta and (origin := _origin(request.url)):
+            self._origins.setdefault(origin, Reach.PUBLIC)
+            self._origins.move_to_end(origin)
+            if len(self._origins) > MAX_ORIGINS:
+                self._origins.popitem(last=False)
+
+    def _handled_here(self) -> _Handled | None:
+        handled = _handled.get()
+        return handled if handled is not None and handled.crawl is self._crawl else None
+
+    def led_from(self, request: Request | None) -> Reach | None:
+        """The reach of the site that leads to the request, which it has to be judged by; None where that does not matter: the
+        operator leads there, has asked for the origin, or allows everything."""
+        if self._is_inner_allowed or request is None:
+            return None
+        leading = _stamp(request)
+        return None if leading is None or _origin(request.url) in self._origins else leading
+
+    def learn(self, policies: Policies) -> None:
+        """Where the server of an origin is that the operator has asked for."""
+        if policies.site.origin in self._origins:
+            self._origins[policies.site.origin] = policies.server_reach
+
+    def answered(self, request: Request, response: Response) -> tuple[Reach, Reach] | None:
+        """From now on, the site of the response leads to what is made of the request. None: the response may be used; else the
+        reach of the site that has led to the request, and that of the server, to which it may not lead."""
+        leading, reach = _stamp(request), self._came_from(request, response)
+        own = reach or self._reach_of_site(response.url)
+        if own is not None:
+            request.meta[KEY] = own.value
+            if request in self._by_request:
+                self._by_request[request].reach = own
+            if (maker := self._awaited.pop(request, None)) is not None:
+                maker.reach = own if maker.reach is None else maker.reach.joined(own)
+        if self._is_inner_allowed or leading is None or reach is None or leading.may_lead_to(reach):
+            return None
+        if self._origins.get(_origin(response.url), Reach.PUBLIC) is not Reach.PUBLIC:
+            return None  # an inner server that the operator has asked for
+        return leading, reach
+
+    def _came_from(self, request: Request | None, response: Response) -> Reach | None:
+        """The reach of the server that answered; None: nobody knows."""
+        address = literal(urlsplit(response.url).hostname or "")
+        if address is None and not (request and request.meta.get("proxy")):  # or it would be that of the proxy
+            address = response.ip_address
+        return None if address is None else self._client.network.reach(address)
+
+    def _reach_of_site(self, url: str) -> Reach | None:
+        """None where there is no site: whoever has led to the data leads on."""
+        origin = _origin(url)
+        policies = self._policies.known(origin) if origin else None
+        return policies.server_reach if policies else (Reach.PUBLIC if origin else None)
+
+
+def led(request: Request, reach: Reach) -> Request:
+    """The same request, to which a site at an address of this reach leads."""
+    before = _stamp(request)
+    request.meta[KEY] = (reach if before is None else before.joined(reach)).value
+    return request
+
+
+def _stamp(request: Request) -> Reach | None:
+    """None: no site is known to lead there."""
+    value = request.meta.get(KEY)
+    if value is None:
+        return None
+    try:
+        return Reach(value)
+    except ValueError:  # somebody else's: it takes all rights but to the public
+        return Reach.PUBLIC
+
+
+def _origin(url: str) -> str:
+    """ "": it has none."""
+    try:
+        return origin_of(url)
+    except ValueError:
+        return ""

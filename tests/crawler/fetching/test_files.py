@@ -1,0 +1,172 @@
+"""The files of origins, shared by those who ask: out of the store, or from servers that follow a script."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from comity.crawler.fetching import files as module
+from comity.crawler.fetching.client import Client
+from comity.crawler.fetching.files import PolicyFiles, Wanted
+from comity.crawler.policy_file import PolicyFile
+from comity.crawler.store import PolicyStore
+from tests.crawler.fetching.conftest import Peer, Server, answer, options, says
+
+Serving = Callable[..., Server]
+
+
+class Crawl:
+    """One that asks."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def count(self, what: str, number: int = 1) -> None:
+        self.counts[what] += number
+
+
+class SlowStore(PolicyStore):
+    """It saves when it is released."""
+
+    def __init__(self, path: Path, release: threading.Event) -> None:
+        super().__init__(path)
+        self._release = release
+
+    def save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
+        self._release.wait(5)
+        super().save(origin, files)
+
+
+def run(store: PolicyStore, work: Callable[[PolicyFiles], Awaitable[None]]) -> None:
+    async def all_of_it() -> None:
+        files = PolicyFiles(store, Client(options()), timeout=5)
+        await work(files)
+        await files.leave()
+
+    asyncio.run(all_of_it())
+
+
+def wanted(server: Server) -> Wanted:
+    return Wanted(server.origin, ("/robots.txt",), None)
+
+
+@pytest.mark.requirement("RFC-5")
+def test_what_is_under_way_or_on_its_way_into_the_store_is_not_asked_for_again(serving: Serving, tmp_path: Path) -> None:
+    server = serving(says(answer(b"Disallow: /")))
+    release = threading.Event()
+
+    async def work(files: PolicyFiles) -> None:
+        first, second, third = Crawl(), Crawl(), Crawl()
+        together = await asyncio.gather(files.get(wanted(server), first), files.get(wanted(server), second))
+        later = await files.get(wanted(server), third)
+        release.set()
+        assert {found.files["/robots.txt"].copy for found in (*together, later)} == {together[0].files["/robots.txt"].copy}
+        assert [crawl.counts["shared"] for crawl in (first, second, third)] == [0, 1, 1]
+        assert [crawl.counts["fetched"] for crawl in (first, second, third)] == [1, 0, 0]
+
+    run(SlowStore(tmp_path / "store", release), work)
+    run(PolicyStore(tmp_path / "store"), lambda files: _expect_stored(files, server))
+    assert [peer.paths for peer in server.peers] == [["/robots.txt"]]
+
+
+async def _expect_stored(files: PolicyFiles, server: Server) -> None:
+    found = await files.get(wanted(server), Crawl())
+    assert not found.renewed
+    assert found.files["/robots.txt"].copy
+
+
+@pytest.mark.requirement("SEC-6")
+def test_it_ends_when_nobody_waits_any_more(serving: Serving, tmp_path: Path) -> None:
+    """The server is left, and nothing is stored."""
+    is_asked, is_left = threading.Event(), threading.Event()
+
+    def hangs(peer: Peer) -> None:
+        peer.read()
+        is_asked.set()
+        peer.wait_for_the_end()
+        is_left.set()
+
+    server = serving(hangs, says(answer(b"Disallow: /")))
+
+    async def work(files: PolicyFiles) -> None:
+        waiting = [asyncio.create_task(files.get(wanted(server), Crawl())) for _ in range(2)]
+        await asyncio.to_thread(is_asked.wait, 5)
+        waiting[0].cancel()
+        await asyncio.wait(waiting[:1])
+        assert not is_left.is_set()
+        waiting[1].cancel()
+        assert await asyncio.to_thread(is_left.wait, 5)
+        found = await files.get(wanted(server), Crawl())  # a new look-up, not the one that was cancelled
+        assert found.renewed == {"/robots.txt"}
+
+    run(PolicyStore(tmp_path / "store"), work)
+    assert len(server.peers) == 2
+
+
+def test_no_more_origins_are_asked_at_a_time(serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ORIGINS_AT_ONCE", 2)
+    release = threading.Event()
+
+    def waits(peer: Peer) -> None:
+        peer.read()
+        release.wait(5)
+        peer.send(answer())
+        peer.wait_for_the_end()
+
+    servers = [serving(waits) for _ in range(3)]
+
+    async def work(files: PolicyFiles) -> None:
+        waiting = [asyncio.create_task(files.get(wanted(server), Crawl())) for server in servers]
+        while sum(len(server.peers) for server in servers) < 2:  # noqa: ASYNC110  # servers are threads
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)  # time for the one that must not come
+        assert [len(server.peers) for server in servers] == [1, 1, 0]
+        release.set()
+        assert len(await asyncio.gather(*waiting)) == 3
+
+    run(PolicyStore(tmp_path / "store"), work)
+
+
+@pytest.mark.requirement("RFC-5")
+def test_who_joins_what(tmp_path: Path) -> None:
+    """Crawls with the same store, client and timeout. The last one that leaves closes the store."""
+
+    async def work() -> None:
+        first = PolicyFiles.joined(tmp_path / "one", options(), timeout=15)
+        assert PolicyFiles.joined(tmp_path / "." / "one", options(), timeout=15) is first
+        others = [
+            PolicyFiles.joined(tmp_path / "two", options(), timeout=15),
+            PolicyFiles.joined(tmp_path / "one", options(), timeout=16),
+            PolicyFiles.joined(tmp_path / "one", options(verified=False), timeout=15),
+        ]
+        assert len({id(files) for files in (first, *others)}) == 4
+        await first.leave()
+        assert PolicyFiles.joined(tmp_path / "one", options(), timeout=15) is first
+        for files in (first, first, *others):
+            await files.leave()
+        again = PolicyFiles.joined(tmp_path / "one", options(), timeout=15)
+        assert again is not first
+        await again.leave()
+
+    asyncio.run(work())
+
+
+def test_a_crawl_that_was_torn_off_with_its_loop_is_joined_by_none(serving: Serving, tmp_path: Path) -> None:
+    server = serving(says(answer()))
+
+    async def torn_off() -> PolicyFiles:
+        files = PolicyFiles.joined(tmp_path / "one", options(), timeout=15)
+        await files.get(wanted(server), Crawl())
+        return files
+
+    async def next_one() -> PolicyFiles:
+        files = PolicyFiles.joined(tmp_path / "one", options(), timeout=15)
+        await files.leave()
+        return files
+
+    assert asyncio.run(torn_off()) is not asyncio.run(next_one())
