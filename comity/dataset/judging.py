@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Self
 
 from comity.dataset.expiring import EXPIRED, NEVER_RECRAWLED, SUPERSEDED, Recrawled, ended
 from comity.dataset.lengths import beyond, content, fits
-from comity.dataset.records import ATTRIBUTION, FIELD, INSTEAD, LICENSE, DatasetError, Record
-from comity.dataset.tags import FREE, Span, Tag, TagError, Use, read
+from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, DatasetError, Record
+from comity.dataset.tags import FREE, GUESSED, Carried, Span, Tag, TagError, TagSource, Use, read
 from comity.policies.covered import refuses
 from comity.policies.cutting import Cut, Removals, is_empty, removals
 from comity.policies.page import without_extracts
@@ -38,6 +38,7 @@ class Terms(NamedTuple):
     now: datetime  # aware
     vocabulary: Vocabulary
     recrawled: Recrawled = NEVER_RECRAWLED  # which pages were fetched again, for permissions that end then
+    tags: TagSource = GUESSED
 
     @classmethod
     def of(
@@ -47,13 +48,14 @@ class Terms(NamedTuple):
         now: datetime | None = None,
         vocabulary: Vocabulary | None = None,
         recrawled: Recrawled = NEVER_RECRAWLED,
+        tags: TagSource = GUESSED,
     ) -> Self:
         """DatasetError where a use cannot be one, or there is none."""
         names = tuple(dict.fromkeys(use.strip().lower() for use in uses))
         for name in names or ("",):
             if not _USE.fullmatch(name):
                 raise DatasetError(f"`{name}` is no name of a use: write, for example, train,index")
-        return cls(names, now or datetime.now(UTC), vocabulary or Vocabulary.shipped(), recrawled)
+        return cls(names, now or datetime.now(UTC), vocabulary or Vocabulary.shipped(), recrawled, tags)
 
 
 class Judged(NamedTuple):
@@ -62,6 +64,7 @@ class Judged(NamedTuple):
     record: Record | None  # a copy where it differs; None: it may not be used
     why: str = ""  # "" where it may; else one of those that docs/datasets.md lists: "no-tag", "deny:RULE", "expired:USE", ...
     because: tuple[dict[str, Any], ...] = ()  # the statements that refuse, as the tag has them
+    tag: Carried | None = None  # that of the record that comes out
 
 
 class _RefusedError(Exception):
@@ -76,9 +79,9 @@ class _RefusedError(Exception):
 def judged(record: Record, terms: Terms) -> Judged:
     """Whether each of the uses is permitted, and the record without what is not."""
     try:
-        tag = read(record)
+        tag = read(record, terms.tags)
         uses = _permitted(record, tag, terms)
-        return Judged(_usable(record, tag, uses, terms))
+        return _usable(record, tag, uses, terms)
     except TagError as error:
         return Judged(None, str(error))
     except _RefusedError as refused:
@@ -114,7 +117,7 @@ def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
 # What of the record
 
 
-def _usable(record: Record, tag: Tag, uses: list[Use], terms: Terms) -> Record:
+def _usable(record: Record, tag: Tag, uses: list[Use], terms: Terms) -> Judged:
     """The record without what is refused or too much, and with what has to be shown."""
     usable = _Usable(record, tag, uses, terms)
     if tag.elements:
@@ -126,20 +129,33 @@ def _usable(record: Record, tag: Tag, uses: list[Use], terms: Terms) -> Record:
         usable.cut_length()
         usable.attribute()
     usable.license()
-    return usable.record
+    return usable.judged()
 
 
 class _Usable:
     """A record on its way. What cannot be done without breaking another of its terms raises _RefusedError."""
 
     def __init__(self, record: Record, tag: Tag, uses: list[Use], terms: Terms) -> None:
-        self.record = record
+        self.record = record  # its tag stands in it as it was
         self._tag = tag
+        self._raw = tag.raw  # as it is to be
         self._uses = uses
         self._terms = terms
         self._chars = [use.qualifiers.max_chars for use in uses if use.qualifiers.max_chars is not None]
         self._words = [use.qualifiers.max_words for use in uses if use.qualifiers.max_words is not None]
         self._is_limited = bool(self._chars or self._words)
+
+    def judged(self) -> Judged:
+        """The record with its tag."""
+        carried = self._tag.carried
+        is_there = self._raw is carried.raw and carried.field in self.record
+        record = self.record if is_there else carried.put(self.record, self._raw)
+        return Judged(record, tag=carried._replace(raw=self._raw))
+
+    @property
+    def _fields(self) -> Record:
+        """What the record says besides its tag."""
+        return {field: value for field, value in self.record.items() if field != self._tag.carried.field}
 
     def cut_elements(self) -> None:
         """Elements on which one of the uses is refused."""
@@ -170,12 +186,11 @@ class _Usable:
 
     def _doubt_extracts(self) -> None:
         """A permission that asks for an element of the page cannot be used."""
-        written = self.record[FIELD]
-        doubtful = without_extracts(written)
+        doubtful = without_extracts(self._raw)
         for name in self._terms.uses:
-            if doubtful["uses"][name] != written["uses"][name]:
+            if doubtful["uses"][name] != self._raw["uses"][name]:
                 raise _RefusedError("deny:acap.resource", self._tag.because(self._tag.uses[name]))
-        self.record = self.record | {FIELD: doubtful}
+        self._raw = doubtful
 
     def cut_files(self) -> None:
         """What media pipelines say of embedded files that one of the uses does not cover."""
@@ -194,7 +209,7 @@ class _Usable:
             common = [resource for resource in common if resource.extract]
         if not common:
             raise _RefusedError("must-use")
-        self._remove(dict.fromkeys(content(self.record)))
+        self._remove(dict.fromkeys(content(self._fields)))
         self.record = self.record | {INSTEAD: [_written(resource) for resource in common]}
 
     def cut_length(self) -> None:
@@ -207,7 +222,7 @@ class _Usable:
             if not fits(" ".join(resource["content"] for resource in self.record[INSTEAD]), limit):
                 raise _RefusedError("max-length")
         else:
-            self._remove(beyond(self.record, limit))
+            self._remove(beyond(self._fields, limit))
 
     def attribute(self) -> None:
         """What is to be shown with it (ACAP 1.0 section-2.5.5.2.5)."""
@@ -235,16 +250,16 @@ class _Usable:
         if not removed and not without:
             return
         cut = Cut(self.record, removed)
-        written = self.record[FIELD]
         elements = []
-        for place, element in enumerate(written["elements"]):
+        for place, element in enumerate(self._raw["elements"]):
             if place in without:
                 elements.append({key: value for key, value in element.items() if key != "urls"} | {"spans": []})
                 continue
             if removed and self._keeps_length(element) and ("whole" in element or cut.shortens(element["spans"])):
                 raise _RefusedError("clip", self._tag.because(self._tag.elements[place]))
             elements.append(element | {"spans": cut.moved(element["spans"])})
-        self.record = cut.fields | {FIELD: written | {"elements": elements}}
+        self.record = cut.fields
+        self._raw = self._raw | {"elements": elements}
 
     def _keeps_length(self, element: dict[str, Any]) -> bool:
         """Whether it may be left out of what is shown, and not be shown shortened."""
