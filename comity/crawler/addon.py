@@ -17,7 +17,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
 
 import comity
-from comity.crawler import feeds
+from comity.crawler import feeds, logformatter
 from comity.crawler.downloadermw import AccessMiddleware
 from comity.crawler.feeds.responses import ItemResponses
 from comity.crawler.fieldsmw import FieldsMiddleware
@@ -65,8 +65,10 @@ class Addon:
             for component, position in components.items():
                 place = min(position, _lowest(settings, name) - 1) if component in OUTERMOST else position
                 settings.setdefault_in_component_priority_dict(name, component, place)
-        agent = _check(settings).agent
-        feeds.register(settings, agent.uses)
+        options = _check(settings)
+        agent = options.agent
+        feeds.register(settings, options)
+        logformatter.shorten(settings)
         settings.set("USER_AGENT", f"{agent.token}/{comity.__version__} (Scrapy; comity)", priority="addon")
         for warning in (*_anonymous(settings, agent.token), *_switched_off(settings)):
             logger.warning("%s", warning)

@@ -18,6 +18,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
 from comity.crawler.sessions import DeclaredSession, declared_session
+from comity.dataset.tag_setting import TagSetting
 from comity.policies import Agent, Arrangement, PolicyError, Verdict
 from comity.policies.formats.content_usage import READERS
 from comity.policies.requests import PURPOSE_HEADER
@@ -46,6 +47,7 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_DROP_UNUSABLE": True,
     "COMITY_REL_NOFOLLOW": False,
     "COMITY_ELEMENTS": "tag",
+    "COMITY_TAG": "permissions",
     "COMITY_STORE": "",
     "COMITY_POLICY_TIMEOUT": 15,
     "COMITY_MIN_DELAY": 1,
@@ -94,6 +96,7 @@ class Options:
     drop_unusable: bool  # drop an item when none of the declared uses is left
     rel_nofollow: bool  # drop links that have rel=nofollow
     elements: str  # of ELEMENTS: what is done with elements that a page refuses for one of the declared uses
+    tag: TagSetting  # where the tag of an item goes
     store: Path
     policy_timeout: float  # seconds for one policy file over all its hops
     min_delay: float  # seconds between two requests to a host, at least
@@ -118,11 +121,17 @@ class Options:
             drop_unusable=_flag(settings, "COMITY_DROP_UNUSABLE"),
             rel_nofollow=_flag(settings, "COMITY_REL_NOFOLLOW"),
             elements=_word(settings, "COMITY_ELEMENTS", ELEMENTS),
+            tag=tag_setting(settings),
             store=_store(settings),
             policy_timeout=_seconds(settings, "COMITY_POLICY_TIMEOUT", zero=False),
             min_delay=_seconds(settings, "COMITY_MIN_DELAY"),
             max_delay=_seconds(settings, "COMITY_MAX_DELAY"),
         )
+
+
+def tag_setting(settings: BaseSettings) -> TagSetting:
+    """PolicyError where COMITY_TAG makes no sense."""
+    return TagSetting.parse(str(_get(settings, "COMITY_TAG")), subject="COMITY_TAG")
 
 
 def _wrong(name: str, value: object, why: str) -> PolicyError:
@@ -134,7 +143,8 @@ def _agent(settings: BaseSettings) -> Agent:
     purposes = _names(settings, "COMITY_PURPOSES", PURPOSE, "is neither a name nor a URI: write them with commas between")
     uses = tuple(dict.fromkeys(use.lower() for use in _names(settings, "COMITY_USES")))
     user_agent = str(settings.get("USER_AGENT") or token)
-    arrangements, defaults, vocabulary = _arrangements(settings), _defaults(settings), _vocabulary(settings)
+    arrangements, vocabulary = _arrangements(settings), _vocabulary(settings)
+    defaults = parsed_defaults(_get(settings, "COMITY_DEFAULTS"), subject="COMITY_DEFAULTS")
     key_header = _field_name(settings, "COMITY_KEY_HEADER")
     content_usage = tuple(name.lower() for name in _names(settings, "COMITY_CONTENT_USAGE"))
     if not content_usage or not set(content_usage) <= set(READERS):
@@ -211,22 +221,21 @@ def _names(settings: BaseSettings, name: str, pattern: re.Pattern[str] = NAME, w
     return tuple(filter(None, names))
 
 
-def _defaults(settings: BaseSettings) -> dict[str, Verdict]:
-    """`{"index": "allow"}`, the same as JSON, or `index:allow,train:deny`."""
-    value = _get(settings, "COMITY_DEFAULTS")
+def parsed_defaults(value: Any, *, subject: str) -> dict[str, Verdict]:
+    """`{"index": "allow"}`, the same as JSON, or `index:allow,train:deny`. PolicyError."""
     remedy = 'write use:allow or use:deny with commas between, e.g. "index:allow,train:deny"'
     try:
         pairs = _pairs(value) if isinstance(value, str) else list(value.items())
     except (AttributeError, TypeError, ValueError, RecursionError):
-        raise _wrong("COMITY_DEFAULTS", value, f"is not a mapping of uses: {remedy}") from None
+        raise _wrong(subject, value, f"is not a mapping of uses: {remedy}") from None
     verdicts = {"allow": Verdict.ALLOW, "deny": Verdict.DENY}
     defaults: dict[str, Verdict] = {}
     for use, word in pairs:
         name, verdict = str(use).strip().lower(), verdicts.get(str(word).strip().lower())
         if verdict is None or not NAME.fullmatch(name):
-            raise _wrong("COMITY_DEFAULTS", f"{use}:{word}", f"is neither allow nor deny for a use: {remedy}")
+            raise _wrong(subject, f"{use}:{word}", f"is neither allow nor deny for a use: {remedy}")
         if defaults.setdefault(name, verdict) is not verdict:
-            raise _wrong("COMITY_DEFAULTS", value, f"says both allow and deny for `{name}`")
+            raise _wrong(subject, value, f"says both allow and deny for `{name}`")
     return defaults
 
 

@@ -13,7 +13,7 @@ from scrapy.pipelines.media import MediaPipeline
 
 from comity.crawler.elements import declared
 from comity.crawler.engine import item_pipelines
-from comity.crawler.items import FIELD, changed, current_page, fields_of, own_copy, tagged
+from comity.crawler.items import changed, current_page, own_copy
 from comity.crawler.media import bind
 from comity.crawler.runtime import Runtime
 from comity.policies import Page
@@ -33,6 +33,7 @@ class PermissionsPipeline:
         self._crawler = crawler
         self._runtime = Runtime.of(crawler)
         self._runtime.pages.wanted = True
+        self._tags = self._runtime.tags
         assert crawler.stats is not None
         self._stats = crawler.stats
         self._warned: set[str] = set()
@@ -60,18 +61,19 @@ class PermissionsPipeline:
         self._count(tag)
         self._drop_unusable(tag)
         try:
-            return tagged(item, tag)
+            return self._tags.write(item, tag)
         except Exception as error:  # each kind of class has exceptions of its own
             self._stats.inc_value("comity/items/untaggable")
-            name = type(item).__qualname__
-            raise DropItem(f"no `{FIELD}` can be written into {name}, declare such a field in it: {error!r}") from error
+            name, field = type(item).__qualname__, self._tags.field_of(item)
+            raise DropItem(f"no `{field}` can be written into {name}, declare such a field in it: {error!r}") from error
 
     def _tagged(self, item: Any, page: Page | None) -> tuple[Any, dict[str, Any], Collection[str]]:
         """The item as it may go on, its tag, and the fields that are redacted."""
         rules = page.element_rules if page else None
         if page is None or rules is None or not ItemAdapter.is_item(item):
             return item, self._tag(page), ()
-        fields, selectors = fields_of(item), declared(item)
+        field, selectors = self._tags.field_of(item), declared(item)
+        fields = {name: value for name, value in ItemAdapter(item).items() if name != field}
         if self._runtime.options.elements != "redact":
             return item, page.tag_of(fields, selectors), ()
         values, traced = redacted_fields(rules, fields, selectors, page.refusable(self._runtime.agent.uses))
@@ -91,17 +93,14 @@ class PermissionsPipeline:
         """An item that has a tag already was yielded for another page before: what that one refuses stays refused.
 
         `redacted`: the fields that have changed since, in which nobody knows the places of that tag any more."""
-        earlier = ItemAdapter(item).get(FIELD) if ItemAdapter.is_item(item) else None
-        if earlier is None or earlier == {}:
-            return tag
-        try:
-            earlier = own_copy(earlier)
-            for element in earlier["elements"]:
-                element["spans"] = [[span[0]] if span[0] in redacted else span for span in element["spans"]]
-            return combined(self._runtime.agent, tag, earlier)
-        except Exception:  # whatever it is, it is no tag
-            self._warn(f"An item has a `{FIELD}` of its own: the tag takes its place")
-            return tag
+        for earlier in self._tags.earlier(item):
+            try:
+                for element in earlier["elements"]:
+                    element["spans"] = [[span[0]] if span[0] in redacted else span for span in element["spans"]]
+                tag = combined(self._runtime.agent, tag, earlier)
+            except Exception:  # whatever it is, it is no tag
+                self._warn("An item has what looks like a tag and is none: its own takes its place")
+        return tag
 
     def _count(self, tag: dict[str, Any]) -> None:
         self._stats.inc_value("comity/items/tagged")

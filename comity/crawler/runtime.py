@@ -20,6 +20,7 @@ from comity.crawler.actions import Actions
 from comity.crawler.addresses import Reach
 from comity.crawler.budget import Budget
 from comity.crawler.fetcher import PolicyFetcher
+from comity.crawler.item_tags import ItemTags
 from comity.crawler.items import ItemPages
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace import Pace
@@ -90,6 +91,7 @@ class Runtime:
         self.pace = Pace(crawler, budget, min_delay=self.options.min_delay, max_delay=self.options.max_delay)
         self.scheduler: Scheduler | None = None  # ours, where it is in use
         self.pages = ItemPages()
+        self.tags = ItemTags(self.options.tag)
         self.sessions = Sessions(self.options.sessions, store)
         self._facts = RequestFacts(crawler.settings, self.agent)
         self._chosen: WeakKeyDictionary[Request, DeclaredSession] = WeakKeyDictionary()

@@ -39,7 +39,7 @@ def sorted_out(batch: pa.RecordBatch, terms: Terms) -> Sorted:
     length = batch.num_rows
     kept, whys = _same(False, length), pa.nulls(length, pa.string())
     name = tag_column(batch.schema, terms.tags)
-    if not length or name is None:
+    if not length or name is None or terms.defaults:
         return Sorted(kept, whys)
     if terms.recrawled and not CURRENT.isdisjoint(terms.uses):
         return Sorted(kept, whys)

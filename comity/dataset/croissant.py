@@ -73,7 +73,8 @@ CONTEXT: dict[str, Any] = {
     "transform": "cr:transform",
     "comity": "urn:comity:dataset:",
     **{
-        f"comity:{name}": {"@type": "@json"} for name in ("counts", "agents", "policies", "arrangements", "vocabulary", "removed")
+        f"comity:{name}": {"@type": "@json"}
+        for name in ("counts", "agents", "policies", "arrangements", "vocabulary", "removed", "defaults")
     },
 }
 
@@ -146,6 +147,7 @@ class Told(NamedTuple):
     exported_at: datetime
     counts: Mapping[str, Any]  # records that were read, that came out, and why others did not
     vocabulary: Mapping[str, str]  # name -> revision of its words
+    defaults: Mapping[str, str]  # use -> verdict where nobody speaks of it, in the place of that of the crawl
 
 
 class Composition(NamedTuple):
@@ -174,6 +176,7 @@ def manifest(path: Path, told: Told, composition: Composition) -> dict[str, Any]
         "comity:exportedAt": moment,
         "comity:counts": dict(told.counts),
         "comity:vocabulary": dict(told.vocabulary),
+        **({"comity:defaults": dict(told.defaults)} if told.defaults else {}),
         **_composed(path, told.uses, composition),
     }
 

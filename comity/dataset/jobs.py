@@ -159,6 +159,7 @@ def _told(terms: Terms, exported: Exported) -> croissant.Told:
             "unreadable": counts.unreadable,
         },
         vocabulary={name: words.revision for name, words in terms.vocabulary.words.items()},
+        defaults={use: verdict.value for use, verdict in terms.defaults.items()},
     )
 
 
@@ -244,6 +245,8 @@ def _expire(reader: Reader, limits: Limits, *, dry_run: bool, how: How) -> Count
         left.counts.unreadable += unread.records
         if dry_run or not (gone.number or unread.number):
             raise _NothingGoes
+        if not rewriter and left.counts.whys == {"no-tag": left.counts.records}:
+            raise DatasetError(f"{path}: no record has a tag, and all would go; say where the tags are. Nothing has changed")
         if rewriter:
             rewriter.copy()
         unread.append()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 from comity.dataset.expiring import EXPIRED, NEVER_RECRAWLED, SUPERSEDED, Recrawled, ended
 from comity.dataset.lengths import beyond, content, fits
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, DatasetError, Record
-from comity.dataset.tags import FREE, GUESSED, Carried, Span, Tag, TagError, TagSource, Use, read
+from comity.dataset.tags import FREE, GUESSED, Carried, Span, Tag, TagError, TagSource, Use, read, read_carried
 from comity.policies.covered import refuses
 from comity.policies.cutting import Cut, Removals, is_empty, removals
 from comity.policies.page import without_extracts
@@ -27,6 +27,7 @@ _USE = re.compile("[a-z0-9][a-z0-9._-]*")
 CURRENT = frozenset(("present-currentcopy", "present-snippet", "present-thumbnail"))
 _FILES = ("files", "images")  # the fields in which Scrapy's media pipelines say what they have stored
 _CLIP = frozenset(("clip", "*"))  # "the entire original length must be preserved" (ai.txt paper section-3.3)
+DEFAULT = "comity.default"  # rule of the reasons that the operator's defaults give
 ARRANGEMENT = "comity.arrangement"  # rule of the reasons that an arrangement of the operator's gives
 LICENSES = ("rsl.permits", ARRANGEMENT)  # rules of the reasons that name a licence
 
@@ -39,6 +40,7 @@ class Terms(NamedTuple):
     vocabulary: Vocabulary
     recrawled: Recrawled = NEVER_RECRAWLED  # which pages were fetched again, for permissions that end then
     tags: TagSource = GUESSED
+    defaults: Mapping[str, Verdict] = {}  # for uses of which nobody speaks, in the place of what held for them in the crawl
 
     @classmethod
     def of(
@@ -49,13 +51,14 @@ class Terms(NamedTuple):
         vocabulary: Vocabulary | None = None,
         recrawled: Recrawled = NEVER_RECRAWLED,
         tags: TagSource = GUESSED,
+        defaults: Mapping[str, Verdict] | None = None,
     ) -> Self:
         """DatasetError where a use cannot be one, or there is none."""
         names = tuple(dict.fromkeys(use.strip().lower() for use in uses))
         for name in names or ("",):
             if not _USE.fullmatch(name):
                 raise DatasetError(f"`{name}` is no name of a use: write, for example, train,index")
-        return cls(names, now or datetime.now(UTC), vocabulary or Vocabulary.shipped(), recrawled, tags)
+        return cls(names, now or datetime.now(UTC), vocabulary or Vocabulary.shipped(), recrawled, tags, defaults or {})
 
 
 class Judged(NamedTuple):
@@ -79,7 +82,7 @@ class _RefusedError(Exception):
 def judged(record: Record, terms: Terms) -> Judged:
     """Whether each of the uses is permitted, and the record without what is not."""
     try:
-        tag = read(record, terms.tags)
+        tag = _by_defaults(read(record, terms.tags), terms.defaults)
         uses = _permitted(record, tag, terms)
         return _usable(record, tag, uses, terms)
     except TagError as error:
@@ -89,6 +92,29 @@ def judged(record: Record, terms: Terms) -> Judged:
 
 
 # The uses as a whole
+
+
+def _by_defaults(tag: Tag, defaults: Mapping[str, Verdict]) -> Tag:
+    """The tag as it would be had these been the operator's defaults: what somebody has said stays as it is."""
+    changed = [name for name in defaults if name in tag.uses and _is_silent(tag, name, defaults[name])]
+    if not changed:
+        return tag
+    raw = tag.raw | {"uses": dict(tag.raw["uses"]), "reasons": [*tag.raw["reasons"]]}
+    for name in changed:
+        spec = tag.because(tag.uses[name])[0]["spec"]
+        text = f"{name}: {defaults[name].value}"
+        raw["reasons"].append({"rule": DEFAULT, "spec": spec, "url": "--default", "part": "setting", "line": 0, "text": text})
+        use = raw["uses"][name]
+        because = [len(raw["reasons"]) - 1, *use["because"][1:]]  # the rest limits it
+        raw["uses"][name] = use | {"verdict": defaults[name].value, "because": because}
+    return read_carried(tag.carried._replace(raw=raw))
+
+
+def _is_silent(tag: Tag, name: str, default: Verdict) -> bool:
+    """Whether nobody spoke of the use, for whom it is asked, and another default decided."""
+    reason = tag.because(tag.uses[name])[0]
+    was_asked = reason["rule"] == DEFAULT and reason.get("part") == "setting"
+    return was_asked and not tag.raw["uses"][name]["stated"] and tag.uses[name].is_allowed is not (default is Verdict.ALLOW)
 
 
 def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
@@ -148,7 +174,7 @@ class _Usable:
     def judged(self) -> Judged:
         """The record with its tag."""
         carried = self._tag.carried
-        is_there = self._raw is carried.raw and carried.field in self.record
+        is_there = self._raw is self.record.get(carried.field)
         record = self.record if is_there else carried.put(self.record, self._raw)
         return Judged(record, tag=carried._replace(raw=self._raw))
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from rich.console import Console
 from scrapy import Spider
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from comity.crawler.commands.explanation import explain, show
+from comity.crawler.commands.output import open_console
 from comity.crawler.fetcher import ClosingError
 from comity.crawler.options import ASYNCIO_REACTOR, Options
 from comity.crawler.runtime import Runtime
@@ -135,7 +135,7 @@ class Command(ScrapyCommand):
         elif opts.json:
             print(json.dumps(explain(site, self._agent, url, facts), indent=2))  # noqa: T201
         else:
-            show(explain(site, self._agent, url, facts), Console())
+            show(explain(site, self._agent, url, facts), open_console())
         decision = site.judge(self._agent, url, facts)
         self.exitcode = UNREACHABLE if decision.reasons[0].rule.endswith("unreachable") else EXIT[decision.verdict]
 
