@@ -18,6 +18,7 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_instal
 
 import comity
 from comity.crawler import feeds, logformatter
+from comity.crawler.backlog import most_waiting
 from comity.crawler.downloadermw import AccessMiddleware
 from comity.crawler.feeds.responses import ItemResponses
 from comity.crawler.fieldsmw import FieldsMiddleware
@@ -101,7 +102,12 @@ def _anonymous(settings: BaseSettings, token: str) -> Iterator[str]:
 def _switched_off(settings: BaseSettings) -> Iterator[str]:
     """What the project's own settings take out, a line each."""
     if load_object(settings["SCHEDULER"]) is not Scheduler:
-        yield f"SCHEDULER is {settings['SCHEDULER']}: requests wait in the downloader instead of the polite queue"
+        most = most_waiting(settings)
+        yield (
+            f"SCHEDULER is {settings['SCHEDULER']}: what its queue hands out before its host may be asked waits in the process,"
+            f" at most {most} requests at a time (CONCURRENT_REQUESTS). They hold up what comes after them, and a kill loses"
+            " them; in comity's own queue, without SCHEDULER, they do neither"
+        )
     if not settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES"):
         yield "DOWNLOAD_VERIFY_CERTIFICATES is off: anyone on the way can answer for a site, its policies included"
     if settings.getpriority("ROBOTSTXT_OBEY") and not settings.getbool("ROBOTSTXT_OBEY"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from time import monotonic, time
 from typing import TYPE_CHECKING, Self
@@ -12,6 +13,7 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Headers, Request, Response
 
+from comity.crawler.backlog import Backlog
 from comity.crawler.elements import register
 from comity.crawler.engine import closing, lent_place
 from comity.crawler.fetcher import ClosingError
@@ -34,9 +36,16 @@ class AccessMiddleware:
         self._runtime = Runtime.of(crawler)
         self._pace = self._runtime.pace
         self._slots = Slots(crawler, self._pace)
+        self._backlog = Backlog(crawler)
         self._max_delay = self._runtime.options.max_delay
         self._stopped: WeakKeyDictionary[Request, Decision] = WeakKeyDictionary()  # whose responses came without their bodies
         crawler.signals.connect(self._headers_received, signals.headers_received)
+        crawler.signals.connect(self._spider_opened, signals.spider_opened)
+
+    def _spider_opened(self) -> None:
+        """Our own scheduler hands out what may go out, and nothing waits here for long."""
+        if self._runtime.scheduler is None:
+            self._backlog.bind()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -45,6 +54,10 @@ class AccessMiddleware:
     async def process_request(self, request: Request) -> Request | None:
         if self._runtime.policies.owns(request):
             return None
+        with self._backlog.passing(request):
+            return await self._let_through(request)
+
+    async def _let_through(self, request: Request) -> Request | None:
         flight = self._pace.flight(request)
         if flight is not None and flight.judged(request):
             decision, site = flight.decision, flight.site
@@ -54,7 +67,7 @@ class AccessMiddleware:
         else:
             self._pace.release(request)  # or it would wait for itself, where another middleware made a new request of it
             try:
-                with lent_place(self._crawler):
+                with lent_place(self._crawler), self._counted(request):
                     decision, site = await self._in_turn(request)
             except ClosingError:
                 raise IgnoreRequest("the crawl is ending") from None
@@ -68,6 +81,9 @@ class AccessMiddleware:
             self._runtime.admit(request, site, decision)
             self._slots.free(request)
         return None
+
+    def _counted(self, request: Request) -> AbstractContextManager[None]:
+        return self._slots.counted(request) if request in self._backlog else nullcontext()
 
     def _headers_received(self, headers: Headers, body_length: int | None, request: Request) -> None:
         """Ends the download where they refuse every declared use: nothing could be done with the body.

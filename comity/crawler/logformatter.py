@@ -58,7 +58,7 @@ class ShortTags(LogFormatter):
 
 @cache
 def _short(formatter: type[LogFormatter]) -> type[LogFormatter]:
-    return type(formatter.__name__, (ShortTags, formatter), {"__module__": formatter.__module__})
+    return type(f"ShortTags{formatter.__name__}", (ShortTags, formatter), {"__module__": __name__})
 
 
 class _Shown:

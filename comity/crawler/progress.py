@@ -15,6 +15,8 @@ from rich.table import Table
 from rich.text import Text
 from scrapy import signals
 
+from comity.crawler.engine import scheduler_of
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
@@ -69,7 +71,7 @@ class Progress:
         asyncio.get_running_loop().call_soon(self._console.print, summary(self._stats.get_stats(), reason))
 
     def _waiting(self) -> int:
-        scheduler = self._crawler.engine.scheduler if self._crawler.engine else None
+        scheduler = scheduler_of(self._crawler)
         return len(scheduler) if scheduler is not None and hasattr(scheduler, "__len__") else 0
 
     def _number(self, name: str) -> int:
