@@ -15,7 +15,7 @@ from scrapy.http import Headers, Request, Response
 
 from comity.crawler.backlog import Backlog
 from comity.crawler.elements import register
-from comity.crawler.engine import closing, lent_place
+from comity.crawler.engine import closing, engine_of, lent_place
 from comity.crawler.fetcher import ClosingError
 from comity.crawler.pace import TICK
 from comity.crawler.runtime import Runtime
@@ -70,7 +70,8 @@ class AccessMiddleware:
                 with lent_place(self._crawler), self._counted(request):
                     decision, site = await self._in_turn(request)
             except ClosingError:
-                raise IgnoreRequest("the crawl is ending") from None
+                is_running = engine_of(self._crawler) is not None  # in a test of this alone it is not
+                raise IgnoreRequest("the crawl is ending" if is_running else "no crawl is running to ask for policies") from None
         if decision.verdict is not Verdict.DEFER:
             self._runtime.record(request, decision)
         if decision.verdict is Verdict.DEFER:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy.http import Request
 
 from comity.crawler.addresses import Reach
-from comity.crawler.engine import closing
+from comity.crawler.engine import closing, engine_of
 from comity.crawler.freshness import DAY, lifetime
 from comity.crawler.transfer import Hop, PolicyTransfer, TransferError
 from comity.policies.text import printable
@@ -64,7 +64,7 @@ class PolicyExchange:
 
     def led_from(self, request: Request) -> Reach | None:
         """The reach of the site that leads to the request; None where it is no site but the operator."""
-        return self._transfer.led_from(request)
+        return self._transfer.led_from(request) if engine_of(self._crawler) is not None else None
 
     async def ask(self, url: str, copy: Fetched | None, led_from: Reach | None = None) -> Answer:
         """`copy`: what is to be confirmed. `led_from`: the reach of the site that names the URL, where it is of another origin.

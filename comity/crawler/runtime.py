@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, ref
 
@@ -59,6 +59,30 @@ def _budget(options: Options) -> Budget:
         stop(str(error))
 
 
+T = TypeVar("T")
+
+
+class _Later:
+    """A store that is opened when something is asked of it; to close one that was never asked does nothing."""
+
+    def __init__(self, open_it: Callable[[], Any]) -> None:
+        self._open = open_it
+        self._opened: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._opened is None:
+            self._opened = self._open()
+        return getattr(self._opened, name)
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+
+
+def _now_or_later(crawler: Crawler, open_it: Callable[[Options], T], options: Options) -> T:
+    return open_it(options) if crawler.crawling else cast(T, _Later(partial(open_it, options)))
+
+
 class Outgoing(NamedTuple):
     """By which policies a request goes out, and with what."""
 
@@ -73,10 +97,11 @@ class Runtime:
     """Options, policies and bookkeeping of one crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
-        if not is_asyncio_available():
+        # Tests of single components have no loop and no crawl; what they do not use is not opened.
+        if crawler.crawling and not is_asyncio_available():
             stop(f"there is no asyncio loop: set TWISTED_REACTOR to {ASYNCIO_REACTOR}")
         self.options = Options.checked(crawler.settings)
-        store = open_store(self.options)
+        store = _now_or_later(crawler, open_store, self.options)
         self.agent = self.options.agent
         self.actions = Actions(crawler, self.agent)
         self.policies = PolicyFetcher(
@@ -87,7 +112,7 @@ class Runtime:
             found=lambda site: self.actions.found(site, self.policies),
         )
         self._resources = Resources(crawler, timeout=self.options.policy_timeout, patience=self.options.max_delay)
-        budget = _budget(self.options)
+        budget = _now_or_later(crawler, _budget, self.options)
         self.pace = Pace(crawler, budget, min_delay=self.options.min_delay, max_delay=self.options.max_delay)
         self.scheduler: Scheduler | None = None  # ours, where it is in use
         self.pages = ItemPages()

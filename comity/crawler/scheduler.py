@@ -53,7 +53,7 @@ class Scheduler(BaseScheduler):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        if not is_asyncio_available():
+        if crawler.crawling and not is_asyncio_available():
             raise NotConfigured(
                 "comity needs an asyncio loop: set TWISTED_REACTOR to twisted.internet.asyncioreactor.AsyncioSelectorReactor"
             )

@@ -108,8 +108,12 @@ def place(setting: str, tmp_path: Path) -> tuple[str, TagSource | None]:
     return setting, None if setting == "off" else InField({"json": "permissions"}.get(setting, setting.rpartition(":")[2]))
 
 
+FORMATS = {"jsonl": "jsonlines", "gz": "warc.gz"}
+
+
 def feeds(tmp_path: Path, *names: str, **options: Any) -> dict[str, Any]:
-    return {str(tmp_path / name): options for name in names}
+    endings = {name: name.rpartition(".")[2] for name in names}
+    return {str(tmp_path / name): {"format": FORMATS.get(ending, ending), **options} for name, ending in endings.items()}
 
 
 @pytest.mark.requirement("WHY-2", "MEET-3")
@@ -137,7 +141,7 @@ def test_every_feed_can_be_judged(serve: Serve, crawl: Crawl, tmp_path: Path, se
 def test_items_stay_as_their_project_knows_them(serve: Serve, crawl: Crawl, tmp_path: Path, setting: str) -> None:
     server = serve(site())
     value, _ = place(setting, tmp_path)
-    names = feeds(tmp_path, "items.csv", "items.parquet") | {str(tmp_path / "items.jsonl"): {}}
+    names = feeds(tmp_path, "items.csv", "items.parquet", "items.jsonl")
     urls = [server.url(f"/{n}") for n in range(PAGES)]
     crawled = crawl(Strict, {"COMITY_TAG": value, "FEEDS": names}, urls=urls)
     assert crawled.stats["item_scraped_count"] == 2 * PAGES
