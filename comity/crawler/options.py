@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Self
 from urllib.parse import urlsplit
 
+from platformdirs import user_data_path
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
@@ -48,6 +49,7 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_REL_NOFOLLOW": False,
     "COMITY_ELEMENTS": "tag",
     "COMITY_TAG": "permissions",
+    "COMITY_PROGRESS": "summary",
     "COMITY_STORE": "",
     "COMITY_POLICY_TIMEOUT": 15,
     "COMITY_MIN_DELAY": 1,
@@ -55,6 +57,7 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
+PROGRESS = ("line", "summary", "off")  # while it goes on and at the end; at the end; nothing
 ELEMENTS = ("tag", "redact", "strip")  # say so in the tag; cut them out of items; take them from the response
 
 # ACAP 1.0 section 2.5 and the vocabularies after it spell their terms so; `:` and `,` separate in the settings.
@@ -97,6 +100,7 @@ class Options:
     rel_nofollow: bool  # drop links that have rel=nofollow
     elements: str  # of ELEMENTS: what is done with elements that a page refuses for one of the declared uses
     tag: TagSetting  # where the tag of an item goes
+    progress: str  # of PROGRESS: what is told of how the crawl goes
     store: Path
     policy_timeout: float  # seconds for one policy file over all its hops
     min_delay: float  # seconds between two requests to a host, at least
@@ -122,6 +126,7 @@ class Options:
             rel_nofollow=_flag(settings, "COMITY_REL_NOFOLLOW"),
             elements=_word(settings, "COMITY_ELEMENTS", ELEMENTS),
             tag=tag_setting(settings),
+            progress=_word(settings, "COMITY_PROGRESS", PROGRESS),
             store=_store(settings),
             policy_timeout=_seconds(settings, "COMITY_POLICY_TIMEOUT", zero=False),
             min_delay=_seconds(settings, "COMITY_MIN_DELAY"),
@@ -361,7 +366,21 @@ def _store(settings: BaseSettings) -> Path:
         raise _wrong("COMITY_STORE", value, "is a URL: write the path of a file")
     if value:
         return Path(value)
+    own = project_store()
+    return own if own.exists() else machine_store()
+
+
+def project_store() -> Path:
+    """Where a project keeps its policy files apart from those of others, if it does: in the folder of its data."""
     try:
         return Path(data_path("comity/policies.sqlite", createdir=False))
     except NotConfigured:  # settings of a project, but no scrapy.cfg: as Scrapy has it outside of projects
         return Path(".scrapy/comity/policies.sqlite")
+
+
+def machine_store() -> Path:
+    """That of all projects of the user on this machine: so they share the pace of a host. PolicyError where there is no place."""
+    with suppress(RuntimeError):  # there is no home folder; older versions say so by a path that begins with "~"
+        if (folder := user_data_path("comity", appauthor=False)).is_absolute():
+            return folder / "policies.sqlite"
+    raise PolicyError("COMITY_STORE is not set, and there is no home folder to keep policy files in: set it to a path of yours")

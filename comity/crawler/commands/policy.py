@@ -176,6 +176,7 @@ class PolicySpider(Spider):
     # Whatever the project does with pages and items is not wanted here.
     custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]  # Scrapy reads it from the class only
         "ADDONS": {"comity.crawler.addon.Addon": 100},
+        "COMITY_PROGRESS": "off",
         "EXTENSIONS": {},
         "FEEDS": {},
         "ITEM_PIPELINES": {},

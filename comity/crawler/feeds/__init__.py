@@ -12,10 +12,9 @@ from comity.crawler.feeds.filters import OPTION, TAG_OPTION, PermittedFor
 from comity.crawler.options import Options, stop
 from comity.dataset.tag_setting import SIDECAR
 
-__all__ = ["EXPORTERS", "PermittedFor", "register"]
+__all__ = ["EXPORTERS", "PermittedFor", "add_exporters", "register"]
 
-# Format, which is the end of a file's name too -> exporter. A project needs them in FEED_EXPORTERS for -o and -O, which Scrapy
-# checks before it asks any add-on.
+# Format, which is the end of a file's name too -> exporter.
 EXPORTERS = {
     "csv": "comity.crawler.feeds.csv.CsvExporter",
     "parquet": "comity.crawler.feeds.parquet.ParquetExporter",
@@ -29,12 +28,16 @@ EXPORTERS = {
 SIDECAR_FEED: dict[str, Any] = {"format": "tags", "overwrite": False, "batch_item_count": 0, "store_empty": False}
 
 
+def add_exporters(settings: BaseSettings) -> None:
+    exporters = {**EXPORTERS, **settings.getdict("FEED_EXPORTERS")}
+    settings.set("FEED_EXPORTERS", exporters, settings.getpriority("FEED_EXPORTERS") or 0)
+
+
 def register(settings: BaseSettings, options: Options) -> None:
     """Adds the exporters that the project has not set otherwise, and the feed of tags, and tells the filters of feeds what is
     asked for."""
     parquet.check(settings)
-    exporters = {**EXPORTERS, **settings.getdict("FEED_EXPORTERS")}
-    settings.set("FEED_EXPORTERS", exporters, settings.getpriority("FEED_EXPORTERS") or 0)
+    add_exporters(settings)
     feeds = settings.getdict("FEEDS")
     asked = {OPTION: options.agent.uses, TAG_OPTION: options.tag}
     filled = {uri: {**asked, **feed} if _is_ours(feed) else feed for uri, feed in feeds.items()}
