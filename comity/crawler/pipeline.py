@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+_UNKNOWN_FIELD = (
+    "Where that is because it does not know the field of the tag, COMITY_TAG puts it elsewhere: COMITY_TAG ="
+    ' "sidecar:permissions.jsonl" leaves items as they are'
+)
+
+
 class PermissionsPipeline:
     """Item pipeline. It stands first (0), so that whatever stores items stores them with their tag."""
 
@@ -38,6 +44,8 @@ class PermissionsPipeline:
         self._stats = crawler.stats
         self._warned: set[str] = set()
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
+        if self._tags.are_in_items:
+            crawler.signals.connect(self._item_failed, signals.item_error)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -121,8 +129,14 @@ class PermissionsPipeline:
             self._warned.add(message)
             logger.warning("%s (docs/items.md)", message)
 
+    def _item_failed(self) -> None:
+        self._warn(f"An item failed in a pipeline. {_UNKNOWN_FIELD}")
+
     def _spider_closed(self) -> None:
-        dropped = self._stats.get_value("comity/items/dropped")
+        dropped = self._stats.get_value("comity/items/dropped", 0)
+        others = self._stats.get_value("item_dropped_count", 0) - dropped - self._stats.get_value("comity/items/untaggable", 0)
+        if self._tags.are_in_items and others > 0 and not self._stats.get_value("item_scraped_count"):
+            self._warn(f"All items were dropped by other pipelines. {_UNKNOWN_FIELD}")
         if dropped:
             logger.warning(
                 "%(dropped)d items were dropped because none of COMITY_USES is permitted. Where nothing is stated COMITY_DEFAULTS"

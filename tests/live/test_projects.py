@@ -229,3 +229,33 @@ def test_a_home_that_cannot_be_written(tmp_path: Path, server: Loopback, environ
     assert server.paths == []
     project.crawl(server, "-s", "COMITY_STORE=here/policies.sqlite", **environment)
     assert "/" in server.paths
+
+
+# Names
+
+ROTATING = """
+class Rotating:
+    def process_request(self, request):
+        request.headers["User-Agent"] = "Mozilla/5.0 (X11)"
+"""
+
+
+@pytest.mark.requirement("RFC-1")
+@pytest.mark.parametrize(
+    ("settings", "warned"),
+    [("", 0), ('DOWNLOADER_MIDDLEWARES = {"shop.rotating.Rotating": 550}', 1)],
+    ids=["its own", "rotating"],
+)
+def test_requests_under_another_name(tmp_path: Path, serve: Serve, settings: str, warned: int) -> None:
+    """What a site says to the agent holds for it under any name, and its policy files are asked for under its own."""
+    server = serve({"/robots.txt": "User-agent: examplebot\nDisallow: /private\nAllow: /\nUser-agent: *\nDisallow: /\n", "/": ""})
+    project = Project(tmp_path / "shop", ADDON + AGENT + settings)
+    (project.folder / "shop" / "rotating.py").write_text(ROTATING)
+    log = project.crawl(server).stderr
+    assert log.count("goes out as `Mozilla/5.0 (X11)`, which does not name COMITY_AGENT `examplebot`") == warned
+    own = "examplebot/1.0 (+https://example.org/bot)"
+    assert [(seen.path, seen.headers["user-agent"]) for seen in server.seen] == [
+        ("/robots.txt", own),
+        ("/", "Mozilla/5.0 (X11)" if warned else own),
+    ]
+    assert ("comity/user-agent/other" in log) is bool(warned)

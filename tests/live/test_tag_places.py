@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 from itemadapter import ItemAdapter
 from scrapy import Field, Item, Spider
+from scrapy.exceptions import DropItem
 from scrapy.http import Request, Response
 from scrapy.pipelines.files import FilesPipeline
 
@@ -343,3 +344,30 @@ def test_what_a_killed_crawl_leaves_has_its_tags(serve: Serve, tmp_path: Path, a
     assert len(tags) == 2 * (at - 1)
     whole = [line for line in (tmp_path / "items.jsonl").read_text().split("\n") if line.endswith("}")]
     assert all(tags.find(json.loads(line)).raw["uses"] for line in whole)
+
+
+class DropsAll:
+    def process_item(self, item: Any) -> Any:
+        raise DropItem("the schema knows no such field")
+
+
+class Fails:
+    def process_item(self, item: Any) -> Any:
+        return item["no such field"]
+
+
+class Dropped(Shop):
+    custom_settings: ClassVar = {"ITEM_PIPELINES": {DropsAll: 300}}  # type: ignore[misc]
+
+
+class Failed(Shop):
+    custom_settings: ClassVar = {"ITEM_PIPELINES": {Fails: 300}}  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("setting", ["permissions", "off"])
+@pytest.mark.parametrize(("spider", "said"), [(Dropped, "All items were dropped"), (Failed, "An item failed"), (Shop, "")])
+def test_pipelines_that_may_not_know_the_field(serve: Serve, crawl: Crawl, spider: type[Spider], said: str, setting: str) -> None:
+    server = serve(site())
+    log = crawl(spider, {"COMITY_TAG": setting}, urls=[server.url("/0"), server.url("/1")]).log
+    assert log.count("COMITY_TAG puts it elsewhere") == (1 if said and setting == "permissions" else 0)
+    assert said in log or setting == "off"
