@@ -73,7 +73,8 @@ class PermissionsPipeline:
         except Exception as error:  # each kind of class has exceptions of its own
             self._stats.inc_value("comity/items/untaggable")
             name, field = type(item).__qualname__, self._tags.field_of(item)
-            raise DropItem(f"no `{field}` can be written into {name}, declare such a field in it: {error!r}") from error
+            why = f"no `{field}` can be written into {name}: declare such a field in it, or set COMITY_TAG ({error!r})"
+            raise DropItem(why) from error
 
     def _tagged(self, item: Any, page: Page | None) -> tuple[Any, dict[str, Any], Collection[str]]:
         """The item as it may go on, its tag, and the fields that are redacted."""

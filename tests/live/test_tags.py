@@ -353,7 +353,7 @@ def test_what_can_carry_no_tag_is_dropped_with_the_reason(serve: Serve, crawl: C
     crawled = crawl(Untaggable, urls=[serve(pages()).url("/0")])
     assert len(crawled.items) == 1
     assert crawled.stats["comity/items/untaggable"] == 3
-    assert "no `permissions` can be written into NoSubclass, declare such a field in it" in crawled.log
+    assert "no `permissions` can be written into NoSubclass: declare such a field in it, or set COMITY_TAG" in crawled.log
     assert "Traceback" not in crawled.log
 
 
