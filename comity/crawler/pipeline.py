@@ -12,7 +12,7 @@ from scrapy.exceptions import DropItem
 from scrapy.pipelines.media import MediaPipeline
 
 from comity.crawler.elements import declared
-from comity.crawler.engine import item_pipelines
+from comity.crawler.engine import engine_of, item_pipelines
 from comity.crawler.items import changed, current_page, own_copy
 from comity.crawler.media import bind
 from comity.crawler.runtime import Runtime
@@ -54,7 +54,7 @@ class PermissionsPipeline:
     def open_spider(self) -> None:
         """All pipelines are made by now."""
         pipelines = list(item_pipelines(self._crawler))
-        if self not in pipelines:
+        if self not in pipelines and engine_of(self._crawler) is not None:
             self._warn("This version of Scrapy does not tell its item pipelines: files that a page refuses are fetched")
         for pipeline in pipelines:
             if isinstance(pipeline, MediaPipeline):

@@ -17,6 +17,7 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Request, Response
+from scrapy.pipelines import ItemPipelineManager
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.test import get_crawler
 
@@ -59,6 +60,30 @@ def test_the_pipeline_says_that_there_is_no_page(crawler: Crawler) -> None:
     assert item["permissions"]["uses"]["index"]["verdict"] == "deny"
     assert crawler.stats
     assert crawler.stats.get_value("comity/items/no-page") == 1
+
+
+class Prices:
+    """A project's own."""
+
+    def process_item(self, item: Any) -> Any:
+        item["price"] = float(item["price"])
+        return item
+
+
+def test_the_pipelines_of_a_project(crawler: Crawler, caplog: pytest.LogCaptureFixture) -> None:
+    settings = {"ITEM_PIPELINES": {PermissionsPipeline: 0, Prices: 300}, "COMITY_STORE": crawler.settings["COMITY_STORE"]}
+    tested = get_crawler(Spider, settings)
+    tested.spider = Spider.from_crawler(tested, "s")
+
+    async def process() -> Any:
+        manager = ItemPipelineManager.from_crawler(tested)
+        await manager.open_spider_async()
+        return await manager.process_item_async({"price": "1.5"})
+
+    item = asyncio.run(process())
+    assert item["price"] == 1.5
+    assert item["permissions"]["uses"]["index"]["verdict"] == "deny"
+    assert "does not tell" not in caplog.text
 
 
 def test_nobody_answers_for_policies(crawler: Crawler) -> None:

@@ -183,6 +183,14 @@ def test_a_row_that_was_cut_off_permits_nothing(tmp_path: Path, make_record: Mak
     assert read(record, Sidecar(path)).uses["train"].is_allowed
 
 
+def test_several_processes_read_it(tmp_path: Path, make_record: MakeRecord) -> None:
+    pairs = [apart(make_record(fields={"text": str(n)}, train={} if n % 2 else None)) for n in range(200)]
+    source = sidecar(tmp_path / "tags.jsonl", *((record, "u", tag) for record, tag in pairs))
+    (tmp_path / "items.jsonl").write_text("".join(json.dumps(record) + "\n" for record, _ in pairs))
+    terms = Terms.of(["train"], now=NOW, tags=source)
+    assert jobs.export([tmp_path / "items.jsonl"], tmp_path / "out.jsonl", terms, jobs.How(workers=2)).counts.kept == 100
+
+
 def test_a_sidecar_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"tags\.jsonl cannot be read: No such file"):
         Sidecar(tmp_path / "tags.jsonl")
