@@ -82,7 +82,9 @@ class _RefusedError(Exception):
 def judged(record: Record, terms: Terms) -> Judged:
     """Whether each of the uses is permitted, and the record without what is not."""
     try:
-        tag = _by_defaults(read(record, terms.tags), terms.defaults)
+        tag = read(record, terms.tags)
+        if terms.defaults:
+            tag = _by_defaults(tag, terms.defaults)
         uses = _permitted(record, tag, terms)
         return _usable(record, tag, uses, terms)
     except TagError as error:
@@ -174,9 +176,9 @@ class _Usable:
     def judged(self) -> Judged:
         """The record with its tag."""
         carried = self._tag.carried
-        is_there = self._raw is self.record.get(carried.field)
-        record = self.record if is_there else carried.put(self.record, self._raw)
-        return Judged(record, tag=carried._replace(raw=self._raw))
+        if self._raw is carried.raw and self._raw is self.record.get(carried.field):
+            return Judged(self.record, tag=carried)
+        return Judged(carried.put(self.record, self._raw), tag=carried._replace(raw=self._raw))
 
     @property
     def _fields(self) -> Record:

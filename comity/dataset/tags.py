@@ -110,15 +110,15 @@ class InField(NamedTuple):
     def find(self, record: Record) -> Carried:
         if self.name:
             return _carried(self.name, record.get(self.name))
-        alike = [field for field, value in record.items() if _may_be(field, value) and is_tag_like(value)]
+        alike = [
+            field
+            for field, value in record.items()
+            if (type(value) is dict and "schema" in value and "uses" in value) or (field in TEXT_FIELDS and is_tag_like(value))
+        ]
         if len(alike) > 1:
             raise TagError("several-tags")
         field = alike[0] if alike else FIELD
         return _carried(field, record.get(field))
-
-
-def _may_be(field: str, value: Any) -> bool:
-    return isinstance(value, dict) or field in TEXT_FIELDS
 
 
 def _carried(field: str, value: Any) -> Carried:
