@@ -44,6 +44,7 @@ async def measure(hosts: int, *, decisions: bool, jobdir: bool = False) -> None:
         crawler = Crawler(Spider, settings)
         crawler._apply_settings()
         spider = crawler.spider = Spider("bench")
+        crawler.crawling = True
         active: set[Request] = set()
         in_flight: deque[Request] = deque()
         slot = SimpleNamespace(inprogress=active)

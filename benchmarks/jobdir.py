@@ -58,6 +58,7 @@ class Bench:
         self.crawler = Crawler(Follow, settings)
         self.crawler._apply_settings()
         self.crawler.spider = self.spider = Follow()
+        self.crawler.crawling = True
         self.active: set[Request] = set()
         downloader = SimpleNamespace(
             active=self.active, slots={}, get_slot_key=lambda request: urlsplit(request.url).hostname, total_concurrency=0

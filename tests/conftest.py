@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -25,6 +27,15 @@ from hypothesis import settings
 from scrapy import Spider
 
 from comity.policies.site import WELL_KNOWN
+
+# No test touches the store of whoever runs it.
+_home = TemporaryDirectory(prefix="comity-tests-")
+os.environ["XDG_DATA_HOME"] = _home.name
+
+
+def pytest_unconfigure() -> None:
+    _home.cleanup()
+
 
 settings.register_profile("comity", deadline=None)  # no test is about time: other programs run on this machine
 settings.load_profile("comity")

@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from difflib import get_close_matches
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -18,15 +19,25 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
 
 import comity
-from comity.crawler import feeds
+from comity.crawler import feeds, logformatter
 from comity.crawler.addressmw import AddressMiddleware
+from comity.crawler.backlog import most_waiting
 from comity.crawler.database import make_private_folder
 from comity.crawler.downloadermw import AccessMiddleware
 from comity.crawler.engine import take_shipped_suffixes
 from comity.crawler.feeds.responses import ItemResponses
 from comity.crawler.fieldsmw import FieldsMiddleware
-from comity.crawler.options import ASYNCIO_REACTOR, DEFAULT_AGENT, DEFAULTS, Options, stop
+from comity.crawler.options import (
+    ASYNCIO_REACTOR,
+    DEFAULT_AGENT,
+    DEFAULTS,
+    Options,
+    machine_store,
+    project_store,
+    stop,
+)
 from comity.crawler.pipeline import PermissionsPipeline
+from comity.crawler.progress import Progress
 from comity.crawler.ratemw import RateMiddleware
 from comity.crawler.runtime import open_budget, open_store
 from comity.crawler.scheduler import Scheduler
@@ -76,10 +87,15 @@ class Addon:
             for component, position in components.items():
                 place = min(position, _lowest(settings, name) - 1) if component in OUTERMOST else position
                 settings.setdefault_in_component_priority_dict(name, component, place)
-        agent = _check(settings).agent
-        feeds.register(settings, agent.uses)
+        options = _check(settings)
+        agent = options.agent
+        feeds.register(settings, options)
+        logformatter.shorten(settings)
         settings.set("USER_AGENT", f"{agent.token}/{comity.__version__} (Scrapy; comity)", priority="addon")
-        for warning in (*_anonymous(settings, agent.token), *_switched_off(settings)):
+        if options.progress != "off":
+            settings.setdefault_in_component_priority_dict("EXTENSIONS", Progress, 0)
+        warnings = (_anonymous(settings, agent.token), _silent(options), _apart(settings, options), _switched_off(settings))
+        for warning in chain.from_iterable(warnings):
             logger.warning("%s", warning)
 
 
@@ -116,10 +132,35 @@ def _anonymous(settings: BaseSettings, token: str) -> Iterator[str]:
         yield f"USER_AGENT `{user_agent}` has no way to reach you: set it to your name with an address, e.g. {example}"
 
 
+def _silent(options: Options) -> Iterator[str]:
+    """Most sites say nothing of most uses."""
+    uses = [use for use in options.agent.uses if use not in {*options.agent.defaults, "crawl", "follow"}]
+    if uses:
+        allowed, denied = (",".join(f"{use}:{verdict}" for use in uses) for verdict in ("allow", "deny"))
+        yield (
+            f"COMITY_USES has {', '.join(uses)}, and COMITY_DEFAULTS says nothing of it: where nobody speaks of it it is refused,"
+            f' and items of which no use is left are dropped. To permit it there: COMITY_DEFAULTS = "{allowed}"; to refuse it'
+            f' without this warning: "{denied}"'
+        )
+
+
+def _apart(settings: BaseSettings, options: Options) -> Iterator[str]:
+    if not settings.get("COMITY_STORE") and options.store == project_store():
+        yield (
+            f"COMITY_STORE is not set, and this project has a store of its own, {options.store}: it is used. Other projects use"
+            f" {machine_store()}, and do not share the pace of hosts with it: set COMITY_STORE to the one that you want"
+        )
+
+
 def _switched_off(settings: BaseSettings) -> Iterator[str]:
     """What the project's own settings take out, a line each."""
     if load_object(settings["SCHEDULER"]) is not Scheduler:
-        yield f"SCHEDULER is {settings['SCHEDULER']}: requests wait in the downloader instead of the polite queue"
+        most = most_waiting(settings)
+        yield (
+            f"SCHEDULER is {settings['SCHEDULER']}: what its queue hands out before its host may be asked waits in the process,"
+            f" at most {most} requests at a time (CONCURRENT_REQUESTS). They hold up what comes after them, and a kill loses"
+            " them; in comity's own queue, without SCHEDULER, they do neither"
+        )
     if not settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES"):
         yield "DOWNLOAD_VERIFY_CERTIFICATES is off: anyone on the way can answer for a site, its policies included"
     if settings.getpriority("ROBOTSTXT_OBEY") and not settings.getbool("ROBOTSTXT_OBEY"):

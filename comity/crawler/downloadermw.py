@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Self
 from weakref import WeakKeyDictionary
 
@@ -9,8 +10,9 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Headers, Request, Response
 
+from comity.crawler.backlog import Backlog
 from comity.crawler.elements import register
-from comity.crawler.engine import lent_place
+from comity.crawler.engine import engine_of, lent_place
 from comity.crawler.flights import ClosingError
 from comity.crawler.runtime import Runtime
 from comity.crawler.slots import Slots
@@ -31,15 +33,26 @@ class AccessMiddleware:
         self._runtime = Runtime.of(crawler)
         self._pace = self._runtime.pace
         self._slots = Slots(crawler, self._pace)
+        self._backlog = Backlog(crawler)
         self._turns = Turns(crawler, self._runtime)
         self._stopped: WeakKeyDictionary[Request, Decision] = WeakKeyDictionary()  # whose responses came without their bodies
         crawler.signals.connect(self._headers_received, signals.headers_received)
+        crawler.signals.connect(self._spider_opened, signals.spider_opened)
+
+    def _spider_opened(self) -> None:
+        """Our own scheduler hands out what may go out, and nothing waits here for long."""
+        if self._runtime.scheduler is None:
+            self._backlog.bind()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
     async def process_request(self, request: Request) -> Request | None:
+        with self._backlog.passing(request):
+            return await self._let_through(request)
+
+    async def _let_through(self, request: Request) -> Request | None:
         referrals = self._runtime.referrals
         flight = self._pace.flight(request)
         if flight is not None and flight.judged(request):
@@ -52,10 +65,11 @@ class AccessMiddleware:
             referrals.handle(request)
             self._pace.release(request)  # or it would wait for itself, where another middleware made a new request of it
             try:
-                with lent_place(self._crawler):
+                with lent_place(self._crawler), self._counted(request):
                     decision, site = await self._turns.wait(request, referrals.led_from(request))
             except ClosingError:
-                raise IgnoreRequest("the crawl is ending") from None
+                is_running = engine_of(self._crawler) is not None  # in a test of this alone it is not
+                raise IgnoreRequest("the crawl is ending" if is_running else "no crawl is running to ask for policies") from None
         if decision.verdict is not Verdict.DEFER:
             self._runtime.record(request, decision)
         if decision.verdict is Verdict.DEFER:
@@ -66,6 +80,9 @@ class AccessMiddleware:
             self._runtime.admit(request, site, decision)
             self._slots.free(request)
         return None
+
+    def _counted(self, request: Request) -> AbstractContextManager[None]:
+        return self._slots.counted(request) if request in self._backlog else nullcontext()
 
     def _headers_received(self, headers: Headers, body_length: int | None, request: Request) -> None:
         """Ends the download where they refuse every declared use: nothing could be done with the body.

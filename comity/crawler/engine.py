@@ -19,14 +19,31 @@ from tldextract import TLDExtract
 from comity.policies import PolicyError
 
 if TYPE_CHECKING:
+    from scrapy.core.downloader import Downloader
+    from scrapy.core.engine import ExecutionEngine
+    from scrapy.core.scheduler import BaseScheduler
     from scrapy.crawler import Crawler
 
 WAKE = Request("data:,wake", dont_filter=True, meta={"allow_offsite": True})  # by identity: our scheduler stores it nowhere
 
 
+def engine_of(crawler: Crawler) -> ExecutionEngine | None:
+    """None before the crawl begins, as in tests of single components; Scrapy 2.19 and later raise an error there."""
+    try:
+        return crawler.engine
+    except RuntimeError:
+        return None
+
+
+def downloader_of(crawler: Crawler) -> Downloader | None:
+    """None before the crawl begins."""
+    engine = engine_of(crawler)
+    return engine.downloader if engine is not None else None
+
+
 def wake(crawler: Crawler) -> None:
     """Makes the engine ask the scheduler for a request in the next turn of the loop; otherwise it asks every 5 s."""
-    engine = crawler.engine
+    engine = engine_of(crawler)
     if engine is None or engine.spider is None:
         return
     nextcall = getattr(getattr(engine, "_slot", None), "nextcall", None)
@@ -38,21 +55,28 @@ def wake(crawler: Crawler) -> None:
 
 def closing(crawler: Crawler) -> bool:
     """Whether the crawl is ending: a request that is begun now may never end. There is no signal for it."""
-    engine = crawler.engine
+    engine = engine_of(crawler)
     if engine is None or engine.spider is None:
         return True
     slot = getattr(engine, "_slot", None)
     return slot.closing is not None if slot is not None and hasattr(slot, "closing") else not engine.running
 
 
+def scheduler_of(crawler: Crawler) -> BaseScheduler | None:
+    """None before the spider is opened, or where Scrapy does not tell."""
+    scheduler: BaseScheduler | None = getattr(getattr(engine_of(crawler), "_slot", None), "scheduler", None)
+    return scheduler
+
+
 def in_downloader(crawler: Crawler) -> Container[Request]:
     """The requests that are on their way through the downloader middlewares or the network."""
-    return crawler.engine.downloader.active if crawler.engine else ()
+    downloader = downloader_of(crawler)
+    return downloader.active if downloader else ()
 
 
 def in_progress(crawler: Crawler) -> Container[Request]:
     """The requests whose callback, items and errbacks are not all through. PolicyError where Scrapy does not tell."""
-    slot = getattr(crawler.engine, "_slot", None)
+    slot = getattr(engine_of(crawler), "_slot", None)
     inprogress: Container[Request] | None = getattr(slot, "inprogress", None)
     if inprogress is None:
         raise PolicyError("JOBDIR: this version of Scrapy does not tell which requests are done")
@@ -61,15 +85,15 @@ def in_progress(crawler: Crawler) -> Container[Request]:
 
 def item_pipelines(crawler: Crawler) -> Iterable[object]:
     """Those of the crawl, in their order; none where Scrapy does not tell."""
-    scraper = getattr(crawler.engine, "scraper", None)
+    scraper = getattr(engine_of(crawler), "scraper", None)
     pipelines: Iterable[object] = getattr(getattr(scraper, "itemproc", None), "middlewares", ())
     return pipelines
 
 
 def never_opened(crawler: Crawler) -> None:
     """For a scheduler that cannot be made: Scrapy would try to close what it has not opened, and report that instead."""
-    if crawler.engine is not None:
-        crawler.engine.spider = None
+    if (engine := engine_of(crawler)) is not None:
+        engine.spider = None
 
 
 def take_shipped_suffixes() -> None:
@@ -84,7 +108,7 @@ def lent_place(crawler: Crawler) -> Iterator[None]:
     """While it is open, what waits does not take one of the CONCURRENT_REQUESTS places from the pages.
 
     Whatever is in the downloader's `active` set counts, though it may only wait for a policy file or a due time."""
-    downloader = crawler.engine.downloader if crawler.engine else None
+    downloader = downloader_of(crawler)
     if downloader is None or downloader.total_concurrency <= 0:  # 0: no limit
         yield
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Self
 from weakref import WeakKeyDictionary
 
@@ -9,9 +10,13 @@ from scrapy.http import Request, Response
 
 from comity.crawler.runtime import Runtime
 from comity.crawler.sessions import DeclaredSession
+from comity.policies.text import printable
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+
+logger = logging.getLogger(__name__)
 
 
 class FieldsMiddleware:
@@ -23,6 +28,9 @@ class FieldsMiddleware:
         self._runtime = Runtime.of(crawler)
         self._runtime.sessions.go_out = True
         self._purpose_header = self._runtime.options.purpose_header
+        self._user_agent = self._runtime.agent.user_agent
+        self._token = self._runtime.agent.token.lower()
+        self._warned = False
         self._replaced: WeakKeyDictionary[Request, dict[str, list[bytes]]] = WeakKeyDictionary()  # what stood there before
         assert crawler.stats is not None
         self._stats = crawler.stats
@@ -36,11 +44,27 @@ class FieldsMiddleware:
         outgoing = self._runtime.outgoing(request)
         if outgoing is None:
             return
+        self._look_at_name(request)
         if self._purpose_header:
             purposes = outgoing.facts.purposes
             self._declare(request, self._runtime.agent.purposes if purposes is None else purposes)
         if outgoing.session is not None:
             self._attach(request, outgoing.session)
+
+    def _look_at_name(self, request: Request) -> None:
+        """A setting that does not name the agent is warned of at the start."""
+        sent = (request.headers.get("User-Agent") or b"").decode("latin-1")
+        if sent == self._user_agent or self._token in sent.lower():
+            return
+        self._stats.inc_value("comity/user-agent/other")
+        if not self._warned:
+            self._warned = True
+            logger.warning(
+                "%(request)s goes out as `%(sent)s`, which does not name COMITY_AGENT `%(agent)s`: a spider or a middleware has"
+                " set it, and sites cannot know whom to address. What they say to %(agent)s is obeyed all the same"
+                " (docs/projects.md)",
+                {"request": request, "sent": printable(sent.encode("utf-8", "replace")), "agent": self._runtime.agent.token},
+            )
 
     def _declare(self, request: Request, purposes: tuple[str, ...]) -> None:
         if purposes:

@@ -13,12 +13,14 @@ from typing import Any
 from itemadapter import ItemAdapter
 from scrapy import Field, Item
 
+from comity.dataset.records import FIELD
 from comity.policies import Page
-
-FIELD = "permissions"
 
 # The page of the item that is in the pipelines now: media requests of later pipelines learn by it whose files they fetch.
 current_page: ContextVar[Page | None] = ContextVar("comity_page", default=None)
+
+# The tag of that item, wherever COMITY_TAG puts it: feeds learn by it what may be done with what they export.
+current_tag: ContextVar[dict[str, Any] | None] = ContextVar("comity_tag", default=None)
 
 
 class ItemPages:
@@ -52,26 +54,21 @@ def own_copy(tag: dict[str, Any]) -> dict[str, Any]:
     return copied
 
 
-def tagged(item: Any, tag: dict[str, Any]) -> Any:
-    """The item with the tag in its `permissions` field: the same object where that is possible, else a copy of it.
+def tagged(item: Any, tag: Any, field: str = FIELD) -> Any:
+    """The item with the tag in this field: the same object where that is possible, else a copy of it.
 
     A class without the field becomes a generated subclass that has it (docs/items.md). TypeError for what is no item."""
     if isinstance(item, dict):
-        item[FIELD] = tag
+        item[field] = tag
         return item
     adapter = ItemAdapter(item)
-    if FIELD not in adapter.field_names():
-        return _of_subclass(item, tag)
+    if field not in adapter.field_names():
+        return _of_subclass(item, field, tag)
     try:
-        adapter[FIELD] = tag
+        adapter[field] = tag
     except Exception:  # frozen: each kind of class has an exception of its own for it
-        return _copied(type(item), item, {FIELD: tag})
+        return copied(item, {field: tag})
     return item
-
-
-def fields_of(item: Any) -> dict[str, Any]:
-    """What the item says, besides its tag."""
-    return {name: value for name, value in ItemAdapter(item).items() if name != FIELD}
 
 
 def changed(item: Any, values: Mapping[str, Any]) -> Any:
@@ -81,41 +78,46 @@ def changed(item: Any, values: Mapping[str, Any]) -> Any:
         for name, value in values.items():
             adapter[name] = value
     except Exception:  # frozen, or a validation that wants something else there
-        return _copied(type(item), item, values)
+        return copied(item, values)
     return item
 
 
-def _of_subclass(item: Any, tag: dict[str, Any]) -> Any:
-    subclass = _with_field(type(item))  # type: ignore[arg-type]  # mypy takes a class for unhashable
+def _of_subclass(item: Any, name: str, tag: Any) -> Any:
+    subclass = _with_field(type(item), name)  # type: ignore[arg-type]  # mypy takes a class for unhashable
     if isinstance(item, Item):
         item.__class__ = subclass
-        item[FIELD] = tag
+        item[name] = tag
         return item
-    return _copied(subclass, item, {FIELD: tag})
+    return _copied(subclass, item, {name: tag})
 
 
 @cache
-def _with_field(cls: type[Any]) -> Any:
-    """A subclass under the same name, with a `permissions` field that is None by default."""
+def _with_field(cls: type[Any], name: str) -> Any:
+    """A subclass under the same name, with a field more, which is None by default."""
     subclass: Any
     field: Any
     if issubclass(cls, Item):
-        subclass = type(cls)(cls.__name__, (cls,), {FIELD: Field()})  # type: ignore[misc]  # its metaclass makes classes
+        subclass = type(cls)(cls.__name__, (cls,), {name: Field()})  # type: ignore[misc]  # its metaclass makes classes
     elif dataclasses.is_dataclass(cls):
-        field = (FIELD, Any, dataclasses.field(default=None, kw_only=True))
+        field = (name, Any, dataclasses.field(default=None, kw_only=True))
         frozen = cls.__dataclass_params__.frozen  # type: ignore[attr-defined]  # every dataclass has it, typeshed doesn't say so
         subclass = dataclasses.make_dataclass(cls.__name__, [field], bases=(cls,), frozen=frozen)
     elif hasattr(cls, "__attrs_attrs__"):
         import attrs
 
         field = attrs.field(default=None, kw_only=True)
-        subclass = attrs.make_class(cls.__name__, {FIELD: field}, bases=(cls,), slots="__slots__" in vars(cls))
+        subclass = attrs.make_class(cls.__name__, {name: field}, bases=(cls,), slots="__slots__" in vars(cls))
     else:  # ItemAdapter knows no other kind
         import pydantic
 
-        subclass = pydantic.create_model(cls.__name__, __base__=cls, **{FIELD: (Any, None)})  # type: ignore[call-overload]
+        subclass = pydantic.create_model(cls.__name__, __base__=cls, **{name: (Any, None)})  # type: ignore[call-overload]
     subclass.__module__, subclass.__qualname__ = cls.__module__, cls.__qualname__
     return subclass
+
+
+def copied(item: Any, values: Mapping[str, Any]) -> Any:
+    """A copy of the item with these values. None of the code of its class runs; not for `dict` and `scrapy.Item`."""
+    return _copied(type(item), item, values)
 
 
 def _copied(cls: Any, item: Any, values: Mapping[str, Any]) -> Any:

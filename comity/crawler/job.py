@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import pickle
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from scrapy.utils.request import request_from_dict
 
 from comity.crawler.database import open_database
 from comity.policies import PolicyError
+from comity.policies.urls import origin_of
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -32,14 +33,17 @@ INTEGERS = range(-(2**63), 2**63)  # of SQLite
 IDS = range(2**62)  # so many that the next ones are integers of SQLite too
 
 # `id` is the order of arrival. `seen` is read as a whole at the start and asked in memory: an index would only be paid for.
-SCHEMA = """
+VERSIONS = (
+    """
 CREATE TABLE waiting (id INTEGER PRIMARY KEY, origin TEXT NOT NULL, priority INTEGER NOT NULL, body BLOB NOT NULL);
 CREATE TABLE seen (fingerprint BLOB NOT NULL);
-"""
-WITH_SUMS = """
+""",
+    """
 ALTER TABLE waiting ADD COLUMN sum BLOB NOT NULL DEFAULT '';
 UPDATE waiting SET sum = checksum(id, origin, priority, body);
-"""
+""",
+    "CREATE TABLE taken_over (mark INTEGER NOT NULL);",
+)
 
 
 class Job:
@@ -64,7 +68,7 @@ class Job:
             kind="queue of comity",
             remedy=REMEDY,
             application_id=APPLICATION_ID,
-            versions=(SCHEMA, WITH_SUMS),
+            versions=VERSIONS,
             synchronous="NORMAL",
             alone="set JOBDIR to a folder of this crawl's own",
         )
@@ -84,6 +88,47 @@ class Job:
     def open(self, spider: Spider) -> None:
         """Callbacks and errbacks are stored as the names of this spider's methods."""
         self._spider = spider
+
+    @property
+    def mark(self) -> int | None:
+        """Of the queue that was taken over, while its files have not been put aside yet."""
+        (mark,) = self._db.execute("SELECT max(mark) FROM taken_over").fetchone()
+        return None if mark is None else int(mark)
+
+    def unmark(self) -> None:
+        self._db.execute("DELETE FROM taken_over")
+
+    def take_over(self, mark: int, requests: Iterable[Request], fingerprints: Iterable[bytes], *, filtered: bool) -> int:
+        """Stores requests behind those that are there, all of them or none, and the mark with them. How many these are.
+
+        `filtered`: but those that were seen here. OSError where that fails."""
+        assert self._spider is not None
+        fingerprinter, seen, taken = self._spider.crawler.request_fingerprinter, set(self.seen), 0
+        assert fingerprinter is not None
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            for request in requests:
+                fingerprint = fingerprinter.fingerprint(request) if filtered and not request.dont_filter else None
+                if fingerprint in seen:
+                    continue
+                if fingerprint is not None:
+                    seen.add(fingerprint)
+                row = (self._next + taken, _origin(request), _bounded(request.priority), self._pickled(request))
+                self._db.execute("INSERT INTO waiting VALUES (?, ?, ?, ?)", row)
+                taken += 1
+            seen.update(fingerprints)
+            self._db.executemany("INSERT INTO seen VALUES (?)", [(fingerprint,) for fingerprint in seen - self.seen])
+            self._db.execute("INSERT INTO taken_over VALUES (?)", (mark,))
+            self._db.execute("COMMIT")
+        except BaseException as error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise OSError(f"{self.path} cannot be written: {error}") from None
+            raise
+        self.seen = seen
+        self._first = self._next = self._next + taken
+        return taken
 
     def stored(self) -> Iterator[tuple[int, str, int]]:
         """Key, origin and priority of what was waiting, or was out, when the last crawl ended: higher priority first, in order
@@ -118,7 +163,7 @@ class Job:
             return None
         key = self._next
         self._next += 1
-        self._new[key] = (key, origin, min(max(request.priority, INTEGERS[0]), INTEGERS[-1]), body)
+        self._new[key] = (key, origin, _bounded(request.priority), body)
         if fingerprint is not None:
             self._new_seen.append((fingerprint,))
         return key
@@ -181,3 +226,15 @@ class Job:
             self.flush()
         finally:
             self._db.close()
+
+
+def _bounded(priority: int) -> int:
+    return min(max(priority, INTEGERS[0]), INTEGERS[-1])
+
+
+def _origin(request: Request) -> str:
+    """ "" where it has none."""
+    try:
+        return origin_of(request.url)
+    except ValueError:
+        return ""

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any, NoReturn, Self
 from urllib.parse import urlsplit
 
+from platformdirs import user_data_path
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
 from comity.crawler.fetching.options import ClientOptions
 from comity.crawler.sessions import DeclaredSession, declared_session
+from comity.dataset.tag_setting import TagSetting
 from comity.policies import Agent, Arrangement, PolicyError, Verdict
 from comity.policies.formats.content_usage import READERS
 from comity.policies.requests import PURPOSE_HEADER
@@ -47,6 +49,8 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_DROP_UNUSABLE": True,
     "COMITY_REL_NOFOLLOW": False,
     "COMITY_ELEMENTS": "tag",
+    "COMITY_TAG": "permissions",
+    "COMITY_PROGRESS": "summary",
     "COMITY_STORE": "",
     "COMITY_POLICY_TIMEOUT": 15,
     "COMITY_PROXY": "",
@@ -57,6 +61,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 INNER = ("allow", "deny")
+PROGRESS = ("line", "summary", "off")  # while it goes on and at the end; at the end; nothing
 ELEMENTS = ("tag", "redact", "strip")  # say so in the tag; cut them out of items; take them from the response
 
 # ACAP 1.0 section 2.5 and the vocabularies after it spell their terms so; `:` and `,` separate in the settings.
@@ -98,6 +103,8 @@ class Options:
     drop_unusable: bool  # drop an item when none of the declared uses is left
     rel_nofollow: bool  # drop links that have rel=nofollow
     elements: str  # of ELEMENTS: what is done with elements that a page refuses for one of the declared uses
+    tag: TagSetting  # where the tag of an item goes
+    progress: str  # of PROGRESS: what is told of how the crawl goes
     inner: str  # of INNER: whether sites may lead to servers at inner addresses that the operator has not asked for
     store: Path
     client: ClientOptions  # of the client for policy files
@@ -125,6 +132,8 @@ class Options:
             drop_unusable=_flag(settings, "COMITY_DROP_UNUSABLE"),
             rel_nofollow=_flag(settings, "COMITY_REL_NOFOLLOW"),
             elements=_word(settings, "COMITY_ELEMENTS", ELEMENTS),
+            tag=tag_setting(settings),
+            progress=_word(settings, "COMITY_PROGRESS", PROGRESS),
             inner=_word(settings, "COMITY_INNER", INNER),
             store=_store(settings),
             client=ClientOptions.from_settings(settings, user_agent=agent.user_agent, proxy=str(_get(settings, "COMITY_PROXY"))),
@@ -132,6 +141,11 @@ class Options:
             min_delay=_seconds(settings, "COMITY_MIN_DELAY"),
             max_delay=_seconds(settings, "COMITY_MAX_DELAY"),
         )
+
+
+def tag_setting(settings: BaseSettings) -> TagSetting:
+    """PolicyError where COMITY_TAG makes no sense."""
+    return TagSetting.parse(str(_get(settings, "COMITY_TAG")), subject="COMITY_TAG")
 
 
 def _wrong(name: str, value: object, why: str) -> PolicyError:
@@ -143,7 +157,8 @@ def _agent(settings: BaseSettings) -> Agent:
     purposes = _names(settings, "COMITY_PURPOSES", PURPOSE, "is neither a name nor a URI: write them with commas between")
     uses = tuple(dict.fromkeys(use.lower() for use in _names(settings, "COMITY_USES")))
     user_agent = str(settings.get("USER_AGENT") or token)
-    arrangements, defaults, vocabulary = _arrangements(settings), _defaults(settings), _vocabulary(settings)
+    arrangements, vocabulary = _arrangements(settings), _vocabulary(settings)
+    defaults = parsed_defaults(_get(settings, "COMITY_DEFAULTS"), subject="COMITY_DEFAULTS")
     key_header = _field_name(settings, "COMITY_KEY_HEADER")
     content_usage = tuple(name.lower() for name in _names(settings, "COMITY_CONTENT_USAGE"))
     if not content_usage or not set(content_usage) <= set(READERS):
@@ -220,22 +235,21 @@ def _names(settings: BaseSettings, name: str, pattern: re.Pattern[str] = NAME, w
     return tuple(filter(None, names))
 
 
-def _defaults(settings: BaseSettings) -> dict[str, Verdict]:
-    """`{"index": "allow"}`, the same as JSON, or `index:allow,train:deny`."""
-    value = _get(settings, "COMITY_DEFAULTS")
+def parsed_defaults(value: Any, *, subject: str) -> dict[str, Verdict]:
+    """`{"index": "allow"}`, the same as JSON, or `index:allow,train:deny`. PolicyError."""
     remedy = 'write use:allow or use:deny with commas between, e.g. "index:allow,train:deny"'
     try:
         pairs = _pairs(value) if isinstance(value, str) else list(value.items())
     except (AttributeError, TypeError, ValueError, RecursionError):
-        raise _wrong("COMITY_DEFAULTS", value, f"is not a mapping of uses: {remedy}") from None
+        raise _wrong(subject, value, f"is not a mapping of uses: {remedy}") from None
     verdicts = {"allow": Verdict.ALLOW, "deny": Verdict.DENY}
     defaults: dict[str, Verdict] = {}
     for use, word in pairs:
         name, verdict = str(use).strip().lower(), verdicts.get(str(word).strip().lower())
         if verdict is None or not NAME.fullmatch(name):
-            raise _wrong("COMITY_DEFAULTS", f"{use}:{word}", f"is neither allow nor deny for a use: {remedy}")
+            raise _wrong(subject, f"{use}:{word}", f"is neither allow nor deny for a use: {remedy}")
         if defaults.setdefault(name, verdict) is not verdict:
-            raise _wrong("COMITY_DEFAULTS", value, f"says both allow and deny for `{name}`")
+            raise _wrong(subject, value, f"says both allow and deny for `{name}`")
     return defaults
 
 
@@ -361,7 +375,21 @@ def _store(settings: BaseSettings) -> Path:
         raise _wrong("COMITY_STORE", value, "is a URL: write the path of a file")
     if value:
         return Path(value)
+    own = project_store()
+    return own if own.exists() else machine_store()
+
+
+def project_store() -> Path:
+    """Where a project keeps its policy files apart from those of others, if it does: in the folder of its data."""
     try:
         return Path(data_path("comity/policies.sqlite", createdir=False))
     except NotConfigured:  # settings of a project, but no scrapy.cfg: as Scrapy has it outside of projects
         return Path(".scrapy/comity/policies.sqlite")
+
+
+def machine_store() -> Path:
+    """That of all projects of the user on this machine: so they share the pace of a host. PolicyError where there is no place."""
+    with suppress(RuntimeError):  # there is no home folder; older versions say so by a path that begins with "~"
+        if (folder := user_data_path("comity", appauthor=False)).is_absolute():
+            return folder / "policies.sqlite"
+    raise PolicyError("COMITY_STORE is not set, and there is no home folder to keep policy files in: set it to a path of yours")

@@ -12,8 +12,8 @@ from scrapy.exceptions import DropItem
 from scrapy.pipelines.media import MediaPipeline
 
 from comity.crawler.elements import declared
-from comity.crawler.engine import item_pipelines
-from comity.crawler.items import FIELD, changed, current_page, fields_of, own_copy, tagged
+from comity.crawler.engine import engine_of, item_pipelines
+from comity.crawler.items import changed, current_page, own_copy
 from comity.crawler.media import bind
 from comity.crawler.runtime import Runtime
 from comity.policies import Page
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+_UNKNOWN_FIELD = (
+    "Where that is because it does not know the field of the tag, COMITY_TAG puts it elsewhere: COMITY_TAG ="
+    ' "sidecar:permissions.jsonl" leaves items as they are'
+)
+
+
 class PermissionsPipeline:
     """Item pipeline. It stands first (0), so that whatever stores items stores them with their tag."""
 
@@ -33,10 +39,13 @@ class PermissionsPipeline:
         self._crawler = crawler
         self._runtime = Runtime.of(crawler)
         self._runtime.pages.wanted = True
+        self._tags = self._runtime.tags
         assert crawler.stats is not None
         self._stats = crawler.stats
         self._warned: set[str] = set()
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
+        if self._tags.are_in_items:
+            crawler.signals.connect(self._item_failed, signals.item_error)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -45,7 +54,7 @@ class PermissionsPipeline:
     def open_spider(self) -> None:
         """All pipelines are made by now."""
         pipelines = list(item_pipelines(self._crawler))
-        if self not in pipelines:
+        if self not in pipelines and engine_of(self._crawler) is not None:
             self._warn("This version of Scrapy does not tell its item pipelines: files that a page refuses are fetched")
         for pipeline in pipelines:
             if isinstance(pipeline, MediaPipeline):
@@ -60,18 +69,20 @@ class PermissionsPipeline:
         self._count(tag)
         self._drop_unusable(tag)
         try:
-            return tagged(item, tag)
+            return self._tags.write(item, tag)
         except Exception as error:  # each kind of class has exceptions of its own
             self._stats.inc_value("comity/items/untaggable")
-            name = type(item).__qualname__
-            raise DropItem(f"no `{FIELD}` can be written into {name}, declare such a field in it: {error!r}") from error
+            name, field = type(item).__qualname__, self._tags.field_of(item)
+            why = f"no `{field}` can be written into {name}: declare such a field in it, or set COMITY_TAG ({error!r})"
+            raise DropItem(why) from error
 
     def _tagged(self, item: Any, page: Page | None) -> tuple[Any, dict[str, Any], Collection[str]]:
         """The item as it may go on, its tag, and the fields that are redacted."""
         rules = page.element_rules if page else None
         if page is None or rules is None or not ItemAdapter.is_item(item):
             return item, self._tag(page), ()
-        fields, selectors = fields_of(item), declared(item)
+        field, selectors = self._tags.field_of(item), declared(item)
+        fields = {name: value for name, value in ItemAdapter(item).items() if name != field}
         names = fields.keys() if isinstance(item, dict) else ()  # those of a class are the spider's own
         if self._runtime.options.elements != "redact":
             return item, page.tag_of(fields, selectors, names=names), ()
@@ -94,19 +105,16 @@ class PermissionsPipeline:
         """An item that has a tag already was yielded for another page before: what that one refuses stays refused.
 
         `redacted`: the fields that have changed since, in which nobody knows the places of that tag any more."""
-        earlier = ItemAdapter(item).get(FIELD) if ItemAdapter.is_item(item) else None
-        if earlier is None or earlier == {}:
-            return tag
-        try:
-            earlier = own_copy(earlier)
-            for element in earlier["elements"]:
-                element["spans"] = [[span[0]] if span[0] in redacted else span for span in element["spans"]]
-                if "names" in element:
-                    element["names"] = [name for name in element["names"] if name in item]
-            return combined(self._runtime.agent, tag, earlier)
-        except Exception:  # whatever it is, it is no tag
-            self._warn(f"An item has a `{FIELD}` of its own: the tag takes its place")
-            return tag
+        for earlier in self._tags.earlier(item):
+            try:
+                for element in earlier["elements"]:
+                    element["spans"] = [[span[0]] if span[0] in redacted else span for span in element["spans"]]
+                    if "names" in element:
+                        element["names"] = [name for name in element["names"] if name in item]
+                tag = combined(self._runtime.agent, tag, earlier)
+            except Exception:  # whatever it is, it is no tag
+                self._warn("An item has what looks like a tag and is none: its own takes its place")
+        return tag
 
     def _count(self, tag: dict[str, Any]) -> None:
         self._stats.inc_value("comity/items/tagged")
@@ -127,8 +135,14 @@ class PermissionsPipeline:
             self._warned.add(message)
             logger.warning("%s (docs/items.md)", message)
 
+    def _item_failed(self) -> None:
+        self._warn(f"An item failed in a pipeline. {_UNKNOWN_FIELD}")
+
     def _spider_closed(self) -> None:
-        dropped = self._stats.get_value("comity/items/dropped")
+        dropped = self._stats.get_value("comity/items/dropped", 0)
+        others = self._stats.get_value("item_dropped_count", 0) - dropped - self._stats.get_value("comity/items/untaggable", 0)
+        if self._tags.are_in_items and others > 0 and not self._stats.get_value("item_scraped_count"):
+            self._warn(f"All items were dropped by other pipelines. {_UNKNOWN_FIELD}")
         if dropped:
             logger.warning(
                 "%(dropped)d items were dropped because none of COMITY_USES is permitted. Where nothing is stated COMITY_DEFAULTS"

@@ -1,12 +1,15 @@
-"""How the crawl goes, while it goes: a line on a terminal, and a summary at the end."""
+"""How the crawl goes, while it goes, and a summary at its end: COMITY_PROGRESS.
+
+"line": a line on a terminal, and the summary below it. "summary", and where there is no terminal: the summary is in the log."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import sys
+from io import StringIO
 from time import monotonic
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from rich.console import Console
 from rich.live import Live
@@ -16,10 +19,13 @@ from rich.text import Text
 from scrapy import signals
 
 from comity.crawler.commands.output import add_row
+from comity.crawler.engine import scheduler_of
 from comity.policies.text import unhidden
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
 
 REFRESH = 0.5  # seconds
 USE_STATS = "comity/items/use/"
@@ -27,13 +33,17 @@ REFUSED_STATS = "comity/access/deny/"
 
 
 class Progress:
-    """Extension. Where standard error is no terminal, it prints the summary only."""
+    """Extension."""
+
+    _has_line: ClassVar[bool] = False  # one of the crawls of this process; a terminal has room for one
 
     def __init__(self, crawler: Crawler) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
         self._console = Console(stderr=True, highlight=False)
+        wants_line = str(crawler.settings.get("COMITY_PROGRESS", "")).lower() == "line"
+        self._on_terminal = wants_line and self._console.is_terminal
         self._live: Live | None = None
         self._task: asyncio.Task[None] | None = None
         self._began = monotonic()
@@ -46,7 +56,8 @@ class Progress:
 
     def _opened(self) -> None:
         self._began = monotonic()
-        if self._console.is_terminal:
+        if self._on_terminal and not Progress._has_line:
+            Progress._has_line = True
             _log_through(self._console)
             self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False)
             self._live.start()
@@ -68,11 +79,18 @@ class Progress:
         if self._live is not None:
             self._live.stop()
             self._live = None
+            Progress._has_line = False
         # After the extensions that still have something to say, the feeds among them.
-        asyncio.get_running_loop().call_soon(self._console.print, summary(self._stats.get_stats(), reason))
+        asyncio.get_running_loop().call_soon(self._tell, summary(self._stats.get_stats(), reason))
+
+    def _tell(self, table: Table) -> None:
+        if self._on_terminal:
+            self._console.print(table)
+        else:
+            logger.info("%(summary)s", {"summary": _as_text(table)})
 
     def _waiting(self) -> int:
-        scheduler = self._crawler.engine.scheduler if self._crawler.engine else None
+        scheduler = scheduler_of(self._crawler)
         return len(scheduler) if scheduler is not None and hasattr(scheduler, "__len__") else 0
 
     def _number(self, name: str) -> int:
@@ -114,6 +132,14 @@ def summary(stats: dict[str, object], reason: str) -> Table:
     for use, verdicts in uses.items():
         add_row(table, use, ", ".join(verdicts))
     return table
+
+
+def _as_text(table: Table) -> str:
+    """A line a row, however long."""
+    console = Console(file=StringIO(), width=10**6, color_system=None)
+    with console.capture() as captured:
+        console.print(table)
+    return "\n".join(map(str.rstrip, captured.get().splitlines()))
 
 
 def _log_through(console: Console) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urldefrag, urlsplit
 from weakref import WeakKeyDictionary
 
@@ -19,6 +20,7 @@ from comity.crawler.addresses import Reach
 from comity.crawler.budget import Budget
 from comity.crawler.fetcher import Policies, PolicyFetcher
 from comity.crawler.fetching.files import PolicyFiles
+from comity.crawler.item_tags import ItemTags
 from comity.crawler.items import ItemPages
 from comity.crawler.logs import show_nothing_hidden
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
@@ -51,8 +53,11 @@ def open_store(options: Options) -> PolicyStore:
         stop(str(error))
 
 
-def _files(options: Options) -> PolicyFiles:
+def _files(crawler: Crawler, options: Options) -> PolicyFiles:
     """Of all crawls of this process that have the same store and client. SettingsError where the store cannot be used."""
+    if not crawler.crawling:
+        store = cast(PolicyStore, _Later(partial(open_store, options)))
+        return PolicyFiles.of(store, options.client, timeout=options.policy_timeout)
     try:
         return PolicyFiles.joined(options.store, options.client, timeout=options.policy_timeout)
     except PolicyError as error:
@@ -65,6 +70,23 @@ def open_budget(options: Options) -> Budget:
         return Budget(options.store.with_name("pace.sqlite"))
     except PolicyError as error:
         stop(str(error))
+
+
+class _Later:
+    """A store that is opened when something is asked of it; to close one that was never asked does nothing."""
+
+    def __init__(self, open_it: Callable[[], Any]) -> None:
+        self._open = open_it
+        self._opened: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._opened is None:
+            self._opened = self._open()
+        return getattr(self._opened, name)
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
 
 
 class Outgoing(NamedTuple):
@@ -81,12 +103,13 @@ class Runtime:
     """Options, policies and bookkeeping of one crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
-        if not is_asyncio_available():
+        # Tests of single components have no loop and no crawl; what they do not use is not opened.
+        if crawler.crawling and not is_asyncio_available():
             stop(f"there is no asyncio loop: set TWISTED_REACTOR to {ASYNCIO_REACTOR}")
         show_nothing_hidden()  # Scrapy has made its handler by now
         self.options = Options.checked(crawler.settings)
         self._crawler = crawler
-        files = _files(self.options)
+        files = _files(crawler, self.options)
         self.client = files.client
         self.agent = self.options.agent
         self.actions = Actions(crawler, self.agent)
@@ -99,10 +122,11 @@ class Runtime:
         )
         self.referrals = Referrals(crawler, self.policies, self.client, is_inner_allowed=self.options.inner == "allow")
         self._resources = Resources(crawler, self, self.client)
-        budget = open_budget(self.options)
+        budget = open_budget(self.options) if crawler.crawling else cast(Budget, _Later(partial(open_budget, self.options)))
         self.pace = Pace(crawler, budget, min_delay=self.options.min_delay, max_delay=self.options.max_delay)
         self.scheduler: Scheduler | None = None  # ours, where it is in use
         self.pages = ItemPages()
+        self.tags = ItemTags(self.options.tag)
         self.sessions = Sessions(self.options.sessions, files.store)
         self._facts = RequestFacts(crawler.settings, self.agent)
         self._chosen: WeakKeyDictionary[Request, DeclaredSession] = WeakKeyDictionary()

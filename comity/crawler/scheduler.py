@@ -31,6 +31,7 @@ from comity.crawler.lanes import Lane, Lanes
 from comity.crawler.options import stop
 from comity.crawler.pace import Unit, asked_windows, slowest
 from comity.crawler.runtime import Runtime
+from comity.crawler.taking_over import take_over
 from comity.policies import Decision, PolicyError, Verdict
 from comity.policies.urls import origin_of
 
@@ -54,7 +55,7 @@ class Scheduler(BaseScheduler):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        if not is_asyncio_available():
+        if crawler.crawling and not is_asyncio_available():
             raise NotConfigured(
                 "comity needs an asyncio loop: set TWISTED_REACTOR to twisted.internet.asyncioreactor.AsyncioSelectorReactor"
             )
@@ -110,6 +111,9 @@ class Scheduler(BaseScheduler):
             return None
         try:
             job = Job(Path(folder))
+            if self._crawler.spider is not None:
+                job.open(self._crawler.spider)
+                take_over(Path(folder), job, self._crawler, with_seen=self._filters_here)
             for key, origin, priority in job.stored():
                 self._lane(origin).push(key, priority)
                 self._waiting += 1

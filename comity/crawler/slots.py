@@ -1,16 +1,20 @@
 """Everything that touches the slots of Scrapy's downloader: they wait for nothing, as requests come to them in their turn.
 
-Private name, and what happens where a Scrapy does not have it: `downloader._get_slot` (Scrapy's own delay adds to ours)."""
+Private name, and what happens where a Scrapy does not have it: `downloader._get_slot` (Scrapy's own delay adds to ours, and its
+queue does not know which hosts wait)."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.http import Request
 from scrapy.utils.httpobj import urlparse_cached
 
+from comity.crawler.engine import downloader_of
 from comity.crawler.pace import Pace
 
 if TYPE_CHECKING:
@@ -33,7 +37,7 @@ class Slots:
 
         To be asked for every request, as Scrapy forgets idle slots and AutoThrottle sets their delays. A slot that the
         project chose itself, by meta and with an entry in DOWNLOAD_SLOTS, stays as it is."""
-        downloader = self._crawler.engine.downloader if self._crawler.engine else None
+        downloader = downloader_of(self._crawler)
         if downloader is None:
             return
         key = downloader.get_slot_key(request)
@@ -53,9 +57,23 @@ class Slots:
                 self._pace.host(request.url).throttled(slot.delay)
             slot.concurrency, slot.delay = sys.maxsize, 0.0
 
+    @contextmanager
+    def counted(self, request: Request) -> Iterator[None]:
+        """While it waits here it counts for its slot: Scrapy's own queue goes on with hosts that have fewer there."""
+        downloader = downloader_of(self._crawler)
+        if downloader is None or not hasattr(downloader, "_get_slot"):
+            yield
+            return
+        slot: Slot = downloader._get_slot(request)[1]
+        slot.active.add(request)
+        try:
+            yield
+        finally:
+            slot.active.discard(request)
+
     def _headers_received(self, request: Request) -> None:
         """AutoThrottle reckons from the delay that it set last."""
-        downloader = self._crawler.engine.downloader if self._crawler.engine else None
+        downloader = downloader_of(self._crawler)
         slot = downloader.slots.get(downloader.get_slot_key(request)) if downloader else None
         if slot is not None and slot.delay == 0.0:
             slot.delay = self._pace.host(request.url).throttle

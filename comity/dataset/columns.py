@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from comity.dataset.judging import CURRENT, LICENSES, Terms
-from comity.dataset.records import FIELD
-from comity.dataset.tags import AGENT, HASH, RULE, USE
-from comity.dataset.typed import EXTRA, TAG
+from comity.dataset.tags import AGENT, HASH, RULE, USE, InField, TagSource
+from comity.dataset.typed import EXTRA, TAG, may_hold_tags
 from comity.policies.page import BASIC_USES
 
 _NAMES = ("prohibited_modifications", "prohibited_contexts", "required_contexts")
@@ -39,17 +38,28 @@ class Sorted(NamedTuple):
 def sorted_out(batch: pa.RecordBatch, terms: Terms) -> Sorted:
     length = batch.num_rows
     kept, whys = _same(False, length), pa.nulls(length, pa.string())
-    if not length or FIELD not in batch.schema.names or batch.schema.field(FIELD).type != TAG.type:
+    name = tag_column(batch.schema, terms.tags)
+    if not length or name is None or terms.defaults:
         return Sorted(kept, whys)
     if terms.recrawled and not CURRENT.isdisjoint(terms.uses):
         return Sorted(kept, whys)
-    doubts = _doubts(batch)
+    tag = batch.column(name)
+    doubts = _doubts(batch, tag)
     if doubts is None:
-        return _decided(batch.column(FIELD), terms)
+        return _decided(tag, terms)
     sure = pc.indices_nonzero(pc.invert(pc.is_in(_numbers(length), doubts)))
-    found = _decided(batch.column(FIELD).take(sure), terms)
+    found = _decided(tag.take(sure), terms)
     places = pc.index_in(_numbers(length), sure.cast(pa.int64()))
     return Sorted(pc.fill_null(found.kept.take(places), False), found.whys.take(places))
+
+
+def tag_column(schema: pa.Schema, tags: TagSource) -> str | None:
+    """The column in which the tag of every row is; None where that is to be found out row by row."""
+    if not isinstance(tags, InField):
+        return None
+    alike = [tags.name] if tags.name else [field.name for field in schema if may_hold_tags(field)]
+    name = alike[0] if len(alike) == 1 else ""
+    return name if name in schema.names and schema.field(name).type == TAG.type else None
 
 
 class _Flat:
@@ -81,8 +91,8 @@ class _Doubts:
         return pa.concat_arrays(self._rows) if self._rows else None
 
 
-def _doubts(batch: pa.RecordBatch) -> pa.Array | None:
-    doubts, tag = _Doubts(), batch.column(FIELD)
+def _doubts(batch: pa.RecordBatch, tag: pa.StructArray) -> pa.Array | None:
+    doubts = _Doubts()
     rows = _numbers(len(tag))
     doubts.unless(tag.is_valid(), rows)
     if EXTRA in batch.schema.names and (extra := batch.column(EXTRA)).null_count < len(tag):

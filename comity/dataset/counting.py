@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from comity.dataset.expiring import EXPIRED, has_passed
-from comity.dataset.records import FIELD, Record
-from comity.dataset.tags import TagError, read
+from comity.dataset.records import Record
+from comity.dataset.tags import GUESSED, TagError, TagSource, read
 
 SOON = timedelta(days=30)
 MAX_POLICIES = 20_000  # copies of policy files that are listed
@@ -50,11 +50,11 @@ class Counts:
         self.has_more_policies = False
         self._listed = 0
 
-    def read(self, record: Record, now: datetime) -> None:
+    def read(self, record: Record, now: datetime, source: TagSource = GUESSED) -> None:
         """Every use that its tag lists. Whether the page was fetched again is not asked."""
         self.records += 1
         try:
-            tag = read(record)
+            tag = read(record, source)
         except TagError as error:
             self.whys[str(error)] += 1
             return
@@ -72,9 +72,8 @@ class Counts:
                 tally.allowed += 1
                 tally.expiring += until is not None and until - now <= SOON
 
-    def keep(self, record: Record) -> None:
-        """A record that comes out, with a tag that is understood."""
-        tag = record[FIELD]
+    def keep(self, tag: Mapping[str, Any]) -> None:
+        """A record that comes out, with this tag, which is understood."""
         self.keep_several(1, {tag["agent"]: 1}, tag["policies"].items())
 
     def keep_several(self, records: int, agents: Mapping[str, int], policies: Iterable[tuple[str, dict[str, Any]]]) -> None:

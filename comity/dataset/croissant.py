@@ -25,7 +25,8 @@ from urllib.parse import quote
 
 from comity import __version__
 from comity.dataset.files import Replacement, format_of, open_reader, sync
-from comity.dataset.records import FIELD, DatasetError, Record
+from comity.dataset.records import DatasetError, Record
+from comity.dataset.tags import Carried
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 ENCODINGS = {"jsonl": "application/jsonlines", "parquet": "application/x-parquet", "warc": "application/warc"}
@@ -72,7 +73,8 @@ CONTEXT: dict[str, Any] = {
     "transform": "cr:transform",
     "comity": "urn:comity:dataset:",
     **{
-        f"comity:{name}": {"@type": "@json"} for name in ("counts", "agents", "policies", "arrangements", "vocabulary", "removed")
+        f"comity:{name}": {"@type": "@json"}
+        for name in ("counts", "agents", "policies", "arrangements", "vocabulary", "removed", "defaults")
     },
 }
 
@@ -85,8 +87,11 @@ class Fields:
 
     def __init__(self) -> None:
         self.kinds: dict[str, set[str]] = {}  # "" null, "?" what Croissant has no type for, "[sc:Text]" a list of it
+        self.tags: dict[str, None] = {}  # those that hold tags, as objects
 
-    def note(self, record: Record) -> None:
+    def note(self, record: Record, tag: Carried | None = None) -> None:
+        if tag and not tag.is_text and tag.field in record:
+            self.tags[tag.field] = None
         for name, value in record.items():
             kind = _KINDS.get(type(value)) or _kind(name, value)
             if kind == "sc:Text" and _taken_for_date(name):
@@ -99,6 +104,7 @@ class Fields:
     def merge(self, other: Fields) -> None:
         for name, kinds in other.kinds.items():
             self.kinds.setdefault(name, set()).update(kinds)
+        self.tags |= other.tags
 
 
 def _kind(name: str, value: Any) -> str:
@@ -141,6 +147,7 @@ class Told(NamedTuple):
     exported_at: datetime
     counts: Mapping[str, Any]  # records that were read, that came out, and why others did not
     vocabulary: Mapping[str, str]  # name -> revision of its words
+    defaults: Mapping[str, str]  # use -> verdict where nobody speaks of it, in the place of that of the crawl
 
 
 class Composition(NamedTuple):
@@ -169,6 +176,7 @@ def manifest(path: Path, told: Told, composition: Composition) -> dict[str, Any]
         "comity:exportedAt": moment,
         "comity:counts": dict(told.counts),
         "comity:vocabulary": dict(told.vocabulary),
+        **({"comity:defaults": dict(told.defaults)} if told.defaults else {}),
         **_composed(path, told.uses, composition),
     }
 
@@ -211,14 +219,14 @@ def _described(fields: Fields, uses: Sequence[str], path: Path) -> Iterator[dict
     for name, kinds in fields.kinds.items():
         if name not in columns:
             continue
-        if name == FIELD:
+        if name in fields.tags:
             verdicts = {} if is_table else {use: f"$.uses.'{use}'.verdict" for use in uses}
             yield {
                 "@type": "cr:Field",
-                "@id": f"{RECORDS}/{FIELD}",
-                "name": FIELD,
+                "@id": f"{RECORDS}/{name}",
+                "name": name,
                 "subField": [
-                    _field(f"{FIELD}/{key}", key, "sc:Text", FIELD, place)
+                    _field(f"{name}/{key}", key, "sc:Text", name, place)
                     for key, place in {"agent": "$.agent", **verdicts}.items()
                 ],
             }

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
 from comity.dataset.records import Record
-from comity.dataset.tags import TagError, Use, read
+from comity.dataset.tags import GUESSED, Carried, TagError, TagSource, Use, read
 from comity.policies.patterns import normal_target
 from comity.policies.urls import origin_of, spellings, target_of
 
@@ -140,11 +140,18 @@ class Limits(NamedTuple):
     now: datetime  # aware
     recrawled: Recrawled = NEVER_RECRAWLED
     taken_down: frozenset[str] = frozenset()  # in the form of `page_of`
+    tags: TagSource = GUESSED
 
     @classmethod
-    def of(cls, now: datetime, recrawled: Recrawled = NEVER_RECRAWLED, taken_down: Iterable[str] = ()) -> Self:
+    def of(
+        cls,
+        now: datetime,
+        recrawled: Recrawled = NEVER_RECRAWLED,
+        taken_down: Iterable[str] = (),
+        tags: TagSource = GUESSED,
+    ) -> Self:
         """`taken_down`: URLs."""
-        return cls(now, recrawled, frozenset(page for url in taken_down for page in _pages_of(url)))
+        return cls(now, recrawled, frozenset(page for url in taken_down for page in _pages_of(url)), tags)
 
 
 class Expired(NamedTuple):
@@ -152,9 +159,7 @@ class Expired(NamedTuple):
 
     why: str = ""  # "": it stays; else "taken-down", "expired:USE", "superseded:USE", "no-tag" or "invalid-tag:PART"
     because: tuple[dict[str, Any], ...] = ()  # the statements behind the permission that has ended, as the tag has them
-
-
-_STAYS = Expired()
+    tag: Carried | None = None  # of a record that stays
 
 
 def expired(record: Record, limits: Limits) -> Expired:
@@ -164,10 +169,10 @@ def expired(record: Record, limits: Limits) -> Expired:
     if limits.taken_down and _is_taken_down(record, limits.taken_down):
         return Expired("taken-down")
     try:
-        tag = read(record)
+        tag = read(record, limits.tags)
     except TagError as error:
         return Expired(str(error))
-    first, is_usable = _STAYS, False
+    first, is_usable = None, False
     for name, use in tag.uses.items():
         if not use.is_allowed or name in _FETCHING:
             continue
@@ -176,9 +181,9 @@ def expired(record: Record, limits: Limits) -> Expired:
             is_usable = True
         elif name == "preserve":
             return Expired(f"{why}:{name}", tag.because(use))
-        elif first is _STAYS:
+        elif first is None:
             first = Expired(f"{why}:{name}", tag.because(use))
-    return _STAYS if is_usable else first
+    return Expired(tag=tag.carried) if is_usable or first is None else first
 
 
 def _is_taken_down(record: Record, taken_down: frozenset[str]) -> bool:

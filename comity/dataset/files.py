@@ -54,8 +54,10 @@ class Reader(Protocol):
     def parts(self) -> Iterator[Part]:
         """All of them in the order of the file, found while they are asked for."""
 
-    def may_mention(self, key: str) -> bool:
-        """Whether a record may have a key of this name in it, however deep: False where it is known that none has."""
+    def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
+        """Whether a tag may have a key of this name in it, however deep: False where it is known that none has.
+
+        `tags`: the fields that may hold one, TAG_FIELDS among them where that is not known."""
 
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
         """The records of a part. `fields`: others are not needed, and may be left out where that is faster."""

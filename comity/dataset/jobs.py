@@ -26,9 +26,10 @@ from comity.dataset.files import Reader, Replacement, open_beside, open_reader, 
 from comity.dataset.jsonl import encoded
 from comity.dataset.judging import ARRANGEMENT, CURRENT, Terms, judged
 from comity.dataset.passes import Note, Outcome, Sinks, Unread, run
-from comity.dataset.records import FIELD, LICENSE, DatasetError, Placed, Record
+from comity.dataset.records import LICENSE, DatasetError, Placed, Record
+from comity.dataset.tags import GUESSED, Carried, TagSource
 
-UNTAGGED = ("no-tag", "invalid-tag")  # how it begins why a record goes whose limits nobody knows
+UNTAGGED = ("no-tag", "several-tags", "invalid-tag")  # how it begins why a record goes whose limits nobody knows
 
 
 class How(NamedTuple):
@@ -51,9 +52,10 @@ class FetchPass(NamedTuple):
         return Outcome([], fetches)
 
 
-def recrawled(readers: Sequence[Reader], how: How, uses: Iterable[str] = ()) -> Recrawled:
+def recrawled(readers: Sequence[Reader], how: How, tags: TagSource, uses: Iterable[str] = ()) -> Recrawled:
     """Which pages of these files were fetched more than once, where anything depends on it."""
-    if CURRENT.isdisjoint(uses) and not any(reader.may_mention("until_recrawled") for reader in readers):
+    may_end = tags.fields is None or any(reader.may_mention("until_recrawled", tags.fields) for reader in readers)
+    if CURRENT.isdisjoint(uses) and not may_end:
         return NEVER_RECRAWLED
     fetches = Fetches()
     run(FetchPass(), readers, Sinks(fetches.merge, progress=how.progress), workers=how.workers)
@@ -69,13 +71,13 @@ class Exported:
         self.arrangements: Counter[str] = Counter()  # those that decided, of how many records
         self.licenses: dict[str, None] = {}
 
-    def keep(self, record: Record) -> None:
-        self.counts.keep(record)
-        self.fields.note(record)
+    def keep(self, record: Record, tag: Carried) -> None:
+        self.counts.keep(tag.raw)
+        self.fields.note(record, tag)
         licenses = record.get(LICENSE)
         if isinstance(licenses, list):  # and no field of that name that the record had before
             self.licenses |= dict.fromkeys(one for one in licenses if isinstance(one, str))
-        texts = {reason["text"] for reason in record[FIELD]["reasons"] if reason["rule"] == ARRANGEMENT}
+        texts = {reason["text"] for reason in tag.raw["reasons"] if reason["rule"] == ARRANGEMENT}
         self.arrangements.update(texts)
 
     def merge(self, other: Exported) -> None:
@@ -113,7 +115,8 @@ class ExportPass(NamedTuple):
         if answer.record is None:
             exported.counts.drop(answer.why)
         else:
-            exported.keep(answer.record)
+            assert answer.tag
+            exported.keep(answer.record, answer.tag)
         return answer.record
 
     def columns(self, batch: Any, number: int) -> Outcome:
@@ -132,7 +135,7 @@ def export(inputs: Sequence[Path], output: Path, terms: Terms, how: How = How())
     exported = Exported()
     with _Unread(output) as unread:
         with croissant.kept(output), entering as writer:
-            terms = terms._replace(recrawled=recrawled(readers, how, terms.uses))
+            terms = terms._replace(recrawled=recrawled(readers, how, terms.tags, terms.uses))
             sinks = Sinks(exported.merge, unreadable=unread.add, progress=how.progress)
             run(ExportPass(terms), readers, sinks, writer=writer, workers=how.workers)
             exported.counts.unreadable += unread.records
@@ -156,10 +159,8 @@ def _told(terms: Terms, exported: Exported) -> croissant.Told:
             "unreadable": counts.unreadable,
         },
         vocabulary={name: words.revision for name, words in terms.vocabulary.words.items()},
+        defaults={use: verdict.value for use, verdict in terms.defaults.items()},
     )
-
-
-JUDGED = ("url", "final_url", "fetched_at", FIELD)  # fields by which records go
 
 
 class ExpirePass(NamedTuple):
@@ -178,9 +179,15 @@ class ExpirePass(NamedTuple):
                 place = {"place": record.place} if isinstance(record, Placed) else {}
                 notes.append(note | place | ({"record": record} if answer.why.startswith(UNTAGGED) else {}))
             else:
-                left.keep(record)
+                assert answer.tag
+                left.keep(record, answer.tag)
                 kept.append(record)
         return Outcome(kept, left, notes)
+
+
+def _read_of(tags: TagSource, *fields: str) -> tuple[str, ...] | None:
+    """The tag, of which page the record is, and these fields; None: all."""
+    return None if tags.fields is None else ("url", "final_url", *tags.fields, *fields)
 
 
 class _NothingGoes(Exception):  # noqa: N818  # no error
@@ -192,6 +199,7 @@ def expire(
     now: datetime,
     taken_down: Iterable[str] = (),
     *,
+    tags: TagSource = GUESSED,
     dry_run: bool = False,
     how: How = How(),  # noqa: B008
 ) -> Counts:
@@ -202,7 +210,7 @@ def expire(
     for path in datasets:
         if place := _first_of(_side_files(path), files):
             raise DatasetError(f"{place} is written when {path} expires: expire it by itself")
-    limits = Limits.of(now, recrawled(readers, how), taken_down)
+    limits = Limits.of(now, recrawled(readers, how, tags), taken_down, tags)
     total = Counts()
     for reader in readers:
         total.merge(_expire(reader, limits, dry_run=dry_run, how=how))
@@ -227,10 +235,18 @@ def _expire(reader: Reader, limits: Limits, *, dry_run: bool, how: How) -> Count
         stack.enter_context(croissant.kept(path))
         writer = None if dry_run else stack.enter_context(rewriter or open_writer(path))
         sinks = Sinks(left.merge, note, unread.add, how.progress)
-        run(ExpirePass(limits, JUDGED if rewriter else None), [reader], sinks, writer=writer, workers=how.workers)
+        run(
+            ExpirePass(limits, _read_of(limits.tags, "fetched_at") if rewriter else None),
+            [reader],
+            sinks,
+            writer=writer,
+            workers=how.workers,
+        )
         left.counts.unreadable += unread.records
         if dry_run or not (gone.number or unread.number):
             raise _NothingGoes
+        if not rewriter and left.counts.whys == {"no-tag": left.counts.records}:
+            raise DatasetError(f"{path}: no record has a tag, and all would go; say where the tags are. Nothing has changed")
         if rewriter:
             rewriter.copy()
         unread.append()
@@ -247,23 +263,27 @@ class StatsPass(NamedTuple):
     """What the tags permit."""
 
     now: datetime
-    fields: Sequence[str] | None = ("url", "final_url", FIELD)
+    tags: TagSource = GUESSED
+
+    @property
+    def fields(self) -> Sequence[str] | None:
+        return _read_of(self.tags)
 
     def __call__(self, records: list[Record]) -> Outcome:
         counts = Counts()
         for record in records:
-            counts.read(record, self.now)
+            counts.read(record, self.now, self.tags)
         return Outcome([], counts)
 
 
-def stats(datasets: Sequence[Path], now: datetime, how: How = How()) -> Counts:  # noqa: B008
+def stats(datasets: Sequence[Path], now: datetime, how: How = How(), tags: TagSource = GUESSED) -> Counts:  # noqa: B008
     """Nothing is written."""
     counts, readers = Counts(), _open_readers(datasets)
 
     def unreadable(_: Unread) -> None:
         counts.unreadable += 1
 
-    run(StatsPass(now), readers, Sinks(counts.merge, unreadable=unreadable, progress=how.progress), workers=how.workers)
+    run(StatsPass(now, tags), readers, Sinks(counts.merge, unreadable=unreadable, progress=how.progress), workers=how.workers)
     return counts
 
 

@@ -45,7 +45,7 @@ class Reader:
     def size(self) -> int:
         return self.path.stat().st_size
 
-    def may_mention(self, key: str) -> bool:
+    def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
         word = re.compile(re.escape(key.encode()) + _ESCAPED)
         with self.path.open("rb") as file:
             return any(word.search(lines) for lines in self._lines(self._text(file)))

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Self
 
 from comity.dataset.expiring import EXPIRED, NEVER_RECRAWLED, SUPERSEDED, Recrawled, ended
 from comity.dataset.lengths import beyond, content, fits
-from comity.dataset.records import ATTRIBUTION, FIELD, INSTEAD, LICENSE, DatasetError, Record
-from comity.dataset.tags import FREE, Element, Span, Tag, TagError, Use, read
+from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, DatasetError, Record
+from comity.dataset.tags import FREE, GUESSED, Carried, Element, Span, Tag, TagError, TagSource, Use, read, read_carried
 from comity.policies.covered import refuses
 from comity.policies.cutting import Cut, Removals, is_empty, removals
 from comity.policies.links import canonical
@@ -30,6 +30,7 @@ _OF_ITEM = ("urls", "more_urls", "names")  # what a tag says of an element besid
 _WEB = ("http://", "https://")
 _FILES = ("files", "images")  # the fields in which Scrapy's media pipelines say what they have stored
 _CLIP = frozenset(("clip", "*"))  # "the entire original length must be preserved" (ai.txt paper section-3.3)
+DEFAULT = "comity.default"  # rule of the reasons that the operator's defaults give
 ARRANGEMENT = "comity.arrangement"  # rule of the reasons that an arrangement of the operator's gives
 LICENSES = ("rsl.permits", ARRANGEMENT)  # rules of the reasons that name a licence
 
@@ -41,6 +42,8 @@ class Terms(NamedTuple):
     now: datetime  # aware
     vocabulary: Vocabulary
     recrawled: Recrawled = NEVER_RECRAWLED  # which pages were fetched again, for permissions that end then
+    tags: TagSource = GUESSED
+    defaults: Mapping[str, Verdict] = {}  # for uses of which nobody speaks, in the place of what held for them in the crawl
 
     @classmethod
     def of(
@@ -50,13 +53,15 @@ class Terms(NamedTuple):
         now: datetime | None = None,
         vocabulary: Vocabulary | None = None,
         recrawled: Recrawled = NEVER_RECRAWLED,
+        tags: TagSource = GUESSED,
+        defaults: Mapping[str, Verdict] | None = None,
     ) -> Self:
         """DatasetError where a use cannot be one, or there is none."""
         names = tuple(dict.fromkeys(use.strip().lower() for use in uses))
         for name in names or ("",):
             if not _USE.fullmatch(name):
                 raise DatasetError(f"`{name}` is no name of a use: write, for example, train,index")
-        return cls(names, now or datetime.now(UTC), vocabulary or Vocabulary.shipped(), recrawled)
+        return cls(names, now or datetime.now(UTC), vocabulary or Vocabulary.shipped(), recrawled, tags, defaults or {})
 
 
 class Judged(NamedTuple):
@@ -65,6 +70,7 @@ class Judged(NamedTuple):
     record: Record | None  # a copy where it differs; None: it may not be used
     why: str = ""  # "" where it may; else one of those that docs/datasets.md lists: "no-tag", "deny:RULE", "expired:USE", ...
     because: tuple[dict[str, Any], ...] = ()  # the statements that refuse, as the tag has them
+    tag: Carried | None = None  # that of the record that comes out
 
 
 class _RefusedError(Exception):
@@ -79,9 +85,11 @@ class _RefusedError(Exception):
 def judged(record: Record, terms: Terms) -> Judged:
     """Whether each of the uses is permitted, and the record without what is not."""
     try:
-        tag = read(record)
+        tag = read(record, terms.tags)
+        if terms.defaults:
+            tag = _by_defaults(tag, terms.defaults)
         uses = _permitted(record, tag, terms)
-        return Judged(_usable(record, tag, uses, terms))
+        return _usable(record, tag, uses, terms)
     except TagError as error:
         return Judged(None, str(error))
     except _RefusedError as refused:
@@ -89,6 +97,29 @@ def judged(record: Record, terms: Terms) -> Judged:
 
 
 # The uses as a whole
+
+
+def _by_defaults(tag: Tag, defaults: Mapping[str, Verdict]) -> Tag:
+    """The tag as it would be had these been the operator's defaults: what somebody has said stays as it is."""
+    changed = [name for name in defaults if name in tag.uses and _is_silent(tag, name, defaults[name])]
+    if not changed:
+        return tag
+    raw = tag.raw | {"uses": dict(tag.raw["uses"]), "reasons": [*tag.raw["reasons"]]}
+    for name in changed:
+        spec = tag.because(tag.uses[name])[0]["spec"]
+        text = f"{name}: {defaults[name].value}"
+        raw["reasons"].append({"rule": DEFAULT, "spec": spec, "url": "--default", "part": "setting", "line": 0, "text": text})
+        use = raw["uses"][name]
+        because = [len(raw["reasons"]) - 1, *use["because"][1:]]  # the rest limits it
+        raw["uses"][name] = use | {"verdict": defaults[name].value, "because": because}
+    return read_carried(tag.carried._replace(raw=raw))
+
+
+def _is_silent(tag: Tag, name: str, default: Verdict) -> bool:
+    """Whether nobody spoke of the use, for whom it is asked, and another default decided."""
+    reason = tag.because(tag.uses[name])[0]
+    was_asked = reason["rule"] == DEFAULT and reason.get("part") == "setting"
+    return was_asked and not tag.raw["uses"][name]["stated"] and tag.uses[name].is_allowed is not (default is Verdict.ALLOW)
 
 
 def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
@@ -117,7 +148,7 @@ def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
 # What of the record
 
 
-def _usable(record: Record, tag: Tag, uses: list[Use], terms: Terms) -> Record:
+def _usable(record: Record, tag: Tag, uses: list[Use], terms: Terms) -> Judged:
     """The record without what is refused or too much, and with what has to be shown."""
     usable = _Usable(record, tag, uses, terms)
     if tag.elements:
@@ -129,20 +160,33 @@ def _usable(record: Record, tag: Tag, uses: list[Use], terms: Terms) -> Record:
         usable.cut_length()
         usable.attribute()
     usable.license()
-    return usable.record
+    return usable.judged()
 
 
 class _Usable:
     """A record on its way. What cannot be done without breaking another of its terms raises _RefusedError."""
 
     def __init__(self, record: Record, tag: Tag, uses: list[Use], terms: Terms) -> None:
-        self.record = record
+        self.record = record  # its tag stands in it as it was
         self._tag = tag
+        self._raw = tag.raw  # as it is to be
         self._uses = uses
         self._terms = terms
         self._chars = [use.qualifiers.max_chars for use in uses if use.qualifiers.max_chars is not None]
         self._words = [use.qualifiers.max_words for use in uses if use.qualifiers.max_words is not None]
         self._is_limited = bool(self._chars or self._words)
+
+    def judged(self) -> Judged:
+        """The record with its tag."""
+        carried = self._tag.carried
+        if self._raw is carried.raw and self._raw is self.record.get(carried.field):
+            return Judged(self.record, tag=carried)
+        return Judged(carried.put(self.record, self._raw), tag=carried._replace(raw=self._raw))
+
+    @property
+    def _fields(self) -> Record:
+        """What the record says besides its tag."""
+        return {field: value for field, value in self.record.items() if field != self._tag.carried.field}
 
     def cut_elements(self) -> None:
         """Elements on which one of the uses is refused."""
@@ -157,7 +201,7 @@ class _Usable:
                 raise _RefusedError(f"deny:{because[0]['rule']}", because)
         self._doubt_extracts()
         spans = [span for element in refused for span in (*element.spans, *self._stored(element))]
-        gone = frozenset(name for element in refused for name in element.names if name != FIELD)
+        gone = frozenset(name for element in refused for name in element.names if name != self._tag.carried.field)
         self._remove(removals(self.record, spans), without=places, gone=gone)
 
     def _is_licensed(self, use: str) -> bool:
@@ -182,7 +226,7 @@ class _Usable:
     def _named(self) -> frozenset[str]:
         """What may be a URL in the record, but for what media pipelines say."""
         found: set[str] = set()
-        stack = [value for field, value in self.record.items() if field not in (*_FILES, FIELD)]
+        stack = [value for field, value in self._fields.items() if field not in _FILES]
         while stack:
             value = stack.pop()
             if isinstance(value, str):
@@ -194,12 +238,11 @@ class _Usable:
 
     def _doubt_extracts(self) -> None:
         """A permission that asks for an element of the page cannot be used."""
-        written = self.record[FIELD]
-        doubtful = without_extracts(written)
+        doubtful = without_extracts(self._raw)
         for name in self._terms.uses:
-            if doubtful["uses"][name] != written["uses"][name]:
+            if doubtful["uses"][name] != self._raw["uses"][name]:
                 raise _RefusedError("deny:acap.resource", self._tag.because(self._tag.uses[name]))
-        self.record = self.record | {FIELD: doubtful}
+        self._raw = doubtful
 
     def cut_files(self) -> None:
         """What media pipelines say of embedded files that one of the uses does not cover."""
@@ -220,7 +263,7 @@ class _Usable:
             common = [resource for resource in common if resource.extract]
         if not common:
             raise _RefusedError("must-use")
-        self._remove(dict.fromkeys(content(self.record)))
+        self._remove(dict.fromkeys(content(self._fields)))
         self.record = self.record | {INSTEAD: [_written(resource) for resource in common]}
 
     def cut_length(self) -> None:
@@ -233,7 +276,7 @@ class _Usable:
             if not fits(" ".join(resource["content"] for resource in self.record[INSTEAD]), limit):
                 raise _RefusedError("max-length")
         else:
-            self._remove(beyond(self.record, limit))
+            self._remove(beyond(self._fields, limit))
 
     def attribute(self) -> None:
         """What is to be shown with it (ACAP 1.0 section-2.5.5.2.5)."""
@@ -261,9 +304,8 @@ class _Usable:
         if not removed and not without:
             return
         cut = Cut(self.record, removed, gone)
-        written = self.record[FIELD]
         elements = []
-        for place, element in enumerate(written["elements"]):
+        for place, element in enumerate(self._raw["elements"]):
             if place in without:
                 elements.append({key: value for key, value in element.items() if key not in _OF_ITEM} | {"spans": []})
                 continue
@@ -273,7 +315,8 @@ class _Usable:
             if not gone.isdisjoint(element.get("names", ())):
                 left["names"] = [name for name in element["names"] if name not in gone]
             elements.append(left)
-        self.record = cut.fields | {FIELD: written | {"elements": elements}}
+        self.record = cut.fields
+        self._raw = self._raw | {"elements": elements}
 
     def _keeps_length(self, element: dict[str, Any]) -> bool:
         """Whether it may be left out of what is shown, and not be shown shortened."""

@@ -273,23 +273,6 @@ class Spans:
         return [span and [span[name] for name in names if name in span] for span in self._struct.values(array)]
 
 
-class Json(Text):
-    """Any value as text: so other programs have nested ones. It is read, and not written."""
-
-    def fitted(self, value: Any) -> str:
-        raise MisfitError
-
-    def values(self, array: pa.Array) -> list[Any]:
-        return [text if text is None else _read(text) for text in array.to_pylist()]
-
-
-def _read(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-
-
 class Foreign:
     """What another program wrote: dates, decimals, bytes. It is read, and not written."""
 

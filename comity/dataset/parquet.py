@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from comity.dataset.files import Part, Replacement
-from comity.dataset.records import FIELD, Batch, DatasetError, Record, Unreadable
-from comity.dataset.typed import EXTRA, TAG, adapted, decode, encode, proper, schema_of
+from comity.dataset.records import TAG_FIELDS, Batch, DatasetError, Record, Unreadable
+from comity.dataset.tags import TEXT_FIELDS
+from comity.dataset.typed import EXTRA, TAG, adapted, decode, encode, is_tag_type, may_hold_tags, proper, schema_of
 
 ROWS = 2_500  # read at once, at most
 OCTETS = 16 * 2**20  # read at once, uncompressed, unless one row alone has more
@@ -56,13 +57,14 @@ class Reader:
                 done += octets
                 number += rows
 
-    def may_mention(self, key: str) -> bool:
+    def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
         with self._opened() as file:
-            if FIELD in file.schema_arrow.names and file.schema_arrow.field(FIELD).type != TAG.type:
+            schema = file.schema_arrow
+            if any(field.type != TAG.type and (field.name in (tags or ()) or may_hold_tags(field)) for field in schema):
                 return True
             if any(_is_set(file, path) for path in _leaves(file) if path.rpartition(".")[2] == key):
                 return True
-            if EXTRA not in file.schema_arrow.names:
+            if EXTRA not in schema.names:
                 return False
             pattern = rf"{re.escape(key)}|\\u00[4-7]"  # as it stands, or a letter of it escaped
             found = (batch.column(0) for batch in file.iter_batches(columns=[EXTRA]))
@@ -75,8 +77,8 @@ class Reader:
     def read_columns(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
         """With the number of the first row, from 1."""
         group, number = part.place
-        columns = None if fields is None else [*fields, EXTRA]
         with self._opened() as file:
+            columns = _columns(file.schema_arrow, fields)
             try:
                 found = file.metadata.row_group(group)
                 of_each = max(1, found.total_byte_size // max(1, found.num_rows))
@@ -96,6 +98,17 @@ class Reader:
         except _FAILURES as error:
             why = str(error).partition("\n")[0]
             raise DatasetError(f"{self.path} is no Parquet file, or was cut off while it was written: {why}") from None
+
+
+def _columns(schema: pa.Schema, fields: Sequence[str] | None) -> list[str] | None:
+    """None: all."""
+    if fields is None:
+        return None
+    names = [name for name in fields if name != TAG_FIELDS]
+    if len(names) < len(fields):
+        tags = [field.name for field in schema if is_tag_type(field.type)]
+        names += dict.fromkeys((*tags, *TEXT_FIELDS))
+    return [*names, EXTRA]
 
 
 def _valid(batch: pa.RecordBatch, number: int) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:

@@ -10,13 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.dataset.columns import sorted_out
+from comity.dataset.columns import sorted_out, tag_column
 from comity.dataset.croissant import Fields
 from comity.dataset.jobs import Exported, ExportPass
 from comity.dataset.judging import ARRANGEMENT
 from comity.dataset.kinds import Moment
 from comity.dataset.passes import Outcome
-from comity.dataset.records import ATTRIBUTION, FIELD, INSTEAD, LICENSE, Record, Unreadable
+from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, Record, Unreadable
 from comity.dataset.typed import EXTRA, adapted, decode, encode, proper
 
 _RESOURCES = pa.list_(pa.struct([(name, pa.string()) for name in ("role", "extract", "url", "content")]))
@@ -31,8 +31,9 @@ def export_columns(work: ExportPass, batch: pa.RecordBatch, number: int) -> Outc
         exported.counts.drop(why["values"], why["counts"])
     schema = _with_added(proper(batch.schema))
     kept = adapted(batch.filter(found.kept), schema)
-    if kept.num_rows:
-        _note(exported, kept)
+    name = tag_column(batch.schema, work.terms.tags)
+    if kept.num_rows and name:
+        _note(exported, kept, name)
     places = pc.indices_nonzero(found.rest).to_pylist()
     if not places:
         return Outcome(kept, exported)
@@ -64,13 +65,15 @@ def _with_added(schema: pa.Schema) -> pa.Schema:
 # What a manifest tells of records that are kept as they are
 
 
-def _note(exported: Exported, batch: pa.RecordBatch) -> None:
-    tag = batch.column(FIELD)
+def _note(exported: Exported, batch: pa.RecordBatch, name: str) -> None:
+    """`name`: of the column with the tags."""
+    tag = batch.column(name)
     agents = {one["values"]: one["counts"] for one in tag.field("agent").value_counts().to_pylist()}
     exported.counts.keep_several(batch.num_rows, agents, _policies(tag))
     exported.arrangements.update(_arrangements(tag.field("reasons")))
     if LICENSE in batch.schema.names:
         exported.licenses |= dict.fromkeys(pc.list_flatten(batch.column(LICENSE)).drop_null().unique().to_pylist())
+    exported.fields.tags[name] = None
     _note_fields(exported.fields, batch)
 
 

@@ -1,18 +1,20 @@
 """The tag of a record, read as strictly as it is written: comity/policies/permissions.schema.json.
 
-    read(record) -> Tag         TagError where anything in it is not understood
+    read(record, source) -> Tag         TagError where anything in it is not understood
+    InField(name)                       a source: a field of the record, found out where it has no name
 
 What a later version may add is no permission here. Types are exact, as in JSON: `true` is no number."""
 
 from __future__ import annotations
 
+import json
 import marshal
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from comity.dataset.records import FIELD, Record
+from comity.dataset.records import FIELD, SPARE_FIELD, TAG_FIELDS, Record
 from comity.policies import qualifiers
 from comity.policies.page import BASIC_USES, USE_NAME
 from comity.policies.qualifiers import Qualifiers
@@ -26,7 +28,7 @@ Span = list[Any]  # [field], [field, member of the list] or [field, first charac
 
 
 class TagError(ValueError):
-    """Why the tag permits nothing: "no-tag", or "invalid-tag:" and the part of it that is not understood."""
+    """Why the tag permits nothing: "no-tag", "several-tags", or "invalid-tag:" and the part of it that is not understood."""
 
 
 FREE = Qualifiers()
@@ -59,16 +61,105 @@ class Tag(NamedTuple):
     embedded: Mapping[str, Use]  # of files that are embedded in the page, where it differs
     elements: tuple[Element, ...]
     reasons: list[dict[str, Any]]
+    carried: Carried
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """As it stands in the record."""
+        raw: dict[str, Any] = self.carried.raw
+        return raw
 
     def because(self, said: Use | Element) -> tuple[dict[str, Any], ...]:
         return tuple(self.reasons[place] for place in said.because)
 
 
-def read(record: Record) -> Tag:
-    """TagError where the record has no tag, or one that cannot be understood."""
-    raw = record.get(FIELD)
-    if not raw:
+# Where it is
+
+TEXT_FIELDS = (FIELD, SPARE_FIELD)  # in which JSON text is taken for a tag, without being told so
+
+
+class Carried(NamedTuple):
+    """The tag of a record, not looked into yet."""
+
+    raw: Any
+    field: str  # that it stands in, or will where the record is written
+    is_text: bool = False  # it stands there as JSON
+
+    def put(self, record: Record, raw: dict[str, Any]) -> Record:
+        """The record with this tag, where and as its own stands."""
+        return record | {self.field: json.dumps(raw, separators=(",", ":")) if self.is_text else raw}
+
+
+class TagSource(Protocol):
+    """Where the tags of records are. It can be pickled."""
+
+    @property
+    def fields(self) -> tuple[str, ...] | None:
+        """What `find` has to see of a record; None: all of it."""
+
+    def find(self, record: Record) -> Carried:
+        """TagError where there is none, or nobody can tell which it is."""
+
+
+class InField(NamedTuple):
+    """A field of the record."""
+
+    name: str = ""  # "": it is the only one that looks like a tag; as text, in TEXT_FIELDS only
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return (self.name or TAG_FIELDS,)
+
+    def find(self, record: Record) -> Carried:
+        if self.name:
+            return _carried(self.name, record.get(self.name))
+        alike = [
+            field
+            for field, value in record.items()
+            if (type(value) is dict and "schema" in value and "uses" in value) or (field in TEXT_FIELDS and is_tag_like(value))
+        ]
+        if len(alike) > 1:
+            raise TagError("several-tags")
+        field = alike[0] if alike else FIELD
+        return _carried(field, record.get(field))
+
+
+def _carried(field: str, value: Any) -> Carried:
+    if not value:
         raise TagError("no-tag")
+    return Carried(_from_json(value), field, is_text=True) if isinstance(value, str) else Carried(value, field)
+
+
+def is_tag_like(value: Any) -> bool:
+    """Whether it is meant as a tag, of whatever version, valid or not: an object, or the JSON of one."""
+    if isinstance(value, str):
+        if not (value.startswith("{") and '"schema"' in value and '"uses"' in value):
+            return False
+        value = _from_json(value)
+    return isinstance(value, dict) and "schema" in value and "uses" in value
+
+
+def _from_json(text: str) -> Any:
+    """None for what is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+GUESSED = InField()
+
+# What it says
+
+
+def read(record: Record, source: TagSource = GUESSED) -> Tag:
+    """TagError where the record has no tag, or one that cannot be understood."""
+    return read_carried(source.find(record))
+
+
+def read_carried(carried: Carried) -> Tag:
+    """TagError where it cannot be understood."""
+    raw = carried.raw
     if type(raw) is not dict or not _TAG.keys() >= raw.keys() >= _REQUIRED:
         raise TagError("invalid-tag:keys")
     for key, is_valid in _TAG.items():
@@ -80,7 +171,7 @@ def read(record: Record) -> Tag:
     elements = tuple(map(_element, raw["elements"])) if raw["elements"] else ()
     if max(highest, other, *(place for element in elements for place in element.because)) >= len(reasons):
         raise TagError("invalid-tag:because")
-    return Tag(uses, embedded, elements, reasons)
+    return Tag(uses, embedded, elements, reasons, carried)
 
 
 # What of the schema is a type

@@ -11,7 +11,7 @@ null in the typed column, where no query can take it for a permission."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +19,6 @@ import pyarrow as pa
 from comity.dataset.collecting import uncollected
 from comity.dataset.kinds import (
     Foreign,
-    Json,
     Keyed,
     Kind,
     Known,
@@ -34,7 +33,8 @@ from comity.dataset.kinds import (
     Whole,
     rows,
 )
-from comity.dataset.records import FIELD, Batch, Record, Unreadable
+from comity.dataset.records import FIELD, SPARE_FIELD, Batch, Record, Unreadable
+from comity.dataset.tags import TEXT_FIELDS, is_tag_like
 
 EXTRA = "extra_json"
 MAX_MEMBERS = 100  # of an object that becomes a struct: one with more has keys that are data
@@ -109,29 +109,50 @@ TAG = Struct(
     required=("schema", "agent", "uses", "elements", "reasons", "policies"),
 )
 
-_WITH_TAG = ((FIELD, TAG.type), (EXTRA, pa.string()))
-
 # Schemas
 
 
-def schema_of(records: Iterable[Record]) -> pa.Schema:
-    """Of a file that begins with these records."""
+def schema_of(records: Iterable[Record], *, tagged: bool = True) -> pa.Schema:
+    """Of a file that begins with these records. `tagged`: it has a column for tags, though none of them has one."""
     found: dict[str, pa.DataType | None] = {}
     for record in records:
         for name, value in record.items():
             if name in found or (len(found) < MAX_FIELDS and _is_name(name)):
-                found[name] = _joined(found.get(name, pa.null()), _type_of(value))
-    types = {name: type_ for name, type_ in found.items() if type_ is not None and _is_known(type_)}
-    return pa.schema([*types.items(), *_WITH_TAG])
+                is_tag = isinstance(value, dict) and is_tag_like(value)
+                found[name] = TAG.type if is_tag else _joined(found.get(name, pa.null()), _type_of(value))
+    return _completed({name: type_ for name, type_ in found.items() if type_ is not None and _is_known(type_)}, tagged=tagged)
 
 
 def proper(schema: pa.Schema) -> pa.Schema:
     """The same with columns that hold any tag: another program may have left out what none of its records had."""
-    return pa.schema([*((field.name, field.type) for field in schema if _is_name(field.name)), *_WITH_TAG])
+    types = {field.name: TAG.type if is_tag_type(field.type) else field.type for field in schema if _is_name(field.name)}
+    if FIELD in types and pa.types.is_null(types[FIELD]):
+        del types[FIELD]
+    return _completed(types, tagged=True)
+
+
+def _completed(types: Mapping[str, pa.DataType], *, tagged: bool) -> pa.Schema:
+    """With the columns of ours behind the others."""
+    tags = [name for name, type_ in types.items() if type_ == TAG.type]
+    others = [(name, type_) for name, type_ in types.items() if name not in tags]
+    if tagged and not tags:
+        tags = [SPARE_FIELD if FIELD in types else FIELD]
+    return pa.schema([*others, *((name, TAG.type) for name in tags), (EXTRA, pa.string())])
+
+
+def is_tag_type(type_: pa.DataType) -> bool:
+    """Whether the column holds tags: as encode writes them, or as other programs have them, in another order or with members
+    left out."""
+    return pa.types.is_struct(type_) and {"schema", "uses"} <= {field.name for field in type_}
+
+
+def may_hold_tags(column: pa.Field) -> bool:
+    """Whether `GUESSED` may find one there."""
+    return column.name in TEXT_FIELDS or is_tag_type(column.type)
 
 
 def _is_name(name: str) -> bool:
-    return name not in ("", FIELD, EXTRA) and name.isprintable()
+    return name not in ("", EXTRA) and name.isprintable()
 
 
 def _type_of(value: Any, depth: int = MAX_DEPTH) -> pa.DataType | None:
@@ -155,6 +176,8 @@ _SIMPLE = {type(None): pa.null(), str: pa.string(), bool: pa.bool_(), int: pa.in
 
 
 def _joined(one: pa.DataType | None, other: pa.DataType | None) -> pa.DataType | None:
+    if one == TAG.type:
+        return one
     if one is None or other is None or one == other or pa.types.is_null(other):
         return None if other is None else one
     if pa.types.is_null(one):
@@ -195,11 +218,8 @@ def _kind(type_: pa.DataType) -> Kind:
 
 
 def _kinds(schema: pa.Schema) -> dict[str, Kind]:
-    """Of the columns but EXTRA. Any column with tags is read as that, by the names of its members; in text, they are JSON."""
-    kinds = {field.name: _kind(field.type) for field in schema if field.name != EXTRA}
-    if FIELD in kinds:
-        kinds[FIELD] = Json() if isinstance(kinds[FIELD], Text) else TAG
-    return kinds
+    """Of the columns but EXTRA. Any column with tags is read as that, by the names of its members."""
+    return {field.name: TAG if is_tag_type(field.type) else _kind(field.type) for field in schema if field.name != EXTRA}
 
 
 # Records

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,12 +119,14 @@ class Report:
 class Verify:
     """A pass: what was found out, and as notes the records that are not compliant, with their URL and why."""
 
-    fields = FIELDS
-
     def __init__(self, sites: Sites, today: Today) -> None:
         """`sites`: can be pickled."""
         self._sites = sites
         self._today = today
+
+    @property
+    def fields(self) -> Sequence[str] | None:
+        return None if self._today.tags.fields is None else (*FIELDS, *self._today.tags.fields)
 
     def __call__(self, records: list[Record]) -> Outcome:
         report, notes = Report(), []

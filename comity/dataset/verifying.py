@@ -15,8 +15,8 @@ from comity.dataset import tags
 from comity.dataset.alike import Alike, octets_of
 from comity.dataset.element_changes import DOCUMENT, MARKUP, ElementChanges, document_of
 from comity.dataset.recalling import Recalled, Tag, is_of_page, recalled, refuses
-from comity.dataset.records import FIELD, Record
-from comity.dataset.tags import TagError, Use
+from comity.dataset.records import Record
+from comity.dataset.tags import GUESSED, TagError, TagSource, Use
 from comity.policies import Agent, Page, Site, Verdict
 from comity.policies.availability import Availability, availability
 from comity.policies.content import Content
@@ -28,7 +28,7 @@ from comity.policies.urls import origin_of
 from comity.policies.values import Reason, UseDecision
 
 URL_FIELDS = ("final_url", "url")  # the first that a record has names its page
-FIELDS = (*URL_FIELDS, DOCUMENT, FIELD)  # what is read of a record
+FIELDS = (*URL_FIELDS, DOCUMENT)  # what is read of a record besides its tag
 MAX_AGENTS = 100  # of tags, that are kept
 DAY = timedelta(days=1)
 
@@ -91,11 +91,12 @@ class Verified(NamedTuple):
 class Today:
     """Who asks, when, and for what. It can be pickled."""
 
-    def __init__(self, agent: Agent, now: datetime, uses: tuple[str, ...] = ()) -> None:
+    def __init__(self, agent: Agent, now: datetime, uses: tuple[str, ...] = (), tags: TagSource = GUESSED) -> None:
         """`now`: aware. `uses`: for which every record has to be permitted, besides crawling; none: whatever its tag permits."""
         self.agent = agent
         self.now = now
         self.uses = tuple(dict.fromkeys(("crawl", *uses))) if uses else ()
+        self.tags = tags
         self.alike: Alike[Verified] = Alike()
         self._agents: dict[str, Agent] = {}
 
@@ -128,15 +129,16 @@ def verified(record: Record, sites: Sites, today: Today) -> Verified:
     """Whatever nobody knows is no permission."""
     url = page_url(record)
     found = Verified(url, origin(url), "")
-    octets = octets_of(record.get(FIELD))
     site = sites(found.origin) if url else None
-    if site and octets and (known := today.alike.find(site, octets, url, today.now)):
-        return known._replace(url=url)
     try:
-        uses = tags.read(record).uses
+        carried = today.tags.find(record)
+        octets = octets_of(carried.raw)
+        if site and octets and (known := today.alike.find(site, octets, url, today.now)):
+            return known._replace(url=url)
+        uses = tags.read_carried(carried).uses
     except TagError as error:
         return _unknown(found, Because(str(error)))
-    tag: Tag = record[FIELD]
+    tag: Tag = carried.raw
     found = found._replace(agent=tag["agent"])
     if not url:
         return _unknown(found, Because("no-url", text=f"neither {' nor '.join(URL_FIELDS)} has an http or https URL"))
@@ -146,7 +148,7 @@ def verified(record: Record, sites: Sites, today: Today) -> Verified:
         return _unknown(found, unreachable)
     if other := _other_page(tag, site, sites):
         return _unknown(found, other)
-    comparison = _Comparison(record, uses, url, site, today)
+    comparison = _Comparison(record, tag, uses, url, site, today)
     found = comparison.verified(found)
     if comparison.is_by_files:
         today.alike.keep(site, octets, comparison.agent, url, today.now, found)
@@ -160,9 +162,9 @@ def _unknown(found: Verified, why: Because) -> Verified:
 class _Comparison:
     """A record, and what today's files say of its page."""
 
-    def __init__(self, record: Record, uses: Mapping[str, Use], url: str, site: Site, today: Today) -> None:
+    def __init__(self, record: Record, tag: Tag, uses: Mapping[str, Use], url: str, site: Site, today: Today) -> None:
         self._record = record
-        self._tag: Tag = record[FIELD]
+        self._tag = tag
         self._uses = uses
         self._site = site
         self._today = today

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, NamedTuple, NoReturn
+from typing import IO, NamedTuple, NoReturn
 
 from comity.dataset.files import Part
-from comity.dataset.records import FIELD, Batch, DatasetError, Placed, Record, Unreadable
+from comity.dataset.records import Batch, DatasetError, Placed, Record, Unreadable
+from comity.dataset.tags import GUESSED, TagError
 from comity.dataset.warc_items import MAX_BLOCK, Place, is_item, item_of, key, name_of, refers_to
 from comity.dataset.warc_records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
 from comity.dataset.warc_rewriting import Rewriter as Rewriter
@@ -72,7 +73,7 @@ class Reader:
         if end > start:
             yield Part(Stretch(start, end, before), end - start)
 
-    def may_mention(self, key: str) -> bool:
+    def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
         return True
 
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
@@ -146,13 +147,17 @@ def _completed(item: Placed, answer: WarcRecord | None, *, wants_html: bool) -> 
     if answer is None:
         return item
     record = Placed({**_facts(answer), **item}, item.place)
-    if wants_html and record.get(HTML) is None and not _rules_parts(item[FIELD]) and (text := _text(answer)):
+    if wants_html and record.get(HTML) is None and not _rules_parts(item) and (text := _text(answer)):
         record[HTML] = text
     return record
 
 
-def _rules_parts(tag: Any) -> bool:
+def _rules_parts(item: Record) -> bool:
     """Whether something is prohibited on parts of the page: nobody knows where in its source these stand."""
+    try:
+        tag = GUESSED.find(item).raw
+    except TagError:
+        return True
     elements = tag.get("elements") if isinstance(tag, dict) else None
     if not isinstance(elements, list):
         return True

@@ -9,6 +9,7 @@ import json
 from typing import NamedTuple
 
 from comity.dataset.records import FIELD, Record
+from comity.dataset.tags import is_tag_like
 from comity.dataset.warc_records import Damage, Fields, WarcRecord
 
 MAX_BLOCK = 128 * 2**20  # octets of a record that are held; a longer body is left out, a longer item cannot be read
@@ -61,4 +62,5 @@ def item_of(record: WarcRecord) -> Record | Damage | None:
     except (ValueError, RecursionError) as error:
         why = "is too long" if len(record.block) < record.length else f"is no JSON: {error}"
         return Damage(record.offset, record.end, why)
-    return item if isinstance(item, dict) and FIELD in item else None
+    is_ours = isinstance(item, dict) and (FIELD in item or any(map(is_tag_like, item.values())))
+    return item if is_ours else None

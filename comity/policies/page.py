@@ -162,8 +162,9 @@ class Uses(Mapping[str, UseDecision]):
             reasons = (Reason(rule="comity.arrangement", source=source), *(most_restrictive(stated).reasons if stated else ()))
             return UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=reasons)
         decision = most_restrictive(stated) if stated else _unstated(self._agent, use)
-        if decision.verdict is Verdict.DENY:
+        if decision.verdict is Verdict.DENY and decision.stated:
             return decision
+        # A refusal by default has limits too: whoever judges silence anew has to know them.
         limits = [limit for source in self._sources for limit in source.limits(use)]
         if not limits:
             return decision
@@ -179,10 +180,12 @@ class Uses(Mapping[str, UseDecision]):
         return sum(1 for _ in self)
 
 
-def _unstated(agent: Agent, use: str) -> UseDecision:
+def _unstated(agent: Agent, use: str, *, is_asked: bool = True) -> UseDecision:
+    """By the operator's default. `is_asked`: the sources were, and none speaks of the use."""
     default = (_FOLLOW_DEFAULT | dict(agent.defaults)).get(use)
     text = f"{use}: {default.value}" if default else f"no default for {use}"
-    source = Source(url="COMITY_DEFAULTS", part="setting", text=text)
+    part = "setting" if is_asked or default is Verdict.ALLOW else "item"
+    source = Source(url="COMITY_DEFAULTS", part=part, text=text)
     reason = Reason(rule="comity.default", source=source)
     return UseDecision(verdict=default or Verdict.DENY, stated=False, reasons=(reason,))
 
@@ -368,14 +371,16 @@ def combined(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> dic
         for one in (first, second):
             decisions = one["uses"] | one.get("embedded", {}) if embedded else one["uses"]
             if use not in decisions:  # a tag that does not list the use leaves it to the default
-                one = tag(agent, {use: _unstated(agent, use)}, {})
+                one = tag(agent, {use: _unstated(agent, use, is_asked=False)}, {})
                 decisions = one["uses"]
             said.append((one, decisions[use]))
         deciding = [one for one in said if one[1]["verdict"] == "deny"] or said
         deciding = [one for one in deciding if one[1]["stated"]] or deciding[:1]
-        places = [place for one, decision in deciding for place in because(one, decision["because"])]
-        qualifiers = read(deciding[0][1]).conjoined(read(deciding[-1][1]))
         decision = {key: deciding[0][1][key] for key in ("verdict", "stated")}
+        is_refused = decision == {"verdict": "deny", "stated": True}  # else both may restrict it, a refusal by default too
+        restricting = deciding if is_refused else [*deciding, *said]
+        places = [place for one, its in restricting for place in because(one, its["because"])]
+        qualifiers = read(deciding[0][1]).conjoined(*(read(its) for _, its in restricting))
         return decision | {"because": list(dict.fromkeys(places))} | written(qualifiers)
 
     uses = {use: joined(use) for use in {**first["uses"], **second["uses"]}}

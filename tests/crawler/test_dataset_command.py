@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from comity.crawler.store import PolicyStore
+from comity.dataset.sidecar import row
 from comity.policies import Agent, Fetched, Site, Verdict
 
 AGENT = Agent("examplebot", uses=("train-ai",), defaults={"train-ai": Verdict.DENY})
@@ -307,3 +308,122 @@ def test_help_says_the_exit_statuses(tmp_path: Path) -> None:
     words = " ".join(done.stdout.split())
     for said in ("export", "expire", "stats", "verify", "Exit status: 0", "130 interrupted"):
         assert said in words
+
+
+# Where the tags are, and what to do where nobody refused
+
+
+def moved(crawled: Path, field: str) -> None:
+    """The tags into another field, and data of the items' own in their place."""
+    records = [json.loads(line) for line in crawled.read_text().splitlines()]
+    lines = [json.dumps(one | {field: one["permissions"], "permissions": "rw-"}) for one in records]
+    crawled.write_text("\n".join(lines))
+
+
+ACTIONS = (["stats"], ["export", "--for", "train-ai", "-o", "out.jsonl"], ["expire", "--dry-run"], ["verify"])
+
+
+@pytest.mark.requirement("MEET-3")
+@pytest.mark.parametrize("words", [["--tag", "rights"], ["-s", "COMITY_TAG=rights"], []])
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action[0])
+def test_tags_in_another_field(tmp_path: Path, crawled: Path, words: list[str], action: list[str]) -> None:
+    moved(crawled, "rights")
+    done = dataset(*action[:1], "crawled.jsonl", *action[1:], *words, folder=tmp_path)
+    assert done.returncode in (0, 1), done.stderr
+    assert "no-tag" not in done.stdout + done.stderr
+    wrong = dataset(*action[:1], "crawled.jsonl", *action[1:], "--tag", "elsewhere", folder=tmp_path)
+    assert "no-tag" in wrong.stdout + wrong.stderr
+
+
+@pytest.mark.parametrize("how", ["option", "setting"])
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action[0])
+def test_tags_in_a_file_of_their_own(tmp_path: Path, crawled: Path, how: str, action: list[str]) -> None:
+    records = [json.loads(line) for line in crawled.read_text().splitlines()]
+    tags = [(record.pop("permissions"), record) for record in records]
+    (tmp_path / "tags.jsonl").write_bytes(b"".join(row(record, record["url"], tag) for tag, record in tags))
+    crawled.write_text("\n".join(map(json.dumps, records)))
+    words = ["--tag", "sidecar:tags.jsonl"] if how == "option" else ["-s", "COMITY_TAG=sidecar:tags.jsonl"]
+    done = dataset(*action[:1], "crawled.jsonl", *action[1:], *words, folder=tmp_path)
+    assert done.returncode in (0, 1), done.stderr
+    assert "no-tag" not in done.stdout + done.stderr
+    without = dataset(*action[:1], "crawled.jsonl", *action[1:], folder=tmp_path)
+    assert "no-tag" in without.stdout + without.stderr
+
+
+@pytest.mark.parametrize(
+    ("tag", "said"),
+    [
+        ("off", "--tag `off` is no place: nothing is permitted without a tag"),
+        ("a b", "--tag `a b` is no place for the tag of an item: write the name of a field"),
+        ("sidecar:", "names no file: write sidecar:permissions.jsonl"),
+        ("sidecar:no.jsonl", "no.jsonl cannot be read: No such file"),
+        ("sidecar:s3://bucket/tags.jsonl", "names no file on this machine: say --tag sidecar:FILE"),
+        ("sidecar:%(name)s.jsonl", "names no file on this machine: say --tag sidecar:FILE"),
+    ],
+)
+@pytest.mark.parametrize("action", [ACTIONS[0], ACTIONS[3]], ids=lambda action: action[0])
+def test_tags_nowhere(tmp_path: Path, crawled: Path, tag: str, said: str, action: list[str]) -> None:
+    done = dataset(*action, "crawled.jsonl", "--tag", tag, folder=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_a_dataset_without_tags_is_left_as_it_is(tmp_path: Path, crawled: Path) -> None:
+    """Or a wrong --tag would empty it."""
+    moved(crawled, "rights")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    done = dataset("expire", "crawled.jsonl", "--tag", "elsewhere", folder=tmp_path)
+    assert done.returncode == 2
+    assert "no record has a tag, and all would go; say where the tags are. Nothing has changed" in done.stderr
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name in before} == before
+    assert {path.name for path in tmp_path.iterdir()} - {"scrapy"} == before.keys()
+
+
+@pytest.mark.requirement("MEET-3")
+def test_silence_is_judged_anew(tmp_path: Path, crawled: Path) -> None:
+    """/premium/ and the others say nothing of `preserve`; of `train` no tag speaks, which is another thing."""
+    refused = dataset("export", "crawled.jsonl", "--for", "preserve,train-ai", "-o", "out.jsonl", folder=tmp_path)
+    words = " ".join(refused.stdout.split())
+    assert "0 of 4 records" in words
+    assert "--default preserve:allow,train-ai:allow permits it now" in words
+    done = dataset(
+        *("export", "crawled.jsonl", "--for", "preserve,train-ai", "-o", "out.jsonl", "--default", "preserve:allow"),
+        folder=tmp_path,
+    )
+    assert urls(tmp_path / "out.jsonl") == ["/brief/1", "/news/1", "/news/2"]  # the refusal of /premium/ stands
+    described = json.loads((tmp_path / "out.jsonl.croissant.json").read_bytes())
+    assert described["comity:defaults"] == {"preserve": "allow"}
+    assert "permits it now" not in done.stdout
+    [tag, *_] = (json.loads(line)["permissions"] for line in (tmp_path / "out.jsonl").read_text().splitlines())
+    assert tag["uses"]["preserve"] == {"verdict": "allow", "stated": False, "because": [len(tag["reasons"]) - 1]}
+    assert (tag["reasons"][-1]["url"], tag["reasons"][-1]["text"]) == ("--default", "preserve: allow")
+    for default in ("train:allow", "other:allow"):
+        other = dataset(
+            *("export", "crawled.jsonl", "--for", default.partition(":")[0], "-o", "out.jsonl", "--default", default),
+            folder=tmp_path,
+        )
+        assert "0 of 4 records" in other.stdout
+        assert f'no tag speaks of it; crawl with COMITY_USES = "{default.partition(":")[0]}"' in other.stdout
+
+
+@pytest.mark.parametrize("default", ["index", "index:perhaps", "index:allow,index:deny", "in dex:allow"])
+def test_defaults_that_make_no_sense(tmp_path: Path, crawled: Path, default: str) -> None:
+    done = dataset("export", "crawled.jsonl", "--for", "index", "-o", "out.jsonl", "--default", default, folder=tmp_path)
+    assert done.returncode == 2
+    assert "--default `" in done.stderr
+
+
+def test_a_row_of_a_table_is_a_line_for_programs(tmp_path: Path) -> None:
+    """Whatever the terminal is that they were started from."""
+    at, host = datetime.now(UTC), f"{'very-' * 30}long.example"
+    one = record("/news/1", at)
+    one["final_url"] = one["url"] = f"https://{host}/{'a' * 300}"
+    (tmp_path / "crawled.jsonl").write_text(json.dumps(one) + "\n")
+    done = dataset("stats", "crawled.jsonl", folder=tmp_path, COLUMNS="40", FORCE_COLOR="1", TERM="xterm-256color")
+    lines = done.stdout.splitlines()
+    assert [line.split() for line in lines if host in line] == [[host, "crawl", "1", "0", "0"]]
+    assert all(line == line.rstrip() for line in lines)
+    assert "\x1b" not in done.stdout
+    output = f"{'b' * 150}.jsonl"
+    done = dataset("export", "crawled.jsonl", "--for", "train-ai", "-o", output, folder=tmp_path, COLUMNS="40")
+    assert f"1 of 1 records may be used for train-ai: {output}" in done.stdout.splitlines()

@@ -188,3 +188,29 @@ def test_settings_error_ends_a_program_that_does_not_catch_it_with_one_line() ->
     program = "from comity.crawler.options import stop; stop('set it')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "comity: set it\n")
+
+
+# The store of all projects of a machine
+
+
+def test_the_store_is_that_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert options().store == tmp_path / "data" / "comity" / "policies.sqlite"
+    assert not (tmp_path / "data").exists()
+    (tmp_path / ".scrapy" / "comity").mkdir(parents=True)
+    (tmp_path / ".scrapy" / "comity" / "policies.sqlite").touch()
+    assert options().store == Path(".scrapy/comity/policies.sqlite")
+    assert options(COMITY_STORE="a.sqlite").store == Path("a.sqlite")
+
+
+def test_there_is_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for a user of a container whom no list of users has."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HOME")
+    monkeypatch.delenv("XDG_DATA_HOME")
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    with pytest.raises(PolicyError, match="COMITY_STORE is not set, and there is no home folder to keep policy files in"):
+        options()
+    assert options(COMITY_STORE="a.sqlite").store == Path("a.sqlite")

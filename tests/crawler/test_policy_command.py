@@ -336,3 +336,14 @@ def test_limits_of_the_scope_are_shown(offline: Path, tmp_path: Path) -> None:
     scoped = scrapy("policy", "https://example.com/service/", "--offline", str(offline), "--json", folder=tmp_path)
     rates = json.loads(scoped.stdout)["rates"]
     assert (rates["request_limits"], rates["concurrent_limit"]) == ([], 2)
+
+
+def test_a_row_of_a_table_is_a_line_for_programs(offline: Path, tmp_path: Path) -> None:
+    path = f"/a/{'long/' * 25}"
+    (offline / "robots.txt").write_text(f"User-agent: *\nAllow: {path}\nDisallow: /\nContent-Signal: search=yes\n")
+    done = scrapy("policy", f"https://example.com{path}", "--offline", str(offline), folder=tmp_path, COLUMNS="40")
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"ALLOW  https://example.com{path}  for comitybot"
+    assert [line.split()[:3] for line in lines if line.startswith("index ")] == [["index", "allow", "/robots.txt:4"]]
+    assert all(line == line.rstrip() for line in lines)
+    assert "\x1b" not in done.stdout

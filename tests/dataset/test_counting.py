@@ -57,13 +57,13 @@ def test_policies_of_what_comes_out(make_record: MakeRecord, monkeypatch: pytest
     for copy in (*copies, copies[0]):
         record = make_record(index={})
         record["permissions"]["policies"] = {robots: copy}
-        counts.keep(record)
+        counts.keep(record["permissions"])
     counts.drop("no-tag")
     assert (counts.records, counts.kept, counts.agents, counts.whys) == (5, 4, {"testbot": 4}, {"no-tag": 1})
     assert counts.as_json()["policies"] == {robots: [copies[1], copies[2]]}
     assert not counts.has_more_policies
     monkeypatch.setattr(counting, "MAX_POLICIES", 2)
-    counts.keep(make_record() | {"permissions": make_record()["permissions"] | {"policies": {"https://b.example/": copies[0]}}})
+    counts.keep(make_record()["permissions"] | {"policies": {"https://b.example/": copies[0]}})
     assert counts.has_more_policies
     assert list(counts.policies) == [robots]
     total = Counts()
@@ -82,7 +82,7 @@ def test_in_parts_or_at_once(make_record: MakeRecord, seen: list[tuple[str, Any]
         record = make_record(train=said, fields={"final_url": f"https://{host}/"})
         for counts in (whole, first if place < middle else second):
             counts.read(record, NOW)
-            counts.keep(record)
+            counts.keep(record["permissions"])
             counts.drop("clip")
     first.merge(pickle.loads(pickle.dumps(second)))
     assert first.as_json() == whole.as_json()

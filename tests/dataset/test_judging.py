@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 from comity.dataset.expiring import Fetches
 from comity.dataset.judging import Terms, judged
 from comity.dataset.records import DatasetError
-from comity.policies import Agent, Site
+from comity.policies import Agent, Site, Verdict
 from comity.policies.formats.ai_txt import ACTIONS
 from comity.policies.values import Arrangement
 from comity.policies.vocabulary import Vocabulary
@@ -424,3 +424,98 @@ Content-Signal: ai-train=no
     assert kept(record, "index", "present-snippet")["text"] == "Comity, the courtesy between nations,"
     assert judged(record, Terms.of(("index",), now=NOW + timedelta(days=30))).why == "expired:index"
     assert judged(record, Terms.of(("index",), now=NOW + timedelta(days=30, seconds=-1))).record is record
+
+
+# Another default than that of the crawl
+
+STATEMENTS = st.lists(
+    st.sampled_from(
+        [
+            b"ACAP-allow-index: / time-limit=30-days",
+            b"ACAP-disallow-index: /",
+            b"ACAP-disallow-preserve: /",
+            b"ACAP-allow-present-snippet: / max-length=5-words",
+            b"User-agent: *\nContent-Signal: search=yes",
+            b"User-agent: *\nContent-Signal: search=no, ai-train=no",
+            b"User-agent: *\nContent-Usage: bots=n",
+            b"User-agent: *\nContent-Usage: train-ai=y",
+        ]
+    ),
+    max_size=3,
+)
+HEADERS = st.lists(
+    st.sampled_from(
+        [b"max-snippet: 9", b"noindex", b"nosnippet", b"unavailable_after: 2026-11-20", b"noarchive", b"noai", b"all"]
+    ),
+    max_size=2,
+)
+
+
+@pytest.mark.requirement("MEET-3")
+@given(
+    robots=STATEMENTS,
+    headers=HEADERS,
+    use=st.sampled_from(["index", "preserve", "present-snippet", "train"]),
+    then=st.sampled_from([None, Verdict.ALLOW, Verdict.DENY]),
+    now=st.sampled_from([Verdict.ALLOW, Verdict.DENY]),
+)
+def test_another_default_judges_as_if_the_crawl_had_had_it(
+    robots: list[bytes], headers: list[bytes], use: str, then: Verdict | None, now: Verdict
+) -> None:
+    site = Site.from_files("https://example.com", {"/robots.txt": b"ACAP-crawler: *\n" + b"\n".join(robots)})
+
+    def record(default: Verdict | None) -> dict[str, Any]:
+        agent = Agent("testbot", uses=(use,), defaults={use: default} if default else {})
+        page = site.page(agent, "https://example.com/a", headers=[(b"X-Robots-Tag", value) for value in headers], now=NOW)
+        return {
+            "url": "https://example.com/a",
+            "text": "Some words of the page, and more of them.",
+            "permissions": page.permissions,
+        }
+
+    expected, found = judged(record(now), terms(use)), judged(record(then), terms(use, defaults={use: now}))
+    assert found.why == expected.why
+    if found.record is None:
+        assert [one["rule"] for one in found.because] == [one["rule"] for one in expected.because]
+        return
+    assert expected.record
+    VALIDATOR.validate(found.record["permissions"])
+    tags = [one.pop("permissions") for one in (found.record, expected.record)]
+    assert found.record == expected.record
+    uses = [{**tag["uses"][use], "because": None} for tag in tags]
+    assert uses[0] == uses[1]
+    again = judged(found.record | {"permissions": tags[0]}, terms(use))
+    assert again.why == ""  # it is in the tag, and need not be said again
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"stated": True}, "deny:comity.default"),  # as no tag of ours has it
+        ({"part": "item"}, "deny:comity.default"),
+        ({"rule": "comity.no-page"}, "deny:comity.no-page"),
+        ({"missing": True}, "not-listed:index"),
+    ],
+)
+def test_what_is_no_silence_stays_refused(make_record: MakeRecord, change: dict[str, Any], why: str) -> None:
+    record = make_record()
+    tag = record["permissions"]
+    reason = {"rule": "comity.default", "spec": "", "url": "COMITY_DEFAULTS", "part": "setting", "line": 0, "text": ""}
+    tag["reasons"].append(reason | {key: value for key, value in change.items() if key in reason})
+    tag["uses"]["present-snippet" if "missing" in change else "index"] = {
+        "verdict": "deny",
+        "stated": change.get("stated", False),
+        "because": [len(tag["reasons"]) - 1],
+    }
+    use = "other" if "missing" in change else "index"
+    answer = judged(record, terms(use, defaults={use: Verdict.ALLOW}))
+    assert answer.why == why.replace("index", use)
+
+
+def test_no_default_lifts_the_refusal_of_an_element(make_record: MakeRecord) -> None:
+    record = make_record(elements=[{"spans": [["text", 0, 4]]}])
+    tag = record["permissions"]
+    tag["reasons"].append({"rule": "comity.default", "spec": "", "url": "", "part": "setting", "line": 0, "text": ""})
+    tag["uses"]["train"] = {"verdict": "deny", "stated": False, "because": [len(tag["reasons"]) - 1]}
+    found = kept(record, "train", defaults={"train": Verdict.ALLOW})
+    assert found["text"] == " words of the page."

@@ -496,7 +496,8 @@ def fuzz_monotony(octets: bytes) -> None:
     refusal = choices.of(REFUSALS[path])
     site = Site.from_files(ORIGIN, given)
     if path == "/robots.txt":
-        refusal = b"User-agent: %s\n%s" % (AGENT.token.encode() if site._robots.names(AGENT.token) else b"*", refusal)
+        is_named = site._robots.robots is not None and site._robots.robots.names(AGENT.token)
+        refusal = b"User-agent: %s\n%s" % (AGENT.token.encode() if is_named else b"*", refusal)
     more = Site.from_files(ORIGIN, given | {path: before + b"\n" + refusal})
     with_comment = Site.from_files(ORIGIN, given | {path: before + (b"\n# comment\n" if before else b"# comment\n")})
     for number in range(4):
@@ -618,7 +619,7 @@ def fuzz_guard(octets: bytes) -> None:
     site = Site.from_files(ORIGIN, {path: body for path, body in given.items() if path in LINES})
     target = choices.of([path for path in PATHS if path.isascii()])
     method = choices.of(("GET", "POST", "HEAD"))
-    agent = Agent("examplebot" if site.names("examplebot") else "zznobody")
+    agent = Agent("examplebot" if "examplebot" in site.crawler_names else "zznobody")
     answer = guard.check(Incoming(method, target, {"user-agent": f"{agent.token}/1.0"}, "192.0.2.1"))
     decision = site.access(agent, ORIGIN + target, method=method, purposes=(), now=NOW)
     if decision.verdict is DENY:

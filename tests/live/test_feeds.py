@@ -366,9 +366,9 @@ def test_a_filter_without_uses_is_a_mistake() -> None:
 )
 def test_what_a_filter_takes_for_a_permission(decision: Any, accepted: bool) -> None:
     chosen = PermittedFor({"comity_uses": ["train"]})
-    assert chosen.accepts({"permissions": {"uses": {"train": decision}}}) is accepted
-    assert not chosen.accepts({"permissions": {"uses": {"index": decision}}})
-    assert not chosen.accepts({"permissions": {"uses": []}})
+    assert chosen.accepts({"permissions": {"schema": 1, "uses": {"train": decision}}}) is accepted
+    assert not chosen.accepts({"permissions": {"schema": 1, "uses": {"index": decision}}})
+    assert not chosen.accepts({"permissions": {"schema": 1, "uses": []}})
     assert not chosen.accepts({"permissions": None})
     assert not chosen.accepts({})
     assert not chosen.accepts(3)

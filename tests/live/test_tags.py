@@ -310,12 +310,16 @@ class OwnField(Spider):
             yield {"url": response.url, "permissions": own}
 
 
-def test_permissions_of_the_projects_own_are_replaced_and_it_is_said_once(serve: Serve, crawl: Crawl) -> None:
+def test_permissions_of_the_projects_own_are_kept_and_it_is_said_once(serve: Serve, crawl: Crawl) -> None:
     server = serve(pages())
     crawled = crawl(OwnField, urls=[server.url("/0"), server.url("/1")])
     assert len(crawled.items) == 10
+    own = [item.pop("permissions") for item in crawled.items if "comity_permissions" in item]
+    assert own == ["read", {"read": True}, ["read"]] * 2
+    for item in crawled.items:
+        item.setdefault("permissions", item.get("comity_permissions"))
     assert_tagged_with_its_own_page(crawled.items)
-    assert crawled.log.count("`permissions` of its own") == 1
+    assert crawled.log.count("have data of their own in `permissions`") == 1
 
 
 class Sealed:
@@ -349,7 +353,7 @@ def test_what_can_carry_no_tag_is_dropped_with_the_reason(serve: Serve, crawl: C
     crawled = crawl(Untaggable, urls=[serve(pages()).url("/0")])
     assert len(crawled.items) == 1
     assert crawled.stats["comity/items/untaggable"] == 3
-    assert "no `permissions` can be written into NoSubclass, declare such a field in it" in crawled.log
+    assert "no `permissions` can be written into NoSubclass: declare such a field in it, or set COMITY_TAG" in crawled.log
     assert "Traceback" not in crawled.log
 
 

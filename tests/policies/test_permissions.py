@@ -177,3 +177,51 @@ def test_of_uses_that_only_the_site_names_there_are_not_too_many() -> None:
     check(page.permissions)
     assert len(page.permissions["uses"]) == 106
     assert page.uses["a4999"].verdict is Verdict.DENY
+
+
+def robots_meta(value: bytes, agent: Agent, origin: str = "https://one.example") -> dict[str, Any]:
+    page = Site.from_files(origin, {"/robots.txt": b""}).page(agent, f"{origin}/a", headers=[(b"X-Robots-Tag", value)])
+    return page.permissions
+
+
+@pytest.mark.requirement("MEET-3")
+@pytest.mark.parametrize("default", [Verdict.ALLOW, Verdict.DENY])
+def test_what_limits_a_use_is_said_whatever_the_default(default: Verdict) -> None:
+    """Whoever judges silence anew has to know it."""
+    agent = Agent("testbot", uses=("index", "present-snippet"), defaults={"index": default, "present-snippet": default})
+    found = robots_meta(b"max-snippet: 20, unavailable_after: 2040-01-01", agent)
+    check(found)
+    snippet, index = found["uses"]["present-snippet"], found["uses"]["index"]
+    assert (snippet["verdict"], snippet["stated"], snippet["max_chars"]) == (default.value, False, 20)
+    assert index["until"] == "2039-12-31T10:00:00Z"  # where the day begins first
+    rules = [found["reasons"][place]["rule"] for place in snippet["because"]]
+    assert rules == ["comity.default", "robots-meta.limit", "robots-meta.limit"]
+
+
+@pytest.mark.requirement("MEET-3")
+@pytest.mark.parametrize("default", [Verdict.ALLOW, Verdict.DENY])
+def test_limits_of_either_page_limit_an_item_of_both(default: Verdict) -> None:
+    agent = Agent("testbot", uses=("present-snippet",), defaults={"present-snippet": default})
+    one, free = robots_meta(b"max-snippet: 20", agent), robots_meta(b"all", agent, "https://two.example")
+    stated = json.loads(json.dumps(free))
+    stated["reasons"].append({"rule": "test.stated", "spec": "", "url": "", "line": 1, "text": ""})
+    stated["uses"]["present-snippet"] = {
+        "verdict": "allow",
+        "stated": True,
+        "because": [len(stated["reasons"]) - 1],
+        "max_words": 9,
+    }
+    for pair in ((one, free), (free, one), (one, stated), (stated, one)):
+        both = combined(agent, *pair)
+        check(both)
+        snippet = both["uses"]["present-snippet"]
+        assert (snippet["verdict"], snippet["max_chars"]) == (default.value, 20)
+        assert snippet.get("max_words") == (9 if stated in pair else None)
+
+
+def test_silence_that_nobody_has_asked_about_is_another() -> None:
+    """Of a use that one of the pages does not list, nobody knows what its site says in other words."""
+    one, other = stating("https://one.example", genai="allow"), stating("https://two.example")
+    found = combined(AGENT, one, other)
+    parts = {use: found["reasons"][found["uses"][use]["because"][0]].get("part") for use in ("preserve", "genai")}
+    assert parts == {"preserve": "setting", "genai": "item"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -20,16 +20,16 @@ from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from comity.crawler.commands import dataset_verify
-from comity.crawler.commands.output import add_row, complain, line, said, say, table
-from comity.crawler.options import Options
+from comity.crawler.commands import dataset_verify, tag_option
+from comity.crawler.commands.output import add_row, complain, line, open_console, said, say, table
+from comity.crawler.options import Options, parsed_defaults
 from comity.crawler.store import PolicyStore
 from comity.dataset import croissant, jobs
 from comity.dataset.counting import Counts
-from comity.dataset.judging import Terms
+from comity.dataset.judging import DEFAULT, Terms
 from comity.dataset.passes import Note
 from comity.dataset.records import DatasetError
-from comity.policies import PolicyError
+from comity.policies import PolicyError, Verdict
 from comity.policies.text import printable, unhidden
 from comity.policies.vocabulary import Vocabulary
 
@@ -105,24 +105,63 @@ def _export_arguments(parser: ArgumentParser) -> None:
         "--for", dest="uses", required=True, metavar="USE[,USE]", help="what the records have to permit, all of it"
     )
     parser.add_argument("-o", dest="output", required=True, type=Path, metavar="OUT", help="JSON Lines or Parquet")
+    parser.add_argument(
+        "--default",
+        dest="defaults",
+        action="append",
+        metavar="USE:allow[,USE:deny]",
+        help="what holds where nobody spoke of a use, in the place of the COMITY_DEFAULTS of the crawl",
+    )
+    tag_option.add_argument(parser)
     _workers(parser)
 
 
 def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     vocabulary = Options.from_settings(settings).agent.vocabulary
-    terms = Terms.of(opts.uses.strip().removesuffix(",").split(","), now=datetime.now(UTC), vocabulary=vocabulary)
+    terms = Terms.of(
+        opts.uses.strip().removesuffix(",").split(","),
+        now=datetime.now(UTC),
+        vocabulary=vocabulary,
+        tags=tag_option.tag_source(opts, settings),
+        defaults=parsed_defaults(",".join(opts.defaults or ()), subject="--default"),
+    )
     for use in terms.uses:
         if hint := _unknown(use, vocabulary):
             complain(hint)
     with _progress("exporting", opts.inputs, passes=2) as advance:
         exported = jobs.export(opts.inputs, opts.output, terms, jobs.How(opts.workers, advance))
     counts = exported.counts
-    console = Console()
+    console = open_console()
     console.print(line(f"{counts.kept} of {counts.records} records may be used for {', '.join(terms.uses)}: {opts.output}"))
     console.print(line(f"What they are and how they were chosen: {croissant.place_of(opts.output)}"))
     _show_whys("Not exported", counts, console)
+    for remedy in _remedies(counts.whys, terms):
+        console.print(Text(remedy))
     _show_unreadable(counts, "are kept in", [opts.output], console)
     return DONE
+
+
+def _remedies(whys: Collection[str], terms: Terms) -> Iterator[str]:
+    """What can be done about records that nobody has refused."""
+    names = [why.partition(":")[2] for why in whys if why.startswith("not-listed:")]
+    if names:
+        yield f'not-listed: no tag speaks of it; crawl with COMITY_USES = "{",".join(names)}"'
+    silent = [use for use in terms.uses if terms.defaults.get(use) is not Verdict.ALLOW]
+    if f"deny:{DEFAULT}" in whys and silent:
+        allowed = ",".join(f"{use}:allow" for use in silent)
+        yield (
+            f"deny:{DEFAULT}: nobody spoke of it, and COMITY_DEFAULTS did not permit it in the crawl; --default {allowed} permits"
+            " it now"
+        )
+    yield from _missing(whys)
+
+
+def _missing(whys: Collection[str]) -> Iterator[str]:
+    """What can be done about tags that are not found."""
+    if "no-tag" in whys:
+        yield 'no-tag: say where the tags are with --tag; a crawl with COMITY_TAG = "off" writes none'
+    if "several-tags" in whys:
+        yield "several-tags: say which field is the tag with --tag"
 
 
 def _unknown(use: str, vocabulary: Vocabulary) -> str:
@@ -149,12 +188,13 @@ def _expire_arguments(parser: ArgumentParser) -> None:
         help="policy store with the take-downs that sites asked for (default: COMITY_STORE, where there is one); given here,"
         " they count as done once they are gone: name all datasets",
     )
+    tag_option.add_argument(parser)
     _workers(parser)
 
 
 def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
-    now, console = datetime.now(UTC), Console(stderr=True)
-    store = _store(opts.store, settings)
+    now, console = datetime.now(UTC), open_console(stderr=True)
+    tags, store = tag_option.tag_source(opts, settings), _store(opts.store, settings)
     try:
         urls = [url for url, _ in store.take_downs()] if store else []
         known = f"Take-downs that sites asked for: {len(urls)}, by {store.path}" if store else "No policy store, no take-downs"
@@ -162,7 +202,7 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         # Each dataset is read twice: once for when its pages were fetched.
         with _progress("expiring", opts.datasets, passes=2) as advance:
             how = jobs.How(opts.workers, advance, _print_removed)
-            counts = jobs.expire(opts.datasets, now, urls, dry_run=opts.dry_run, how=how)
+            counts = jobs.expire(opts.datasets, now, urls, tags=tags, dry_run=opts.dry_run, how=how)
         if store and opts.store and not opts.dry_run:  # else nobody said that these are all datasets
             store.took_down(urls, now)
     finally:
@@ -170,6 +210,8 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
             store.close()
     said()
     _show_whys("Would go" if opts.dry_run else "Gone", counts, console)
+    for remedy in _missing(counts.whys):
+        console.print(Text(remedy))
     _show_unreadable(counts, "would move to" if opts.dry_run else "have moved to", opts.datasets, console)
     gone = counts.records - counts.kept
     console.print(line(f"{gone} of {counts.records} records {'would go' if opts.dry_run else 'went'}, {counts.kept} stay"))
@@ -194,17 +236,20 @@ def _print_removed(note: Note) -> None:
 def _stats_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("datasets", nargs="+", type=Path, metavar="DATASET", help="JSON Lines, Parquet or WARC")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    tag_option.add_argument(parser)
     _workers(parser)
 
 
 def _stats(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     with _progress("counting", opts.datasets) as advance:
-        counts = jobs.stats(opts.datasets, datetime.now(UTC), jobs.How(opts.workers, advance))
+        counts = jobs.stats(
+            opts.datasets, datetime.now(UTC), jobs.How(opts.workers, advance), tag_option.tag_source(opts, settings)
+        )
     if opts.json:
         say(json.dumps(counts.as_json(), indent=2))
         said()
     else:
-        show(counts, Console())
+        show(counts, open_console())
     return DONE
 
 
@@ -224,6 +269,8 @@ def show(counts: Counts, console: Console) -> None:
             add_row(rows, rule, number)
         console.print(rows)
     _show_whys("Records that permit nothing, as their tags are missing or not understood", counts, console)
+    for remedy in _missing(counts.whys):
+        console.print(Text(remedy))
     console.print(f"{counts.records} records of {len(counts.hosts)} hosts, {counts.unreadable} that cannot be read")
 
 

@@ -18,7 +18,8 @@ from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from comity.crawler.commands.output import add_row, line, said, say
+from comity.crawler.commands import tag_option
+from comity.crawler.commands.output import add_row, line, open_console, said, say
 from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
 from comity.crawler.refresh import RefreshSpider, StoredSites
 from comity.crawler.store import PolicyStore
@@ -52,6 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default: as many as there are cores)")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    tag_option.add_argument(parser)
 
 
 def crawls(opts: Namespace) -> bool:
@@ -69,6 +71,7 @@ def process_options(opts: Namespace, settings: BaseSettings) -> None:
     try:
         options = Options.from_settings(settings)
         open_reader(opts.dataset)  # before any site is asked
+        tag_option.tag_source(opts, settings)
         if opts.listed and opts.listed.exists() and opts.listed.samefile(opts.dataset):
             raise DatasetError(f"{opts.listed} is read from: give the list another name")
         if opts.refresh or options.store.exists():
@@ -88,13 +91,13 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
         if not _refresh(reader, process):
             return FAILED
     now = datetime.now(UTC)
-    work = Verify(StoredSites(options.store, now), Today(options.agent, now, uses))
+    work = Verify(StoredSites(options.store, now), Today(options.agent, now, uses, tag_option.tag_source(opts, settings)))
     report = _verified(work, reader, opts.listed, opts.workers)
     if opts.json:
         say(json.dumps(report.as_json(), indent=2))
         said()
     else:
-        show(report, options.agent.token, Console())
+        show(report, options.agent.token, open_console())
     return COMPLIANT if report.is_compliant else NOT_COMPLIANT
 
 

@@ -1,16 +1,45 @@
-"""What commands print: for programs to read, and for people, with nothing hidden in it (SEC-4)."""
+"""What commands print: for people on a terminal, for programs elsewhere, and nothing hidden in it (SEC-4)."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO, TextIO, cast
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from comity.policies.text import unhidden
+
+UNLIMITED = 10**6  # columns
+
+
+def open_console(*, stderr: bool = False) -> Console:
+    """The terminal with its width and colours. Where it is a file or a pipe, a row of a table is a line, however long, of nothing
+    but text."""
+    file = sys.stderr if stderr else sys.stdout
+    if file.isatty():
+        return Console(file=file)
+    return Console(file=cast(IO[str], _Trimmed(file)), width=UNLIMITED, color_system=None, force_terminal=False, highlight=False)
+
+
+class _Trimmed:
+    """A text file without the spaces that fill up the columns of tables."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self.encoding = file.encoding
+
+    def write(self, text: str) -> int:
+        self._file.write(re.sub(r" +(?=\n)", "", text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._file.flush()
 
 
 @contextmanager

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from rich.console import Console
 from scrapy import Spider
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from comity.crawler.commands.explanation import explain, show
-from comity.crawler.commands.output import complain
+from comity.crawler.commands.output import complain, open_console
 from comity.crawler.fetcher import MAX_REFERENCES
 from comity.crawler.flights import ClosingError
 from comity.crawler.options import ASYNCIO_REACTOR, Options
@@ -141,7 +140,7 @@ class Command(ScrapyCommand):
         elif opts.json:
             print(json.dumps(explain(site, self._agent, url, facts), indent=2))  # noqa: T201
         else:
-            show(explain(site, self._agent, url, facts), Console())
+            show(explain(site, self._agent, url, facts), open_console())
         decision = site.judge(self._agent, url, facts)
         self.exitcode = UNREACHABLE if decision.reasons[0].rule.endswith("unreachable") else EXIT[decision.verdict]
 
@@ -182,6 +181,7 @@ class PolicySpider(Spider):
     # Whatever the project does with pages and items is not wanted here.
     custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]  # Scrapy reads it from the class only
         "ADDONS": {"comity.crawler.addon.Addon": 100},
+        "COMITY_PROGRESS": "off",
         "EXTENSIONS": {},
         "FEEDS": {},
         "ITEM_PIPELINES": {},

@@ -8,29 +8,44 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
 from comity.crawler.feeds import parquet
-from comity.crawler.feeds.filters import OPTION, PermittedFor
+from comity.crawler.feeds.filters import OPTION, TAG_OPTION, PermittedFor
+from comity.crawler.options import Options, stop
+from comity.dataset.tag_setting import SIDECAR
 
-__all__ = ["EXPORTERS", "PermittedFor", "register"]
+__all__ = ["EXPORTERS", "PermittedFor", "add_exporters", "register"]
 
-# Format, which is the end of a file's name too -> exporter. A project needs them in FEED_EXPORTERS for -o and -O, which Scrapy
-# checks before it asks any add-on.
+# Format, which is the end of a file's name too -> exporter.
 EXPORTERS = {
     "csv": "comity.crawler.feeds.csv.CsvExporter",
     "parquet": "comity.crawler.feeds.parquet.ParquetExporter",
     "warc": "comity.crawler.feeds.warc.WarcExporter",
     "warc.gz": "comity.crawler.feeds.warc.CompressedWarcExporter",
     "gz": "comity.crawler.feeds.warc.CompressedWarcExporter",  # what Scrapy takes for the end of .warc.gz
+    "tags": "comity.crawler.feeds.sidecar.SidecarExporter",
 }
 
+# Of the feed of tags, whatever the project sets for its own.
+SIDECAR_FEED: dict[str, Any] = {"format": "tags", "overwrite": False, "batch_item_count": 0, "store_empty": False}
 
-def register(settings: BaseSettings, uses: tuple[str, ...]) -> None:
-    """Adds the exporters that the project has not set otherwise, and tells the filters of feeds what is asked for."""
-    parquet.check(settings)
+
+def add_exporters(settings: BaseSettings) -> None:
     exporters = {**EXPORTERS, **settings.getdict("FEED_EXPORTERS")}
     settings.set("FEED_EXPORTERS", exporters, settings.getpriority("FEED_EXPORTERS") or 0)
+
+
+def register(settings: BaseSettings, options: Options) -> None:
+    """Adds the exporters that the project has not set otherwise, and the feed of tags, and tells the filters of feeds what is
+    asked for."""
+    parquet.check(settings)
+    add_exporters(settings)
     feeds = settings.getdict("FEEDS")
-    if any("item_filter" in feed for feed in feeds.values()):
-        filled = {uri: {OPTION: uses, **feed} if _is_ours(feed) else feed for uri, feed in feeds.items()}
+    asked = {OPTION: options.agent.uses, TAG_OPTION: options.tag}
+    filled = {uri: {**asked, **feed} if _is_ours(feed) else feed for uri, feed in feeds.items()}
+    if options.tag.kind == SIDECAR:  # before the others: a row is there when its item is
+        if options.tag.name in map(str, feeds):
+            stop(f"COMITY_TAG `{options.tag}` is the file of a feed of items: name another for the tags")
+        filled = {options.tag.name: SIDECAR_FEED, **filled}
+    if filled != feeds:
         settings.set("FEEDS", filled, settings.getpriority("FEEDS") or 0)
 
 

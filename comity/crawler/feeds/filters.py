@@ -8,10 +8,12 @@ from typing import Any
 from itemadapter import ItemAdapter
 from scrapy.extensions.feedexport import ItemFilter
 
-from comity.crawler.items import FIELD
+from comity.crawler.item_tags import ItemTags
 from comity.crawler.options import NAME, stop
+from comity.dataset.tag_setting import TagSetting
 
 OPTION = "comity_uses"  # of a feed: uses, as a list or with commas between; the add-on fills in COMITY_USES
+TAG_OPTION = "comity_tag"  # the same for COMITY_TAG
 
 
 class PermittedFor(ItemFilter):
@@ -19,6 +21,7 @@ class PermittedFor(ItemFilter):
 
     def __init__(self, feed_options: dict[str, Any] | None) -> None:
         super().__init__(feed_options)
+        self._tags = ItemTags((feed_options or {}).get(TAG_OPTION) or TagSetting())
         given = (feed_options or {}).get(OPTION) or ()
         names = given.split(",") if isinstance(given, str) else given
         if not isinstance(names, list | tuple | set | frozenset):
@@ -32,7 +35,7 @@ class PermittedFor(ItemFilter):
     def accepts(self, item: Any) -> bool:
         if not super().accepts(item) or not ItemAdapter.is_item(item):
             return False
-        tag = ItemAdapter(item).get(FIELD)
+        tag = self._tags.of(item)
         uses = tag.get("uses") if isinstance(tag, dict) else None
         return isinstance(uses, dict) and all(_permits(uses.get(use), datetime.now(UTC)) for use in self.uses)
 

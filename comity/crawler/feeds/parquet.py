@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from scrapy.exporters import BaseItemExporter
@@ -14,6 +14,12 @@ from scrapy.utils.serialize import ScrapyJSONEncoder
 from w3lib.url import file_uri_to_path
 
 from comity.crawler.options import stop
+from comity.crawler.runtime import Runtime
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from comity.dataset.parquet import Rows
 
 BATCH = 200  # items that wait as they are; after that they wait as columns, for a row group
 FORMAT = "parquet"
@@ -35,16 +41,22 @@ def check(settings: BaseSettings) -> None:
 class ParquetExporter(BaseItemExporter):
     """What a feed of JSON lines would hold, in columns. The first items say which columns there are."""
 
-    def __init__(self, file: IO[bytes], **kwargs: Any) -> None:
+    def __init__(self, file: IO[bytes], *, tagged: bool = True, **kwargs: Any) -> None:
+        """`tagged`: items carry their tags."""
         super().__init__(**kwargs)
         # Scrapy loads the exporters of all formats for any feed: pyarrow is loaded for this one only.
-        from comity.dataset.parquet import Rows
-        from comity.dataset.typed import encode
+        from comity.dataset import parquet, typed
 
-        self._rows = Rows(_Counted(file))
-        self._encode = encode
+        self._parquet, self._typed = parquet, typed
+        self._file = _Counted(file)
+        self._tagged = tagged
+        self._rows: Rows | None = None
         self._encoder: json.JSONEncoder = ScrapyJSONEncoder()
         self._items: list[dict[str, Any]] = []
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, file: IO[bytes], **options: Any) -> Self:
+        return cls(file, tagged=Runtime.of(crawler).tags.are_in_items, **options)
 
     def export_item(self, item: Any) -> None:
         self._items.append(json.loads(self._encoder.encode(dict(self.get_serialized_fields(item)))))
@@ -52,12 +64,14 @@ class ParquetExporter(BaseItemExporter):
             self._flush()
 
     def finish_exporting(self) -> None:
-        self._flush()
-        self._rows.close()
+        self._flush().close()
 
-    def _flush(self) -> None:
-        self._rows.write(self._encode(self._items))
+    def _flush(self) -> Rows:
+        if self._rows is None:
+            self._rows = self._parquet.Rows(self._file, self._typed.schema_of(self._items, tagged=self._tagged))
+        self._rows.write(self._typed.encode(self._items))
         self._items = []
+        return self._rows
 
 
 class _Counted:

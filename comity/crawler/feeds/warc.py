@@ -28,8 +28,8 @@ from scrapy.utils.serialize import ScrapyJSONEncoder
 
 import comity
 from comity.crawler.feeds.responses import Arrival, ItemResponses
-from comity.crawler.items import FIELD
 from comity.crawler.runtime import Runtime
+from comity.dataset.records import FIELD, SPARE_FIELD
 from comity.dataset.warc_items import POLICY
 from comity.policies.urls import origin_of
 from comity.policies.values import Fetched
@@ -95,9 +95,10 @@ class WarcExporter(BaseItemExporter):
 
     def export_item(self, item: Any) -> None:
         record = dict(self.get_serialized_fields(item))
-        tag = ItemAdapter(item).get(FIELD)
-        if tag is not None:
-            record[FIELD] = tag
+        tag = self._runtime.tags.of(item)
+        if tag is not None:  # the file is an archive: what may be done with it goes with it, whatever feeds hold
+            field = self._runtime.tags.field_of(item)
+            record[field or (SPARE_FIELD if FIELD in record else FIELD)] = ItemAdapter(item)[field] if field else tag
         octets = self._encoder.encode(record).encode()
         response = self._responses.response(item)
         if response is None:

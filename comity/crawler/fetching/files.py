@@ -100,14 +100,18 @@ class PolicyFiles:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @classmethod
+    def of(cls, store: Store, options: ClientOptions, *, timeout: float) -> PolicyFiles:
+        """Shared with nobody yet."""
+        return cls(store, Client(options, patience=timeout / 4), timeout=timeout)
+
+    @classmethod
     def joined(cls, store: Path, options: ClientOptions, *, timeout: float) -> PolicyFiles:
         """PolicyError where the store cannot be used."""
         shared: dict[object, PolicyFiles] = vars(_threads).setdefault("shared", {})
         key = (store.resolve(), options, timeout)
         files = shared.get(key)
         if files is None or (files._loop is not None and files._loop.is_closed()):  # a crawl that was torn off never leaves
-            client = Client(options, patience=timeout / 4)
-            files = shared[key] = cls(PolicyStore(store), client, timeout=timeout)
+            files = shared[key] = cls.of(PolicyStore(store), options, timeout=timeout)
             files._key = key
         else:
             files._crawls += 1

@@ -1,0 +1,73 @@
+"""`scrapy crawl` and `scrapy runspider` as Scrapy has them, and what they cannot know of comity: the formats of its feeds for -o
+and -O, which Scrapy checks before it asks any add-on; and its ready spiders, which need no project."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from scrapy.commands import BaseRunSpiderCommand, crawl, runspider
+from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
+from scrapy.utils.conf import arglist_to_dict
+from scrapy.utils.project import inside_project
+
+from comity.crawler.feeds import add_exporters
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+ADDON = "comity.crawler.addon"
+READY = ("site", "urls")  # spiders
+READY_SETTINGS = "comity.crawler.settings"
+
+
+class _KnowsFeeds(BaseRunSpiderCommand):
+    """Nothing changes for who has not the add-on."""
+
+    def process_options(self, args: list[str], opts: Namespace) -> None:
+        assert self.settings is not None
+        if _has_addon(self.settings, opts):
+            add_exporters(self.settings)
+        super().process_options(args, opts)
+
+
+class Command(_KnowsFeeds, crawl.Command):
+    """`scrapy crawl`. Outside of a project the ready spiders are those of the ready crawler."""
+
+    requires_project = False
+
+    def process_options(self, args: list[str], opts: Namespace) -> None:
+        assert self.settings is not None
+        if not inside_project():
+            if args and args[0] not in READY:
+                raise UsageError(
+                    f"`{args[0]}` needs a project, and there is none here; comity's ready spiders need none: {', '.join(READY)}",
+                    print_help=False,
+                )
+            self.settings.setmodule(READY_SETTINGS, priority="project")
+        super().process_options(args, opts)
+
+    def _create_crawler(self, spidercls: Any) -> Crawler:
+        assert self.crawler_process
+        if spidercls in READY and spidercls not in self.crawler_process.spider_loader.list():
+            raise UsageError(
+                f"this project has no spider `{spidercls}`. That of comity is run by its own settings,"
+                f" SCRAPY_SETTINGS_MODULE={READY_SETTINGS} scrapy crawl {spidercls}, or by those of the project where its"
+                ' SPIDER_MODULES have "comity.spiders"',
+                print_help=False,
+            )
+        return super()._create_crawler(spidercls)
+
+
+class RunSpider(_KnowsFeeds, runspider.Command):
+    """`scrapy runspider`."""
+
+
+def _has_addon(settings: Settings, opts: Namespace) -> bool:
+    try:
+        given = Settings({"ADDONS": arglist_to_dict(opts.set).get("ADDONS") or settings["ADDONS"]})
+        addons = given.getdict("ADDONS")
+    except ValueError:  # Scrapy says so
+        return False
+    return any((addon if isinstance(addon, str) else addon.__module__).startswith(ADDON) for addon in addons)

@@ -1,0 +1,37 @@
+"""`--tag`: where the tags of a dataset are. COMITY_TAG of the project says so where the option does not."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from scrapy.settings import BaseSettings
+
+from comity.crawler.options import tag_setting
+from comity.dataset.records import DatasetError
+from comity.dataset.sidecar import Sidecar
+from comity.dataset.tag_setting import OFF, SIDECAR, TagSetting
+from comity.dataset.tags import GUESSED, InField, TagSource
+from comity.policies import PolicyError
+
+
+def add_argument(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--tag",
+        metavar="FIELD|sidecar:FILE",
+        help="where the tags are (default: COMITY_TAG; where that is not set, the one field that looks like a tag)",
+    )
+
+
+def tag_source(opts: Namespace, settings: BaseSettings) -> TagSource:
+    """PolicyError or DatasetError where it makes no sense."""
+    setting = TagSetting.parse(opts.tag, subject="--tag") if opts.tag else tag_setting(settings)
+    if setting.kind == OFF:
+        if opts.tag:
+            raise PolicyError("--tag `off` is no place: nothing is permitted without a tag")
+        return GUESSED  # of an export, or of a crawl before COMITY_TAG was set
+    if setting.kind != SIDECAR:
+        return GUESSED if setting == TagSetting() and not opts.tag else InField(setting.name)
+    if "%(" in setting.name or "://" in setting.name.removeprefix("file://"):
+        raise DatasetError(f"COMITY_TAG `{setting}` names no file on this machine: say --tag sidecar:FILE")
+    return Sidecar(Path(setting.name.removeprefix("file://")))

@@ -1,0 +1,45 @@
+"""Tags in a feed of their own, beside those of the items: COMITY_TAG = "sidecar:FILE" (docs/items.md)."""
+
+from __future__ import annotations
+
+import json
+from typing import IO, TYPE_CHECKING, Any, Self
+
+from scrapy.exporters import BaseItemExporter
+from scrapy.utils.serialize import ScrapyJSONEncoder
+
+from comity.crawler.items import current_page
+from comity.crawler.runtime import Runtime
+from comity.dataset.sidecar import row
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from comity.crawler.item_tags import ItemTags
+
+
+class SidecarExporter(BaseItemExporter):
+    """A row for each item, under the id of what a feed of JSON lines has of it.
+
+    It stands before other feeds and writes at once: whatever a killed process leaves, no item is there without its row."""
+
+    def __init__(self, file: IO[bytes], *, tags: ItemTags, **options: Any) -> None:
+        super().__init__(dont_fail=True, **options)
+        self._file = file
+        self._tags = tags
+        self._encoder: json.JSONEncoder = ScrapyJSONEncoder()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, file: IO[bytes], **options: Any) -> Self:
+        return cls(file, tags=Runtime.of(crawler).tags, **options)
+
+    def start_exporting(self) -> None:
+        """Behind what stands there; a killed process may have left half a row."""
+        self._file.write(b"\n")
+
+    def export_item(self, item: Any) -> None:
+        tag, page = self._tags.of(item), current_page.get()
+        if tag is not None:
+            fields = json.loads(self._encoder.encode(dict(self.get_serialized_fields(item))))
+            self._file.write(row(fields, page.url if page else "", tag))
+            self._file.flush()

@@ -1,0 +1,123 @@
+"""Tags in a file of their own: a crawl with `COMITY_TAG = "sidecar:FILE"` writes it, datasets are read with it.
+
+A row, a line of JSON, for each item:
+
+    {"id": "9f86d0...", "url": "https://example.com/a", "permissions": {...}}
+
+`id` is that of the item's content, by item_id: whoever has the item can compute it, in whatever order they come. `url` is that of
+the page. The same content of several pages is bound by all of them; of one page the last row counts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+from weakref import finalize
+
+from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, Placed, Record
+from comity.dataset.tags import GUESSED, Carried, read_carried
+from comity.policies import Agent
+from comity.policies.page import combined
+
+_EXACT = 2**53  # whole numbers up to it are the same as floats
+_ROW = re.compile(rb'\{"id":"([0-9a-f]{64})"(?:,"url":("(?:[^"\\]|\\.)*"))?')  # how it begins, though it may be cut off
+
+
+def item_id(item: Record) -> str:
+    """SHA-256, in hexadecimal, of an item without its tag, as JSON has it.
+
+    The order of its fields does not count, nor do fields that are null, nor whether a whole number is written as 1 or 1.0."""
+    there = {name: _plain(value) for name, value in item.items() if value is not None}
+    return hashlib.sha256(json.dumps(there, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT:
+        return int(value)
+    if isinstance(value, list):
+        return [_plain(member) for member in value]
+    return {name: _plain(member) for name, member in value.items()} if isinstance(value, dict) else value
+
+
+def row(item: Record, url: str, tag: dict[str, Any]) -> bytes:
+    """A line."""
+    return json.dumps({"id": item_id(item), "url": url, FIELD: tag}, separators=(",", ":")).encode() + b"\n"
+
+
+class Sidecar:
+    """A source of tags. It takes 16 octets a row, can be pickled, and reads each tag when it is asked for."""
+
+    fields = None
+
+    def __init__(self, path: Path) -> None:
+        """DatasetError where it cannot be read. What is no row is passed over: nothing is permitted by it."""
+        self.path = path
+        self._file: IO[bytes] | None = None
+        keys, offsets, offset = array("Q"), array("Q"), 0
+        try:
+            with path.open("rb") as file:
+                for line in file:
+                    if match := _ROW.match(line):
+                        keys.append(_key(match[1].decode()))
+                        offsets.append(offset)
+                    offset += len(line)
+        except OSError as error:
+            raise DatasetError(f"{path} cannot be read: {error.strerror}") from None
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        self._keys = array("Q", (keys[place] for place in order))
+        self._offsets = array("Q", (offsets[place] for place in order))
+
+    def __len__(self) -> int:
+        """Rows."""
+        return len(self._keys)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_file": None}
+
+    def find(self, record: Record) -> Carried:
+        """The tag of its content. WARC files and exports carry their tags in a field, also where the crawl wrote a sidecar."""
+        by_page = {} if isinstance(record, Placed) else dict(self._tags(item_id(record)))
+        if not by_page:
+            return GUESSED.find(record)
+        field = SPARE_FIELD if FIELD in record else FIELD
+        first, *others = (Carried(tag, field) for tag in by_page.values())
+        for other in others:
+            one, two = read_carried(first).raw, read_carried(other).raw
+            first = Carried(combined(Agent(one["agent"]), one, two), field)
+        return first
+
+    def _tags(self, identity: str) -> Iterator[tuple[bytes, Any]]:
+        """URL and tag of each row, in their order. A row that was cut off counts: nobody knows what it would have refused."""
+        key = _key(identity)
+        for place in range(bisect_left(self._keys, key), len(self._keys)):
+            if self._keys[place] != key:
+                break
+            line = self._line(self._offsets[place])
+            match = _ROW.match(line)
+            if match and match[1].decode() == identity:
+                yield match[2] or b"", _tag_of(line)
+
+    def _line(self, offset: int) -> bytes:
+        if self._file is None:
+            self._file = self.path.open("rb")
+            finalize(self, self._file.close)
+        self._file.seek(offset)
+        return self._file.readline()
+
+
+def _key(identity: str) -> int:
+    """Its first 64 bits."""
+    return int(identity[:16], 16)
+
+
+def _tag_of(line: bytes) -> Any:
+    """What is no tag, where the row was cut off."""
+    try:
+        return json.loads(line).get(FIELD) or {}
+    except (ValueError, RecursionError):
+        return {"cut": "off"}

@@ -1,0 +1,53 @@
+"""COMITY_TAG of a crawl, and `--tag` of the commands: where the tags of items are (docs/items.md)."""
+
+from __future__ import annotations
+
+import re
+from keyword import iskeyword
+from typing import NamedTuple, Self
+
+from comity.dataset.records import FIELD
+from comity.policies import PolicyError
+from comity.policies.text import printable
+
+IN_FIELD = "field"  # an object
+AS_JSON = "json"  # the same as text
+SIDECAR = "sidecar"  # in a file of its own
+OFF = "off"  # nowhere
+
+REMEDY = f"write the name of a field, json:NAME, sidecar:FILE or {OFF}"
+
+_FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")  # of a dict, and of every class of items
+
+
+class TagSetting(NamedTuple):
+    """`NAME`, `field:NAME`, `json:NAME`, `json`, `sidecar:FILE` or `off`."""
+
+    kind: str = IN_FIELD  # IN_FIELD, AS_JSON, SIDECAR or OFF
+    name: str = FIELD  # of the field; of a sidecar path or URI, with the placeholders of Scrapy's FEEDS; "" with OFF
+
+    @classmethod
+    def parse(cls, text: str, *, subject: str) -> Self:
+        """PolicyError, with the subject and what to write instead, for anything else.
+
+        A field with the name of a kind is written with its own: `field:json`."""
+        kind, colon, name = text.strip().partition(":")
+        if not colon:
+            if kind == OFF:
+                return cls(OFF, "")
+            kind, name = (kind, FIELD if kind == AS_JSON else "") if kind in (AS_JSON, SIDECAR) else (IN_FIELD, kind)
+        if kind == SIDECAR:
+            if not name or "\0" in name:
+                raise PolicyError(f"{subject} `{_shown(text)}` names no file: write sidecar:permissions.jsonl")
+            return cls(SIDECAR, name)
+        if kind not in (IN_FIELD, AS_JSON) or not _FIELD_NAME.fullmatch(name) or iskeyword(name):
+            raise PolicyError(f"{subject} `{_shown(text)}` is no place for the tag of an item: {REMEDY}")
+        return cls(kind, name)
+
+    def __str__(self) -> str:
+        is_plain = self.kind == IN_FIELD and self.name not in (AS_JSON, SIDECAR, OFF)
+        return self.name if is_plain else ":".join(filter(None, self))
+
+
+def _shown(text: str) -> str:
+    return printable(text.encode("utf-8", "replace"))
