@@ -92,8 +92,11 @@ class Job:
     @property
     def mark(self) -> int | None:
         """Of the queue that was taken over, while its files have not been put aside yet."""
-        (mark,) = self._db.execute("SELECT max(mark) FROM taken_over").fetchone()
-        return None if mark is None else int(mark)
+        try:
+            (mark,) = self._db.execute("SELECT max(mark) FROM taken_over").fetchone()
+            return None if mark is None else int(mark)
+        except (sqlite3.Error, ValueError, TypeError) as error:
+            raise self._damaged(error) from None
 
     def unmark(self) -> None:
         self._db.execute("DELETE FROM taken_over")
@@ -114,7 +117,7 @@ class Job:
                 if fingerprint is not None:
                     seen.add(fingerprint)
                 row = (self._next + taken, _origin(request), _bounded(request.priority), self._pickled(request))
-                self._db.execute("INSERT INTO waiting VALUES (?, ?, ?, ?)", row)
+                self._db.execute("INSERT INTO waiting VALUES (?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))", row)
                 taken += 1
             seen.update(fingerprints)
             self._db.executemany("INSERT INTO seen VALUES (?)", [(fingerprint,) for fingerprint in seen - self.seen])

@@ -215,12 +215,12 @@ def main() -> int:
         return 0
     names = given.targets or [*runpy.run_path(str(HERE / "targets.py"))["TARGETS"]]
     totals = run(names, given.corpus, given.minutes, given.processes)
-    print(f"{'target':<12}{'inputs':>12}{'a second':>10}  failures")  # noqa: T201
+    print(f"{'target':<12}{'inputs':>12}{'a second':>10}  failures")
     for name, total in totals.items():
-        print(f"{name:<12}{total.inputs:>12,}{total.inputs / max(1, total.seconds):>10,.0f}  {len(total.failures)}")  # noqa: T201
+        print(f"{name:<12}{total.inputs:>12,}{total.inputs / max(1, total.seconds):>10,.0f}  {len(total.failures)}")
         for place, file in total.failures.items():
-            print(f"    {place}: {file}")  # noqa: T201
-    print(f"{'in all':<12}{sum(total.inputs for total in totals.values()):>12,}")  # noqa: T201
+            print(f"    {place}: {file}")
+    print(f"{'in all':<12}{sum(total.inputs for total in totals.values()):>12,}")
     return 1 if any(total.failures for total in totals.values()) else 0
 
 
