@@ -38,11 +38,17 @@ test-all: test test-oldest  ## the tests, also with the oldest Scrapy, and a min
 fuzz: .venv/ready-to-fuzz  ## MINUTES=60: look for input that breaks something, on all cores; it goes on where the last run ended
 	$(BIN)/python tests/fuzz/run.py --minutes $(or $(MINUTES),60)
 
+SCRAPY_SUITE = $(or $(TMPDIR),/tmp)/comity-scrapy-suite
+
+test-scrapy: .venv-scrapy/ready-to-test  ## the tests of Scrapy itself, with the add-on on: what differs, and why (20 minutes)
+	$(PYTHON) -m pip --python .venv-scrapy/bin/python install --quiet --force-reinstall --no-deps .
+	$(CURDIR)/.venv-scrapy/bin/python tests/scrapy_suite/run.py "$(SCRAPY_SUITE)"
+
 test-oldest: .venv-oldest/ready-to-test  ## the tests with the oldest Scrapy that is supported
 	.venv-oldest/bin/pytest -n 2 --dist loadfile
 
 clean:  ## remove what was set up
-	rm -rf .venv .venv-oldest
+	rm -rf .venv .venv-oldest .venv-scrapy
 
 # pip works from outside: Debian's Python comes without ensurepip, which a pip inside would need.
 %/bin/python:
@@ -68,5 +74,9 @@ clean:  ## remove what was set up
 	$(PYTHON) -m pip --python .venv-oldest/bin/python install --quiet --editable '.[test]' '$(OLDEST)'
 	@touch $@
 
-.PHONY: help crawl test lint format docs bench test-oldest clean
+.venv-scrapy/ready-to-test: setup.cfg pyproject.toml Makefile tests/scrapy_suite/requirements.txt | .venv-scrapy/bin/python
+	$(PYTHON) -m pip --python .venv-scrapy/bin/python install --quiet pip . -r tests/scrapy_suite/requirements.txt
+	@touch $@
+
+.PHONY: help crawl test test-all test-oldest test-scrapy lint format docs bench fuzz clean
 .PRECIOUS: %/bin/python
