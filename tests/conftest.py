@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -31,6 +32,11 @@ from comity.policies.site import WELL_KNOWN
 # No test touches the store of whoever runs it.
 _home = TemporaryDirectory(prefix="comity-tests-")
 os.environ["XDG_DATA_HOME"] = _home.name
+
+
+# Who runs the tests in the background of a script has it ignored, and so would have the commands that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure() -> None:

@@ -18,6 +18,7 @@ from scrapy.utils.request import request_from_dict
 
 from comity.crawler.database import open_database
 from comity.policies import PolicyError
+from comity.policies.text import printable
 from comity.policies.urls import origin_of
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Job:
         self._first = self._next = int(last) + 1
 
     def _damaged(self, error: Exception) -> PolicyError:
-        return PolicyError(f"JOBDIR: `{self.path}` is damaged: {error}; {REMEDY}")
+        return PolicyError(f"JOBDIR: `{self.path}` is damaged: {printable(str(error))}; {REMEDY}")
 
     def open(self, spider: Spider) -> None:
         """Callbacks and errbacks are stored as the names of this spider's methods."""
@@ -127,7 +128,7 @@ class Job:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             if isinstance(error, sqlite3.Error):
-                raise OSError(f"{self.path} cannot be written: {error}") from None
+                raise OSError(f"{self.path} cannot be written: {printable(str(error))}") from None
             raise
         self.seen = seen
         self._first = self._next = self._next + taken
@@ -190,7 +191,7 @@ class Job:
                     raise ValueError("its row is not as it was written")
             return request_from_dict(pickle.loads(body), spider=self._spider)  # noqa: S301  the operator's own file
         except Exception as error:  # whatever the objects in it raise
-            raise LookupError(f"request {key} of `{self.path}` cannot be read: {error}") from error
+            raise LookupError(f"request {key} of `{self.path}` cannot be read: {printable(str(error))}") from error
 
     def done(self, key: int) -> None:
         """The request has left the engine: its callback and the pipelines are through."""
@@ -218,7 +219,7 @@ class Job:
         except sqlite3.Error as error:
             with suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")  # where SQLite has not done so itself
-            raise OSError(f"{self.path} cannot be written: {error}") from None
+            raise OSError(f"{self.path} cannot be written: {printable(str(error))}") from None
         self._new.clear()
         self._new_seen.clear()
         self._done.clear()

@@ -18,6 +18,7 @@ from comity.crawler.addresses import Reach
 from comity.crawler.database import open_database
 from comity.crawler.policy_file import STAND_IN, PolicyFile
 from comity.policies.lines import MAX_BYTES
+from comity.policies.text import printable
 from comity.policies.values import Fetched
 
 APPLICATION_ID = 0x636F6D69  # "comi", in the header of the file
@@ -132,10 +133,10 @@ class PolicyStore:
             raise self._unreadable(error) from None
 
     def _unreadable(self, error: Exception) -> OSError:
-        return OSError(f"{self.path} cannot be read: {error}")
+        return OSError(f"{self.path} cannot be read: {printable(str(error))}")
 
     def _unwritable(self, error: Exception) -> OSError:
-        return OSError(f"{self.path} cannot be written: {error}")
+        return OSError(f"{self.path} cannot be written: {printable(str(error))}")
 
     def save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
         try:
