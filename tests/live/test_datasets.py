@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     Crawl = Callable[..., Crawled]
 
 INPUTS = ("items.jsonl", "items.parquet", "pages.warc.gz")
-SETTINGS = 'COMMANDS_MODULE = "comity.crawler.commands"\nfrom comity.crawler.settings import *\n'
+SETTINGS = "from comity.crawler.settings import *\n"
 HOW = How(workers=1)
 
 
