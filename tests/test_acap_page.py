@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 
 from comity.crawler.fetcher import MAX_REFERENCES
 from comity.crawler.resources import MAX_KEPT, MAX_OF_A_PAGE
+from comity.dataset import sidecar
 from comity.policies import Agent, Arrangement, Site, UseDecision, Verdict
 from comity.policies.formats.acap import grammar, resolution, usages
 from comity.policies.lines import MAX_BYTES, MAX_FINDINGS, MAX_LINE
@@ -230,7 +231,7 @@ def test_uses_in_tags_are_valid() -> None:
     tag, conditions, *members = (block if block[0] == "{" else f"{{{block}}}" for block in blocks("items.md", "json"))
     members += (f"{{{block}}}" for block in blocks("arrangements.md", "json"))
     stated = [json.loads(tag)["uses"], json.loads(conditions)]
-    stated += (member.get("embedded", member) for member in map(json.loads, members) if "elements" not in member)
+    stated += (member.get("embedded", member) for member in map(json.loads, members) if not {"elements", "id"} & member.keys())
     decisions = [decision for uses in stated for decision in uses.values()]
     assert len(decisions) == 8
     for decision in decisions:
@@ -245,6 +246,11 @@ def test_elements_in_tags_are_valid() -> None:
     assert [len(one) for one in shown] == [1]
     for one in shown:
         elements.validate(one)
+
+
+def test_the_row_of_a_sidecar() -> None:
+    (shown,) = (json.loads(block) for block in blocks("items.md", "json") if block.startswith('{"id"'))
+    assert list(shown) == list(json.loads(sidecar.row({"title": "A"}, shown["url"], {"schema": 1})))
 
 
 def test_conditions() -> None:

@@ -14,15 +14,21 @@ from scrapy import Spider
 
 from comity.crawler.commands.policy import PolicySpider
 from comity.crawler.fetcher import Sites, policies_of
+from comity.crawler.fetching.files import ROBOTS
 from comity.crawler.flights import ClosingError
+from comity.crawler.policy_file import PolicyFile
 from comity.crawler.runtime import Runtime
 from comity.crawler.store import PolicyStore
 from comity.dataset.records import DatasetError
 from comity.policies import Site
 from comity.policies.site import WELL_KNOWN
+from comity.policies.values import Fetched
 
 AT_ONCE = 32  # origins; the fetcher has a limit of its own for connections
 MAX_SEEN = 100_000  # origins that are remembered; of the others the store knows that they were asked
+
+# The other files of an origin whose robots.txt cannot be had: nobody asks for them (docs/fetching.md).
+UNASKED = PolicyFile(due=0.0, copy=Fetched(status=0, error="not asked for, as robots.txt cannot be had"))
 
 
 class StoredSites:
@@ -50,9 +56,11 @@ class StoredSites:
         if self._store is None:
             self._store = PolicyStore(self._path)
         files = self._store.load(origin)
-        if not files.keys() >= set(WELL_KNOWN):
+        missing = [path for path in WELL_KNOWN if path not in files]
+        if missing and not (ROBOTS in files and policies_of(origin, files, self._now).unreachable):
             _remember(self._absent, origin)
             return None
+        files |= dict.fromkeys(missing, UNASKED)
         self._sites.put(origin, policies := policies_of(origin, files, self._now))
         return policies.site
 

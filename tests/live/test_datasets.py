@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     Crawl = Callable[..., Crawled]
 
 INPUTS = ("items.jsonl", "items.parquet", "pages.warc.gz")
-SETTINGS = 'COMMANDS_MODULE = "comity.crawler.commands"\nfrom comity.crawler.settings import *\n'
+SETTINGS = "from comity.crawler.settings import *\n"
 HOW = How(workers=1)
 
 
@@ -429,13 +429,13 @@ def planted(serve: Serve) -> Loopback:
 
 
 def everything(path: Path) -> bytes:
-    """What is in a file, packed or not, and however other programs read it."""
+    """What is in a file, unpacked, as programs read it. What compression leaves of a mark and a time may look like a mark."""
     octets = path.read_bytes()
     if path.suffix == ".gz":
-        octets += gzip.decompress(octets)
+        octets = gzip.decompress(octets)
     if path.suffix == ".parquet":
         table = pq.read_table(path)
-        octets += json.dumps(table.to_pylist(), default=str).encode()
+        octets = json.dumps(table.to_pylist(), default=str).encode()
         octets += repr(table.schema.metadata).encode()
         with duckdb.connect() as db:
             octets += repr(db.execute(f"SELECT CAST(record AS VARCHAR) FROM '{path}' AS record").fetchall()).encode()

@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
 Crawl = Callable[..., "Crawled"]
 
 SETTINGS = """
-COMMANDS_MODULE = "comity.crawler.commands"
 COMITY_AGENT = "testbot"
 COMITY_USES = "train"
 COMITY_DEFAULTS = "train:allow"
@@ -203,6 +202,19 @@ def test_a_site_that_cannot_be_asked_keeps_its_last_good_copy(serve: Serve, craw
     dataset = crawled([site], crawl, tmp_path)
     site.routes["/robots.txt"] = serve.Answer("busy", status=503)
     assert dataset.verify("--refresh").status == 0
+    assert site.paths == ["/robots.txt"]
+
+
+@pytest.mark.requirement("RFC-7")
+def test_a_site_of_which_no_copy_is_kept_is_unreachable(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+    """The other files are not asked for then."""
+    site = serve({"/robots.txt": FREE, **PAGES})
+    dataset = crawled([site], crawl, tmp_path)
+    site.routes["/robots.txt"] = serve.Answer("busy", status=503)
+    for refresh in (("--refresh",), ()):
+        verified = dataset.verify("--store", str(tmp_path / "other.sqlite"), *refresh)
+        assert (verified.status, verified.told["unknown"]) == (1, 6)
+        assert {one["why"][0] for one in verified.listed} == {f"unreachable at {site.url('/robots.txt')}: HTTP status 503"}
     assert site.paths == ["/robots.txt"]
 
 
