@@ -5,8 +5,9 @@
 cssselect2 parses them. They are not run by a library, which nobody can stop, and which for `a ~ b`, `:nth-child()` or nested
 elements takes a time that grows with the square of the page: here each part of a selector looks at an element once.
 
-What is not read, such as states (`:hover`) and namespaces, is left out where more is selected without it. In `:not()` less would
-be, so there nothing matches what has such a part: the negation holds of every element."""
+What is CSS and not read, such as states (`:hover`) and namespaces, is left out where more is selected without it. In `:not()`
+less would be, so there nothing matches what has such a part: the negation holds of every element. What CSS does not know
+(`:foo`, `:nth-child(foo)`) makes it no selector (Selectors Level 4 section-3.9)."""
 
 from __future__ import annotations
 
@@ -43,6 +44,22 @@ _ANY_CASE.update("compact declare defer dir direction disabled enctype face fram
 _ANY_CASE.update("lang language link media method multiple nohref noresize noshade nowrap readonly rel".split())  # noqa: SIM905
 _ANY_CASE.update("rev rules scope scrolling selected shape target text type valign valuetype vlink".split())  # noqa: SIM905
 _XML_NAME = re.compile(r"[^\W\d][\w.-]*(?::[^\W\d][\w.-]*)?")  # of an attribute, as the tree can have it
+# Pseudo-classes and pseudo-elements of CSS that are not read; what begins with `-` is a browser's own. Those that are functions
+# have "()". Selectors Level 4, HTML Standard section-4.16.3, CSS Pseudo-Elements Level 4, CSS View Transitions, WebVTT, CSS
+# Overflow Level 5, CSS Forms, CSS Shadow; `::text` and `::attr()` are parsel's.
+_UNREAD = set("active active-view-transition after autofill backdrop before blank buffering checked checkmark cue".split())  # noqa: SIM905
+_UNREAD.update("cue-region current default defined details-content disabled enabled file-selector-button first-letter".split())  # noqa: SIM905
+_UNREAD.update("first-line focus focus-visible focus-within fullscreen future grammar-error has-slotted heading host".split())  # noqa: SIM905
+_UNREAD.update("hover in-range indeterminate interest-source interest-target invalid local-link marker modal muted".split())  # noqa: SIM905
+_UNREAD.update("open optional out-of-range past paused picker-icon picture-in-picture placeholder placeholder-shown".split())  # noqa: SIM905
+_UNREAD.update("playing popover-open read-only read-write required scroll-marker scroll-marker-group search-text".split())  # noqa: SIM905
+_UNREAD.update("seeking selection spelling-error stalled target target-after target-before target-current".split())  # noqa: SIM905
+_UNREAD.update(
+    "attr() target-text text target-within user-invalid user-valid valid view-transition visited volume-locked".split()
+)  # noqa: SIM905
+_UNREAD.update("active-view-transition-type() column cue() cue-region() current() dir() heading() highlight()".split())  # noqa: SIM905
+_UNREAD.update("host() host-context() nth-col() nth-last-col() part() picker() scroll-button() slotted() state()".split())  # noqa: SIM905
+_UNREAD.update("view-transition-group() view-transition-image-pair() view-transition-new() view-transition-old()".split())  # noqa: SIM905
 _LOGICAL = frozenset(("is", "where", "matches", "any", "-webkit-any", "-moz-any", "not", "has"))
 
 
@@ -132,49 +149,48 @@ class _Compiler:
                 return _attribute(simple)
             return self._left_out(f"[{simple.name}]", more)
         if isinstance(simple, parser.PseudoClassSelector):
-            return _PSEUDO_CLASSES.get(simple.name) or self._left_out(f":{simple.name}", more)
+            return _PSEUDO_CLASSES.get(simple.name) or self._left_out_pseudo(simple.name, more)
         name = simple.name.removeprefix(_MARK)
-        return self._function(name, simple.arguments, more) or self._left_out(f":{name}()", more)
+        return self._function(name, simple.arguments, more)
+
+    def _left_out_pseudo(self, name: str, more: bool) -> Test:
+        if not (name in _UNREAD or name.startswith("-")):
+            raise SelectorError(f"CSS knows no `:{name}`")
+        return self._left_out(f":{name}", more)
 
     def _left_out(self, part: str, more: bool) -> Test:
         self.unread.append(part)
         return _all if more else _none
 
-    def _function(self, name: str, arguments: Sequence[Any], more: bool) -> Test | None:
-        """None: it is not read."""
-        before = len(self.unread)
-        try:
-            if name == "not":
-                return _among(self.chains(arguments, more=not more), negated=True)
-            if name == "has":
-                relatives = _parsed(arguments, relative=True)
-                return _having([(one.combinator, self._chain(one.selector.parsed_tree, more)) for one in relatives])
-            if name in _LOGICAL:
-                return _among(self.chains(arguments, more=more))
-            if name == "lang":
-                return _lang(arguments, more)
-            return self._nth(name, arguments) if name in _NTH else None
-        except SelectorError:
-            del self.unread[before:]
-            return None
+    def _function(self, name: str, arguments: Sequence[Any], more: bool) -> Test:
+        if name == "not":
+            return _among(self.chains(arguments, more=not more), negated=True)
+        if name == "has":
+            relatives = _parsed(arguments, relative=True)
+            return _having([(one.combinator, self._chain(one.selector.parsed_tree, more)) for one in relatives])
+        if name in _LOGICAL:
+            return _among(self.chains(arguments, more=more))
+        if name == "lang":
+            return _lang(arguments, more)
+        return self._nth(name, arguments, more) if name in _NTH else self._left_out_pseudo(f"{name}()", more)
 
-    def _nth(self, name: str, arguments: Sequence[Any]) -> Test | None:
+    def _nth(self, name: str, arguments: Sequence[Any], more: bool) -> Test:
         of = next((place for place, one in enumerate(arguments) if one.type == "ident" and one.lower_value == "of"), None)
         try:
             series = parse_nth(list(arguments[:of]))
         except StopIteration:  # tinycss2 looks past a `+` at the end
-            return None
-        if series is None:
-            return None
-        step, offset = series
+            series = None
         kind = _NTH[name]
+        if series is None or (of is not None and "type" in kind):
+            raise SelectorError(f"`:{name}()` has arguments that make no sense")
+        step, offset = series
         if of is None:
             return _series(step, offset, of_type="type" in kind, from_end="end" in kind)
         before = len(self.unread)
         chains = self.chains(arguments[of + 1 :], more=True)
-        if len(self.unread) > before or "type" in kind:
+        if len(self.unread) > before:  # numbers would be others
             del self.unread[before:]
-            return None  # numbers would be others
+            return self._left_out(f":{name}()", more)
         return _series_among(chains, step, offset, from_end="end" in kind)
 
 
@@ -259,12 +275,12 @@ def _empty(outline: Outline, places: Places) -> Places:
     return [place for place in places if place in outline.empty]
 
 
-def _lang(arguments: Sequence[Any], more: bool) -> Test | None:
+def _lang(arguments: Sequence[Any], more: bool) -> Test:
     """Extended filtering (RFC 4647 section-3.3.2). Where no element says it, the language may be any: of the page, or of its
     header fields."""
     ranges = [str(one.value).lower() for one in arguments if one.type in ("ident", "string")]
     if not ranges or any(one.type not in ("ident", "string", "whitespace", "comment") and one != "," for one in arguments):
-        return None
+        raise SelectorError("`:lang()` has arguments that are no languages")
 
     def test(outline: Outline, places: Places) -> Places:
         outline.budget.spend(len(outline.elements) // 4 + len(places))

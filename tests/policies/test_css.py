@@ -126,6 +126,18 @@ NOT_READ = [
     "p:has(a",
     'p[x="',
     "p\\",
+    "li:nope",
+    "li:nope(1).b",
+    "p::foo()",
+    "p:before()",
+    "p:slotted",
+    "p:nth-child(x)",
+    "p:nth-child(+)",
+    "p:nth-of-type(1 of p)",
+    "p:is()",
+    "p:not(:nope)",
+    "p:has(#)",
+    "p:lang(1)",
 ]
 
 
@@ -141,19 +153,13 @@ def test_what_is_not_read(css: str) -> None:
 LEFT_OUT = [
     ("a:hover", "15 16", [":hover"]),
     ("a:visited:not(.a)", "15 16", [":visited"]),
-    ("li:nope", "9 10 11", [":nope"]),
-    ("li:nope(1).b", "10", [":nope()"]),
     ("p::slotted(a)", "5 7 14", [":slotted()"]),
-    ("p::foo()", "5 7 14", [":foo()"]),
+    ("p:-moz-any-thing", "5 7 14", [":-moz-any-thing"]),
+    ("li:dir(ltr).b", "10", [":dir()"]),
     ("svg|p", "5 7 14", ["svg|"]),
     ("|p", "5 7 14", ["|"]),
     ("p[svg|href]", "5 7 14", ["[href]"]),
     (r"p[\@click]", "5 7 14", ["[@click]"]),
-    ("p:nth-child(x)", "5 7 14", [":nth-child()"]),
-    ("p:nth-child(+)", "5 7 14", [":nth-child()"]),
-    ("p:is()", "5 7 14", [":is()"]),
-    ("p:has(#)", "5 7 14", [":has()"]),
-    ("p:lang(1)", "5 7 14", [":lang()"]),
     # Numbers would be others without what is left out.
     ("li:nth-child(2 of .b:hover)", "9 10 11", [":nth-child()"]),
     # Within a negation less would be selected: it holds of every element.
