@@ -47,19 +47,19 @@ _XML_NAME = re.compile(r"[^\W\d][\w.-]*(?::[^\W\d][\w.-]*)?")  # of an attribute
 # Pseudo-classes and pseudo-elements of CSS that are not read; what begins with `-` is a browser's own. Those that are functions
 # have "()". Selectors Level 4, HTML Standard section-4.16.3, CSS Pseudo-Elements Level 4, CSS View Transitions, WebVTT, CSS
 # Overflow Level 5, CSS Forms, CSS Shadow; `::text` and `::attr()` are parsel's.
-_UNREAD = set("active active-view-transition after autofill backdrop before blank buffering checked checkmark cue".split())  # noqa: SIM905
-_UNREAD.update("cue-region current default defined details-content disabled enabled file-selector-button first-letter".split())  # noqa: SIM905
-_UNREAD.update("first-line focus focus-visible focus-within fullscreen future grammar-error has-slotted heading host".split())  # noqa: SIM905
-_UNREAD.update("hover in-range indeterminate interest-source interest-target invalid local-link marker modal muted".split())  # noqa: SIM905
-_UNREAD.update("open optional out-of-range past paused picker-icon picture-in-picture placeholder placeholder-shown".split())  # noqa: SIM905
-_UNREAD.update("playing popover-open read-only read-write required scroll-marker scroll-marker-group search-text".split())  # noqa: SIM905
-_UNREAD.update("seeking selection spelling-error stalled target target-after target-before target-current".split())  # noqa: SIM905
-_UNREAD.update(
-    "attr() target-text text target-within user-invalid user-valid valid view-transition visited volume-locked".split()
-)  # noqa: SIM905
-_UNREAD.update("active-view-transition-type() column cue() cue-region() current() dir() heading() highlight()".split())  # noqa: SIM905
-_UNREAD.update("host() host-context() nth-col() nth-last-col() part() picker() scroll-button() slotted() state()".split())  # noqa: SIM905
-_UNREAD.update("view-transition-group() view-transition-image-pair() view-transition-new() view-transition-old()".split())  # noqa: SIM905
+_NAMES = """
+active active-view-transition active-view-transition-type() after attr() autofill backdrop before blank buffering
+checked checkmark column cue cue() cue-region cue-region() current current() default defined details-content dir()
+disabled enabled file-selector-button first-letter first-line focus focus-visible focus-within fullscreen future
+grammar-error has-slotted heading heading() highlight() host host() host-context() hover in-range indeterminate
+interest-source interest-target invalid local-link marker modal muted nth-col() nth-last-col() open optional
+out-of-range part() past paused picker() picker-icon picture-in-picture placeholder placeholder-shown playing
+popover-open read-only read-write required scroll-button() scroll-marker scroll-marker-group search-text seeking
+selection slotted() spelling-error stalled state() target target-after target-before target-current target-text
+target-within text user-invalid user-valid valid view-transition view-transition-group() view-transition-image-pair()
+view-transition-new() view-transition-old() visited volume-locked
+"""
+_UNREAD = frozenset(_NAMES.split())
 _LOGICAL = frozenset(("is", "where", "matches", "any", "-webkit-any", "-moz-any", "not", "has"))
 
 
