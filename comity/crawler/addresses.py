@@ -105,7 +105,8 @@ def reach_of(address: IPAddress) -> Reach:
 
 
 def literal(host: str) -> IPAddress | None:
-    """The address that the host of a URL spells out, in any of the spellings that resolvers take; None for a name."""
+    """The address that the host of a URL spells out, in any of the spellings that resolvers or browsers take; None: a name."""
+    host = host.removesuffix(".")
     try:
         return ip_address(host.strip("[]").partition("%")[0])
     except ValueError:

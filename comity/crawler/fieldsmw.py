@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Self
 from weakref import WeakKeyDictionary
 
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
 
 from comity.crawler.runtime import Runtime
@@ -22,7 +23,8 @@ logger = logging.getLogger(__name__)
 class FieldsMiddleware:
     """Downloader middleware at 940, after those of Scrapy: credentials are on a request only while it is out.
 
-    So no redirect or retry copies them to another host, and no log, cache or queue of a middleware above has them."""
+    So no redirect or retry copies them to another host, and no log, cache or queue of a middleware above has them. A request
+    that one of these has changed in its place is judged as it is now."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._runtime = Runtime.of(crawler)
@@ -41,6 +43,10 @@ class FieldsMiddleware:
 
     def process_request(self, request: Request) -> None:
         self._restore(request)
+        refused = self._runtime.refused_as_changed(request)
+        if refused is not None:
+            self._runtime.record(request, refused)
+            raise IgnoreRequest(str(refused))
         outgoing = self._runtime.outgoing(request)
         if outgoing is None:
             return

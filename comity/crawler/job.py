@@ -96,7 +96,7 @@ class Job:
         try:
             (mark,) = self._db.execute("SELECT max(mark) FROM taken_over").fetchone()
             return None if mark is None else int(mark)
-        except (sqlite3.Error, ValueError, TypeError) as error:
+        except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
             raise self._damaged(error) from None
 
     def unmark(self) -> None:

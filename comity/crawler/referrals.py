@@ -118,7 +118,7 @@ class Referrals:
 
     def _came_from(self, request: Request | None, response: Response) -> Reach | None:
         """The reach of the server that answered; None: nobody knows."""
-        address = literal(urlsplit(response.url).hostname or "")
+        address = literal(_host(response.url))
         if address is None and not (request and request.meta.get("proxy")):  # or it would be that of the proxy
             address = response.ip_address
         return None if address is None else self._client.network.reach(address)
@@ -146,6 +146,14 @@ def _stamp(request: Request) -> Reach | None:
         return Reach(value)
     except ValueError:  # somebody else's: it takes all rights but to the public
         return Reach.PUBLIC
+
+
+def _host(url: str) -> str:
+    """ "": it has none, or is no URL."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _origin(url: str) -> str:

@@ -293,6 +293,24 @@ class Runtime:
         facts = self._facts.of(request, session.facts if session else None)
         self._outgoing[request] = Outgoing(request.url, site, decision, facts, session)
 
+    def refused_as_changed(self, request: Request) -> Decision | None:
+        """The refusal of a request whose URL or method is another than was judged; None where it may go out as it is."""
+        outgoing = self._outgoing.get(request)
+        if outgoing is None or (outgoing.url, outgoing.facts.method) == (request.url, request.method.upper()):
+            return None
+        try:
+            is_of_site = origin_of(request.url) == outgoing.site.origin
+        except ValueError:
+            is_of_site = False
+        if not is_of_site:
+            source = Source(url=request.url, part="request", text=f"judged as {outgoing.url}")
+            return Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.changed", source=source),))
+        decision = self.judge(outgoing.site, request)
+        if decision.verdict is not Verdict.ALLOW:
+            return decision
+        self.admit(request, outgoing.site, decision)
+        return None
+
     def outgoing(self, request: Request) -> Outgoing | None:
         """None for what was not admitted as it is, such as policy files."""
         outgoing = self._outgoing.get(request)

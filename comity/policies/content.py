@@ -21,10 +21,17 @@ _NO_CHARSETS = frozenset(_CODECS.split("|"))
 
 _WORD = re.compile(r"[a-z0-9]+")  # of a media type
 _SPACE = b"\xef\xbb\xbf\xff\xfe \t\r\n\x1e"  # and byte order marks
-_SNIFFED = 1024  # octets in which a document shows what it is
-_PROLOGUE = rb"\A(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?(?:\s++|<\?xml[^>]*+>|<!--(?:[^-]|-(?!->))*+-->)*+"
-_HTML_START = re.compile(rb"%s<(?:!doctype\s++html|html|head|body|title)[\s/>]" % _PROLOGUE)  # of a whole page, not of any markup
-_XML_START = re.compile(rb"%s(?:(?<=\?>)|<(?:rss|feed|rdf:rdf|svg)[\s>])" % _PROLOGUE)  # a declaration, or a name
+_SNIFFED = 65_536  # octets in which a document shows what it is
+_PROLOGUE = rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?(?:\s++|(?P<declared><\?xml[^>]*+>)|<!--(?:[^-]++|-(?!->))*+-->)*+"
+_HTML_START = re.compile(rb"%s<(?:!doctype\s++html|html|head|body|title)[\s/>]" % _PROLOGUE, re.IGNORECASE)  # not of any markup
+_XML_START = re.compile(rb"%s(?:(?(declared)|(?!))|<(?:rss|feed|rdf:rdf|svg)[\s>])" % _PROLOGUE, re.IGNORECASE)
+_JSON_START = re.compile(rb'[\[%s]*+\{\s*+"(?:[^"\\]|\\.)*+"\s*+:' % re.escape(_SPACE), re.DOTALL)  # an object that has a name
+
+# What is served without a type that says what it is: browsers (mimesniff section-7.1) and Scrapy look at its octets.
+_NAMELESS = re.compile(r"[^/]++|\*/\*|[^/]+/octet-stream|.*unknown.*")
+_TAG_START = re.compile(rb"%s<(?:%s)[\s/>]" % (_PROLOGUE, "|".join(sorted(HTML_TAGS)).encode()), re.IGNORECASE)
+_PAGE_WITHIN = re.compile(rb"<(?:!doctype\s++html|html)[\s/>]", re.IGNORECASE)
+_WITHIN = 5000  # octets, of which Scrapy takes what has an <html> for a page
 
 # Letters and hyphens that are written as references: a word may be there that its octets don't show.
 _LETTER = re.compile(rb"&#(?:0*(?:45|6[5-9]|[78]\d|90|9[7-9]|1[01]\d|12[0-2])(?!\d)|x0*(?:2d|[46][1-9a-f]|[57][\da])(?![\da-f]))")
@@ -59,14 +66,18 @@ class Content:
 
     @cached_property
     def _start(self) -> bytes:
-        return self.body[:_SNIFFED].replace(b"\0", b"").lower()  # of UTF-16 and UTF-32 the NULs are left out
+        return self.body[:_SNIFFED].replace(b"\0", b"")  # of UTF-16 and UTF-32 the NULs are left out
 
     @cached_property
     def is_html(self) -> bool:
         """Whether it is served as HTML or XHTML, or as nothing, or whether its octets say that it is."""
         if self.media_type == "text/html" or "xhtml" in self.media_type:
             return True
-        return (not self.media_type and not self.starts_as_xml) or bool(_HTML_START.match(self._start))
+        if (not self.media_type and not self.starts_as_xml) or _HTML_START.match(self._start):
+            return True
+        if not _NAMELESS.fullmatch(self.media_type):
+            return False
+        return bool(_TAG_START.match(self._start) or _PAGE_WITHIN.search(self._start, 0, _WITHIN))
 
     @cached_property
     def is_xml(self) -> bool:
@@ -142,9 +153,11 @@ class Content:
 
     @cached_property
     def kind(self) -> str:
-        """What it is by its octets, else as it is served: "html", "json" or "xml"; "": none of them."""
+        """What it is by its octets, else as it is served: "html", "json" or "xml"; "": none of them.
+
+        What only begins as JSON does is JSON as well: others may read what `json` does not."""
         start = self._start.lstrip(_SPACE)
-        if start.startswith((b"{", b"[")) and self._is_read("json"):
+        if start.startswith((b"{", b"[")) and (_JSON_START.match(start) or self._is_read("json")):
             return "json"
         if start.startswith(b"<") and (self.starts_as_xml or not self.is_html) and self._is_read("xml"):
             return "html" if self.is_html and self.xml.root.tag in HTML_TAGS else "xml"

@@ -302,6 +302,11 @@ RULES: dict[str, Rule] = {
             "what the spider declares of the request cannot be understood",
         ),
         (
+            "comity.changed",
+            "comity, docs/scheduler.md",
+            "a downloader middleware has changed the URL of a request in its place, to another site's: nobody has judged it",
+        ),
+        (
             "comity.session",
             "comity, docs/automation.md",
             "the request goes out without the session that is declared for its host",

@@ -13,13 +13,15 @@ HIDDEN = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")  # Unicode categories
 
 
 def _shown(char: str) -> str:
-    if char == "\t":
+    category = unicodedata.category(char)
+    if char == "\t" or category == "Zs":
         return " "
-    return "\ufffd" if unicodedata.category(char) in HIDDEN else char
+    return "\ufffd" if category in HIDDEN else char
 
 
 def printable(text: bytes | str) -> str:
-    """The text, octets as UTF-8, with control, bidi and other format characters replaced by U+FFFD, cut at MAX_SHOWN."""
+    """The text, octets as UTF-8, with control, bidi and other format characters replaced by U+FFFD, any space by U+0020, cut
+    at MAX_SHOWN."""
     text = text[: 4 * MAX_SHOWN]
     text = (text.decode("utf-8", "replace") if isinstance(text, bytes) else text).strip()
     if not (text.isascii() and text.isprintable()):

@@ -558,3 +558,14 @@ def test_damage_that_shows_later_is_said(folder: Path, monkeypatch: pytest.Monke
     with pytest.raises(PolicyError, match="is damaged"):
         list(job.stored())
     job.close()
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("mark", ["'x'", "x'00ff'", "9e999"])
+def test_a_damaged_mark_of_a_queue_that_was_taken_over_is_said(folder: Path, mark: str) -> None:
+    job_in(folder).close()
+    change(folder, f"INSERT INTO taken_over VALUES ({mark})")
+    job = job_in(folder)
+    with pytest.raises(PolicyError, match="is damaged"):
+        _ = job.mark
+    job.close()

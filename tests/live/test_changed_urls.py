@@ -130,3 +130,20 @@ def test_a_url_without_policies_of_its_own_has_those_of_the_first(serve: Serve, 
     site = serve({"/ai.txt": rules("/first", "*"), "/first": PAGE, "/next": PAGE})
     item = first_item(crawl(Pages, DEFAULTS, asked=site.url("/first"), to="about:blank"))
     assert refused(item) == [urlsplit(site.origin).netloc]
+
+
+class PagesEarlier(Pages):
+    """The URL is another one before comity sees the response."""
+
+    custom_settings: ClassVar[dict[str, Any]] = {"DOWNLOADER_MIDDLEWARES": {Browser: 960}}  # type: ignore[misc]  # of the class
+
+    def parse(self, response: Response, **_: Any) -> Iterator[Any]:
+        yield {"url": response.url}
+
+
+@pytest.mark.requirement("MEET-3", "SEC-1")
+def test_what_is_no_url_is_bound_by_the_first(serve: Serve, crawl: Crawl) -> None:
+    site = serve({"/ai.txt": rules("/first", "*"), "/first": PAGE, "/next": PAGE})
+    settings = DEFAULTS | {"METAREFRESH_ENABLED": False}  # which fails at such a URL by itself
+    item = first_item(crawl(PagesEarlier, settings, asked=site.url("/first"), to="http://[first"))
+    assert refused(item) == [urlsplit(site.origin).netloc]

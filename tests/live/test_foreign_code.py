@@ -306,3 +306,51 @@ def test_policy_files_have_counters_of_their_own(serve: Serve, crawl: Crawl) -> 
     assert (stats["comity/policies/requests"], stats["comity/policies/connections"]) == (4, 1)
     assert stats["comity/policies/bytes"] > 4 * len(ROBOTS)
     assert (stats["downloader/request_count"], stats["downloader/response_count"], stats["response_received_count"]) == (1, 1, 1)
+
+
+class ChangesInPlace(Hooked):
+    """As some projects do, so that the request need not wait again."""
+
+    def process_request(self, request: Request) -> None:
+        if to := request.meta.get("to"):
+            request._set_url(to)
+        request.method = request.meta.get("method", request.method)
+
+
+class Changed(Spider):
+    name = "changed"
+    url = ""
+    meta: ClassVar[dict[str, str]] = {}
+    custom_settings: ClassVar[dict[str, Any]] = {"DOWNLOADER_MIDDLEWARES": {ChangesInPlace: 543}}  # type: ignore[misc]
+
+    async def start(self) -> AsyncIterator[Request]:
+        yield Request(self.url, meta=dict(self.meta))
+
+    def parse(self, response: Response) -> Any:
+        yield {"url": response.url}
+
+
+@pytest.mark.requirement("RFC-2", "AUTO-9")
+def test_what_is_changed_in_its_place_is_judged_as_it_goes_out(serve: Serve, crawl: Crawl) -> None:
+    site = serve(
+        {
+            "/robots.txt": ROBOTS,
+            "/automation-preferences.txt": "scope: /\nallowed-methods: GET\n",
+            "/open": "<p>open</p>",
+            "/also-open": "<p>also</p>",
+            "/private": "<p>private</p>",
+        }
+    )
+    other = serve({"/open": "<p>open</p>"})
+    for meta, rule in (
+        ({"to": site.url("/private")}, "robots.disallow"),
+        ({"to": other.url("/open")}, "comity.changed"),
+        ({"method": "POST"}, "automation.method"),
+    ):
+        crawled = crawl(Changed, url=site.url("/open"), meta=meta)
+        assert crawled.stats.get(f"comity/access/deny/{rule}") == 1, crawled.stats
+        assert crawled.items == []
+    assert {*site.paths, *other.paths} == {"/robots.txt", "/automation-preferences.txt"}
+    crawled = crawl(Changed, url=site.url("/open"), meta={"to": site.url("/also-open")})
+    assert [item["url"] for item in crawled.items] == [site.url("/also-open")]
+    assert crawled.items[0]["permissions"]["uses"]["crawl"]["verdict"] == "allow"

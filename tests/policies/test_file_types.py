@@ -14,6 +14,7 @@ NDJSON = '{"a": "free", "b": "refused"}\n{"a": "free too", "b": "refused"}\n'
 XML = "<r><a>free</a><b>refused</b></r>"
 RSS = '<?xml version="1.0"?><rss><a>free</a><b>refused</b></rss>'
 XHTML = '<html xmlns="http://www.w3.org/1999/xhtml"><script src="a"/><p class="a">free</p><p class="b">refused</p></html>'
+BANNER = f"<!-- {'- ' * 3000}-->"  # as licenses of templates are
 RULES = {"html": ".b", "json": "b", "xml": "b", "": "b"}
 
 
@@ -59,6 +60,18 @@ CASES = [
     ("html", "application/xhtml+xml", XHTML),
     ("html", "text/html", '<?xml version="1.0"?><div><p class="a">free</p><p class="b">refused</p></div>'),
     *(("html", media_type, HTML) for media_type in HTML_TYPES),
+    # whatever white space and comments stand before it
+    ("json", "text/plain", " \n" * 3000 + JSON),
+    ("xml", "text/plain", f'<?xml version="1.0"?>\n{BANNER}<r><a>free</a><b>refused</b></r>'),
+    *(("html", media_type, BANNER + HTML) for media_type in HTML_TYPES if media_type),
+    ("html", "text/plain", "\n" * 6000 + HTML),
+    ("html", "application/octet-stream", f"<?xml version='1.0'?>{BANNER}{HTML}"),
+]
+# What has no media type that says what it is, is HTML as browsers and Scrapy tell it.
+CASES += [
+    ("html", media_type, start + "<p class=a>free</p><p class=b>refused</p>")
+    for media_type in ("application/octet-stream", "binary/octet-stream", "application/unknown", "x-unknown/x")
+    for start in ("<p>x</p>", "<DIV class=c>", "<script>1</script>", "<meta charset=utf-8>", "free<html>", "<br><!doctype html>")
 ]
 
 
@@ -89,6 +102,17 @@ def test_a_rule_holds_for_what_the_octets_are(file_type: str, media_type: str, b
         ("json", "b", "text/html", HTML, []),
         ("xml", "b", "text/plain", "a < b", []),
         ("json", "b", "text/plain", "{b}", []),
+        # JSON that others read and we don't, and such as nobody does
+        ("json", "b", "text/plain", '{"a": 1, "b": 1, "b": 2}', [True]),
+        ("json", "b", "application/octet-stream", '[[{"b": 1, "a": ' + "[" * 400 + "]" * 400 + "}]]", [True]),
+        ("json", "b", "text/html", '{"b": 1, "b": 2}', [True]),
+        ("json", "b", "text/plain", '{"b": 1,}', [True]),
+        ("json", "b", "text/plain", '{"a\\"": 1}\n{"b": 1', [True]),
+        ("json", "b", "text/plain", "[1] a note {b: 2}", []),
+        ("json", "b", "text/plain", "[[wiki]] {x}", []),
+        ("html", "p", "text/plain", "<div><p>an example</p></div>", []),
+        ("html", "p", "image/png", "<p>x</p>", []),
+        ("html", "p", "application/json", "[<p>x</p>", []),
     ],
 )
 def test_a_rule_holds_for_what_it_is_served_as(

@@ -200,6 +200,7 @@ def test_what_has_no_origin(url: str) -> None:
 @pytest.mark.requirement("SEC-4")
 def test_printable() -> None:
     assert printable(b" a\tb ") == "a b"
+    assert printable("a\u00a0b\u3000c") == "a b c"
     assert printable(b"\x1b[31m\x00\xe2\x80\xae\xe2\x80\xa8x") == "\ufffd[31m\ufffd\ufffd\ufffdx"
     assert printable("é日".encode()) == "é日"
     assert printable(b"\xff") == "\ufffd"

@@ -169,7 +169,7 @@ def test_restrictions_of_all_that_permit_hold_together() -> None:
 @pytest.mark.requirement("MEET-3")
 def test_what_only_limits_permits_nothing() -> None:
     case = Case(markup=[meta("robots", "max-snippet:50")])
-    assert told(case.page().uses["present-snippet"]) == "deny? comity.default"
+    assert told(case.page().uses["present-snippet"]) == "deny? comity.default robots-meta.limit"
     permitting = replace(AGENT, defaults={"present-snippet": Verdict.ALLOW})
     decision = case.page(permitting).uses["present-snippet"]
     assert told(decision) == "allow? comity.default robots-meta.limit"
