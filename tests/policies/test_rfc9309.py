@@ -11,7 +11,16 @@ from typing import NamedTuple
 import pytest
 
 from comity.policies import Agent, Site, Verdict
-from comity.policies.rates import MAX_REQUEST_RATES, MAX_SECONDS, Rates, RequestRate, request_rates
+from comity.policies.rates import (
+    MAX_REQUEST_RATES,
+    MAX_SECONDS,
+    MAX_VALUE,
+    Rates,
+    RequestRate,
+    crawl_delay,
+    request_rates,
+    visit_time,
+)
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 
@@ -253,3 +262,30 @@ def test_every_request_rate_counts_the_slowest_first() -> None:
     assert [rate.requests for rate in odd] == list(range(1, 2 * MAX_REQUEST_RATES, 2))
     for both in (Rates(None, odd).strictest(Rates(None, even)), Rates(None, even).strictest(Rates(None, odd))):
         assert [rate.requests for rate in both.request_rates] == list(range(1, MAX_REQUEST_RATES + 1))
+
+
+@pytest.mark.requirement("RFC-11", "RATE-1")
+@pytest.mark.parametrize(("one", "other"), [("0600-1000", "0700-1030"), ("2300-0100", "0600-0801"), ("0000-0000", "0000-2359")])
+def test_the_longest_delay_and_the_shortest_visit_time_of_several_files_count(one: str, other: str) -> None:
+    """Whichever file comes first."""
+
+    def rates(delay: float | None, hours: str) -> Rates:
+        return Rates(delay, (), visit_time([(1, f"Visit-time: {hours}", hours.encode())]))
+
+    shortest = {"0600-1000": other, "2300-0100": one, "0000-0000": other}[one]
+    for first, second in ((rates(2, one), rates(5, other)), (rates(5, other), rates(None, one))):
+        both = first.strictest(second)
+        assert both.crawl_delay == 5
+        assert both.visit_time
+        assert both.visit_time.text == f"Visit-time: {shortest}"
+    alone = rates(None, one)
+    assert alone.strictest(Rates()) == Rates().strictest(alone) == alone
+
+
+@pytest.mark.requirement("RFC-11", "RFC-13", "SEC-1")
+def test_values_that_cannot_be_read_ask_for_nothing() -> None:
+    """Those that are no UTF-8 or far too long among them; the others count."""
+    assert crawl_delay([b"\xff", b"9\xff", b"never", b"5", b"0" * 200 + b"9", b""]) == 5
+    assert request_rates([b"\xff", b"1/\xff", b"1/" + b"0" * 200 + b"9", b"1/5"]) == (RequestRate(1, 5, None, None),)
+    assert crawl_delay([b"\xff"]) is None
+    assert crawl_delay([b"0" * (MAX_VALUE - 1) + b"5"]) == 5

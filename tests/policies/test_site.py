@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -24,6 +25,7 @@ OUTCOMES = [
     (Fetched(status=200, body=b"User-agent: *"), Availability.PRESENT),
     (Fetched(status=204), Availability.PRESENT),
     (Fetched(status=200, body=b"x", headers=((b"content-type", b"text/HTML; charset=utf-8"),)), Availability.ABSENT),
+    (Fetched(status=200, body=b"x", headers=((b"Content-Type", b"application/xhtml+xml"),)), Availability.ABSENT),
     (Fetched(status=200, body=b"\xef\xbb\xbf \n<!DOCTYPE html>"), Availability.ABSENT),
     (Fetched(status=200, body=b"<html lang=en>"), Availability.ABSENT),
     (Fetched(status=206, body=b"User-agent: *"), Availability.UNREACHABLE),
@@ -94,10 +96,14 @@ def test_decisions_per_line_are_not_kept_without_end() -> None:
 @pytest.mark.parametrize(
     ("hours", "clock", "opens"),
     [
+        ("0600-0845", "2026-11-21T06:00", None),
         ("0600-0845", "2026-11-21T07:00", None),
         ("0600-0845", "2026-11-21T05:59", "2026-11-21T06:00"),
         ("0600-0845", "2026-11-21T08:45", "2026-11-22T06:00"),
+        ("0630-0845", "2026-11-21T08:44", None),
+        ("0630-0845", "2026-11-21T08:46", "2026-11-22T06:30"),
         ("2200-0200", "2026-11-21T01:00", None),
+        ("2200-0200", "2026-11-21T02:01", "2026-11-21T22:00"),
         ("2200-0200", "2026-11-21T12:00", "2026-11-21T22:00"),
         ("0600-0600", "2026-11-21T12:00", None),
     ],
@@ -112,8 +118,22 @@ def test_visit_time(hours: str, clock: str, opens: str | None) -> None:
     assert decision.verdict is Verdict.DEFER
     assert decision.not_before == datetime.fromisoformat(opens).replace(tzinfo=UTC)
     assert decision.reasons[0].rule == "robots.visit-time"
+    assert (decision.reasons[0].source.line, decision.reasons[0].source.text) == (2, f"Visit-time: {hours}")
     assert str(decision).startswith(f"defer until {opens}:00+00:00: robots.visit-time")
     assert found.access(AGENT, "https://example.com/private", now=now).verdict is Verdict.DENY
+
+
+@pytest.mark.requirement("RFC-11")
+def test_visit_times_are_in_utc_wherever_the_crawler_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = site(b"User-agent: *\nVisit-time: 0600-0845")
+    for zone in ("X-13", "X11", "UTC0"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        for hour, verdict in ((6, Verdict.ALLOW), (8, Verdict.ALLOW), (9, Verdict.DEFER), (5, Verdict.DEFER)):
+            now = datetime(2026, 11, 21, hour, tzinfo=UTC).astimezone(timezone(timedelta(hours=9)))
+            assert found.access(AGENT, URL, now=now).verdict is verdict
+    monkeypatch.undo()
+    time.tzset()
 
 
 def test_sitemaps_that_are_no_url_are_left_out() -> None:
