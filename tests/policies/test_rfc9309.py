@@ -102,6 +102,12 @@ CASES = [
     Case("2.2.2-longest-denies", b"User-agent: *\nAllow: /x\nDisallow: /x/y", "/x/y", DENY, 3, ("RFC-3",)),
     Case("2.2.2-order-is-nothing", b"User-agent: *\nDisallow: /x/y\nAllow: /x", "/x/y", DENY, 2, ("RFC-3",)),
     Case("2.2.2-tie", b"User-agent: *\nDisallow: /x\nAllow: /x", "/x", ALLOW, 3, ("RFC-3",)),
+    Case("2.2.2-longest-of-both-kinds", b"User-agent: *\nDisallow: /*b\nAllow: /xab", "/xab", ALLOW, 3, ("RFC-3",)),
+    Case("2.2.2-longest-has-a-star", b"User-agent: *\nAllow: /xab\nDisallow: /*abc", "/xabc", DENY, 3, ("RFC-3",)),
+    Case("2.2.2-tie-of-both-kinds", b"User-agent: *\nDisallow: /xab\nAllow: /x*b", "/xab", ALLOW, 3, ("RFC-3",)),
+    Case("2.2.2-tie-of-both-kinds-literal", b"User-agent: *\nDisallow: /x*b\nAllow: /xab", "/xab", ALLOW, 3, ("RFC-3",)),
+    Case("2.2.2-first-of-equals", b"User-agent: *\nDisallow: /x*b\nDisallow: /xab\nDisallow: /xab", "/xab", DENY, 2, ("RFC-3",)),
+    Case("2.2.2-first-of-equals-literal", b"User-agent: *\nDisallow: /xab\nDisallow: /x*b", "/xab", DENY, 2, ("RFC-3",)),
     Case("2.2.2-no-match", b"User-agent: *\nDisallow: /y", "/x", ALLOW, 0, ("RFC-3",)),
     Case("2.2.2-case", b"User-agent: *\nDisallow: /X", "/x", ALLOW, 0, ("RFC-3",)),
     Case("2.2.2-from-the-start", b"User-agent: *\nDisallow: /x", "/y/x", ALLOW, 0, ("RFC-3",)),
@@ -124,6 +130,7 @@ CASES = [
     Case("2.2.3-not-the-end", b"User-agent: *\nDisallow: /x$", "/xy", ALLOW, 0, ("RFC-4",)),
     Case("2.2.3-star-end", b"User-agent: *\nDisallow: /*.gif$", "/a.gif.gif", DENY, 2, ("RFC-4",)),
     Case("2.2.3-pieces-dont-overlap", b"User-agent: *\nDisallow: /*ab*ba$", "/xaba", ALLOW, 0, ("RFC-4",)),
+    Case("2.2.3-what-follows-a-star-comes-after-it", b"User-agent: *\nDisallow: /xa*xa", "/xa", ALLOW, 0, ("RFC-4",)),
     Case("2.2.3-dollar-inside", b"User-agent: *\nDisallow: /x$y", "/x$y", DENY, 2, ("RFC-12",)),
     Case("2.2.3-escaped-star", b"User-agent: *\nDisallow: /x%2Ay", "/xzy", ALLOW, 0, ("RFC-12",)),
     Case("2.2.3-escaped-star-literal", b"User-agent: *\nDisallow: /x%2Ay", "/x*y", DENY, 2, ("RFC-12",)),
@@ -223,7 +230,9 @@ Crawl-delay: 2
 Crawl-delay: 5
 Request-rate: 1/10 0800-1200
 Request-rate: 1/2
+Visit-time: 0600-0930
 Visit-time: 0600-0845
+Visit-time: 0500-0900
 Crawl-delay: never
 Disallow:
 sitemap: /two.xml
@@ -234,7 +243,7 @@ sitemap: /two.xml
     assert rules.crawl_delay == 5
     assert rules.request_rates == (RequestRate(1, 10, time(8), time(12)), RequestRate(1, 2, None, None))
     assert rules.visit_time
-    assert (rules.visit_time.start.hour, rules.visit_time.end.minute, rules.visit_time.line) == (6, 45, 12)
+    assert (rules.visit_time.start.hour, rules.visit_time.end.minute, rules.visit_time.line) == (6, 45, 13)
     assert site.sitemaps == ("https://example.com/one.xml", "https://example.com/two.xml")
     other = site.rates(Agent("otherbot"))
     assert other
@@ -289,3 +298,15 @@ def test_values_that_cannot_be_read_ask_for_nothing() -> None:
     assert request_rates([b"\xff", b"1/\xff", b"1/" + b"0" * 200 + b"9", b"1/5"]) == (RequestRate(1, 5, None, None),)
     assert crawl_delay([b"\xff"]) is None
     assert crawl_delay([b"0" * (MAX_VALUE - 1) + b"5"]) == 5
+
+
+@pytest.mark.requirement("RFC-11", "RATE-1", "ACAP-4")
+@pytest.mark.parametrize("first", [True, False])
+def test_what_a_file_that_is_referred_to_asks_for_counts_too(first: bool) -> None:
+    one, other = b"User-agent: *\nCrawl-delay: 5\n", b"User-agent: *\nVisit-time: 0600-0845\nCrawl-delay: 2\n"
+    robots, more = (one, other) if first else (other, one)
+    refers = b"\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
+    rates = Site.from_files("https://example.com", {"/robots.txt": robots + refers, "/more.txt": more}).rates(Agent("examplebot"))
+    assert rates
+    assert rates.visit_time
+    assert (rates.crawl_delay, rates.visit_time.text) == (5, "Visit-time: 0600-0845")

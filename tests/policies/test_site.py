@@ -201,6 +201,11 @@ def test_an_agent_is_a_product_token() -> None:
         ("http://[::1]:80/x", "http://[::1]", "/x"),
         ("https://example.com?q", "https://example.com", "/?q"),
         ("https://example.com/?", "https://example.com", "/?"),
+        ("https://example.com/a?u=https://other.example/b", "https://example.com", "/a?u=https://other.example/b"),
+        ("https://example.com?u=/x", "https://example.com", "/?u=/x"),
+        ("http://a/b/c?d/e?f", "http://a", "/b/c?d/e?f"),
+        ("http://a?b?c", "http://a", "/?b?c"),
+        ("http://a", "http://a", "/"),
     ],
 )
 def test_origin_and_target(url: str, origin: str, target: str) -> None:

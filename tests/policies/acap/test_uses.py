@@ -835,7 +835,7 @@ def test_a_permission_that_grants_nothing_lifts_nothing() -> None:
 @pytest.mark.parametrize("field", ["ACAP-ignore-conventional-records", "acap-ignore-CONVENTIONAL-records:"])
 def test_conventional_records_are_ignored(field: str) -> None:
     text = f"User-agent: *\nDisallow: /\nCrawl-delay: 9\n{field}\nACAP-crawler: named\nACAP-disallow-crawl: /\n"
-    assert crawl(site(text))[0] == "allow"
+    assert crawl(site(text)) == ("allow", "acap.ignore-conventional", 4)
     assert crawl(site(text), NAMED) == ("deny", "acap.disallow", 6)
     assert acap_findings(site(text)) == []
 
