@@ -300,7 +300,7 @@ def test_values_that_cannot_be_read_ask_for_nothing() -> None:
     assert crawl_delay([b"0" * (MAX_VALUE - 1) + b"5"]) == 5
 
 
-@pytest.mark.requirement("RFC-11", "RATE-1", "ACAP-4")
+@pytest.mark.requirement("RFC-11", "RATE-1", "ACAP-12")
 @pytest.mark.parametrize("first", [True, False])
 def test_what_a_file_that_is_referred_to_asks_for_counts_too(first: bool) -> None:
     one, other = b"User-agent: *\nCrawl-delay: 5\n", b"User-agent: *\nVisit-time: 0600-0845\nCrawl-delay: 2\n"

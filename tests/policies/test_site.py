@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta, timezone
+from hashlib import sha256
 
 import pytest
 
@@ -83,6 +84,33 @@ def test_a_reason_names_file_hash_and_time() -> None:
     assert source.fetched_at == at
     assert len(source.sha256) == 64
     assert str(decision) == ("deny: robots.disallow (RFC 9309 section-2.2.2) at https://example.com/robots.txt:2: 'Disallow: /'")
+
+
+@pytest.mark.requirement("WHY-1")
+def test_a_reason_of_a_use_names_the_place_of_its_statement() -> None:
+    """A line of a file with hash and time, or a part of the response."""
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    files = {
+        "/robots.txt": Fetched(status=200, body=b"User-agent: *\nDisallow:\nusage: ai=n\n", fetched_at=at),
+        "/.well-known/tdmrep.json": Fetched(
+            status=200,
+            body=b'[\n{"location": "/", "tdm-reservation": 1}\n]',
+            fetched_at=at,
+            headers=((b"Content-Type", b"application/json"),),
+        ),
+    }
+    headers = [(b"Content-Type", b"text/html"), (b"X-Robots-Tag", b"noindex"), (b"Content-Usage", b"train-ai=n")]
+    body = b"<html><head>\n<meta name=robots content=noarchive></head></html>"
+    page = Site.from_files("https://example.com", files).page(AGENT, URL, headers=headers, body=body)
+    sources = {reason.rule: reason.source for use in ("train", *page.uses) for reason in page.uses[use].reasons}
+    found = {rule: (source.url, source.part, source.line, source.text) for rule, source in sources.items()}
+    tdmrep = "https://example.com/.well-known/tdmrep.json"
+    assert found["usage.disallow"] == ("https://example.com/robots.txt", "body", 3, "usage: ai=n")
+    assert found["tdmrep.reserved"] == (tdmrep, "body", 2, '{"location": "/", "tdm-reservation": 1}')
+    assert found["robots-meta.disallow"] == (URL, "meta robots", 2, "noarchive")
+    assert found["content-usage.disallow"] == (URL, "header Content-Usage", 0, "train-ai=n")
+    for rule, file in (("usage.disallow", files["/robots.txt"]), ("tdmrep.reserved", files["/.well-known/tdmrep.json"])):
+        assert (sources[rule].fetched_at, sources[rule].sha256) == (at, sha256(file.body).hexdigest())
 
 
 def test_decisions_per_line_are_not_kept_without_end() -> None:
