@@ -38,6 +38,9 @@ test-all: test test-oldest  ## the tests, also with the oldest Scrapy, and a min
 fuzz: .venv/ready-to-fuzz  ## MINUTES=60: look for input that breaks something, on all cores; it goes on where the last run ended
 	$(BIN)/python tests/fuzz/run.py --minutes $(or $(MINUTES),60)
 
+mutants: .venv/ready-for-mutants  ## MODULE=comity.policies.combine: make mistakes in it (in all modules) and look whether tests see them
+	$(BIN)/python -m tests.mutants.run $(MODULE)
+
 SCRAPY_SUITE = $(or $(TMPDIR),/tmp)/comity-scrapy-suite
 
 test-scrapy: .venv-scrapy/ready-to-test  ## the tests of Scrapy itself, with the add-on on: what differs, and why (20 minutes)
@@ -70,6 +73,10 @@ clean:  ## remove what was set up
 	-$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable '.[test,fuzz]'
 	@touch $@
 
+.venv/ready-for-mutants: setup.cfg .venv/ready-to-test
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable '.[test,mutants]'
+	@touch $@
+
 .venv-oldest/ready-to-test: setup.cfg pyproject.toml Makefile | .venv-oldest/bin/python
 	$(PYTHON) -m pip --python .venv-oldest/bin/python install --quiet --editable '.[test]' '$(OLDEST)'
 	@touch $@
@@ -78,5 +85,5 @@ clean:  ## remove what was set up
 	$(PYTHON) -m pip --python .venv-scrapy/bin/python install --quiet pip . -r tests/scrapy_suite/requirements.txt
 	@touch $@
 
-.PHONY: help crawl test test-all test-oldest test-scrapy lint format docs bench fuzz clean
+.PHONY: help crawl test test-all test-oldest test-scrapy lint format docs bench fuzz mutants clean
 .PRECIOUS: %/bin/python

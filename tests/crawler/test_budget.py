@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.crawler.budget import ASK_THROUGH, PENALTY, SWEPT, Budget, Limit
+from comity.crawler.budget import ASK_THROUGH, PENALTY, SWEPT, VERSIONS, Budget, Limit
 from comity.policies.limits import DAY, MAX_STAMPS, Window
 
 NOW = 1_800_000_000.0
@@ -447,6 +447,17 @@ def test_a_busy_file_means_not_now(
     assert budget._late == []
 
 
+@pytest.mark.requirement("RATE-2")
+def test_what_could_not_be_written_is_with_the_next_write(budget: Budget, other: Budget, writer: sqlite3.Connection) -> None:
+    first, second = turn(budget, NOW), turn(budget, NOW, host="second.test")
+    writer.execute("BEGIN EXCLUSIVE")
+    budget.settle(first, NOW + 2)
+    writer.execute("ROLLBACK")
+    budget.settle(second, NOW + 3)
+    assert due(other, NOW + 3.5) == NOW + 4
+    assert due(other, NOW + 3.5, host="second.test") == NOW + 5
+
+
 @pytest.mark.requirement("RATE-2", "SEC-6")
 @pytest.mark.parametrize("trouble", ["full", "damaged"])
 def test_a_file_that_fails_gives_no_turns_and_says_so_once(
@@ -463,10 +474,13 @@ def test_a_file_that_fails_gives_no_turns_and_says_so_once(
         budget.beat(NOW + seconds)
     if trouble == "full":
         budget._db.execute("PRAGMA max_page_count = 1000000")
-        assert due(budget, NOW + 3, host=host) == NOW + 102
-        turn(budget, NOW + 102, host=host)
     else:
         assert budget.penalty(HOST, NOW + 3) == NOW + 4
+        mended = sqlite3.connect(path, timeout=0)  # nobody else is locked out meanwhile
+        mended.executescript("CREATE TABLE penalty" + VERSIONS[0].partition("CREATE TABLE penalty")[2])
+        mended.close()
+    assert due(budget, NOW + 3, host=host) == NOW + 102
+    turn(budget, NOW + 102, host=host)
     [record] = caplog.records
     assert record.levelno == logging.ERROR
     assert f"pace file `{path}` fails" in record.getMessage()

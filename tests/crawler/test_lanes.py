@@ -222,6 +222,10 @@ def test_a_delay_that_becomes_known_late_counts_from_the_last_start() -> None:
     assert limited.free_at == 10
     limited.states(ORIGIN, (Window(1, 2), Window(10, 60)))
     assert limited.free_at == 12
+    limited.throttled(5)
+    assert limited.free_at == 15
+    limited.states(ORIGIN, ())
+    assert limited.free_at == 15  # what it was put off for is not taken back
 
 
 @pytest.mark.requirement("RATE-1", "RFC-11")

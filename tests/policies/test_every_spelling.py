@@ -142,6 +142,15 @@ def test_slashes_that_are_merged(rules: str, target: str, verdict: Verdict) -> N
     assert decision.verdict is verdict
 
 
+@pytest.mark.requirement("MEET-6", "RFC-11")
+@pytest.mark.parametrize(("hour", "verdict"), [(0, ALLOW), (1, DEFER), (23, DEFER)])
+def test_slashes_that_are_merged_wait_for_the_hours_of_visits(hour: int, verdict: Verdict) -> None:
+    """Those of the moment that is asked for."""
+    asked = site({"/robots.txt": "User-agent: *\nVisit-time: 0000-0001\nAllow: /this/*/exactly\nDisallow: /\n"})
+    now = datetime(2026, 11, 21, hour, tzinfo=UTC)
+    assert asked.access(AGENT, f"{ORIGIN}/this//exactly", now=now).verdict is verdict
+
+
 @pytest.mark.requirement("MEET-6", "AUTX-2", "AUTX-3")
 @pytest.mark.parametrize("target", CLOSED)
 def test_limits(target: str) -> None:

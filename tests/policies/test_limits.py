@@ -133,6 +133,8 @@ def in_force(window: Window, moment: float) -> bool:
         ((time(22, 30), time(6)), at(22, 30), True, at(30)),
         ((time(22, 30), time(6)), at(5, 59), True, at(6)),
         ((time(22, 30), time(6)), at(6), False, at(30)),
+        ((time(8, 0, 30), time(12)), at(8) + 29, False, at(12)),
+        ((time(8, 0, 30), time(12)), at(8) + 30, True, at(12)),
         ((time(9), time(9)), at(3), True, float("inf")),
         ((None, None), at(3), True, float("inf")),
     ],
@@ -171,6 +173,15 @@ def test_large_windows_are_kept_by_an_even_part_of_them(requests: int, seconds: 
     assert kept(window, starts)
 
 
+@pytest.mark.requirement("AUTX-3", "RATE-2")
+@pytest.mark.parametrize("requests", [1, MAX_STAMPS, MAX_STAMPS + 1, 10**6])
+def test_a_period_of_no_seconds_holds_what_is_in_flight(requests: int) -> None:
+    """However many these are."""
+    window = Window(requests, 0.0)
+    assert earliest([window], [MIDNIGHT] * MAX_STAMPS, requests - 1, MIDNIGHT) == MIDNIGHT
+    assert earliest([window], [], requests, MIDNIGHT) is None
+
+
 @pytest.mark.requirement("RATE-1", "SEC-1")
 @pytest.mark.parametrize("requests", [0, -1, -(10**30), 10**30])
 def test_numbers_of_no_sense(requests: int) -> None:
@@ -178,6 +189,9 @@ def test_numbers_of_no_sense(requests: int) -> None:
     window = Window(requests, 10)
     assert earliest([window], [], 0, MIDNIGHT) == MIDNIGHT
     assert earliest([window], [MIDNIGHT] * MAX_STAMPS, 0, MIDNIGHT) == MIDNIGHT + window.part().seconds
+    if requests < 1:
+        assert window.part() == Window(1, 10)
+        assert earliest([window], [MIDNIGHT], 0, MIDNIGHT) == MIDNIGHT + 10
     assert earliest([window], [], MAX_STAMPS, MIDNIGHT) is None
     assert delay_of([window]) == 10 / max(1, requests)
 

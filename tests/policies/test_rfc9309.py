@@ -11,7 +11,16 @@ from typing import NamedTuple
 import pytest
 
 from comity.policies import Agent, Site, Verdict
-from comity.policies.rates import MAX_REQUEST_RATES, MAX_SECONDS, Rates, RequestRate, request_rates
+from comity.policies.rates import (
+    MAX_REQUEST_RATES,
+    MAX_SECONDS,
+    MAX_VALUE,
+    Rates,
+    RequestRate,
+    crawl_delay,
+    request_rates,
+    visit_time,
+)
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 
@@ -93,6 +102,12 @@ CASES = [
     Case("2.2.2-longest-denies", b"User-agent: *\nAllow: /x\nDisallow: /x/y", "/x/y", DENY, 3, ("RFC-3",)),
     Case("2.2.2-order-is-nothing", b"User-agent: *\nDisallow: /x/y\nAllow: /x", "/x/y", DENY, 2, ("RFC-3",)),
     Case("2.2.2-tie", b"User-agent: *\nDisallow: /x\nAllow: /x", "/x", ALLOW, 3, ("RFC-3",)),
+    Case("2.2.2-longest-of-both-kinds", b"User-agent: *\nDisallow: /*b\nAllow: /xab", "/xab", ALLOW, 3, ("RFC-3",)),
+    Case("2.2.2-longest-has-a-star", b"User-agent: *\nAllow: /xab\nDisallow: /*abc", "/xabc", DENY, 3, ("RFC-3",)),
+    Case("2.2.2-tie-of-both-kinds", b"User-agent: *\nDisallow: /xab\nAllow: /x*b", "/xab", ALLOW, 3, ("RFC-3",)),
+    Case("2.2.2-tie-of-both-kinds-literal", b"User-agent: *\nDisallow: /x*b\nAllow: /xab", "/xab", ALLOW, 3, ("RFC-3",)),
+    Case("2.2.2-first-of-equals", b"User-agent: *\nDisallow: /x*b\nDisallow: /xab\nDisallow: /xab", "/xab", DENY, 2, ("RFC-3",)),
+    Case("2.2.2-first-of-equals-literal", b"User-agent: *\nDisallow: /xab\nDisallow: /x*b", "/xab", DENY, 2, ("RFC-3",)),
     Case("2.2.2-no-match", b"User-agent: *\nDisallow: /y", "/x", ALLOW, 0, ("RFC-3",)),
     Case("2.2.2-case", b"User-agent: *\nDisallow: /X", "/x", ALLOW, 0, ("RFC-3",)),
     Case("2.2.2-from-the-start", b"User-agent: *\nDisallow: /x", "/y/x", ALLOW, 0, ("RFC-3",)),
@@ -115,6 +130,7 @@ CASES = [
     Case("2.2.3-not-the-end", b"User-agent: *\nDisallow: /x$", "/xy", ALLOW, 0, ("RFC-4",)),
     Case("2.2.3-star-end", b"User-agent: *\nDisallow: /*.gif$", "/a.gif.gif", DENY, 2, ("RFC-4",)),
     Case("2.2.3-pieces-dont-overlap", b"User-agent: *\nDisallow: /*ab*ba$", "/xaba", ALLOW, 0, ("RFC-4",)),
+    Case("2.2.3-what-follows-a-star-comes-after-it", b"User-agent: *\nDisallow: /xa*xa", "/xa", ALLOW, 0, ("RFC-4",)),
     Case("2.2.3-dollar-inside", b"User-agent: *\nDisallow: /x$y", "/x$y", DENY, 2, ("RFC-12",)),
     Case("2.2.3-escaped-star", b"User-agent: *\nDisallow: /x%2Ay", "/xzy", ALLOW, 0, ("RFC-12",)),
     Case("2.2.3-escaped-star-literal", b"User-agent: *\nDisallow: /x%2Ay", "/x*y", DENY, 2, ("RFC-12",)),
@@ -214,7 +230,9 @@ Crawl-delay: 2
 Crawl-delay: 5
 Request-rate: 1/10 0800-1200
 Request-rate: 1/2
+Visit-time: 0600-0930
 Visit-time: 0600-0845
+Visit-time: 0500-0900
 Crawl-delay: never
 Disallow:
 sitemap: /two.xml
@@ -225,7 +243,7 @@ sitemap: /two.xml
     assert rules.crawl_delay == 5
     assert rules.request_rates == (RequestRate(1, 10, time(8), time(12)), RequestRate(1, 2, None, None))
     assert rules.visit_time
-    assert (rules.visit_time.start.hour, rules.visit_time.end.minute, rules.visit_time.line) == (6, 45, 12)
+    assert (rules.visit_time.start.hour, rules.visit_time.end.minute, rules.visit_time.line) == (6, 45, 13)
     assert site.sitemaps == ("https://example.com/one.xml", "https://example.com/two.xml")
     other = site.rates(Agent("otherbot"))
     assert other
@@ -253,3 +271,42 @@ def test_every_request_rate_counts_the_slowest_first() -> None:
     assert [rate.requests for rate in odd] == list(range(1, 2 * MAX_REQUEST_RATES, 2))
     for both in (Rates(None, odd).strictest(Rates(None, even)), Rates(None, even).strictest(Rates(None, odd))):
         assert [rate.requests for rate in both.request_rates] == list(range(1, MAX_REQUEST_RATES + 1))
+
+
+@pytest.mark.requirement("RFC-11", "RATE-1")
+@pytest.mark.parametrize(("one", "other"), [("0600-1000", "0700-1030"), ("2300-0100", "0600-0801"), ("0000-0000", "0000-2359")])
+def test_the_longest_delay_and_the_shortest_visit_time_of_several_files_count(one: str, other: str) -> None:
+    """Whichever file comes first."""
+
+    def rates(delay: float | None, hours: str) -> Rates:
+        return Rates(delay, (), visit_time([(1, f"Visit-time: {hours}", hours.encode())]))
+
+    shortest = {"0600-1000": other, "2300-0100": one, "0000-0000": other}[one]
+    for first, second in ((rates(2, one), rates(5, other)), (rates(5, other), rates(None, one))):
+        both = first.strictest(second)
+        assert both.crawl_delay == 5
+        assert both.visit_time
+        assert both.visit_time.text == f"Visit-time: {shortest}"
+    alone = rates(None, one)
+    assert alone.strictest(Rates()) == Rates().strictest(alone) == alone
+
+
+@pytest.mark.requirement("RFC-11", "RFC-13", "SEC-1")
+def test_values_that_cannot_be_read_ask_for_nothing() -> None:
+    """Those that are no UTF-8 or far too long among them; the others count."""
+    assert crawl_delay([b"\xff", b"9\xff", b"never", b"5", b"0" * 200 + b"9", b""]) == 5
+    assert request_rates([b"\xff", b"1/\xff", b"1/" + b"0" * 200 + b"9", b"1/5"]) == (RequestRate(1, 5, None, None),)
+    assert crawl_delay([b"\xff"]) is None
+    assert crawl_delay([b"0" * (MAX_VALUE - 1) + b"5"]) == 5
+
+
+@pytest.mark.requirement("RFC-11", "RATE-1", "ACAP-12")
+@pytest.mark.parametrize("first", [True, False])
+def test_what_a_file_that_is_referred_to_asks_for_counts_too(first: bool) -> None:
+    one, other = b"User-agent: *\nCrawl-delay: 5\n", b"User-agent: *\nVisit-time: 0600-0845\nCrawl-delay: 2\n"
+    robots, more = (one, other) if first else (other, one)
+    refers = b"\nACAP-crawler: *\nACAP-permissions-reference: /more.txt\n"
+    rates = Site.from_files("https://example.com", {"/robots.txt": robots + refers, "/more.txt": more}).rates(Agent("examplebot"))
+    assert rates
+    assert rates.visit_time
+    assert (rates.crawl_delay, rates.visit_time.text) == (5, "Visit-time: 0600-0845")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, timedelta, timezone
+from hashlib import sha256
 
 import pytest
 
@@ -24,6 +26,7 @@ OUTCOMES = [
     (Fetched(status=200, body=b"User-agent: *"), Availability.PRESENT),
     (Fetched(status=204), Availability.PRESENT),
     (Fetched(status=200, body=b"x", headers=((b"content-type", b"text/HTML; charset=utf-8"),)), Availability.ABSENT),
+    (Fetched(status=200, body=b"x", headers=((b"Content-Type", b"application/xhtml+xml"),)), Availability.ABSENT),
     (Fetched(status=200, body=b"\xef\xbb\xbf \n<!DOCTYPE html>"), Availability.ABSENT),
     (Fetched(status=200, body=b"<html lang=en>"), Availability.ABSENT),
     (Fetched(status=206, body=b"User-agent: *"), Availability.UNREACHABLE),
@@ -83,6 +86,36 @@ def test_a_reason_names_file_hash_and_time() -> None:
     assert str(decision) == ("deny: robots.disallow (RFC 9309 section-2.2.2) at https://example.com/robots.txt:2: 'Disallow: /'")
 
 
+@pytest.mark.requirement("WHY-1")
+def test_a_reason_of_a_use_names_the_place_of_its_statement() -> None:
+    """A line of a file with hash and time, or a part of the response."""
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    files = {
+        "/robots.txt": Fetched(status=200, body=b"User-agent: *\nDisallow:\nUsage: ai=n\n", fetched_at=at),
+        "/.well-known/tdmrep.json": Fetched(
+            status=200,
+            body=b'[\n{"location": "/", "tdm-reservation": 1}\n]',
+            fetched_at=at,
+            headers=((b"Content-Type", b"application/json"),),
+        ),
+    }
+    headers = [(b"Content-Type", b"text/html"), (b"X-Robots-Tag", b"noindex"), (b"Content-Usage", b"train-ai=n")]
+    body = b"<html><head>\n<meta name=robots content=noarchive></head></html>"
+    page = Site.from_files("https://example.com", files).page(AGENT, URL, headers=headers, body=body)
+    reasons = [reason for use in ("train", *page.uses) for reason in page.uses[use].reasons]
+    tdmrep = "https://example.com/.well-known/tdmrep.json"
+    assert {(each.rule, each.source.url, each.source.part, each.source.line, each.source.text) for each in reasons} >= {
+        ("usage.disallow", "https://example.com/robots.txt", "body", 3, "Usage: ai=n"),
+        ("tdmrep.reserved", tdmrep, "body", 2, '{"location": "/", "tdm-reservation": 1}'),
+        ("robots-meta.disallow", URL, "meta robots", 2, "noarchive"),
+        ("robots-meta.disallow", URL, "header X-Robots-Tag", 0, "noindex"),
+        ("content-usage.disallow", URL, "header Content-Usage", 0, "train-ai=n"),
+    }
+    for rule, file in (("usage.disallow", files["/robots.txt"]), ("tdmrep.reserved", files["/.well-known/tdmrep.json"])):
+        sources = {(each.source.fetched_at, each.source.sha256) for each in reasons if each.rule == rule}
+        assert sources == {(at, sha256(file.body).hexdigest())}
+
+
 def test_decisions_per_line_are_not_kept_without_end() -> None:
     body = b"User-agent: *\n" + b"".join(b"Disallow: /%d/\n" % number for number in range(1_100))
     found = site(body)
@@ -94,10 +127,14 @@ def test_decisions_per_line_are_not_kept_without_end() -> None:
 @pytest.mark.parametrize(
     ("hours", "clock", "opens"),
     [
+        ("0600-0845", "2026-11-21T06:00", None),
         ("0600-0845", "2026-11-21T07:00", None),
         ("0600-0845", "2026-11-21T05:59", "2026-11-21T06:00"),
         ("0600-0845", "2026-11-21T08:45", "2026-11-22T06:00"),
+        ("0630-0845", "2026-11-21T08:44", None),
+        ("0630-0845", "2026-11-21T08:46", "2026-11-22T06:30"),
         ("2200-0200", "2026-11-21T01:00", None),
+        ("2200-0200", "2026-11-21T02:01", "2026-11-21T22:00"),
         ("2200-0200", "2026-11-21T12:00", "2026-11-21T22:00"),
         ("0600-0600", "2026-11-21T12:00", None),
     ],
@@ -112,8 +149,22 @@ def test_visit_time(hours: str, clock: str, opens: str | None) -> None:
     assert decision.verdict is Verdict.DEFER
     assert decision.not_before == datetime.fromisoformat(opens).replace(tzinfo=UTC)
     assert decision.reasons[0].rule == "robots.visit-time"
+    assert (decision.reasons[0].source.line, decision.reasons[0].source.text) == (2, f"Visit-time: {hours}")
     assert str(decision).startswith(f"defer until {opens}:00+00:00: robots.visit-time")
     assert found.access(AGENT, "https://example.com/private", now=now).verdict is Verdict.DENY
+
+
+@pytest.mark.requirement("RFC-11")
+def test_visit_times_are_in_utc_wherever_the_crawler_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = site(b"User-agent: *\nVisit-time: 0600-0845")
+    for zone in ("X-13", "X11", "UTC0"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        for hour, verdict in ((6, Verdict.ALLOW), (8, Verdict.ALLOW), (9, Verdict.DEFER), (5, Verdict.DEFER)):
+            now = datetime(2026, 11, 21, hour, tzinfo=UTC).astimezone(timezone(timedelta(hours=9)))
+            assert found.access(AGENT, URL, now=now).verdict is verdict
+    monkeypatch.undo()
+    time.tzset()
 
 
 def test_sitemaps_that_are_no_url_are_left_out() -> None:
@@ -181,6 +232,11 @@ def test_an_agent_is_a_product_token() -> None:
         ("http://[::1]:80/x", "http://[::1]", "/x"),
         ("https://example.com?q", "https://example.com", "/?q"),
         ("https://example.com/?", "https://example.com", "/?"),
+        ("https://example.com/a?u=https://other.example/b", "https://example.com", "/a?u=https://other.example/b"),
+        ("https://example.com?u=/x", "https://example.com", "/?u=/x"),
+        ("http://a/b/c?d/e?f", "http://a", "/b/c?d/e?f"),
+        ("http://a?b?c", "http://a", "/?b?c"),
+        ("http://a", "http://a", "/"),
     ],
 )
 def test_origin_and_target(url: str, origin: str, target: str) -> None:

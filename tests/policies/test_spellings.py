@@ -34,6 +34,7 @@ TAKEN_FOR = [
     ("//closed/", ["/closed/"]),
     ("/a///b", ["/a/b"]),
     ("/x/a//../closed/", ["/x/a/closed/", "/x/closed/"]),
+    ("/x/\\../closed/", ["/x/closed/", "/closed/"]),
     # parameters of a segment
     ("/closed;x=1/a", ["/closed/a"]),
     ("/a/..;/closed/", ["/closed/"]),
@@ -46,6 +47,9 @@ TAKEN_FOR = [
     # dots and slashes that are decoded twice on the way
     ("/a/%252e%252E/closed/", ["/closed/"]),
     ("/a%252F..%255c%252fb", ["/b"]),
+    ("/a(b)/%252e%252e/closed(c)/", ["/closed(c)/"]),
+    # dots alone, where the slash stays escaped
+    ("/a%2Fb/%2e%2e/closed/", ["/closed/", "/a/closed/"]),
     # all at once
     ("/a;b/%2e%2e//c%252fd", ["/c%252fd", "/c/d"]),
     ("/\ud800;x", ["/%ED%A0%80"]),

@@ -169,7 +169,9 @@ def test_restrictions_of_all_that_permit_hold_together() -> None:
 @pytest.mark.requirement("MEET-3")
 def test_what_only_limits_permits_nothing() -> None:
     case = Case(markup=[meta("robots", "max-snippet:50")])
-    assert told(case.page().uses["present-snippet"]) == "deny? comity.default robots-meta.limit"
+    refused = case.page().uses["present-snippet"]
+    assert told(refused) == "deny? comity.default robots-meta.limit"
+    assert refused.max_chars == 50  # for whoever judges silence by another default
     permitting = replace(AGENT, defaults={"present-snippet": Verdict.ALLOW})
     decision = case.page(permitting).uses["present-snippet"]
     assert told(decision) == "allow? comity.default robots-meta.limit"

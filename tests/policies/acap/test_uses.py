@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from typing import Any
@@ -697,8 +698,15 @@ def test_a_reference_that_cannot_be_had_refuses_the_crawl(fetched: Fetched | Non
     assert crawl(found, NAMED) == ("deny", "acap.reference-unreachable", 2)
     assert crawl(found, NAMED, "/robots.txt")[0] == "allow"
     assert crawl(found) == ("allow", "acap.allow", 4)  # the record that refers to it addresses another
-    for use in ("index", "preserve", "present"):
-        assert found.page(NAMED, f"{ORIGIN}/a", now=NOW).uses[use].verdict is Verdict.DENY
+    # Whatever else is permitted, in ACAP or by default.
+    permitting = replace(NAMED, defaults=dict.fromkeys(("index", "preserve", "present", "train"), Verdict.ALLOW))
+    more = "ACAP-allow-present: /\nACAP-allow-other: /\n"
+    also = site(text.replace("/named.txt\n", f"/named.txt\n{more}"), **({"named": fetched} if fetched else {}))
+    for each in (found, also):
+        for use in ("index", "preserve", "present", "train"):
+            decision = each.page(permitting, f"{ORIGIN}/a", now=NOW).uses[use]
+            assert why(decision) == ("deny", "acap.reference-unreachable", 2)
+            assert decision.stated
 
 
 @pytest.mark.requirement("ACAP-14")
@@ -761,6 +769,10 @@ ACAP-request-take-down: /four.html
         ("re-crawl", f"{ORIGIN}/three.html"),
     }
     assert len(found.requests(NAMED)) == 3
+    assert [(request.reason.rule, request.reason.source.line) for request in found.requests(COMITY)] == [
+        ("acap.request", 5),
+        ("acap.request", 6),
+    ]
     assert {request.url for request in found.requests(COMITY)} == {f"{ORIGIN}/two.html", f"{ORIGIN}/three.html"}
     assert acap_findings(found) == [("acap.action", 9)]
     assert site("").requests(COMITY) == ()
@@ -835,7 +847,7 @@ def test_a_permission_that_grants_nothing_lifts_nothing() -> None:
 @pytest.mark.parametrize("field", ["ACAP-ignore-conventional-records", "acap-ignore-CONVENTIONAL-records:"])
 def test_conventional_records_are_ignored(field: str) -> None:
     text = f"User-agent: *\nDisallow: /\nCrawl-delay: 9\n{field}\nACAP-crawler: named\nACAP-disallow-crawl: /\n"
-    assert crawl(site(text))[0] == "allow"
+    assert crawl(site(text)) == ("allow", "acap.ignore-conventional", 4)
     assert crawl(site(text), NAMED) == ("deny", "acap.disallow", 6)
     assert acap_findings(site(text)) == []
 
