@@ -2,7 +2,6 @@
 # Needed: Python >= 3.11 with pip, make, and a package index.
 
 PYTHON ?= python3
-OLDEST = scrapy[httpx]==2.18.*
 BIN = .venv/bin
 export URL
 
@@ -32,7 +31,7 @@ docs: .venv/ready-to-test  ## write docs/conformance.md and docs/vocabulary.md a
 bench: .venv/ready-to-test  ## run the benchmarks and print their tables
 	$(BIN)/python benchmarks
 
-test-all: test test-oldest  ## the tests, also with the oldest Scrapy, and a minute of fuzzing
+test-all: test test-oldest  ## the tests, also with the oldest dependencies, and a minute of fuzzing
 	$(BIN)/python tests/fuzz/run.py --minutes 1
 
 fuzz: .venv/ready-to-fuzz  ## MINUTES=60: look for input that breaks something, on all cores; it goes on where the last run ended
@@ -47,8 +46,11 @@ test-scrapy: .venv-scrapy/ready-to-test  ## the tests of Scrapy itself, with the
 	$(PYTHON) -m pip --python .venv-scrapy/bin/python install --quiet --force-reinstall --no-deps .
 	$(CURDIR)/.venv-scrapy/bin/python tests/scrapy_suite/run.py "$(SCRAPY_SUITE)"
 
-test-oldest: .venv-oldest/ready-to-test  ## the tests with the oldest Scrapy that is supported
+test-oldest: .venv-oldest/ready-to-test  ## the tests with the oldest versions that setup.cfg promises
 	.venv-oldest/bin/pytest -n 2 --dist loadfile
+
+floors:  ## the oldest versions that setup.cfg promises, as constraints of pip; what only the tests need promises none
+	@sed -n '/^install_requires/,/^fuzz/s/^ *\([a-z0-9.-]*\) >= \([0-9.]*\).*/\1 == \2/p' setup.cfg
 
 clean:  ## remove what was set up
 	rm -rf .venv .venv-oldest .venv-scrapy
@@ -78,12 +80,13 @@ clean:  ## remove what was set up
 	@touch $@
 
 .venv-oldest/ready-to-test: setup.cfg pyproject.toml Makefile | .venv-oldest/bin/python
-	$(PYTHON) -m pip --python .venv-oldest/bin/python install --quiet --editable '.[test]' '$(OLDEST)'
+	$(MAKE) --silent floors > .venv-oldest/floors.txt
+	$(PYTHON) -m pip --python .venv-oldest/bin/python install --quiet --editable '.[test]' --constraint .venv-oldest/floors.txt
 	@touch $@
 
 .venv-scrapy/ready-to-test: setup.cfg pyproject.toml Makefile tests/scrapy_suite/requirements.txt | .venv-scrapy/bin/python
 	$(PYTHON) -m pip --python .venv-scrapy/bin/python install --quiet pip . -r tests/scrapy_suite/requirements.txt
 	@touch $@
 
-.PHONY: help crawl test test-all test-oldest test-scrapy lint format docs bench fuzz mutants clean
+.PHONY: help crawl test test-all test-oldest test-scrapy floors lint format docs bench fuzz mutants clean
 .PRECIOUS: %/bin/python

@@ -16,7 +16,7 @@ from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 import pytest
@@ -206,19 +206,29 @@ class Crawled:
         return str(self.stats.get("finish_reason"))
 
 
+DEADLINE = 300  # seconds; no crawl of a test takes a tenth of that, unless the machine is busy with others
+
+
 class Worker:
     """A process that runs one crawl after the other, with a reactor or without."""
 
     def __init__(self, mode: str) -> None:
         self.mode = mode
-        harness = Path(__file__).parent / "harness.py"
-        self._process = subprocess.Popen(
-            [sys.executable, "-W", "error", str(harness), mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        command = [sys.executable, "-W", "error", str(Path(__file__).parent / "harness.py"), mode]
+        self._log = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  # close() does
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True)
 
-    def begin(self, spider: type[Spider], settings: dict[str, Any], arguments: dict[str, Any]) -> None:
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def begin(self, spider: type[Spider], settings: dict[str, Any], arguments: dict[str, Any], deadline: float) -> None:
+        """`deadline`: seconds until a crawl that has not ended is a failure."""
         assert self._process.stdin
-        job = {"file": inspect.getfile(spider), "spider": spider.__qualname__, "settings": settings, "arguments": arguments}
+        self._log.seek(0)
+        self._log.truncate()
+        where = {"file": inspect.getfile(spider), "spider": spider.__qualname__}
+        job = {**where, "settings": settings, "arguments": arguments, "deadline": deadline}
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
 
@@ -227,7 +237,9 @@ class Worker:
         assert self._process.stdout
         answer = self._process.stdout.readline()
         if not answer:
-            raise RuntimeError(f"the worker ended with {self._process.wait()}")
+            status = self._process.wait(10)
+            self._log.seek(0)
+            raise RuntimeError(f"the worker ended with {status}:\n{self._log.read()}")
         return Crawled(**json.loads(answer))
 
     def close(self) -> None:
@@ -236,6 +248,7 @@ class Worker:
         self._process.stdin.close()
         self._process.wait(10)
         self._process.stdout.close()
+        self._log.close()
 
 
 @pytest.fixture(scope="session")
@@ -244,6 +257,8 @@ def _workers() -> Iterator[Callable[[str, int], Worker]]:
     workers: dict[tuple[str, int], Worker] = {}
 
     def get(mode: str, number: int) -> Worker:
+        if (mode, number) in workers and workers[mode, number].has_ended:
+            workers.pop((mode, number)).close()
         if (mode, number) not in workers:
             workers[mode, number] = Worker(mode)
         return workers[mode, number]
@@ -267,7 +282,9 @@ def crawl_together(mode: str, _workers: Callable[[str, int], Worker], tmp_path: 
     Spiders stand at the top level of the test module. Unless the settings say otherwise, the add-on is on, and the store is new
     and shared."""
 
-    def run(spider: type[Spider], settings: dict[str, Any] | None, *arguments: dict[str, Any]) -> list[Crawled]:
+    def run(
+        spider: type[Spider], settings: dict[str, Any] | None, *arguments: dict[str, Any], deadline: float = DEADLINE
+    ) -> list[Crawled]:
         defaults: dict[str, Any] = {
             "ADDONS": {"comity.crawler.addon.Addon": 100},
             "COMITY_STORE": str(tmp_path / "policies.sqlite"),
@@ -276,7 +293,7 @@ def crawl_together(mode: str, _workers: Callable[[str, int], Worker], tmp_path: 
         }
         workers = [_workers(mode, number) for number in range(len(arguments))]
         for worker, own in zip(workers, arguments, strict=True):
-            worker.begin(spider, defaults | (settings or {}), own)
+            worker.begin(spider, defaults | (settings or {}), own, deadline)
         return [worker.end() for worker in workers]
 
     return run

@@ -1,12 +1,15 @@
-"""Runs crawls for the tests, one JSON job a line on standard input, one JSON answer a line on standard output.
+"""Runs crawls for the tests: one JSON job a line on standard input, one JSON answer a line on standard output, the log on
+standard error too.
 
     python harness.py reactor|no-reactor
 
-A reactor cannot be restarted and the two modes cannot share a process, so each mode has a process of its own."""
+A reactor cannot be restarted and the two modes cannot share a process, so each mode has a process of its own. It ends, with a
+traceback on standard error, where a crawl takes longer than the job's `deadline`, in seconds."""
 
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import importlib.util
 import io
 import json
@@ -39,10 +42,14 @@ def load(file: str, qualname: str) -> Any:
 
 async def run(job: dict[str, Any], mode: str) -> dict[str, Any]:
     log = io.StringIO()
-    handler = logging.StreamHandler(log)
-    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    handlers: list[logging.Handler] = [
+        logging.StreamHandler(log),
+        logging.StreamHandler(sys.stderr),
+    ]  # the second one for a crawl that does not end
     root = logging.getLogger()
-    root.addHandler(handler)
+    for handler in handlers:
+        handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+        root.addHandler(handler)
     root.setLevel(logging.INFO)
     with tempfile.TemporaryDirectory() as folder:
         feed = Path(folder) / "items.jsonl"
@@ -55,7 +62,8 @@ async def run(job: dict[str, Any], mode: str) -> dict[str, Any]:
         except Exception:
             logging.exception("the crawl failed")
         items = [json.loads(line) for line in feed.read_text().splitlines()] if feed.exists() else []
-    root.removeHandler(handler)
+    for handler in handlers:
+        root.removeHandler(handler)
     stats = dict(crawler.stats.get_stats()) if crawler.stats else {}
     return {"items": items, "stats": stats, "log": log.getvalue()}
 
@@ -70,7 +78,10 @@ def main(mode: str) -> None:
         loop = reactor._asyncioEventloop
         reactor.startRunning(installSignalHandlers=False)
     for line in sys.stdin:
-        answer = loop.run_until_complete(run(json.loads(line), mode))
+        job = json.loads(line)
+        faulthandler.dump_traceback_later(job["deadline"], exit=True)
+        answer = loop.run_until_complete(run(job, mode))
+        faulthandler.cancel_dump_traceback_later()
         print(json.dumps(answer, default=str), flush=True)  # noqa: T201
     os._exit(0)  # the reactor's thread pool would keep the process alive
 

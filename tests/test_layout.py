@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from configparser import ConfigParser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,16 @@ def test_rules_are_documented_as_the_table_has_them() -> None:
 def test_every_rule_is_named_in_a_test() -> None:
     tests = "\n".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
     assert [rule for rule in RULES if not re.search(rf"{re.escape(rule)}(?![\w-])", tests)] == []
+
+
+def test_every_oldest_version_that_is_promised_is_tested() -> None:
+    """`make floors` says with which versions `make test-oldest` tests."""
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg", "utf-8")
+    extras = {name: lines for name, lines in setup["options.extras_require"].items() if name not in ("test", "fuzz")}
+    promised = "\n".join([setup["options"]["install_requires"], *extras.values()]).split("\n")
+    done = subprocess.run(["make", "--silent", "floors"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert [line.partition(",")[0].replace(" >= ", " == ") for line in promised if line] == done.stdout.splitlines()
 
 
 def tracked() -> list[Path]:

@@ -28,7 +28,7 @@ WAKE = Request("data:,wake", dont_filter=True, meta={"allow_offsite": True})  # 
 
 
 def engine_of(crawler: Crawler) -> ExecutionEngine | None:
-    """None before the crawl begins, as in tests of single components; Scrapy 2.19 and later raise an error there."""
+    """None before the crawl begins, as in tests of single components; Scrapy raises an error there."""
     try:
         return crawler.engine
     except RuntimeError:

@@ -219,8 +219,7 @@ def test_metadata_services_are_link_local(serve: Serve, crawl: Crawl) -> None:
 
 
 def moved(serve: Serve, location: str) -> Any:
-    # Scrapy 2.18 does not say from where an answer without a body came.
-    return serve.Answer("moved", status=302, headers={"Location": location})
+    return serve.Answer(status=302, headers={"Location": location})
 
 
 @pytest.mark.requirement("SEC-7")

@@ -84,7 +84,7 @@ class _Finder(MutationVisitor):
         is_told = m.matches(
             node, m.Assert() | _TELLING | m.Param() | m.FunctionDef(name=m.Name(m.MatchIfTrue(_FOR_PEOPLE.__contains__)))
         )
-        return is_told or super()._skip_node_and_children(node)
+        return bool(is_told or super()._skip_node_and_children(node))
 
     def _create_mutations(self, node: cst.CSTNode) -> None:
         if not isinstance(self.get_metadata(OuterFunctionProvider, node, None), cst.FunctionDef):
