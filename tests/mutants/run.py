@@ -82,8 +82,8 @@ SUITES: Mapping[str, Suite] = {
     ),
     "crawler": Suite(
         "lanes budget freshness policy_file request_facts referrals store",
-        "crawler/test_lanes crawler/test_budget crawler/test_freshness crawler/test_store crawler/test_request_facts "
-        "crawler/test_referrals",
+        "crawler/test_lanes crawler/test_budget crawler/test_freshness crawler/test_policy_file crawler/test_store "
+        "crawler/test_request_facts crawler/test_referrals",
     ),
     "pace": Suite("pace", "crawler/test_lanes", "live/test_pace"),
     "scheduler": Suite("scheduler", "crawler/test_lanes", "live/test_scheduler"),
