@@ -225,3 +225,66 @@ def test_silence_that_nobody_has_asked_about_is_another() -> None:
     found = combined(AGENT, one, other)
     parts = {use: found["reasons"][found["uses"][use]["because"][0]].get("part") for use in ("preserve", "genai")}
     assert parts == {"preserve": "setting", "genai": "item"}
+
+
+def reasons_of(tag: dict[str, Any], decision: dict[str, Any]) -> list[str]:
+    return [f"{tag['reasons'][place]['rule']} {tag['reasons'][place]['url']}" for place in decision["because"]]
+
+
+@pytest.mark.requirement("META-3", "MEET-3")
+def test_of_what_is_embedded_in_two_pages_the_more_restrictive_holds_too() -> None:
+    """Where only one of them says something else of it, the other says of it what it says of itself."""
+    agent = Agent("testbot", uses=("train", "index"), defaults={"train": Verdict.ALLOW, "index": Verdict.ALLOW})
+    images = robots_meta(b"noimageai", agent)
+    silent, refusing = (robots_meta(value, agent, "https://two.example") for value in (b"all", b"noai, noindex"))
+    both_images = robots_meta(b"noimageai, noindex", agent, "https://three.example")
+    assert images["embedded"]["train"]["verdict"] == "deny"
+    for pair in ((images, silent), (silent, images)):
+        both = combined(agent, *pair)
+        check(both)
+        assert set(both["embedded"]) == set(images["embedded"])
+        embedded = both["embedded"]["train"]
+        assert (embedded["verdict"], embedded["stated"]) == ("deny", True)
+        assert reasons_of(both, embedded) == ["robots-meta.disallow https://one.example/a"]
+        assert (both["uses"]["train"]["verdict"], both["uses"]["train"]["stated"]) == ("allow", False)
+    for pair in ((images, refusing), (refusing, images)):
+        both = combined(agent, *pair)
+        check(both)
+        decision = both.get("embedded", {}).get("train", both["uses"]["train"])
+        assert (decision["verdict"], decision["stated"]) == ("deny", True)
+        assert both["uses"]["train"]["verdict"] == both["uses"]["index"]["verdict"] == "deny"
+        assert reasons_of(both, both["uses"]["train"]) == ["robots-meta.disallow https://two.example/a"]
+    both = combined(agent, images, both_images)
+    assert sorted(reasons_of(both, both["embedded"]["train"])) == [
+        f"robots-meta.disallow https://{host}.example/a" for host in ("one", "three")
+    ]
+    assert "embedded" not in combined(agent, silent, silent)
+    assert combined(agent, images, images)["embedded"].keys() == images["embedded"].keys()
+
+
+@pytest.mark.requirement("MEET-5")
+def test_elements_of_two_pages_are_all_there_with_their_reasons() -> None:
+    def page(host: str) -> dict[str, Any]:
+        ai = f"# {host}\nUser-agent: *\n  Path: /\n    Element: p\n      Disallow: Train\n"
+        site = Site.from_files(f"https://{host}", {"/ai.txt": ai.encode()})
+        html = [(b"Content-Type", b"text/html")]
+        return site.page(AGENT, f"https://{host}/a", headers=html, body=b"<html><head></head><body><p>a text</p>").tag_of(
+            {"text": "a text"}, {}
+        )
+
+    one, other = page("one.example"), page("two.example")
+    both = combined(AGENT, one, other)
+    check(both)
+    assert len(one["elements"]) == len(other["elements"]) == 1
+    assert [reasons_of(both, element) for element in both["elements"]] == [
+        [f"ait.disallow https://{host}.example/ai.txt"] for host in ("one", "two")
+    ]
+    assert [element | {"because": []} for element in both["elements"]] == [
+        element | {"because": []} for element in (*one["elements"], *other["elements"])
+    ]
+
+
+@pytest.mark.requirement("WHY-1")
+def test_the_tag_without_a_page_says_why() -> None:
+    [reason] = no_page(AGENT, "made up")["reasons"]
+    assert (reason["rule"], reason["url"], reason["part"], reason["text"]) == ("comity.no-page", "", "item", "made up")
