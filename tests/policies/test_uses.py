@@ -15,7 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from comity.policies import Agent, Fetched, Page, Site, UseDecision, Verdict
+from comity.policies import Agent, Fetched, Page, Reason, Site, Source, UseDecision, Verdict
+from comity.policies.preferences import Preferences
+from comity.policies.qualifiers import Qualifiers
+from comity.policies.statements import Place, Statement
 from comity.policies.values import Arrangement
 from comity.policies.vocabulary import Vocabulary
 
@@ -846,3 +849,30 @@ def test_links_are_followed_as_the_use_says() -> None:
     licence = Arrangement("example.com", uses=frozenset(("train",)), reference="L-1")
     reason = Case().page(replace(AGENT, arrangements=(licence,))).uses["train"].reasons[0]
     assert (reason.rule, reason.source.part, reason.source.text) == ("comity.arrangement", "setting", "example.com: train, L-1")
+
+
+@pytest.mark.requirement("MEET-4")
+def test_words_that_are_no_uses_are_not_listed_among_the_uses() -> None:
+    """They refuse and limit uses, whatever these are called."""
+    basic = ["crawl", "follow", "index", "preserve", "present", "train"]
+    assert list(Case().page().uses) == basic
+    assert list(Case(markup=[meta("robots", "noarchive, max-snippet:5, nosnippet")]).page().uses) == basic
+    assert list(Case(["usage: search=y"]).page().uses) == [*basic, "search"]
+
+
+@pytest.mark.requirement("MEET-3")
+def test_permissions_of_one_vocabulary_hold_under_the_conditions_of_all_and_refusals_have_none() -> None:
+    def decided(*verdicts: Verdict) -> tuple[Verdict, dict[str, Any], list[int]]:
+        """Verdict, conditions, and the lines that decided."""
+        statements = [
+            Statement("usage:ai", verdict, "usage.allow", Place(line=line), Qualifiers(max_words=10 - line))
+            for line, verdict in enumerate(verdicts, 1)
+        ]
+        because = lambda statement: Reason(rule=statement.rule, source=Source(url=URL, line=statement.place.line))  # noqa: E731
+        decision = Preferences(AGENT.vocabulary, "usage", statements, because).decide("train")
+        assert decision is not None
+        return decision.verdict, decision.restrictions(), [reason.source.line for reason in decision.reasons]
+
+    assert decided(Verdict.ALLOW) == (Verdict.ALLOW, {"max_words": 9}, [1])
+    assert decided(Verdict.ALLOW, Verdict.ALLOW) == (Verdict.ALLOW, {"max_words": 8}, [1, 2])
+    assert decided(Verdict.ALLOW, Verdict.DENY) == (Verdict.DENY, {}, [2])
