@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from datetime import UTC, datetime, timedelta, timezone
 from hashlib import sha256
@@ -10,6 +11,7 @@ import pytest
 
 from comity.policies import Agent, Decision, Fetched, Finding, PolicyError, Reason, Site, Source, UseDecision, Verdict
 from comity.policies.availability import Availability, availability
+from comity.policies.binding import MAX_DECIDED
 from comity.policies.rules import RULES
 from comity.policies.text import MAX_SHOWN, printable
 from comity.policies.urls import origin_of, target_of
@@ -119,8 +121,15 @@ def test_a_reason_of_a_use_names_the_place_of_its_statement() -> None:
 def test_decisions_per_line_are_not_kept_without_end() -> None:
     body = b"User-agent: *\n" + b"".join(b"Disallow: /%d/\n" % number for number in range(1_100))
     found = site(body)
+
+    def count() -> int:
+        gc.collect()
+        return sum(isinstance(each, Decision) for each in gc.get_objects())
+
+    before = count()
     lines = [found.access(AGENT, f"https://example.com/{number}/").reasons[0].source.line for number in range(1_100)]
     assert lines == list(range(2, 1_102))
+    assert count() - before <= MAX_DECIDED
 
 
 @pytest.mark.requirement("RATE-1")
