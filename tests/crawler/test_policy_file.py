@@ -126,6 +126,11 @@ def test_what_was_confirmed_before_a_moment_is_asked_for_anew(file: PolicyFile, 
         ([(b"Cache-Control", b"max-age=600")], DAY, 600),
         ([(b"Cache-Control", b"max-age=600")], 300, 300),
         ([], DAY, 900),
+        ([(b"Date", formatdate(NOW, usegmt=True).encode())], DAY, 900),
+        ([(b"Date", formatdate(NOW - 100, usegmt=True).encode())], DAY, 800),
+        ([(b"Age", b"100")], DAY, 800),
+        ([(b"Age", b"old")], DAY, 900),
+        ([(b"Expires", formatdate(NOW + 500, usegmt=True).encode()), (b"Cache-Control", b"public")], DAY, 500),
     ],
 )
 def test_a_copy_that_is_confirmed_counts_anew(confirming: Sequence[tuple[bytes, bytes]], at_most: float, seconds: float) -> None:
@@ -134,4 +139,5 @@ def test_a_copy_that_is_confirmed_counts_anew(confirming: Sequence[tuple[bytes, 
     file = failing.confirmed(tuple(confirming), at_most, NOW)
     assert (file.due, file.failure, file.failing_since, file.failures) == (NOW + seconds, None, None, 0)
     assert file.copy
+    assert set(confirming) <= set(file.copy.headers)
     assert (file.copy.fetched_at, file.copy.body, file.reach) == (utc(NOW), b"x", Reach.LOOPBACK)
