@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, ValidationError
 
 from comity.policies import Agent, Fetched, Site, Verdict
-from comity.policies.page import combined, no_page
+from comity.policies.page import combined, no_page, without_extracts
+from comity.policies.rules import RULES
 
 SCHEMA = json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -288,3 +289,34 @@ def test_elements_of_two_pages_are_all_there_with_their_reasons() -> None:
 def test_the_tag_without_a_page_says_why() -> None:
     [reason] = no_page(AGENT, "made up")["reasons"]
     assert (reason["rule"], reason["url"], reason["part"], reason["text"]) == ("comity.no-page", "", "item", "made up")
+
+
+@pytest.mark.requirement("MEET-5", "ACAP-29")
+def test_a_permission_that_needs_an_element_of_the_page_cannot_be_used_of_what_was_cut() -> None:
+    """The element may be, or hold, what was cut. What stands elsewhere, or is not there, is not touched."""
+
+    def resource(extract: str, content: str, url: str = "") -> dict[str, str]:
+        return {"role": "", "extract": extract, "url": url, "content": content}
+
+    made = stating("https://one.example", index="allow", present="allow", preserve="allow", train="allow", ai="deny")
+    uses = made["uses"]
+    uses["index"]["must_use"] = [resource("id:a", "<p>a</p>")]
+    uses["present"]["must_include"] = [resource("", "a logo", "https://one.example/logo"), resource("meta:b", "b")]
+    uses["preserve"]["must_use"] = [resource("id:a", "")]
+    uses["train"]["must_include"] = [resource("", "a logo", "https://one.example/logo")]
+    check(made)
+    before = json.dumps(made)
+    for tag, part in ((made, "uses"), (made | {"embedded": made["uses"]}, "embedded")):
+        cut = without_extracts(tag)
+        check(cut)
+        for use in ("index", "present"):
+            decision = cut[part][use]
+            assert (decision["verdict"], decision["stated"], len(decision)) == ("deny", True, 3)
+            [place] = decision["because"]
+            was = made["reasons"][made["uses"][use]["because"][0]]
+            assert cut["reasons"][place] == was | {"rule": "acap.resource", "spec": RULES["acap.resource"].spec}
+        assert {use: cut[part][use] for use in uses if use not in ("index", "present")} == {
+            use: decision for use, decision in made["uses"].items() if use not in ("index", "present")
+        }
+        assert cut["reasons"][: len(made["reasons"])] == made["reasons"]
+    assert json.dumps(made) == before

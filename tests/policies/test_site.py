@@ -88,6 +88,31 @@ def test_a_reason_names_file_hash_and_time() -> None:
     assert str(decision) == ("deny: robots.disallow (RFC 9309 section-2.2.2) at https://example.com/robots.txt:2: 'Disallow: /'")
 
 
+@pytest.mark.requirement("WHY-2")
+def test_a_tag_names_all_files_with_status_hash_and_time() -> None:
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    files = {
+        "/robots.txt": Fetched(status=200, body=b"x", fetched_at=at),
+        "/ai.txt": Fetched(status=404, body=b"", fetched_at=at),
+    }
+    policies = Site.from_files("https://example.com", files).policies
+    assert policies["https://example.com/robots.txt"] == {
+        "status": 200,
+        "sha256": sha256(b"x").hexdigest(),
+        "fetched_at": "2026-11-21T00:00:00+00:00",
+    }
+    assert policies["https://example.com/ai.txt"] == {"status": 404, "sha256": None, "fetched_at": "2026-11-21T00:00:00+00:00"}
+    not_there = {"status": 404, "sha256": None, "fetched_at": None}
+    assert policies["https://example.com/automation-preferences.txt"] == not_there
+
+
+def test_licenses_that_robots_txt_refers_to_for_the_agent() -> None:
+    lines = b"User-agent: *\nDisallow:\nLicense: /license.xml\n\nUser-agent: other\nLicense: https://example.org/other.xml\nDisallow:\n"
+    assert site(lines).licenses(AGENT) == ("https://example.com/license.xml",)
+    assert site(lines).licenses(Agent("other")) == ("https://example.org/other.xml",)
+    assert site(b"").licenses(AGENT) == ()
+
+
 @pytest.mark.requirement("WHY-1")
 def test_a_reason_of_a_use_names_the_place_of_its_statement() -> None:
     """A line of a file with hash and time, or a part of the response."""
