@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from importlib.resources import files
 from typing import Any
 
@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from comity.policies import Agent, Fetched, Site, Verdict
 from comity.policies.page import combined, no_page, without_extracts
+from comity.policies.qualifiers import Extract, Qualifiers, Resource, read, written
 from comity.policies.rules import RULES
 
 SCHEMA = json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text())
@@ -320,3 +321,51 @@ def test_a_permission_that_needs_an_element_of_the_page_cannot_be_used_of_what_w
         }
         assert cut["reasons"][: len(made["reasons"])] == made["reasons"]
     assert json.dumps(made) == before
+
+
+extracts = st.builds(Extract, kind=st.sampled_from(["id", "class", "meta"]), name=st.text("ab:c", min_size=1, max_size=3))
+resources = st.builds(
+    Resource,
+    role=st.sampled_from(["", "credit", "link"]),
+    extract=st.none() | extracts,
+    uri=st.sampled_from(["", "https://example.com/logo"]),
+    content=st.sampled_from(["", "<p>a</p>"]),
+)
+zones = st.sampled_from([UTC, timezone(timedelta(hours=-9))])
+words = st.frozensets(st.sampled_from(["any", "style", "within-user-frame"]))
+qualifiers = st.builds(
+    Qualifiers,
+    until=st.none() | st.builds(datetime.fromtimestamp, st.integers(10**9, 4 * 10**9), zones),
+    until_recrawled=st.booleans(),
+    max_chars=st.none() | st.integers(0, 99),
+    max_words=st.none() | st.integers(0, 99),
+    prohibited_modifications=words,
+    prohibited_contexts=words,
+    required_contexts=words,
+    must_use=st.lists(resources, max_size=2).map(tuple),
+    must_include=st.lists(resources, max_size=2).map(tuple),
+)
+
+
+@pytest.mark.requirement("WHY-2", "MEET-3")
+@given(qualifiers)
+def test_conditions_in_a_tag_are_read_as_they_were_written(stated: Qualifiers) -> None:
+    in_tag = written(stated)
+    assert json.loads(json.dumps(in_tag)) == in_tag
+    assert read(in_tag) == stated
+    assert in_tag.get("until", "Z").endswith("Z")
+    assert read(in_tag | {"verdict": "allow", "stated": True, "because": [0]}) == stated
+
+
+@pytest.mark.requirement("MEET-3")
+@given(qualifiers, qualifiers)
+def test_conditions_of_two_permissions_hold_together(one: Qualifiers, other: Qualifiers) -> None:
+    for first, second in ((one, other), (other, one)):
+        both = first.conjoined(second)
+        for name in ("until", "max_chars", "max_words"):
+            values = [getattr(each, name) for each in (one, other) if getattr(each, name) is not None]
+            assert getattr(both, name) == min(values, default=None)
+        assert both.until_recrawled is (one.until_recrawled or other.until_recrawled)
+        for name in ("prohibited_modifications", "prohibited_contexts", "required_contexts", "must_use", "must_include"):
+            assert set(getattr(both, name)) == {*getattr(one, name), *getattr(other, name)}
+    assert one.conjoined() == one.conjoined(Qualifiers()) == one
