@@ -52,6 +52,17 @@ def test_what_was_out_goes_first_within_its_priority() -> None:
     lane.push(urgent, 1)
     lane.push_back(first)
     assert [lane.pop(), lane.pop(), lane.pop()] == [urgent, first, second]
+    lane.push(second, 0)
+    lane.push_back(urgent)
+    assert [lane.pop(), lane.pop()] == [urgent, second]
+    assert not lane
+
+
+def test_a_lane_keeps_the_pace_of_its_host_and_of_its_scopes() -> None:
+    alone, scope = host(), Unit(f"{ORIGIN} 1", (), 8)
+    assert [Lane(ORIGIN, alone).units, Lane(ORIGIN, alone, (scope,)).units] == [(alone,), (alone, scope)]
+    assert [Lane("", None).units, Lane("", None, (scope,)).units] == [(), (scope,)]
+    assert (Lane(ORIGIN, alone, (scope,)).scopes, Lane(ORIGIN, alone).aside, Lane(ORIGIN, alone).fetched) == ((scope,), "", None)
 
 
 def test_lanes_are_next_in_the_order_in_which_they_are_due() -> None:
@@ -70,6 +81,7 @@ def test_last_date_of_a_lane_counts() -> None:
     queue.date(a, 1)
     queue.date(b, 2)
     queue.date(a, 3)
+    assert queue.next_due() == 2
     assert queue.next(2) is b
     assert queue.next(2) is None
     assert queue.next_due() == 3
@@ -140,6 +152,8 @@ def test_nobody_waits_for_what_is_set_aside() -> None:
     queue.set_aside(a, "again")
     queue.drop(a)
     assert (bool(queue), queue.aside()) == (False, [])
+    queue.add(a)
+    assert (bool(queue), queue.aside()) == (True, [])
 
 
 def test_dropped_lane_is_never_next() -> None:

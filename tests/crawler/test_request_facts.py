@@ -107,6 +107,7 @@ def test_key_of_the_session(carries: str, has_key: bool) -> None:
     ("headers", "referer"),
     [
         ({"X-Requested-With": "x", "Referer": PAGE}, PAGE),
+        ({"X-Requested-With": "x", "Referer": "http://example.org/page"}, "http://example.org/page"),
         ({"X-Requested-With": "x", "Referer": "/page"}, None),
         ({"X-Requested-With": "x", "Referer": "about:blank"}, None),
         ({"X-Requested-With": "x"}, None),
@@ -143,6 +144,7 @@ def test_browser(settings: dict[str, Any], automations: tuple[str, ...]) -> None
         ({"kind": "api"}, {"kinds": API}),
         ({"kind": ["api", "xhr"]}, {"kinds": API + XHR}),
         ({"kind": "api, xhr"}, {"kinds": API + XHR}),
+        ({"kind": ["document", "api", "xhr"]}, {"kinds": DOCUMENT + API + XHR}),
         ({"automations": ["WebDriver", "headed"]}, {"automations": ("webdriver", "headed")}),
         ({"automations": "my-tool"}, {"automations": ("my-tool",)}),
         ({"automations": []}, {"automations": ()}),
@@ -155,6 +157,7 @@ def test_browser(settings: dict[str, Any], automations: tuple[str, ...]) -> None
 )
 def test_what_is_declared(declared: Any, changed: dict[str, Any]) -> None:
     assert facts(Request(URL, meta={"comity": declared})) == PLAIN._replace(**changed)
+    assert declaration(Request(URL, meta={"comity": declared})).session is (declared or {}).get("session", True)
 
 
 @pytest.mark.requirement("AUTX-4", "AUTX-5", "AUTX-6")

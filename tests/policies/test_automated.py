@@ -179,3 +179,22 @@ def test_a_site_knows_whom_it_names() -> None:
         },
     )
     assert named.crawler_names == {"robotsbot", "acap bot/2*", "referredbot", "automationbot", "aibot"}
+
+
+@pytest.mark.requirement("AUTX-2")
+def test_limits_of_two_sites_are_two() -> None:
+    """Also where their files are the same."""
+    files = {"/automation-preferences.txt": f"{GET}request-limit: 5/minute\n".encode()}
+    keys = set()
+    for origin in (ORIGIN, "http://example.com", "https://example.com:8080", "https://example.org"):
+        [limits] = Site.from_files(origin, files).limits(AGENT, f"{origin}/a")
+        assert limits.key.startswith(f"{origin} ")
+        keys.add(limits.key)
+    assert len(keys) == 4
+
+
+@pytest.mark.requirement("AUTO-20", "WHY-1")
+def test_the_reason_where_nobody_knows_names_the_file_or_its_outcome() -> None:
+    for automation, part in ((f"{GET}\n" + "scope: /b\n\n" * 1001, "body"), (UNAVAILABLE, "status")):
+        [reason] = site(automation).access(AGENT, f"{ORIGIN}/a", method="POST").reasons
+        assert (reason.source.url, reason.source.part) == (f"{ORIGIN}/automation-preferences.txt", part)

@@ -104,6 +104,10 @@ def use(verdict: Verdict, *rules: str, max_words: int | None = None) -> UseDecis
             use(ALLOW, "usage.allow", "acap.allow", max_words=5),
         ),
         (
+            [use(ALLOW, "usage.allow", max_words=5), use(ALLOW, "acap.allow")],
+            use(ALLOW, "usage.allow", "acap.allow", max_words=5),
+        ),
+        (
             [use(ALLOW, "usage.allow"), use(ALLOW, "acap.allow", max_words=5)],
             use(ALLOW, "usage.allow", "acap.allow", max_words=5),
         ),

@@ -86,3 +86,19 @@ def test_a_session_is_as_old_as_it_is_when_the_page_comes(target: str) -> None:
         now, html = MIDNIGHT + age, ((b"Content-Type", b"text/html"),)
         page = site({}).page(AGENT, ORIGIN + target, headers=html, body=body, facts=facts, now=now)
         assert page.uses["crawl"].verdict is verdict
+
+
+@pytest.mark.requirement("META-2")
+@pytest.mark.parametrize("is_field", [True, False])
+def test_what_is_unavailable_after_a_date_is_so_then(is_field: bool) -> None:
+    agent, date = (
+        Agent("examplebot", uses=("index",), defaults={"index": Verdict.ALLOW}),
+        "unavailable_after: 2040-01-01T00:00:00Z",
+    )
+    headers = [(b"Content-Type", b"text/html"), *([(b"X-Robots-Tag", date.encode())] if is_field else [])]
+    body = b"" if is_field else f'<html><head><meta name=robots content="{date}"></head></html>'.encode()
+    for year, verdict in ((2026, Verdict.ALLOW), (2041, Verdict.DENY)):
+        now = datetime(year, 6, 1, tzinfo=UTC)
+        assert site({}).page(agent, f"{ORIGIN}/a", headers=headers, body=body, now=now).uses["index"].verdict is verdict
+        refused = site({}).refused_by_headers(agent, f"{ORIGIN}/a", headers, now)
+        assert (refused is not None) is (is_field and verdict is Verdict.DENY)

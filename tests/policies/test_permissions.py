@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from importlib.resources import files
 from typing import Any
 
@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, ValidationError
 
 from comity.policies import Agent, Fetched, Site, Verdict
-from comity.policies.page import combined, no_page
+from comity.policies.page import combined, no_page, without_extracts
+from comity.policies.qualifiers import Extract, Qualifiers, Resource, read, written
+from comity.policies.rules import RULES
 
 SCHEMA = json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -225,3 +227,145 @@ def test_silence_that_nobody_has_asked_about_is_another() -> None:
     found = combined(AGENT, one, other)
     parts = {use: found["reasons"][found["uses"][use]["because"][0]].get("part") for use in ("preserve", "genai")}
     assert parts == {"preserve": "setting", "genai": "item"}
+
+
+def reasons_of(tag: dict[str, Any], decision: dict[str, Any]) -> list[str]:
+    return [f"{tag['reasons'][place]['rule']} {tag['reasons'][place]['url']}" for place in decision["because"]]
+
+
+@pytest.mark.requirement("META-3", "MEET-3")
+def test_of_what_is_embedded_in_two_pages_the_more_restrictive_holds_too() -> None:
+    """Where only one of them says something else of it, the other says of it what it says of itself."""
+    agent = Agent("testbot", uses=("train", "index"), defaults={"train": Verdict.ALLOW, "index": Verdict.ALLOW})
+    images = robots_meta(b"noimageai", agent)
+    silent, refusing = (robots_meta(value, agent, "https://two.example") for value in (b"all", b"noai, noindex"))
+    both_images = robots_meta(b"noimageai, noindex", agent, "https://three.example")
+    assert images["embedded"]["train"]["verdict"] == "deny"
+    for pair in ((images, silent), (silent, images)):
+        both = combined(agent, *pair)
+        check(both)
+        assert set(both["embedded"]) == set(images["embedded"])
+        embedded = both["embedded"]["train"]
+        assert (embedded["verdict"], embedded["stated"]) == ("deny", True)
+        assert reasons_of(both, embedded) == ["robots-meta.disallow https://one.example/a"]
+        assert (both["uses"]["train"]["verdict"], both["uses"]["train"]["stated"]) == ("allow", False)
+    for pair in ((images, refusing), (refusing, images)):
+        both = combined(agent, *pair)
+        check(both)
+        decision = both.get("embedded", {}).get("train", both["uses"]["train"])
+        assert (decision["verdict"], decision["stated"]) == ("deny", True)
+        assert both["uses"]["train"]["verdict"] == both["uses"]["index"]["verdict"] == "deny"
+        assert reasons_of(both, both["uses"]["train"]) == ["robots-meta.disallow https://two.example/a"]
+    both = combined(agent, images, both_images)
+    assert sorted(reasons_of(both, both["embedded"]["train"])) == [
+        f"robots-meta.disallow https://{host}.example/a" for host in ("one", "three")
+    ]
+    assert "embedded" not in combined(agent, silent, silent)
+    assert combined(agent, images, images)["embedded"].keys() == images["embedded"].keys()
+
+
+@pytest.mark.requirement("MEET-5")
+def test_elements_of_two_pages_are_all_there_with_their_reasons() -> None:
+    def page(host: str) -> dict[str, Any]:
+        ai = f"# {host}\nUser-agent: *\n  Path: /\n    Element: p\n      Disallow: Train\n"
+        site = Site.from_files(f"https://{host}", {"/ai.txt": ai.encode()})
+        html = [(b"Content-Type", b"text/html")]
+        return site.page(AGENT, f"https://{host}/a", headers=html, body=b"<html><head></head><body><p>a text</p>").tag_of(
+            {"text": "a text"}, {}
+        )
+
+    one, other = page("one.example"), page("two.example")
+    both = combined(AGENT, one, other)
+    check(both)
+    assert len(one["elements"]) == len(other["elements"]) == 1
+    assert [reasons_of(both, element) for element in both["elements"]] == [
+        [f"ait.disallow https://{host}.example/ai.txt"] for host in ("one", "two")
+    ]
+    assert [element | {"because": []} for element in both["elements"]] == [
+        element | {"because": []} for element in (*one["elements"], *other["elements"])
+    ]
+
+
+@pytest.mark.requirement("WHY-1")
+def test_the_tag_without_a_page_says_why() -> None:
+    [reason] = no_page(AGENT, "made up")["reasons"]
+    assert (reason["rule"], reason["url"], reason["part"], reason["text"]) == ("comity.no-page", "", "item", "made up")
+
+
+@pytest.mark.requirement("MEET-5", "ACAP-29")
+def test_a_permission_that_needs_an_element_of_the_page_cannot_be_used_of_what_was_cut() -> None:
+    """The element may be, or hold, what was cut. What stands elsewhere, or is not there, is not touched."""
+
+    def resource(extract: str, content: str, url: str = "") -> dict[str, str]:
+        return {"role": "", "extract": extract, "url": url, "content": content}
+
+    made = stating("https://one.example", index="allow", present="allow", preserve="allow", train="allow", ai="deny")
+    uses = made["uses"]
+    uses["index"]["must_use"] = [resource("id:a", "<p>a</p>")]
+    uses["present"]["must_include"] = [resource("", "a logo", "https://one.example/logo"), resource("meta:b", "b")]
+    uses["preserve"]["must_use"] = [resource("id:a", "")]
+    uses["train"]["must_include"] = [resource("", "a logo", "https://one.example/logo")]
+    check(made)
+    before = json.dumps(made)
+    for tag, part in ((made, "uses"), (made | {"embedded": made["uses"]}, "embedded")):
+        cut = without_extracts(tag)
+        check(cut)
+        for use in ("index", "present"):
+            decision = cut[part][use]
+            assert (decision["verdict"], decision["stated"], len(decision)) == ("deny", True, 3)
+            [place] = decision["because"]
+            was = made["reasons"][made["uses"][use]["because"][0]]
+            assert cut["reasons"][place] == was | {"rule": "acap.resource", "spec": RULES["acap.resource"].spec}
+        assert {use: cut[part][use] for use in uses if use not in ("index", "present")} == {
+            use: decision for use, decision in made["uses"].items() if use not in ("index", "present")
+        }
+        assert cut["reasons"][: len(made["reasons"])] == made["reasons"]
+    assert json.dumps(made) == before
+
+
+extracts = st.builds(Extract, kind=st.sampled_from(["id", "class", "meta"]), name=st.text("ab:c", min_size=1, max_size=3))
+resources = st.builds(
+    Resource,
+    role=st.sampled_from(["", "credit", "link"]),
+    extract=st.none() | extracts,
+    uri=st.sampled_from(["", "https://example.com/logo"]),
+    content=st.sampled_from(["", "<p>a</p>"]),
+)
+zones = st.sampled_from([UTC, timezone(timedelta(hours=-9))])
+words = st.frozensets(st.sampled_from(["any", "style", "within-user-frame"]))
+qualifiers = st.builds(
+    Qualifiers,
+    until=st.none() | st.builds(datetime.fromtimestamp, st.integers(10**9, 4 * 10**9), zones),
+    until_recrawled=st.booleans(),
+    max_chars=st.none() | st.integers(0, 99),
+    max_words=st.none() | st.integers(0, 99),
+    prohibited_modifications=words,
+    prohibited_contexts=words,
+    required_contexts=words,
+    must_use=st.lists(resources, max_size=2).map(tuple),
+    must_include=st.lists(resources, max_size=2).map(tuple),
+)
+
+
+@pytest.mark.requirement("WHY-2", "MEET-3")
+@given(qualifiers)
+def test_conditions_in_a_tag_are_read_as_they_were_written(stated: Qualifiers) -> None:
+    in_tag = written(stated)
+    assert json.loads(json.dumps(in_tag)) == in_tag
+    assert read(in_tag) == stated
+    assert in_tag.get("until", "Z").endswith("Z")
+    assert read(in_tag | {"verdict": "allow", "stated": True, "because": [0]}) == stated
+
+
+@pytest.mark.requirement("MEET-3")
+@given(qualifiers, qualifiers)
+def test_conditions_of_two_permissions_hold_together(one: Qualifiers, other: Qualifiers) -> None:
+    for first, second in ((one, other), (other, one)):
+        both = first.conjoined(second)
+        for name in ("until", "max_chars", "max_words"):
+            values = [getattr(each, name) for each in (one, other) if getattr(each, name) is not None]
+            assert getattr(both, name) == min(values, default=None)
+        assert both.until_recrawled is (one.until_recrawled or other.until_recrawled)
+        for name in ("prohibited_modifications", "prohibited_contexts", "required_contexts", "must_use", "must_include"):
+            assert set(getattr(both, name)) == {*getattr(one, name), *getattr(other, name)}
+    assert one.conjoined() == one.conjoined(Qualifiers()) == one

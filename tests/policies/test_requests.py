@@ -135,3 +135,32 @@ def test_pages_that_nobody_knows_are_excluded_like_others(referer: str, verdict:
 def test_an_empty_purpose_is_none(purposes: list[str], verdict: Verdict) -> None:
     asked = Site.from_files(ORIGIN, {"/automation-preferences.txt": b"scope: /\nallowed-methods: GET\nallowed-purposes: news\n"})
     assert asked.access(Agent("examplebot", purposes=("news",)), ORIGIN, purposes=purposes).verdict is verdict
+
+
+@pytest.mark.requirement("AUTX-5", "AUTX-9")
+def test_credentials_of_the_request_and_of_its_session_count_together() -> None:
+    bearer, cookie = Session(carries=frozenset(("bearer",))), Session(carries=frozenset(("cookie",)))
+    assert facts({}, session=bearer).has_key
+    assert facts({"x-api-key": "k"}, session=cookie).has_key
+    assert not facts({}, session=cookie).has_key
+    assert credentials({"authorization": "Basic eA==", "cookie": "sid=1"}, "X-API-Key") == {"token", "cookie"}
+
+
+@pytest.mark.requirement("AUTX-7")
+def test_page_that_nobody_names() -> None:
+    assert facts({}).referer is None
+    assert facts({"referer": "https://example.com/a"}).referer == "https://example.com/a"
+    assert facts({"referer": "https://example.com/a"}, referer="https://example.com/b").referer == "https://example.com/b"
+
+
+@pytest.mark.requirement("AUTX-5")
+@pytest.mark.parametrize(
+    "fields", [{"accept": "text/html, application/json"}, {"accept": "application/xml"}, {"accept": "a/b+json"}]
+)
+def test_what_is_asked_for_first_is_what_is_asked_for(fields: dict[str, str]) -> None:
+    assert facts(fields).kinds == (DOCUMENT,)
+
+
+def test_kinds_that_are_none() -> None:
+    with pytest.raises(ValueError, match="`ajax` is no kind of request"):
+        facts({}, kind="ajax")

@@ -310,3 +310,24 @@ def test_what_a_file_that_is_referred_to_asks_for_counts_too(first: bool) -> Non
     assert rates
     assert rates.visit_time
     assert (rates.crawl_delay, rates.visit_time.text) == (5, "Visit-time: 0600-0845")
+
+
+@pytest.mark.requirement("RFC-2", "RFC-3", "WHY-1")
+@pytest.mark.parametrize(
+    ("robots", "rule"),
+    [
+        (b"", "robots.no-group"),
+        (b"User-agent: other\nDisallow: /\n", "robots.no-group"),
+        (b"User-agent: *\nDisallow: /x\n", "robots.no-match"),
+        (b"User-agent: examplebot\nDisallow:\n", "robots.no-match"),
+        (b"User-agent: examplebot\nCrawl-delay: 1\n\nUser-agent: other\nDisallow: /\n", "robots.disallow"),  # one list of two
+        (b"User-agent: *\nDisallow: /\nAllow: /y\n", "robots.allow"),
+    ],
+)
+def test_silence_of_the_group_is_another_than_that_of_the_file(robots: bytes, rule: str) -> None:
+    [reason] = (
+        Site.from_files("https://example.com", {"/robots.txt": robots})
+        .access(Agent("examplebot"), "https://example.com/y")
+        .reasons
+    )
+    assert reason.rule == rule

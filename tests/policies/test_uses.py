@@ -15,7 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from comity.policies import Agent, Fetched, Page, Site, UseDecision, Verdict
+from comity.policies import Agent, Fetched, Page, Reason, Site, Source, UseDecision, Verdict
+from comity.policies.preferences import Preferences
+from comity.policies.qualifiers import Qualifiers
+from comity.policies.statements import Place, Statement
 from comity.policies.values import Arrangement
 from comity.policies.vocabulary import Vocabulary
 
@@ -72,6 +75,10 @@ def script(terms: str) -> str:
 
 def meta(name: str, content: str) -> str:
     return f'<meta name="{name}" content="{content}">'
+
+
+def acap(*fields: str) -> list[str]:
+    return ["", "ACAP-crawler: *", *(f"ACAP-{field}" for field in fields)]
 
 
 def reserved(value: int, location: str = "/") -> dict[str, str]:
@@ -712,3 +719,160 @@ def test_a_page_that_came_back_for_another_url_has_the_permissions_of_its_own_an
     assert refused.uses["train-ai"].verdict is Verdict.DENY
     assert refused.uses["train-ai"].reasons[0].source.url == f"{first}/robots.txt"
     assert refused.uses["search"].verdict is Verdict.ALLOW
+
+
+def came_back(first: Case, last: Case, agent: Agent = AGENT, **more: Any) -> Page:
+    """The page of `last` at /b, where it came back for /a of `first`."""
+    return last.page(agent, f"{ORIGIN}/b", **more).asked_as(first.page(agent, f"{ORIGIN}/a"))
+
+
+PERMITTING = replace(AGENT, defaults={"present-snippet": Verdict.ALLOW, "train": Verdict.ALLOW})
+
+
+@pytest.mark.requirement("MEET-3")
+def test_what_restricts_a_permission_of_another_url_restricts_the_page_that_came_back() -> None:
+    """By a limit of that page, by a condition of a permission that is none here, and whoever permits it."""
+    limited, qualified = (
+        Case(markup=[meta("robots", "max-snippet:50")]),
+        Case(acap("allow-present-snippet: / max-length=5-words")),
+    )
+    for last in (Case(), Case(acap("allow-present-snippet: /"))):
+        assert came_back(limited, last, PERMITTING).uses["present-snippet"].max_chars == 50
+        decision = came_back(qualified, last, PERMITTING).uses["present-snippet"]
+        assert (decision.verdict, decision.max_words) == (Verdict.ALLOW, 5)
+        assert came_back(last, limited, PERMITTING).uses["present-snippet"].max_chars == 50
+    assert came_back(qualified, Case()).uses["present-snippet"].verdict is Verdict.DENY
+
+
+@pytest.mark.requirement("MEET-3")
+def test_uses_that_another_url_names_are_listed_where_it_refuses_them() -> None:
+    first = Case(acap("disallow-present-thumbnail: /", "allow-present-snippet: /"))
+    assert {"present-thumbnail", "present-snippet"} <= set(first.page().uses)
+    uses = came_back(first, Case()).uses
+    assert "present-thumbnail" in list(uses)
+    assert "present-snippet" not in list(uses)
+    assert uses["present-thumbnail"].stated
+
+
+@pytest.mark.requirement("MEET-6")
+def test_uses_that_are_named_of_one_of_the_paths_are_listed() -> None:
+    case = Case(acap("disallow-present-thumbnail: /closed/"))
+    for path in ("/closed/a", "/open/../closed/a", "/closed/x/../a"):
+        assert "present-thumbnail" in list(case.page(url=ORIGIN + path).uses)
+    assert "present-thumbnail" not in list(case.page(url=f"{ORIGIN}/open/a").uses)
+
+
+@pytest.mark.requirement("USE-14", "MEET-3")
+def test_a_licence_is_one_for_all_urls_of_a_page() -> None:
+    refusing = Case(["usage: ai=n"])
+    licence = Arrangement("example.com", uses=frozenset(("train",)), reference="L-1")
+    licensed, elsewhere = (
+        replace(AGENT, arrangements=(replace(licence, host=host),)) for host in ("example.com", "other.example")
+    )
+    for agent, verdict, refusable in (
+        (licensed, Verdict.ALLOW, ()),
+        (elsewhere, Verdict.DENY, ("train",)),
+        (AGENT, Verdict.DENY, ("train",)),
+    ):
+        page = came_back(refusing, refusing, agent)
+        assert page.uses["train"].verdict is verdict
+        assert page.refusable(("train",)) == refusable
+    other = Site.from_files("https://other.example", {}).page(licensed, "https://other.example/a")
+    for page in (refusing.page(licensed).asked_as(other), other.asked_as(refusing.page(licensed))):
+        assert page.uses["train"].verdict is Verdict.DENY
+        assert page.refusable(("train",)) == ("train",)
+
+
+@pytest.mark.requirement("MEET-1", "MEET-3")
+def test_a_page_that_came_back_has_what_is_known_of_both() -> None:
+    """Its findings, its files, its licenses, and the decisions by which both were asked for."""
+    first = Site.from_files("https://first.example", {"/robots.txt": b"User-agent: *\nDisallow: /\nusage: ai\n"})
+    last = Case(["Allow: /"], fields=[("Link", LINK)], markup=[meta("robots", "max-snippet:x")])
+    one, other = first.page(AGENT, "https://first.example/a"), last.page()
+    both = other.asked_as(one)
+    assert both.url == URL
+    assert both.uses["crawl"].verdict is Verdict.DENY
+    assert one.asked_as(other).uses["crawl"].verdict is Verdict.DENY
+    assert both.uses["crawl"].reasons[0].source.url == "https://first.example/robots.txt"
+    assert {finding.url for finding in both.findings} == {finding.url for finding in (*one.findings, *other.findings)}
+    assert set(both.permissions["policies"]) == {*one.permissions["policies"], *other.permissions["policies"]}
+    assert both.wanted == one.asked_as(other).wanted == other.wanted != ()
+
+
+@pytest.mark.requirement("META-3", "MEET-3")
+def test_what_another_url_refuses_of_images_is_refused_of_those_in_the_page() -> None:
+    images, silent = Case(markup=[meta("robots", "noimageai")]), Case()
+    for page in (came_back(images, silent), came_back(silent, images), came_back(images, images)):
+        assert page.embedded["train"].verdict is Verdict.DENY
+        assert page.embedded["train"].stated
+        assert not page.uses["train"].stated
+    assert not came_back(silent, silent).embedded["train"].stated
+
+
+@pytest.mark.requirement("AIT-7", "MEET-3", "MEET-5")
+def test_elements_that_either_url_refuses_are_refused() -> None:
+    """In the page that came back, whichever of the two has rules of elements."""
+
+    def page(host: str, *elements: str) -> Page:
+        rules = "".join(f"    Element: {element}\n      Disallow: Train\n" for element in elements)
+        files = {"/ai.txt": f"User-agent: *\n  Path: /\n{rules}".encode()} if elements else {}
+        body = b"<html><head></head><body><p id=a>one</p><p id=b>two</p><p>three</p></body></html>"
+        headers = [(b"Content-Type", b"text/html")]
+        return Site.from_files(f"https://{host}", files).page(PERMITTING, f"https://{host}/", headers=headers, body=body)
+
+    for first, last, selectors in ((("#a",), ("#b",), ["#a", "#b"]), (("#a",), (), ["#a"]), ((), ("#b",), ["#b"]), ((), (), [])):
+        both = page("last.example", *last).asked_as(page("first.example", *first))
+        assert sorted(element.selector for element in both.elements) == selectors
+        left = both.redacted(("train",))
+        assert (b"one" in left, b"two" in left, b"three" in left) == ("#a" not in selectors, "#b" not in selectors, True)
+
+
+@pytest.mark.requirement("ACAP-14", "MEET-3")
+def test_resources_and_first_moments_that_either_url_asks_for_are_asked_for() -> None:
+    first = Case(acap("allow-index: / time-limit=3-days"))
+    last = Case(acap("allow-present: / must-use-resource=https://example.com/logo.html"))
+    arranging = Arrangement("example.com", features=frozenset(("must-use-resource",)))
+    agent = replace(AGENT, arrangements=(arranging,))
+    assert "index" in first.page(agent).dated
+    assert "index" not in last.page(agent).dated
+    assert "index" in came_back(first, last, agent).dated
+    assert "index" in came_back(last, first, agent).dated
+    wanted = last.page(agent).wanted
+    assert wanted == came_back(first, last, agent).wanted == came_back(last, first, agent).wanted != ()
+
+
+@pytest.mark.requirement("MEET-2", "WHY-1")
+def test_links_are_followed_as_the_use_says() -> None:
+    for markup in ([], [meta("robots", "nofollow")]):
+        page = Case(markup=markup).page()
+        assert (page.follow.verdict, page.follow.reasons) == (page.uses["follow"].verdict, page.uses["follow"].reasons)
+    licence = Arrangement("example.com", uses=frozenset(("train",)), reference="L-1")
+    reason = Case().page(replace(AGENT, arrangements=(licence,))).uses["train"].reasons[0]
+    assert (reason.rule, reason.source.part, reason.source.text) == ("comity.arrangement", "setting", "example.com: train, L-1")
+
+
+@pytest.mark.requirement("MEET-4")
+def test_words_that_are_no_uses_are_not_listed_among_the_uses() -> None:
+    """They refuse and limit uses, whatever these are called."""
+    basic = ["crawl", "follow", "index", "preserve", "present", "train"]
+    assert list(Case().page().uses) == basic
+    assert list(Case(markup=[meta("robots", "noarchive, max-snippet:5, nosnippet")]).page().uses) == basic
+    assert list(Case(["usage: search=y"]).page().uses) == [*basic, "search"]
+
+
+@pytest.mark.requirement("MEET-3")
+def test_permissions_of_one_vocabulary_hold_under_the_conditions_of_all_and_refusals_have_none() -> None:
+    def decided(*verdicts: Verdict) -> tuple[Verdict, dict[str, Any], list[int]]:
+        """Verdict, conditions, and the lines that decided."""
+        statements = [
+            Statement("usage:ai", verdict, "usage.allow", Place(line=line), Qualifiers(max_words=10 - line))
+            for line, verdict in enumerate(verdicts, 1)
+        ]
+        because = lambda statement: Reason(rule=statement.rule, source=Source(url=URL, line=statement.place.line))  # noqa: E731
+        decision = Preferences(AGENT.vocabulary, "usage", statements, because).decide("train")
+        assert decision is not None
+        return decision.verdict, decision.restrictions(), [reason.source.line for reason in decision.reasons]
+
+    assert decided(Verdict.ALLOW) == (Verdict.ALLOW, {"max_words": 9}, [1])
+    assert decided(Verdict.ALLOW, Verdict.ALLOW) == (Verdict.ALLOW, {"max_words": 8}, [1, 2])
+    assert decided(Verdict.ALLOW, Verdict.DENY) == (Verdict.DENY, {}, [2])
