@@ -16,7 +16,7 @@ import sys
 import sysconfig
 import tarfile
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from importlib.metadata import version
@@ -74,38 +74,34 @@ def main(folder: Path, arguments: list[str]) -> int:
     suite = arguments or ["tests"]
     without = _without(source, suite)
     with_comity = run(source, "with comity", suite)
-    lost = _lost(without, with_comity)
+    passed = sorted(name for name, outcome in without.items() if outcome == PASSED)
+    lost = _lost(passed, with_comity)
     unexplained = [name for name in lost if not any(reason.fits(name) for reason in REASONS)]
     if unexplained:  # what fails now and then is no difference
-        unexplained = _lost_of(unexplained, run(source, "with comity, again", unexplained))
+        unexplained = _lost(unexplained, run(source, "with comity, again", unexplained))
     explained = wrong = 0
     for reason in REASONS:
         names = [name for name in lost if reason.fits(name)]
         explained += len(names)
-        if names:
-            _print(reason.text, names)
+        _print(reason.text, names)
         if names and reason.settings:
-            given = ", ".join(f"{name} {value}" for name, value in reason.settings.items())
-            if others := _lost_of(names, run(source, f"with comity, {given}", names, reason.settings)):
-                wrong += len(others)
-                _print(f"FAIL WITH {given} TOO", others)
-        if not arguments and (
-            obsolete := [pattern for pattern in reason.patterns if not any(_fits(name, pattern) for name in lost)]
-        ):
+            title = "with comity, " + ", ".join(f"{name} {value}" for name, value in reason.settings.items())
+            others = _lost(names, run(source, title, names, reason.settings))
+            _print(f"THAT IS NOT WHY: they fail {title} too", others)
+            wrong += len(others)
+        obsolete = [pattern for pattern in reason.patterns if not any(_fits(name, pattern) for name in lost)]
+        if not arguments:
+            _print("NO DIFFERENCE ANY MORE: take it out of differences.toml", obsolete)
             wrong += len(obsolete)
-            _print("NO DIFFERENCE ANY MORE", obsolete)
-    if unexplained:
-        _print("NO REASON IS GIVEN", [f"{name}\n        {with_comity[name].error}" for name in unexplained])
-    passed = sum(outcome == PASSED for outcome in without.values())
-    print(
-        f"\n{passed} tests of {source.name} pass without comity, {passed - explained - len(unexplained)} of these with it;"
-        f" {explained} do not for a reason, {len(unexplained)} without."
-    )
+    _print("NO REASON IS GIVEN", [f"{name}\n        {with_comity[name].error}" for name in unexplained])
+    left = len(passed) - explained - len(unexplained)
+    print(f"\n{len(passed)} tests of {source.name} pass without comity, {left} of these with it.", end=" ")
+    print(f"{explained} do not for a reason that is known, {len(unexplained)} for none.")
     return 1 if wrong or unexplained else 0
 
 
 def _without(source: Path, suite: list[str]) -> dict[str, Outcome]:
-    title = f"without comity, {re.sub('[^A-Za-z0-9_.]+', '-', ' '.join([source.name, *suite]))}"
+    title = f"without comity, {source.name} {' '.join(suite)}"
     kept = _outcomes(source, title)
     if not kept.exists():
         return run(source, title, suite)
@@ -160,7 +156,7 @@ def run(source: Path, title: str, arguments: list[str], settings: Mapping[str, A
 
 
 def _outcomes(source: Path, title: str) -> Path:
-    return source.parent / f"{title}.jsonl"
+    return source.parent / f"{re.sub('[^A-Za-z0-9_.]+', '-', title)}.jsonl"
 
 
 def _read(outcomes: Path) -> dict[str, Outcome]:
@@ -171,11 +167,7 @@ def _read(outcomes: Path) -> dict[str, Outcome]:
     return read
 
 
-def _lost(without: Mapping[str, Outcome], with_comity: Mapping[str, Outcome]) -> list[str]:
-    return [name for name in sorted(without) if without[name] == PASSED and with_comity.get(name) != PASSED]
-
-
-def _lost_of(names: Sequence[str], outcomes: Mapping[str, Outcome]) -> list[str]:
+def _lost(names: Iterable[str], outcomes: Mapping[str, Outcome]) -> list[str]:
     return [name for name in names if outcomes.get(name) != PASSED]
 
 
@@ -184,7 +176,8 @@ def _fits(name: str, pattern: str) -> bool:
 
 
 def _print(title: str, names: Sequence[str]) -> None:
-    print(f"\n{title} ({len(names)})", *names, sep="\n    ")
+    if names:
+        print(f"\n{title} ({len(names)})", *names, sep="\n    ")
 
 
 def _install_hook() -> None:
