@@ -1,10 +1,11 @@
 """What holds in every process of a run: no name but localhost resolves, and where STORES is set, the add-on is in the default
-settings of Scrapy.
+settings of Scrapy; where it is not, Scrapy does not know comity's commands either.
 
 To be imported before Scrapy and Twisted are."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import socket
 import sys
@@ -20,6 +21,7 @@ STORES = os.environ.get("COMITY_SUITE_STORES")  # of run.py: the folder for what
 SETTINGS = "scrapy.settings.default_settings"
 
 _getaddrinfo = socket.getaddrinfo
+_entry_points: Any = importlib.metadata.entry_points
 
 
 class _WithAddon(SourceFileLoader):
@@ -49,6 +51,10 @@ def _resolve_nearby(host: Any, *arguments: Any, **keywords: Any) -> Any:
     return _getaddrinfo(host, *arguments, **keywords)
 
 
+def _others(**selection: Any) -> Any:
+    return [entry_point for entry_point in _entry_points(**selection) if not entry_point.value.startswith("comity.")]
+
+
 def _is_address(name: str) -> bool:
     try:
         ip_address(name.partition("%")[0])
@@ -60,3 +66,5 @@ def _is_address(name: str) -> bool:
 socket.getaddrinfo = _resolve_nearby
 if STORES:
     sys.meta_path.insert(0, _Finder())
+else:
+    importlib.metadata.entry_points = _others

@@ -131,7 +131,11 @@ def run(source: Path, title: str, arguments: list[str], settings: Mapping[str, A
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("COMITY_", "SCRAPY_"))}
     with TemporaryDirectory() as scratch, log.open("w") as lines:
         unfinished = Path(scratch) / "outcomes"
-        environment |= {"PYTHONPATH": str(HERE), OUTCOMES: str(unfinished), SETTINGS: json.dumps(settings or {})}
+        environment |= {
+            "PYTHONPATH": f"{HERE}{os.pathsep}{source}",
+            OUTCOMES: str(unfinished),
+            SETTINGS: json.dumps(settings or {}),
+        }
         environment |= {STORES: scratch} if title.startswith("with comity") else {}
         command = [sys.executable, "-m", "pytest", *OPTIONS, *arguments]
         pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
