@@ -42,7 +42,7 @@ mutants: .venv/ready-for-mutants  ## MODULE=comity.policies.combine: make mistak
 
 SCRAPY_SUITE = $(or $(TMPDIR),/tmp)/comity-scrapy-suite
 
-test-scrapy: .venv-scrapy/ready-to-test  ## the tests of Scrapy itself, with the add-on on: what differs, and why (20 minutes)
+test-scrapy: .venv-scrapy/ready-to-test  ## the tests of Scrapy itself, with the add-on on: what differs, and why (half an hour at first)
 	$(PYTHON) -m pip --python .venv-scrapy/bin/python install --quiet --force-reinstall --no-deps .
 	$(CURDIR)/.venv-scrapy/bin/python tests/scrapy_suite/run.py "$(SCRAPY_SUITE)"
 

@@ -109,8 +109,8 @@ def _make_private(folder: Path) -> None:
 def _check(settings: BaseSettings) -> Options:
     """The spider's own settings are among them at the second time only."""
     if settings.getbool("TWISTED_REACTOR_ENABLED", True):
-        reactor = settings.get("TWISTED_REACTOR")
-        if not (is_asyncio_reactor_installed() if is_reactor_installed() else reactor == ASYNCIO_REACTOR):
+        reactor = settings.get("TWISTED_REACTOR")  # where another than ASYNCIO_REACTOR is installed, Scrapy ends the crawl
+        if reactor != ASYNCIO_REACTOR and not (is_reactor_installed() and is_asyncio_reactor_installed()):
             stop(f"TWISTED_REACTOR `{reactor}` has no asyncio loop: set it to {ASYNCIO_REACTOR}")
     if GONE in settings.getdict("DOWNLOADER_MIDDLEWARES"):
         stop(f"DOWNLOADER_MIDDLEWARES names {GONE}, which there is no more: take it out, policy files need no middleware")

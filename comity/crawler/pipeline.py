@@ -43,6 +43,7 @@ class PermissionsPipeline:
         assert crawler.stats is not None
         self._stats = crawler.stats
         self._warned: set[str] = set()
+        crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
         if self._tags.are_in_items:
             crawler.signals.connect(self._item_failed, signals.item_error)
@@ -51,8 +52,10 @@ class PermissionsPipeline:
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
-    def open_spider(self) -> None:
-        """All pipelines are made by now."""
+    def _spider_opened(self) -> None:
+        """All pipelines are open by now, and no item has come.
+
+        It is no `open_spider`: where a later one fails, Scrapy never awaits what it made of ours, and Python warns."""
         pipelines = list(item_pipelines(self._crawler))
         if self not in pipelines and engine_of(self._crawler) is not None:
             self._warn("This version of Scrapy does not tell its item pipelines: files that a page refuses are fetched")

@@ -53,7 +53,6 @@ def test_it_can_be_made(crawler: Crawler, component: Any, tmp_path: Path) -> Non
 
 def test_the_pipeline_says_that_there_is_no_page(crawler: Crawler) -> None:
     pipeline = PermissionsPipeline.from_crawler(crawler)
-    pipeline.open_spider()
     item = pipeline.process_item({"url": URL})
     assert item["url"] == URL
     assert item["permissions"]["uses"]["index"]["verdict"] == "deny"
@@ -83,6 +82,21 @@ def test_the_pipelines_of_a_project(crawler: Crawler, caplog: pytest.LogCaptureF
     assert item["price"] == 1.5
     assert item["permissions"]["uses"]["index"]["verdict"] == "deny"
     assert "does not tell" not in caplog.text
+
+
+class Unopened:
+    """A project's own, whose database is not there."""
+
+    def open_spider(self) -> None:
+        raise ConnectionError("no database")
+
+
+def test_a_pipeline_that_cannot_be_opened(crawler: Crawler) -> None:
+    """Scrapy drops what pipelines before it have begun: of ours, with a warning that a coroutine was never awaited."""
+    settings = {"ITEM_PIPELINES": {PermissionsPipeline: 0, Unopened: 300}, "COMITY_STORE": crawler.settings["COMITY_STORE"]}
+    with pytest.raises(ConnectionError):
+        asyncio.run(ItemPipelineManager.from_crawler(get_crawler(Spider, settings)).open_spider_async())
+    gc.collect()  # pytest fails where it was warned
 
 
 def test_nobody_answers_for_policies(crawler: Crawler) -> None:

@@ -259,6 +259,25 @@ def test_reactor_without_an_asyncio_loop_ends_the_crawl(project: Any) -> None:
     assert server.paths == []
 
 
+def test_reactor_that_is_installed_but_not_asked_for(tmp_path: Path) -> None:
+    """To set what is set already would be no advice: Scrapy says what is amiss."""
+    asyncio_reactor = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+    settings = {
+        "ADDONS": {"comity.crawler.addon.Addon": 100},
+        "TWISTED_REACTOR": asyncio_reactor,
+        "COMITY_STORE": str(tmp_path / "s"),
+    }
+    code = f"""
+from twisted.internet import selectreactor
+selectreactor.install()
+from scrapy.utils.test import get_crawler
+get_crawler(settings_dict={settings})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert f"The installed reactor ({SELECT}) does not match the requested one ({asyncio_reactor})" in done.stderr
+    assert done.returncode == 1
+
+
 @pytest.mark.parametrize(
     ("name", "component"), [("DOWNLOADER_MIDDLEWARES", ACCESS), ("SPIDER_MIDDLEWARES", PAGE), ("ITEM_PIPELINES", PIPELINE)]
 )

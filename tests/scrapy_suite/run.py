@@ -1,54 +1,112 @@
 """Runs Scrapy's own tests, as its source distribution has them, without comity and with the add-on on by default, and lists what
-passes without it and not with it.
+passes without it and not with it, by the reasons in differences.toml.
 
-    python run.py FOLDER [pytest arguments]
+    python run.py FOLDER [pytest arguments, e.g. tests/test_crawl.py]
 
-FOLDER: outside of the repository; Scrapy is unpacked there, and what ran without comity is kept. differences.toml gives the
-reason of each difference. The exit status is 1 where a difference has none, or a reason no difference any more."""
+FOLDER: outside of the repository; Scrapy is unpacked there, what pytest says goes into *.log, and what ran without comity is kept
+for the next time. The exit status is 1 where a difference has no reason, or a reason no difference any more."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
 import tarfile
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from importlib.metadata import version
 from pathlib import Path
-from shutil import rmtree
+from shutil import move, rmtree
+from signal import SIGKILL
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
+OUTCOMES = "COMITY_SUITE_OUTCOMES"  # environment variables: the file for what becomes of the tests,
+STORES = "COMITY_SUITE_STORES"  # the folder for what the add-on keeps, where it is on,
+SETTINGS = "COMITY_SUITE_SETTINGS"  # and settings of the project, as JSON
 HERE = Path(__file__).resolve().parent
-TIMEOUT = 300  # seconds for one test
-SWITCH = "COMITY_EVERYWHERE"  # environment variable: the add-on is on
+OPTIONS = (
+    *("-p", "outcomes", "-p", "no:cacheprovider", "-q", "--no-header", "--tb=short", "--durations=20"),
+    *("-n", "3", "--max-worker-restart=100", "-m", "not requires_internet"),
+    # Long, since hosts that answer 503 are asked again after minutes. A test that hangs ends with its process, whose reactor
+    # nobody could use any more.
+    *("--timeout=300", "--timeout-method=thread"),
+)
+PROGRESS = re.compile(r"\[( *[0-9]+%)\]$")
+
+
+class Outcome(NamedTuple):
+    """How a test went."""
+
+    outcome: str  # of ORDER
+    error: str = ""  # the first line that pytest says of it
+
+
+ORDER = ("passed", "skipped", "failed")
+PASSED = Outcome("passed")
+
+
+class Reason(NamedTuple):
+    """Why tests do not pass with the add-on on."""
+
+    text: str
+    patterns: Sequence[str]  # of their names
+    settings: Mapping[str, Any]  # with which they do pass, where there are such
+
+    def fits(self, name: str) -> bool:
+        return any(_fits(name, pattern) for pattern in self.patterns)
+
+
+DIFFERENCES = tomllib.loads((HERE / "differences.toml").read_text())
+REASONS = [Reason(text, entry["tests"], entry.get("settings", {})) for text, entry in DIFFERENCES.items()]
 
 
 def main(folder: Path, arguments: list[str]) -> int:
     if folder.resolve().is_relative_to(HERE.parents[1]):
         sys.exit(f"{folder} is in the repository, whose scrapy.cfg would count: name a folder outside of it")
-    source = unpacked(folder)
-    _install_switch()
-    suite = arguments or ["tests", "-n", "2"]
-    stock = folder / f"{source.name} {' '.join(suite).replace('/', '_')}.jsonl"
-    without = _read(stock) if stock.exists() else run(source, stock, suite, with_comity=False)
-    lost = _lost(without, run(source, folder / "with-comity.jsonl", suite, with_comity=True))
-    if lost:  # a second time, alone: what fails now and then is no difference
-        again = run(source, folder / "again.jsonl", sorted(lost), with_comity=True)
-        lost = {name for name in lost if again.get(name) != "passed"}
-    reasons = tomllib.loads((HERE / "differences.toml").read_text())
-    unexplained = sorted(name for name in lost if not _reason(name, reasons))
-    patterns = [] if arguments else _patterns(reasons)
-    obsolete = [pattern for pattern in patterns if not any(fnmatchcase(name, pattern) for name in lost)]
-    for name in sorted(lost):
-        print(f"differs: {name}: {_reason(name, reasons) or 'NO REASON IS GIVEN'}")
-    for pattern in obsolete:
-        print(f"no difference any more: {pattern}")
-    passed = sum(outcome == "passed" for outcome in without.values())
-    print(f"{passed} tests of {source.name} pass without comity, {passed - len(lost)} of these with it")
-    return 1 if unexplained or obsolete else 0
+    source = unpacked(folder.resolve())
+    _install_hook()
+    suite = arguments or ["tests"]
+    without = _without(source, suite)
+    with_comity = run(source, "with comity", suite)
+    passed = sorted(name for name, outcome in without.items() if outcome == PASSED)
+    lost = _lost(passed, with_comity)
+    unexplained = [name for name in lost if not any(reason.fits(name) for reason in REASONS)]
+    if unexplained:  # what fails now and then is no difference
+        unexplained = _lost(unexplained, run(source, "with comity, again", unexplained))
+    explained = wrong = 0
+    for reason in REASONS:
+        names = [name for name in lost if reason.fits(name)]
+        explained += len(names)
+        _print(reason.text, names)
+        if names and reason.settings:
+            title = "with comity, " + ", ".join(f"{name} {value}" for name, value in reason.settings.items())
+            others = _lost(names, run(source, title, names, reason.settings))
+            _print(f"THAT IS NOT WHY: they fail {title} too", others)
+            wrong += len(others)
+        obsolete = [pattern for pattern in reason.patterns if not any(_fits(name, pattern) for name in lost)]
+        if not arguments:
+            _print("NO DIFFERENCE ANY MORE: take it out of differences.toml", obsolete)
+            wrong += len(obsolete)
+    _print("NO REASON IS GIVEN", [f"{name}\n        {with_comity[name].error}" for name in unexplained])
+    left = len(passed) - explained - len(unexplained)
+    print(f"\n{len(passed)} tests of {source.name} pass without comity, {left} of these with it.", end=" ")
+    print(f"{explained} do not for a reason that is known, {len(unexplained)} for none.")
+    return 1 if wrong or unexplained else 0
+
+
+def _without(source: Path, suite: list[str]) -> dict[str, Outcome]:
+    title = f"without comity, {source.name} {' '.join(suite)}"
+    kept = _outcomes(source, title)
+    if not kept.exists():
+        return run(source, title, suite)
+    print(f"without comity: as it ran earlier (remove `{kept}` to repeat it)")
+    return _read(kept)
 
 
 def unpacked(folder: Path) -> Path:
@@ -58,48 +116,82 @@ def unpacked(folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         download = ["download", "--no-deps", "--no-binary", "scrapy", "--quiet", f"scrapy=={version('scrapy')}"]
         subprocess.run([sys.executable, "-m", "pip", *download], cwd=folder, check=True)
-        with tarfile.open(folder / f"{name}.tar.gz") as archive:
-            archive.extractall(folder, filter="data")
-        rmtree(folder / name / "scrapy")  # the installed one is tested
+        with TemporaryDirectory(dir=folder) as unfinished, tarfile.open(folder / f"{name}.tar.gz") as archive:
+            archive.extractall(unfinished, filter="data")
+            rmtree(Path(unfinished) / name / "scrapy")  # the installed one is tested
+            (Path(unfinished) / name).rename(folder / name)
     return folder / name
 
 
-def run(source: Path, outcomes: Path, arguments: list[str], *, with_comity: bool) -> dict[str, str]:
-    """Test -> "passed", "failed" or "skipped". What pytest says goes into a file beside `outcomes`."""
-    own = {"PYTHONPATH": str(HERE), "COMITY_OUTCOMES": str(outcomes)} | ({SWITCH: "1"} if with_comity else {})
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("COMITY_")} | own
-    options = ["-p", "outcomes", "-p", "no:cacheprovider", "-q", "--no-header", "--tb=short", f"--timeout={TIMEOUT}"]
+def run(source: Path, title: str, arguments: list[str], settings: Mapping[str, Any] | None = None) -> dict[str, Outcome]:
+    """By the name of the test. What pytest says goes into a file of that title, beside `source`."""
+    outcomes = _outcomes(source, title)
+    log = outcomes.with_suffix(".log")
     outcomes.unlink(missing_ok=True)
-    with outcomes.with_suffix(".log").open("w") as log:
-        print(f"{' '.join(arguments)[:80]}, {'with' if with_comity else 'without'} comity: {log.name}", flush=True)
-        command = [sys.executable, "-m", "pytest", *options, *arguments]
-        subprocess.run(command, cwd=source, env=environment, stdout=log, stderr=subprocess.STDOUT, check=False)
-    if not outcomes.exists():
-        sys.exit(f"pytest came to no end: see {log.name}")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("COMITY_", "SCRAPY_"))}
+    with TemporaryDirectory() as scratch, log.open("w") as lines:
+        unfinished = Path(scratch) / "outcomes"
+        environment |= {
+            "PYTHONPATH": f"{HERE}{os.pathsep}{source}",
+            OUTCOMES: str(unfinished),
+            SETTINGS: json.dumps(settings or {}),
+        }
+        environment |= {STORES: scratch} if title.startswith("with comity") else {}
+        command = [sys.executable, "-m", "pytest", *OPTIONS, *arguments]
+        pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        pytest = subprocess.Popen(command, cwd=source, env=environment, text=True, errors="replace", process_group=0, **pipes)
+        try:
+            print(f"{title}: see `{log}`", flush=True)
+            assert pytest.stdout
+            for line in pytest.stdout:
+                lines.write(line)
+                lines.flush()
+                if progress := PROGRESS.search(line):
+                    print(f"\r{progress[1]}", end="", flush=True)
+            print("\r", end="")
+            status = pytest.wait()
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(pytest.pid, SIGKILL)  # with the servers of tests that hung
+        if status not in (0, 1):
+            sys.exit(f"pytest came to no end: see `{log}`")
+        move(unfinished, outcomes)
     return _read(outcomes)
 
 
-def _read(outcomes: Path) -> dict[str, str]:
-    return dict(json.loads(line) for line in outcomes.read_text().splitlines())
+def _outcomes(source: Path, title: str) -> Path:
+    return source.parent / f"{re.sub('[^A-Za-z0-9_.]+', '-', title)}.jsonl"
 
 
-def _lost(without: Mapping[str, str], with_comity: Mapping[str, str]) -> set[str]:
-    return {name for name, outcome in without.items() if outcome == "passed" and with_comity.get(name) != "passed"}
+def _read(outcomes: Path) -> dict[str, Outcome]:
+    read: dict[str, Outcome] = {}
+    for line in outcomes.read_text().splitlines():
+        name, outcome, error = json.loads(line)
+        read[name] = max(read.get(name, PASSED), Outcome(outcome, error), key=lambda each: ORDER.index(each.outcome))
+    return read
 
 
-def _reason(name: str, reasons: Mapping[str, dict[str, list[str]]]) -> str:
-    return next((why for why, stated in reasons.items() if any(fnmatchcase(name, one) for one in stated["tests"])), "")
+def _lost(names: Iterable[str], outcomes: Mapping[str, Outcome]) -> list[str]:
+    return [name for name in names if outcomes.get(name) != PASSED]
 
 
-def _patterns(reasons: Mapping[str, dict[str, list[str]]]) -> list[str]:
-    return [pattern for stated in reasons.values() for pattern in stated["tests"]]
+def _fits(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatchcase(name, pattern)  # the names of tests have brackets of their own
 
 
-def _install_switch() -> None:
-    """Every Python process of this environment looks at SWITCH when it starts."""
-    line = f'import os; os.environ.get("{SWITCH}") and __import__("comity_everywhere")\n'
+def _print(title: str, names: Sequence[str]) -> None:
+    if names:
+        print(f"\n{title} ({len(names)})", *names, sep="\n    ")
+
+
+def _install_hook() -> None:
+    """Every Python process of this environment looks whether it belongs to a run."""
+    line = f'import os; os.environ.get("{OUTCOMES}") and __import__("comity_everywhere")\n'
     (Path(sysconfig.get_path("purelib")) / "comity_everywhere.pth").write_text(line)
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))
+    try:
+        sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))
+    except KeyboardInterrupt:
+        sys.exit(130)
