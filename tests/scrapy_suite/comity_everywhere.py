@@ -17,7 +17,7 @@ from ipaddress import ip_address
 from types import ModuleType
 from typing import Any
 
-STORES = os.environ.get("SCRAPY_SUITE_STORES")  # of run.py: the folder for what the add-on keeps
+STORES = os.environ.get("SUITE_STORES")  # of run.py: the folder for what the add-on keeps
 SETTINGS = "scrapy.settings.default_settings"
 
 _getaddrinfo = socket.getaddrinfo

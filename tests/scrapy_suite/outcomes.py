@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 # Read at once: there are tests that empty the environment.
-_outcomes = Path(os.environ["SCRAPY_SUITE_OUTCOMES"])
-_stores = os.environ.get("SCRAPY_SUITE_STORES")
+_outcomes = Path(os.environ["SUITE_OUTCOMES"])
+_stores = os.environ.get("SUITE_STORES")
 _is_worker = "PYTEST_XDIST_WORKER" in os.environ  # the process that has all reports is told too, and it alone writes
 
 _communicate = subprocess.Popen.communicate

@@ -26,9 +26,9 @@ from signal import SIGKILL
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-OUTCOMES = "SCRAPY_SUITE_OUTCOMES"  # environment variables: the file for what becomes of the tests,
-STORES = "SCRAPY_SUITE_STORES"  # the folder for what the add-on keeps, where it is on,
-SETTINGS = "SCRAPY_SUITE_SETTINGS"  # and settings of the project, as JSON
+OUTCOMES = "SUITE_OUTCOMES"  # environment variables: the file for what becomes of the tests,
+STORES = "SUITE_STORES"  # the folder for what the add-on keeps, where it is on,
+SETTINGS = "SUITE_SETTINGS"  # and settings of the project, as JSON
 HERE = Path(__file__).resolve().parent
 OPTIONS = (
     *("-p", "outcomes", "-p", "no:cacheprovider", "-q", "--no-header", "--tb=short", "--durations=20"),

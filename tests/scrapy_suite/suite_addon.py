@@ -9,7 +9,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from comity.crawler.addon import Addon
 
-SETTINGS = json.loads(os.environ.get("SCRAPY_SUITE_SETTINGS", "{}"))  # of run.py
+SETTINGS = json.loads(os.environ.get("SUITE_SETTINGS", "{}"))  # of run.py
 PROJECT = SETTINGS_PRIORITIES["project"]
 
 
