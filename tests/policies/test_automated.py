@@ -134,6 +134,7 @@ def test_an_annotation_speaks_for_its_page(automation: str | None, annotation: s
     if expected:
         [reason] = page.uses["index"].reasons
         assert (reason.rule, reason.source.url, reason.source.part) == (expected, f"{ORIGIN}/x", "JSON-LD")
+        assert reason.source.line == 1
         assert annotation.partition(":")[0] in reason.source.text
         assert page.permissions["uses"]["index"]["stated"] is True
 
@@ -155,6 +156,26 @@ def test_losing_groups_are_considered() -> None:
     automation = f"{GET}\nscope: /x\nallowed-methods: GET\n"
     reasons = site(automation).considered(AGENT, f"{ORIGIN}/x", Facts(method="HEAD"))
     assert [(reason.rule, reason.source.line) for reason in reasons] == [("automation.method", 5), ("automation.allow", 2)]
+
+
+@pytest.mark.requirement("WHY-1", "AUTO-12")
+def test_without_a_file_nothing_of_it_is_considered() -> None:
+    for automation in (None, UNAVAILABLE):
+        assert site(automation).considered(AGENT, f"{ORIGIN}/x", Facts(method="HEAD")) == ()
+
+
+@pytest.mark.requirement("AUTO-9")
+@pytest.mark.parametrize(("host", "verdict"), [("example.com", Verdict.DENY), ("*.com", Verdict.DENY), ("e.org", Verdict.ALLOW)])
+def test_a_group_binds_on_its_hosts(host: str, verdict: Verdict) -> None:
+    asked = site(f"scope: /\nhost: {host}\nallowed-methods: GET\n")
+    assert asked.access(AGENT, f"{ORIGIN}/x", method="POST").verdict is verdict
+
+
+@pytest.mark.requirement("AUTX-7")
+@pytest.mark.parametrize(("host", "verdict"), [("example.com", Verdict.DENY), ("example.org", Verdict.ALLOW)])
+def test_paths_of_pages_not_to_fetch_from_are_those_of_the_site(host: str, verdict: Verdict) -> None:
+    asked = site(f"{GET}allow-xhr: open\ndisallow-fetch-from: /a\n")
+    assert asked.access(AGENT, f"{ORIGIN}/x", kind="xhr", headers={"Referer": f"https://{host}/a"}).verdict is verdict
 
 
 @pytest.mark.requirement("AUTO-18")
