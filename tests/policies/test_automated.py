@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies import Agent, Decision, Fetched, Site, Verdict
+from comity.policies import Agent, Decision, Fetched, Site, Verdict, automated
 from comity.policies.requests import Facts
 from comity.policies.site import MAX_AGENTS
 
@@ -219,3 +219,15 @@ def test_the_reason_where_nobody_knows_names_the_file_or_its_outcome() -> None:
     for automation, part in ((f"{GET}\n" + "scope: /b\n\n" * 1001, "body"), (UNAVAILABLE, "status")):
         [reason] = site(automation).access(AGENT, f"{ORIGIN}/a", method="POST").reasons
         assert (reason.source.url, reason.source.part) == (f"{ORIGIN}/automation-preferences.txt", part)
+
+
+@pytest.mark.requirement("AUTO-18")
+def test_what_is_kept_of_requests_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(automated, "MAX_DECIDED", 3)
+    asked = site(GET)
+    for number in range(9):
+        for method, verdict in (("GET", Verdict.ALLOW), (f"M{number}", Verdict.DENY)):
+            assert asked.access(AGENT, f"{ORIGIN}/x", method=method).verdict is verdict
+    answers = asked._binding(AGENT).automated
+    assert answers
+    assert 0 < len(answers._decided) <= 3
