@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies import Agent, Decision, Fetched, Site, Verdict
+from comity.policies import Agent, Decision, Fetched, Site, Verdict, automated
 from comity.policies.requests import Facts
 from comity.policies.site import MAX_AGENTS
 
@@ -134,6 +134,7 @@ def test_an_annotation_speaks_for_its_page(automation: str | None, annotation: s
     if expected:
         [reason] = page.uses["index"].reasons
         assert (reason.rule, reason.source.url, reason.source.part) == (expected, f"{ORIGIN}/x", "JSON-LD")
+        assert reason.source.line == 1
         assert annotation.partition(":")[0] in reason.source.text
         assert page.permissions["uses"]["index"]["stated"] is True
 
@@ -155,6 +156,26 @@ def test_losing_groups_are_considered() -> None:
     automation = f"{GET}\nscope: /x\nallowed-methods: GET\n"
     reasons = site(automation).considered(AGENT, f"{ORIGIN}/x", Facts(method="HEAD"))
     assert [(reason.rule, reason.source.line) for reason in reasons] == [("automation.method", 5), ("automation.allow", 2)]
+
+
+@pytest.mark.requirement("WHY-1", "AUTO-12")
+def test_without_a_file_nothing_of_it_is_considered() -> None:
+    for automation in (None, UNAVAILABLE):
+        assert site(automation).considered(AGENT, f"{ORIGIN}/x", Facts(method="HEAD")) == ()
+
+
+@pytest.mark.requirement("AUTO-9")
+@pytest.mark.parametrize(("host", "verdict"), [("example.com", Verdict.DENY), ("*.com", Verdict.DENY), ("e.org", Verdict.ALLOW)])
+def test_a_group_binds_on_its_hosts(host: str, verdict: Verdict) -> None:
+    asked = site(f"scope: /\nhost: {host}\nallowed-methods: GET\n")
+    assert asked.access(AGENT, f"{ORIGIN}/x", method="POST").verdict is verdict
+
+
+@pytest.mark.requirement("AUTX-7")
+@pytest.mark.parametrize(("host", "verdict"), [("example.com", Verdict.DENY), ("example.org", Verdict.ALLOW)])
+def test_paths_of_pages_not_to_fetch_from_are_those_of_the_site(host: str, verdict: Verdict) -> None:
+    asked = site(f"{GET}allow-xhr: open\ndisallow-fetch-from: /a\n")
+    assert asked.access(AGENT, f"{ORIGIN}/x", kind="xhr", headers={"Referer": f"https://{host}/a"}).verdict is verdict
 
 
 @pytest.mark.requirement("AUTO-18")
@@ -198,3 +219,15 @@ def test_the_reason_where_nobody_knows_names_the_file_or_its_outcome() -> None:
     for automation, part in ((f"{GET}\n" + "scope: /b\n\n" * 1001, "body"), (UNAVAILABLE, "status")):
         [reason] = site(automation).access(AGENT, f"{ORIGIN}/a", method="POST").reasons
         assert (reason.source.url, reason.source.part) == (f"{ORIGIN}/automation-preferences.txt", part)
+
+
+@pytest.mark.requirement("AUTO-18")
+def test_what_is_kept_of_requests_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(automated, "MAX_DECIDED", 3)
+    asked = site(GET)
+    for number in range(9):
+        for method, verdict in (("GET", Verdict.ALLOW), (f"M{number}", Verdict.DENY)):
+            assert asked.access(AGENT, f"{ORIGIN}/x", method=method).verdict is verdict
+    answers = asked._binding(AGENT).automated
+    assert answers
+    assert 0 < len(answers._decided) <= 3

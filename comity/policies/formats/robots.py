@@ -252,7 +252,7 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
                 findings.report("robots.joined", "the agents named before this record share the rules after it", line=joined)
                 joined = 0
             if value and value[:1] not in (b"/", b"*"):
-                column = line.find(value) + 1
+                column = line.find(value, line.lower().find(name) + len(name)) + 1  # not where its name has the same letters
                 findings.report(
                     "robots.path", "`{}` begins with neither / nor *: it matches nothing", value, line=number, column=column
                 )

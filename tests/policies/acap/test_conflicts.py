@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from comity.policies import Agent, Verdict
 from comity.policies.formats import robots
-from comity.policies.formats.acap import Answer, Rules, parse
+from comity.policies.formats.acap import Answer, Rules, parse, resolution
 from comity.policies.formats.acap.usages import Stated
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
@@ -164,6 +164,10 @@ PAIRS = [
     snippet("allow-present: / max-length=9-words", "allow-present-snippet: /a/", ALLOW, 2, "ACAP-29"),
     snippet("allow-present: / time-limit=1-days", "disallow-present-thumbnail: /a/", ALLOW, 1, "ACAP-29"),
     snippet("disallow-present: /", "allow-present-thumbnail: /a/", DENY, 1, "ACAP-29"),
+    snippet("allow-present: /a/b", "allow-present-snippet: /", ALLOW, 2, "ACAP-29"),
+    snippet("disallow-present: /a/b", "disallow-present-snippet: /", DENY, 2, "ACAP-29"),
+    snippet("disallow-present: /straße/", "allow-present-snippet: /strasse/", ALLOW, 2, "ACAP-29")._replace(target="/strasse/a"),
+    snippet("disallow-present: /strasse/", "allow-present-snippet: /straße/", ALLOW, 2, "ACAP-29")._replace(target="/straße/a"),
     snippet("disallow-present: /", "allow-present-snippet: /b/", DENY, 1, "ACAP-29"),
     # section-2.5.6: other usages
     Pair("disallow-other: /", "allow-index: /", ALLOW, 2, "ACAP-28"),
@@ -205,6 +209,9 @@ def test_pair(pair: Pair, swapped: bool) -> None:
     deciding = {text.splitlines()[field.line - 1] for field in answer.fields}
     assert answer.verdict is pair.want
     assert deciding == {field.splitlines()[-1] for number, field in enumerate(fields, 1) if number & pair.decides}
+    assert {answer.usage} == {field.usage for field in answer.fields}
+    order = [(field.verdict is ALLOW, field.line) for field in answer.fields]
+    assert order == sorted(order)  # prohibitions first, then by line
 
 
 CASES = [
@@ -243,9 +250,10 @@ CASES = [
 
 
 @pytest.mark.requirement("ACAP-2", "ACAP-23", "ACAP-24", "ACAP-25")
+@pytest.mark.parametrize("crawler", ["*", "me"])
 @pytest.mark.parametrize(("fields", "target", "want"), CASES)
-def test_letters_of_all_scripts(fields: str, target: str, want: Verdict | None) -> None:
-    text = "ACAP-crawler: *\n" + "\n".join(f"ACAP-{field}" for field in fields.split("|"))
+def test_letters_of_all_scripts(fields: str, target: str, want: Verdict | None, crawler: str) -> None:
+    text = f"ACAP-crawler: {crawler}\n" + "\n".join(f"ACAP-{field}" for field in fields.split("|"))
     answer = decide(text, "index", target, Agent("me"))
     assert (answer and answer.verdict) is want
 
@@ -273,6 +281,7 @@ TRIPLES = [
     (("allow-index: /*b", "allow-index: /*a", "disallow-index: /*.gif"), DENY, "ACAP-25"),
     (("allow-index: /*b", "disallow-index: /*a", NEWS + "allow-index: /*a"), ALLOW, "ACAP-16"),
     (("allow-index: /*b", "allow-index: /*a", NEWS + "disallow-index: /*a"), DENY, "ACAP-16"),
+    (("allow-index: /a/", "allow-index: /a/ unknown=1", NEWS + "allow-crawl: /x"), DENY, "ACAP-38"),
 ]
 
 
@@ -285,6 +294,50 @@ def test_three_fields(fields: tuple[str, str, str], want: Verdict, row: str) -> 
         answer = decide(text, "index", "/a/b.gif", Agent("me", purposes=("news",)))
         assert answer
         assert answer.verdict is want
+
+
+UNDETERMINED = ("/*a/*b", "/*a/*g", "/*b.*g", "/*b.*f")  # they match /a/b.gif, and no two tell which is narrower
+
+
+@pytest.mark.requirement("ACAP-25")
+@pytest.mark.parametrize("refused", UNDETERMINED)
+def test_any_of_four_that_tell_nothing_of_each_other_refuses(refused: str) -> None:
+    text = "ACAP-crawler: *\n" + "".join(
+        f"ACAP-{'disallow' if pattern == refused else 'allow'}-index: {pattern}\n" for pattern in UNDETERMINED
+    )
+    answer = decide(text, "index", "/a/b.gif", Agent("me"))
+    assert answer
+    assert (answer.verdict, [field.pattern for field in answer.fields]) == (DENY, [refused])
+    assert resolution.narrowest((*UNDETERMINED, "/", "/*")) == set(UNDETERMINED)
+    assert resolution.narrowest(()) == set()
+
+
+@pytest.mark.requirement("WHY-1")
+@pytest.mark.parametrize("field", ["allow-index: /a/", "disallow-index: /a/", "disallow-index: /"])
+def test_a_field_that_stands_twice_is_named_once(field: str) -> None:
+    answer = decide(f"ACAP-crawler: *\nACAP-{field}\nACAP-{field}\n", "index", "/a/b", Agent("me"))
+    assert answer
+    assert [field.line for field in answer.fields] == [2]
+
+
+@pytest.mark.requirement("ACAP-24", "ACAP-45")
+def test_of_what_any_crawler_is_told_beside_a_more_general_permission_the_narrowest_decides() -> None:
+    text = "ACAP-crawler: me\nACAP-allow-other: /\nACAP-crawler: *\nACAP-{}-index: /\nACAP-{}-index: /a/\n"
+    for one, other, want in (("disallow", "allow", ALLOW), ("allow", "disallow", DENY)):
+        answer = decide(text.format(one, other), "index", "/a/b", Agent("me"))
+        assert answer
+        assert answer.verdict is want
+
+
+@pytest.mark.requirement("SEC-1")
+def test_what_is_kept_of_targets_is_bounded() -> None:
+    fields = "".join(f"ACAP-disallow-index: /{number}/\n" for number in range(resolution.MAX_MATCHED + 5))
+    view = Rules(Agent("me"), [parse(f"ACAP-crawler: *\n{fields}".encode())]).for_purposes()
+    for number in range(resolution.MAX_MATCHED + 5):
+        answer = view.matching(f"/{number}/").decide("index")
+        assert answer
+        assert [field.pattern for field in answer.fields] == [f"/{number}/"]
+    assert len(view._matched) <= resolution.MAX_MATCHED
 
 
 WORDS, CHARS, DAYS = "max-length=9-words", "max-length=9-chars", "time-limit=9-days"

@@ -47,6 +47,11 @@ ADDRESSED = [
     ("bot", "mybot", BROWSER, True),
     (BROWSER, "mybot", BROWSER, True),
     ("mybot", "mybot", BROWSER, True),
+    # words, wherever they begin
+    ("bot", "xbot", "", False),
+    ("bot", "other", "bot xbot", True),
+    ("bot", "other", "xbot bot xbot", True),
+    ("bot", "other", "xbot botx", False),
     # any
     ("*", "ExampleBot", "", True),
     ("ExampleBot*", "ExampleBot", "", True),

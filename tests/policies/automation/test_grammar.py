@@ -698,3 +698,20 @@ def test_what_is_told_is_bounded(octets: bytes) -> None:
 @pytest.mark.requirement("AUTO-3", "AUTX-14")
 def test_findings_have_rules(text: str, rule: str) -> None:
     assert {finding.rule for finding in read(text).findings} == {rule}
+
+
+@pytest.mark.requirement("AUTO-5", "AUTX-14")
+@pytest.mark.parametrize(
+    ("line", "rule", "column"),
+    [
+        ("scope: cope", "automation.scope", 8),
+        ("scope: https://h h/", "automation.scope", 8),
+        ("host: ho/st", "automation.host", 7),
+        ("host : s t", "automation.host", 8),
+        ("user-agent: a b", "automation.agent", 13),
+        ("  Scope /a", "automation.colon", 3),
+    ],
+)
+def test_a_finding_points_to_the_value_also_where_the_name_has_its_letters(line: str, rule: str, column: int) -> None:
+    findings = parse(line.encode()).findings
+    assert (rule, 1, column) in [(finding.rule, finding.line, finding.column) for finding in findings]

@@ -80,6 +80,7 @@ SPEAKS = [
     Speaks("host-wildcard-not-itself", "AUTO-9", "scope: /\nhost: *.example.com", "/", 0),
     Speaks("host-wildcard-not-more", "AUTO-9", "scope: /\nhost: *.example", "/", 0, host="a.example.com"),
     Speaks("host-wildcard-port", "AUTO-9", "scope: /\nhost: *.example.com:81", "/", 0, host="a.example.com"),
+    Speaks("host-wildcard-own-port", "AUTO-9", "scope: /\nhost: *.example.com:81", "/", 1, host="a.example.com:81"),
     Speaks("host-any", "AUTO-9", "scope: /\nhost: *", "/", 1),
     Speaks("host-u-label", "AUTO-9", "scope: /\nhost: bücher.example", "/", 1, host="xn--bcher-kva.example"),
     Speaks("host-a-label", "AUTO-9", "scope: /\nhost: xn--bcher-kva.example", "/", 1, host="xn--bcher-kva.example"),
@@ -283,6 +284,7 @@ CASES = [
         for carried in CREDENTIALS
     ),
     # TTL
+    Case("AUTX-10", (GET, "session-ttl: 1h"), aged(), ""),
     Case("AUTX-10", (GET, "session-ttl: 1h"), aged(hours=1), ""),
     Case("AUTX-10", (GET, "session-ttl: 1h"), aged(hours=1, seconds=1), "session-ttl 3"),
     Case("AUTX-10", (GET, "session-ttl: 1h", "session-ttl: 30m"), aged(minutes=31), "session-ttl 4"),

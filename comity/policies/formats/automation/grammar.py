@@ -150,6 +150,7 @@ class _Reader:
         self._hosts_left = MAX_HOSTS
         self._items_left = MAX_ITEMS
         self._line = b""  # the one that is read
+        self._name_at = self._value_at = 0  # where they start in it
         self._known: dict[tuple[bytes, bytes], Read] = {}  # name and value -> what has been read; most groups say the same
 
     def read(self, cut: bool) -> Automation:
@@ -192,6 +193,7 @@ class _Reader:
                 self._end_block()
             return bool(line)
         name, colon, value = match.groups()
+        self._name_at, self._value_at = match.start(1), match.start(3)
         name = name.lower()
         if not colon and name in _WHOM and not _WORDS.fullmatch(value):
             return True
@@ -203,9 +205,10 @@ class _Reader:
         self._record(name, bool(colon), value.rstrip(b" \t"))
         return True
 
-    def _report(self, rule: str, message: str, quoted: bytes = b"") -> None:
-        """About the text that is quoted, which stands in the line."""
-        column = self._line.find(quoted) + 1 if quoted else 0
+    def _report(self, rule: str, message: str, quoted: bytes = b"", *, of_name: bool = False) -> None:
+        """About the text that is quoted: a part of the value, or the name."""
+        start = self._name_at if of_name else self._line.find(quoted, self._value_at)
+        column = start + 1 if quoted else 0
         self._findings.report(rule, message, *([quoted] if "{}" in message else ()), line=self._lines.number, column=column)
 
     def _record(self, name: bytes, has_colon: bool, value: bytes) -> None:
@@ -213,7 +216,7 @@ class _Reader:
             self._block = _Open(self._lines.number, self._lines.at)
         if not has_colon:
             ends = "it counts all the same" if name in _WHOM else "it has its most restrictive value"
-            self._report("automation.colon", f"`{{}}` is written without its colon: {ends}", name)
+            self._report("automation.colon", f"`{{}}` is written without its colon: {ends}", name, of_name=True)
         if name == b"scope":
             self._scope(self._block, value)
         elif name == b"host":
