@@ -287,7 +287,6 @@ def test_what_no_downloader_tells_of_is_reaped_by_nobody(make: Make) -> None:
     assert not crawl.pace.was_handed_out(gone)
     crawl.pace.through(request)
     assert (host.in_flight, host.last) == (0, crawl.clock.now)
-    assert crawl.pace.flight(request) is None
     crawl.pace.through(Request(URL))
     forgotten = weakref.ref(request)
     del request
