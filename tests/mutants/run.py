@@ -87,7 +87,8 @@ SUITES: Mapping[str, Suite] = {
     ),
     "pace": Suite("pace", "crawler/test_pace crawler/test_lanes"),
     "scheduler": Suite("scheduler", "crawler/test_lanes", "live/test_scheduler"),
-    "fetcher": Suite("fetcher fetching.files", "crawler/fetching/test_files", "live/test_policy_fetching"),
+    "fetcher": Suite("fetcher", "crawler/test_fetcher"),
+    "files": Suite("fetching.files", "crawler/fetching/test_files", "live/test_policy_fetching"),
     "elements": Suite("elements", "crawler/test_page_elements"),
 }
 
