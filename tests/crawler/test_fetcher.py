@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from comity.crawler.fetching.network import BarredError
 from comity.crawler.flights import ClosingError
 from comity.crawler.freshness import DAY
 from comity.crawler.policy_file import PolicyFile
+from comity.crawler.store import PolicyStore
 from comity.policies import Agent, Fetched
 
 ORIGIN = "https://a.test"
@@ -46,6 +48,8 @@ class World:
         self.renewed: frozenset[str] = frozenset()
         self.error: Exception | None = None
         self.wanted: list[Wanted] = []
+        self.store: Any = None
+        self.consequences: list[str] = []
         self.left = 0
         self.found: list[Policies] = []
         self.overloaded: list[tuple[str, int, float]] = []
@@ -73,6 +77,14 @@ class World:
         if self.error:
             raise self.error
         return Obtained({path: self.files[path] for path in wanted.paths}, self.renewed)
+
+    async def ask_store(self, default: Any, consequence: str, crawl: object, call: Callable[..., Any], *arguments: Any) -> Any:
+        assert crawl is self.fetcher
+        try:
+            return call(*arguments)
+        except OSError:
+            self.consequences.append(consequence)
+            return default
 
     async def leave(self) -> None:
         self.left += 1
@@ -184,6 +196,7 @@ def test_where_a_site_may_not_lead_the_operator_may() -> None:
     assert barred.why == "its server is at a private address"
     assert world.found == []
     world.now += 59
+    assert world.look_up(led_from=Reach.PUBLIC) is barred
     assert world.fetcher.known(ORIGIN, Reach.PUBLIC) is barred
     assert [world.fetcher.known(ORIGIN, reach) for reach in (None, Reach.PRIVATE)] == [None, None]
     world.now += 1
@@ -253,11 +266,17 @@ def test_files_that_robots_txt_refers_to(number: int, caplog: pytest.LogCaptureF
     world = World()
     world.files[ROBOTS] = had("\n".join(["ACAP-crawler: *", *lines, ""]).encode(), reach=Reach.PRIVATE)
     world.files |= dict.fromkeys(named, had(b"ACAP-crawler: *\nACAP-allow-crawl: /\n"))
-    world.look_up()
+    world.fetcher.renew_before = NOW - 9
+    world.look_up(led_from=Reach.PRIVATE)
     paths = tuple(named[:5])
-    assert [wanted.paths for wanted in world.wanted] == [(ROBOTS,), paths]
+    world.files[named[0]] = failed(503)
+    world.now += 2 * DAY
+    world.files[ROBOTS] = had(world.files[ROBOTS].copy.body, due=world.now + 1, reach=Reach.PRIVATE)  # type: ignore[union-attr]
+    assert world.look_up().unreachable  # no page is fetched without them
+    assert [wanted.paths for wanted in world.wanted] == [(ROBOTS,), paths] * 2
+    assert (world.wanted[1].origin, world.wanted[1].led_from, world.wanted[1].renew_before) == (ORIGIN, Reach.PRIVATE, NOW - 9)
     assert (world.wanted[1].reach, world.wanted[1].vital) == (Reach.PRIVATE, paths)
-    assert len(caplog.records) == (number > 5)
+    assert len(caplog.records) == 2 * (number > 5)
 
 
 @pytest.mark.requirement("SEC-1")
@@ -315,3 +334,23 @@ def test_copies_are_renewed_that_are_older_than_is_asked_for() -> None:
     world.fetcher.renew_before = NOW - 5
     world.look_up()
     assert world.wanted == [Wanted(ORIGIN, (ROBOTS,), None, renew_before=NOW - 5)]
+
+
+@pytest.mark.requirement("ACAP-32", "ACAP-43")
+def test_what_the_store_remembers_and_what_counts_where_it_cannot(tmp_path: Path) -> None:
+    """Then a page was first taken long ago, so that no permission for some days lasts; and an action was asked for."""
+    world, url, at = World(), f"{ORIGIN}/page", datetime.fromtimestamp(NOW, UTC)
+    world.store = PolicyStore(tmp_path / "store")
+
+    async def ask(fetcher: PolicyFetcher) -> tuple[dict[str, datetime], bool]:
+        taken = await fetcher.first_taken(url, iter(["index", "train"]), at)
+        return taken, await fetcher.requests_action(url, "take-down", "aa", at)
+
+    assert world.run(ask) == (dict.fromkeys(["index", "train"], at), True)
+    assert world.run(ask) == (dict.fromkeys(["index", "train"], at), False)
+    assert world.store.take_downs() == [(url, at)]
+    assert world.consequences == []
+    world.store.close()
+    assert world.run(ask) == (dict.fromkeys(["index", "train"], datetime.min.replace(tzinfo=UTC)), True)
+    assert len(world.consequences) == 2
+    assert all(url in consequence for consequence in world.consequences)
