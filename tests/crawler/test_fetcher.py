@@ -354,3 +354,13 @@ def test_what_the_store_remembers_and_what_counts_where_it_cannot(tmp_path: Path
     assert world.run(ask) == (dict.fromkeys(["index", "train"], datetime.min.replace(tzinfo=UTC)), True)
     assert len(world.consequences) == 2
     assert all(url in consequence for consequence in world.consequences)
+
+
+@pytest.mark.requirement("RFC-7")
+def test_an_older_copy_stands_in_for_a_month() -> None:
+    world = World()
+    world.files[ROBOTS] = had().failed(Fetched(status=503), NOW)
+    assert not world.look_up().unreachable
+    world.now = NOW + 31 * DAY
+    world.files[ROBOTS] = had().failed(Fetched(status=503), world.now)
+    assert world.look_up().unreachable
