@@ -70,7 +70,9 @@ def text(response: TextResponse) -> str:
         page = _crawls[response].page_now(response)
     rules = page.element_rules if page else None
     known = rules.text if rules else ""  # of what is no HTML but by its media type nothing is known
-    return known or ("" if rules and not isinstance(response, HtmlResponse) else main_text(response.selector))
+    if known or (rules and not isinstance(response, HtmlResponse)) or response.selector.type == "json":
+        return known
+    return main_text(response.selector)
 
 
 def register(response: Response, crawl: Runtime) -> None:

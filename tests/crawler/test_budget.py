@@ -7,15 +7,16 @@ import logging
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import time
 from pathlib import Path
+from time import time as clock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.crawler.budget import ASK_THROUGH, PENALTY, SWEPT, VERSIONS, Budget, Limit
+from comity.crawler.budget import ASK_AGAIN, ASK_THROUGH, PENALTY, SWEPT, VERSIONS, Budget, Limit
 from comity.policies.limits import DAY, MAX_STAMPS, Window
 
 NOW = 1_800_000_000.0
@@ -287,13 +288,76 @@ def test_hosts_that_nobody_asks_again_are_dropped(budget: Budget, path: Path) ->
     budget.penalize("0.test", 30, NOW)
     budget.beat(NOW + 1)
     assert len(query(path, "SELECT * FROM start")) == len(hosts) + 1
-    for _ in range(6):
+    budget.beat(NOW + 2)
+    assert len(query(path, "SELECT * FROM start")) >= len(hosts) - SWEPT  # so that nobody waits for it
+    for _ in range(5):
         budget.beat(NOW + 2)
     assert query(path, "SELECT host, at FROM start") == [("0.test", None)]
     assert len(query(path, "SELECT * FROM penalty")) == 1
     for _ in range(2):
         budget.beat(NOW + 90)
     assert query(path, "SELECT * FROM penalty") == []
+
+
+@pytest.mark.requirement("RATE-2", "SEC-1")
+def test_hosts_that_are_kept_do_not_keep_those_behind_them(budget: Budget, path: Path) -> None:
+    for number in range(SWEPT + 1):
+        budget.settle(turn(budget, NOW, [Window(1, 3600)], host=f"{number}.test"), NOW)
+    budget.settle(turn(budget, NOW, host="last.test"), NOW)
+    for _ in range(2):
+        budget.beat(NOW + 3)
+    assert query(path, "SELECT * FROM start WHERE host = 'last.test'") == []
+    assert len(query(path, "SELECT * FROM start")) == SWEPT + 1
+
+
+@pytest.mark.requirement("RATE-2")
+def test_what_is_in_flight_when_a_crawl_ends_counts_from_then(path: Path, other: Budget) -> None:
+    budget = Budget(path, owner_ttl=TTL)
+    turn(budget, began := clock())
+    budget.close()
+    ended = clock()
+    assert began + 2 <= due(other, ended + 1) <= ended + 2
+
+
+@pytest.mark.requirement("RATE-1", "RATE-2")
+@pytest.mark.parametrize("retry_after", [0, 0.2, None])
+def test_what_is_reported_while_a_penalty_runs_makes_it_no_longer_than_it_says(budget: Budget, retry_after: float | None) -> None:
+    assert budget.penalize(HOST, 10, NOW) == NOW + 10
+    assert budget.penalize(HOST, retry_after, NOW + 9.5) == NOW + 10
+
+
+@pytest.mark.requirement("RATE-2")
+def test_a_short_delay_is_not_waited_for_longer_than_need_be(budget: Budget, other: Budget) -> None:
+    """Though the request of another process is in flight: it may be settled at any moment."""
+    turn(budget, NOW, [Window(1, 0.001)])
+    assert NOW < due(other, NOW, [Window(1, 0.001)]) <= NOW + ASK_AGAIN[1]
+
+
+@pytest.mark.requirement("RATE-2", "SEC-6")
+@pytest.mark.parametrize(
+    ("table", "call"),
+    [
+        ("start", lambda budget, turn: budget.settle(turn, NOW)),
+        ("start", lambda budget, turn: budget.end(turn)),
+        ("owner", lambda budget, turn: budget.beat(NOW + 9)),
+        ("start", lambda budget, turn: budget.beat(NOW + 9)),
+        ("penalty", lambda budget, turn: budget.penalize(HOST, 5, NOW)),
+        ("penalty", lambda budget, turn: budget.penalty(HOST, NOW)),
+    ],
+)
+def test_whatever_fails_first_is_said_and_locks_nobody_out(
+    budget: Budget, path: Path, table: str, call: Callable[[Budget, int], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    first = turn(budget, NOW)
+    budget.beat(NOW)
+    assert caplog.records == []
+    budget._db.execute(f"DROP TABLE {table}")
+    call(budget, first)
+    [record] = caplog.records
+    assert f"no such table: {table}" in record.getMessage()
+    writer = sqlite3.connect(path, timeout=0)
+    writer.execute("BEGIN IMMEDIATE")
+    writer.close()
 
 
 @pytest.mark.requirement("RATE-2", "SEC-6")

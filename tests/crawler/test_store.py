@@ -498,3 +498,62 @@ def test_an_unreachable_file_permits_nothing(events: list[tuple[str, float]]) ->
                 assert availability(current) is (Availability.PRESENT if stands_in else Availability.UNREACHABLE)
                 assert (current.unreachable_since is not None) is stands_in
         assert now < file.counts_until(now) <= now + DAY
+
+
+@pytest.mark.requirement("RFC-7", "SEC-6")
+def test_all_that_is_known_of_a_file_comes_back(path: Path) -> None:
+    then = utc(NOW - 5)
+    headers = ((b"ETag", b'"\xe4"'), (b"X", b""))
+    copy = Fetched(status=200, headers=headers, body=b"x" * 99, url="https://b.test/r", fetched_at=then, oversized=True)
+    failure = Fetched(status=0, error="no \u2603 answer", url="https://c.test/", fetched_at=utc(NOW))
+    files = {
+        "/whole": PolicyFile(due=NOW, copy=copy, failure=failure, failing_since=then, failures=3, reach=Reach.PRIVATE),
+        "/failing": PolicyFile(due=NOW + 1, failure=Fetched(status=503, headers=headers), failing_since=utc(NOW), failures=1),
+        "/absent": PolicyFile(due=NOW + 2, copy=Fetched(status=404)),
+        "/nothing": PolicyFile(due=NOW + 3),
+    }
+    store = PolicyStore(path)
+    store.save("https://a.test", files)
+    assert store.load("https://a.test") == files
+    store.close()
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("deflated", [b"\0", zlib.compress(b"User-agent: *\n"), "no octets"])
+def test_a_body_that_is_damaged_is_written_again(path: Path, deflated: bytes | str) -> None:
+    store = PolicyStore(path)
+    store.save("https://a.test", {ROBOTS: had()})
+    store._db.execute("UPDATE body SET deflated = ?", (deflated,))
+    with pytest.raises(OSError, match="cannot be read"):
+        store.load("https://a.test")
+    store.save("https://b.test", {ROBOTS: had()})
+    assert store.load("https://a.test") == store.load("https://b.test") == {ROBOTS: had()}
+    store.close()
+
+
+@pytest.mark.requirement("SEC-6")
+def test_errors_say_what_has_happened(path: Path) -> None:
+    store = PolicyStore(path)
+    for table in ("file", "taken", "action", "salt"):
+        store._db.execute(f"DROP TABLE {table}")
+    for table, call in (
+        ("file", lambda: store.load("https://a.test")),
+        ("file", lambda: store.save("https://a.test", {ROBOTS: had()})),
+        ("taken", lambda: store.first_taken(PAGE, ["index"], utc(NOW))),
+        ("action", lambda: store.requests_action(PAGE, "re-crawl", "aa", utc(NOW))),
+        ("action", store.take_downs),
+        ("action", lambda: store.took_down([PAGE], utc(NOW))),
+        ("salt", lambda: store.session_began("a.test", b"secret", utc(NOW))),
+    ):
+        with pytest.raises(OSError, match=f"no such table: {table}"):
+            call()
+    store.close()
+
+
+@pytest.mark.requirement("ACAP-43")
+def test_take_downs_of_one_moment_are_in_the_order_of_their_urls(path: Path) -> None:
+    store = PolicyStore(path)
+    for url, seconds in ((PAGE + "2", 9), (PAGE + "1", 9), (PAGE + "3", 1), (PAGE + "2", 0)):
+        store.requests_action(url, "take-down", str(seconds), utc(NOW + seconds))
+    assert [url for url, _ in store.take_downs()] == [PAGE + "3", PAGE + "1", PAGE + "2"]
+    store.close()

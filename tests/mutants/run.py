@@ -85,10 +85,11 @@ SUITES: Mapping[str, Suite] = {
         "crawler/test_lanes crawler/test_budget crawler/test_freshness crawler/test_policy_file crawler/test_store "
         "crawler/test_request_facts crawler/test_referrals",
     ),
-    "pace": Suite("pace", "crawler/test_lanes", "live/test_pace"),
+    "pace": Suite("pace", "crawler/test_pace crawler/test_lanes"),
     "scheduler": Suite("scheduler", "crawler/test_lanes", "live/test_scheduler"),
-    "fetcher": Suite("fetcher fetching.files", "crawler/fetching/test_files", "live/test_policy_fetching"),
-    "elements": Suite("elements", "crawler/test_items", "live/test_elements"),
+    "fetcher": Suite("fetcher", "crawler/test_fetcher"),
+    "files": Suite("fetching.files", "crawler/fetching/test_files", "live/test_policy_fetching"),
+    "elements": Suite("elements", "crawler/test_page_elements"),
 }
 
 
