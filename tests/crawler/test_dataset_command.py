@@ -50,7 +50,7 @@ def dataset(*words: str, folder: Path, **environment: str) -> subprocess.Complet
     return subprocess.run(
         arguments(folder, *words),
         cwd=folder,
-        env={**os.environ, "COLUMNS": "100", **environment},
+        env={**os.environ, "COLUMNS": "100", "XDG_DATA_HOME": str(folder / "home"), **environment},
         capture_output=True,
         text=True,
         timeout=60,
