@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 from scrapy.downloadermiddlewares import cookies
@@ -96,6 +97,7 @@ def never_opened(crawler: Crawler) -> None:
         engine.spider = None
 
 
+@cache  # the list is read once, whatever crawls follow
 def take_shipped_suffixes() -> None:
     """From now on Scrapy's cookie middleware takes the public suffix list that tldextract ships. Otherwise the first cookie of a
     crawl makes it ask for that list over the network, and everything waits."""

@@ -19,7 +19,7 @@ from scrapy.utils.request import request_from_dict
 from comity.crawler.database import open_database
 from comity.policies import PolicyError
 from comity.policies.text import printable
-from comity.policies.urls import origin_of
+from comity.policies.urls import origin_or_empty
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -117,7 +117,7 @@ class Job:
                     continue
                 if fingerprint is not None:
                     seen.add(fingerprint)
-                row = (self._next + taken, _origin(request), _bounded(request.priority), self._pickled(request))
+                row = (self._next + taken, origin_or_empty(request.url), _bounded(request.priority), self._pickled(request))
                 self._db.execute("INSERT INTO waiting VALUES (?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))", row)
                 taken += 1
             seen.update(fingerprints)
@@ -234,11 +234,3 @@ class Job:
 
 def _bounded(priority: int) -> int:
     return min(max(priority, INTEGERS[0]), INTEGERS[-1])
-
-
-def _origin(request: Request) -> str:
-    """ "" where it has none."""
-    try:
-        return origin_of(request.url)
-    except ValueError:
-        return ""

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 from scrapy import signals
 
-from comity.crawler.commands.output import add_row
+from comity.crawler.commands.output import add_row, plain_console
 from comity.crawler.engine import scheduler_of
 from comity.policies.text import unhidden
 
@@ -136,10 +136,9 @@ def summary(stats: dict[str, object], reason: str) -> Table:
 
 def _as_text(table: Table) -> str:
     """A line a row, however long."""
-    console = Console(file=StringIO(), width=10**6, color_system=None)
-    with console.capture() as captured:
-        console.print(table)
-    return "\n".join(map(str.rstrip, captured.get().splitlines()))
+    text = StringIO()
+    plain_console(text).print(table)
+    return text.getvalue().rstrip("\n")
 
 
 def _log_through(console: Console) -> None:

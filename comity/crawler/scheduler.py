@@ -33,7 +33,7 @@ from comity.crawler.pace import Unit, asked_windows, slowest
 from comity.crawler.runtime import Runtime
 from comity.crawler.taking_over import take_over
 from comity.policies import Decision, PolicyError, Verdict
-from comity.policies.urls import origin_of
+from comity.policies.urls import origin_or_empty
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -197,10 +197,7 @@ class Scheduler(BaseScheduler):
     def enqueue_request(self, request: Request) -> bool:
         if request is WAKE:
             return True
-        try:
-            origin = origin_of(request.url)
-        except ValueError:
-            origin = ""
+        origin = origin_or_empty(request.url)
         policies = self._runtime.policies.known(origin) if origin else None
         due = self._held.pop(request, None)
         if due is not None:

@@ -39,10 +39,12 @@ _OPERATORS: dict[str | None, Callable[[str, str], bool]] = {
     "*=": lambda actual, value: bool(value) and value in actual,
 }
 # HTML Standard section-4.16.2: attributes whose values are compared without regard to case.
-_ANY_CASE = set("accept accept-charset align alink axis bgcolor charset checked clear codetype color".split())  # noqa: SIM905  # words
-_ANY_CASE.update("compact declare defer dir direction disabled enctype face frame hreflang http-equiv".split())  # noqa: SIM905
-_ANY_CASE.update("lang language link media method multiple nohref noresize noshade nowrap readonly rel".split())  # noqa: SIM905
-_ANY_CASE.update("rev rules scope scrolling selected shape target text type valign valuetype vlink".split())  # noqa: SIM905
+_ATTRIBUTES = """
+accept accept-charset align alink axis bgcolor charset checked clear codetype color compact declare defer dir direction
+disabled enctype face frame hreflang http-equiv lang language link media method multiple nohref noresize noshade nowrap
+readonly rel rev rules scope scrolling selected shape target text type valign valuetype vlink
+"""
+_ANY_CASE = frozenset(_ATTRIBUTES.split())
 _XML_NAME = re.compile(r"[^\W\d][\w.-]*(?::[^\W\d][\w.-]*)?")  # of an attribute, as the tree can have it
 # Pseudo-classes and pseudo-elements of CSS that are not read; what begins with `-` is a browser's own. Those that are functions
 # have "()". Selectors Level 4, HTML Standard section-4.16.3, CSS Pseudo-Elements Level 4, CSS View Transitions, WebVTT, CSS

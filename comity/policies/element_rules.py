@@ -327,11 +327,11 @@ class ElementRules:
     @cached_property
     def _pieces(self) -> Pieces:
         denied = [number for number in self._parts if any(one.rule.verdict is Verdict.DENY for one in self._grouped[number])]
-        return Pieces(self._content, self._content.kind, self._parts, denied, self._url)
+        return Pieces(self._content, self._parts, denied, self._url)
 
     @cached_property
     def _origins(self) -> Origins:
-        return Origins(self._content, self._content.kind, self._pieces)
+        return Origins(self._content, self._pieces)
 
 
 def _text_of(content: Content, body: bytes) -> str:

@@ -1,6 +1,6 @@
 """The texts of a document, one after the other, and in which elements each of them stands.
 
-    Pieces(content, kind, parts, denied, url)
+    Pieces(content, parts, denied, url)
 An element that is covered begins a scope, and so the scopes are within each other as their elements are. Linear in the document,
 however deep its elements stand within each other, and however many cover the same text."""
 
@@ -78,20 +78,18 @@ class _Step:
 class Pieces:
     """Every text of one document."""
 
-    def __init__(
-        self, content: Content, kind: str, parts: Mapping[int, Sequence[Any]], denied: Collection[int], url: str
-    ) -> None:
+    def __init__(self, content: Content, parts: Mapping[int, Sequence[Any]], denied: Collection[int], url: str) -> None:
         """`parts`: number of an element -> its nodes in the document. `denied`: those for which something is refused.
         `url`: of the page."""
         self._content = content
-        self._kind = kind
+        self._kind = content.kind
         self.url = url
         self._denied = frozenset(denied)
         self._top = _Step()
         self._numbers: dict[Any, list[int]] = {}  # node of a tree -> elements
         for number, nodes in parts.items():
             for node in nodes:
-                numbers = self._top.to(node).numbers if kind == "json" else self._numbers.setdefault(node, [])
+                numbers = self._top.to(node).numbers if self._kind == "json" else self._numbers.setdefault(node, [])
                 numbers.append(number)
         self._scopes: dict[Any, int] = {}  # node of a tree -> the scope that it begins
         # Of each scope: the one around it, the elements that begin it, whether something is refused, how many elements in all.
@@ -103,7 +101,7 @@ class Pieces:
         origin = _ORIGIN.match(self.base)
         self._origin = origin[0] if origin else ""
         self._absolute: dict[str, tuple[str, ...]] = {}
-        self._all = list(self._of_json() if kind == "json" else self._of_tree())
+        self._all = list(self._of_json() if self._kind == "json" else self._of_tree())
 
     def __iter__(self) -> Iterator[Piece]:
         return iter(self._all)

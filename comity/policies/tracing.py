@@ -74,10 +74,10 @@ class _Numbers:
 class Origins:
     """Finds values in one document."""
 
-    def __init__(self, content: Content, kind: str, pieces: Pieces) -> None:
-        """`kind`: of the document. `pieces`: its texts."""
+    def __init__(self, content: Content, pieces: Pieces) -> None:
+        """`pieces`: the texts of the document."""
         self._content = content
-        self._kind = kind
+        self._kind = content.kind
         self._pieces = pieces
         self._numbers: dict[Any, _Numbers] = {}  # root of another reading -> its elements
         self._nodes: dict[str, Sequence[Any] | None] = {}  # selector -> what it finds; None: nobody can tell

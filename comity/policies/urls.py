@@ -1,6 +1,7 @@
 """The two parts of a URL that policies ask for: its origin, and its path with query.
 
 origin_of(url)      scheme, host and port
+origin_or_empty(url) the same, "" where there is none
 target_of(url)      path and query, as they are sent
 spellings(url)      path and query, as servers may take them"""
 
@@ -39,6 +40,14 @@ def origin_of(url: str) -> str:
     if parts.scheme not in DEFAULT_PORTS:
         raise ValueError(f"`{url}` is not an http or https URL")
     return _origin(parts.scheme, parts.netloc)
+
+
+def origin_or_empty(url: str) -> str:
+    """The origin; "" for what is not an http or https URL with a host."""
+    try:
+        return origin_of(url)
+    except ValueError:
+        return ""
 
 
 def target_of(url: str) -> str:

@@ -22,8 +22,11 @@ def open_console(*, stderr: bool = False) -> Console:
     """The terminal with its width and colours. Where it is a file or a pipe, a row of a table is a line, however long, of nothing
     but text."""
     file = sys.stderr if stderr else sys.stdout
-    if file.isatty():
-        return Console(file=file)
+    return Console(file=file) if file.isatty() else plain_console(file)
+
+
+def plain_console(file: TextIO) -> Console:
+    """What `open_console` is where there is no terminal."""
     return Console(file=cast(IO[str], _Trimmed(file)), width=UNLIMITED, color_system=None, force_terminal=False, highlight=False)
 
 

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from comity.policies.formats.ai_txt.values import ACTIONS, ALL, EVERY_TYPE, FILE_TYPES, Rule
+from comity.policies.content import FILE_TYPES
+from comity.policies.formats.ai_txt.values import ACTIONS, ALL, EVERY_TYPE, Rule
 from comity.policies.lines import MAX_BYTES, MAX_LINE, Findings
 from comity.policies.patterns import normal_pattern
 from comity.policies.urls import target_of

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from comity.policies.content import FILE_TYPES as FILE_TYPES
 from comity.policies.content import file_types
 from comity.policies.patterns import PatternIndex, normal_target
 from comity.policies.urls import spellings
