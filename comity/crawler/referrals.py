@@ -23,7 +23,7 @@ from comity.crawler.addresses import Reach, literal
 from comity.crawler.fetcher import Policies, PolicyFetcher
 from comity.crawler.fetching.client import Client
 from comity.crawler.items import current_page
-from comity.policies.urls import origin_of
+from comity.policies.urls import origin_or_empty
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -76,7 +76,7 @@ class Referrals:
             self._awaited[request] = handled
         if handled is not None and handled.reach is not None:
             led(request, handled.reach)
-        elif KEY not in request.meta and (origin := _origin(request.url)):
+        elif KEY not in request.meta and (origin := origin_or_empty(request.url)):
             self._origins.setdefault(origin, Reach.PUBLIC)
             self._origins.move_to_end(origin)
             if len(self._origins) > MAX_ORIGINS:
@@ -89,10 +89,23 @@ class Referrals:
     def led_from(self, request: Request | None) -> Reach | None:
         """The reach of the site that leads to the request, which it has to be judged by; None where that does not matter: the
         operator leads there, has asked for the origin, or allows everything."""
-        if self._is_inner_allowed or request is None:
-            return None
-        leading = _stamp(request)
-        return None if leading is None or _origin(request.url) in self._origins else leading
+        return None if request is None else self._leading(_stamp(request), request.url)
+
+    def led_to(self, response: Response) -> Reach | None:
+        """The same of a response, which may have another URL than was asked for."""
+        return None if response.request is None else self._leading(self._leader(response.request, response), response.url)
+
+    def _leading(self, leader: Reach | None, url: str) -> Reach | None:
+        return None if self._is_inner_allowed or origin_or_empty(url) in self._origins else leader
+
+    def _leader(self, request: Request, response: Response) -> Reach | None:
+        """The reach of the site that has led to the response; None: the operator did. Where a browser or a middleware ended at
+        another origin than was asked for, the site that was asked has led there."""
+        stamp, origin = _stamp(request), origin_or_empty(request.url)
+        if not origin or origin == origin_or_empty(response.url):
+            return stamp
+        asked = self._origins.get(origin) or self._reach_of_site(request.url)
+        return asked if stamp is None or asked is None else stamp.joined(asked)
 
     def learn(self, policies: Policies) -> None:
         """Where the server of an origin is that the operator has asked for."""
@@ -102,7 +115,7 @@ class Referrals:
     def answered(self, request: Request, response: Response) -> tuple[Reach, Reach] | None:
         """From now on, the site of the response leads to what is made of the request. None: the response may be used; else the
         reach of the site that has led to the request, and that of the server, to which it may not lead."""
-        leading, reach = _stamp(request), self._came_from(request, response)
+        leading, reach = self._leader(request, response), self._came_from(request, response)
         own = reach or self._reach_of_site(response.url)
         if own is not None:
             request.meta[KEY] = own.value
@@ -112,7 +125,7 @@ class Referrals:
                 maker.reach = own if maker.reach is None else maker.reach.joined(own)
         if self._is_inner_allowed or leading is None or reach is None or leading.may_lead_to(reach):
             return None
-        if self._origins.get(_origin(response.url), Reach.PUBLIC) is not Reach.PUBLIC:
+        if self._origins.get(origin_or_empty(response.url), Reach.PUBLIC) is not Reach.PUBLIC:
             return None  # an inner server that the operator has asked for
         return leading, reach
 
@@ -125,7 +138,7 @@ class Referrals:
 
     def _reach_of_site(self, url: str) -> Reach | None:
         """None where there is no site: whoever has led to the data leads on."""
-        origin = _origin(url)
+        origin = origin_or_empty(url)
         policies = self._policies.known(origin) if origin else None
         return policies.server_reach if policies else (Reach.PUBLIC if origin else None)
 
@@ -152,13 +165,5 @@ def _host(url: str) -> str:
     """ "": it has none, or is no URL."""
     try:
         return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
-
-
-def _origin(url: str) -> str:
-    """ "": it has none."""
-    try:
-        return origin_of(url)
     except ValueError:
         return ""

@@ -34,7 +34,7 @@ from comity.policies import Decision, Page, PolicyError, Reason, Site, Source, V
 from comity.policies.content import Content
 from comity.policies.links import rel_nofollow
 from comity.policies.requests import PLAIN, Facts
-from comity.policies.urls import origin_of
+from comity.policies.urls import origin_or_empty
 from comity.policies.values import Fetched
 
 if TYPE_CHECKING:
@@ -160,9 +160,8 @@ class Runtime:
         """The policies of the URL's origin, fetched where needed; None where it has no origin. Raises ClosingError.
 
         `led_from`: the reach of the site that leads there, None for what the operator asks for."""
-        try:
-            origin = origin_of(url)
-        except ValueError:
+        origin = origin_or_empty(url)
+        if not origin:
             return None
         return self.policies.known(origin, led_from) or await self.policies.get(origin, led_from)
 
@@ -298,11 +297,7 @@ class Runtime:
         outgoing = self._outgoing.get(request)
         if outgoing is None or (outgoing.url, outgoing.facts.method) == (request.url, request.method.upper()):
             return None
-        try:
-            is_of_site = origin_of(request.url) == outgoing.site.origin
-        except ValueError:
-            is_of_site = False
-        if not is_of_site:
+        if origin_or_empty(request.url) != outgoing.site.origin:
             source = Source(url=request.url, part="request", text=f"judged as {outgoing.url}")
             return Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.changed", source=source),))
         decision = self.judge(outgoing.site, request)
@@ -356,7 +351,7 @@ class Runtime:
         first_seen = await self.policies.first_taken(page.url, dated, datetime.now(UTC))
         asked = self._asked(response)
         origin = site.origin if site else asked.site.origin if asked else ""
-        reach = (await self.policies.get(origin)).reach if wanted else Reach.PUBLIC
+        reach = (await self.policies.get(origin, self.referrals.led_to(response))).reach if wanted else Reach.PUBLIC
         resources = await self._resources.get(wanted, page.url, reach)
         return self._judged(response, site, first_seen=first_seen, resources=resources) or page
 
@@ -364,24 +359,28 @@ class Runtime:
         """By what the response was asked for; None for what was not admitted."""
         return self._outgoing.get(response.request) if response.request else None
 
+    def _asked_for(self, response: Response) -> Outgoing | None:
+        """The same, where the response is of the page that was asked for."""
+        asked = self._asked(response)
+        return asked if asked and urldefrag(asked.url)[0] == urldefrag(response.url)[0] else None
+
     async def _site_of(self, response: Response) -> Site | None:
         """The policies of the response's own URL."""
-        asked = self._asked(response)
-        if asked and _is_same(asked.url, response.url):
-            return asked.site
-        return await self.site(response.url, self.referrals.led_from(response.request))
+        if own := self._asked_for(response):
+            return own.site
+        return await self.site(response.url, self.referrals.led_to(response))
 
     def _site_known(self, response: Response) -> Site | None:
         """The same. LookupError where they would have to be fetched."""
+        if own := self._asked_for(response):
+            return own.site
         asked = self._asked(response)
-        if asked and _is_same(asked.url, response.url):
-            return asked.site
-        try:
-            known = self.policies.known(origin_of(response.url), self.referrals.led_from(response.request))
-        except ValueError:
+        origin = origin_or_empty(response.url)
+        if not origin:
             if asked:
                 return None
-            raise LookupError(f"{response} has no policies") from None
+            raise LookupError(f"{response} has no policies")
+        known = self.policies.known(origin, self.referrals.led_to(response))
         if not asked or not known:
             raise LookupError(f"{response} is not what was asked for: nobody knows yet what may be done with it")
         return known.site
@@ -413,7 +412,7 @@ class Runtime:
             )
 
         first = judged(asked.site, asked.url, asked.decision) if asked else None
-        if (first is not None and asked is not None and _is_same(asked.url, response.url)) or site is None:
+        if site is None or self._asked_for(response):
             page = first
         else:
             page = judged(site, response.url, None)
@@ -424,11 +423,6 @@ class Runtime:
             if whole is not None:
                 page.element_rules = page.element_rules.without(uses)
         return page
-
-
-def _is_same(url: str, other: str) -> bool:
-    """Whether they are of one page."""
-    return urldefrag(url)[0] == urldefrag(other)[0]
 
 
 _LEFT = "comity.session"

@@ -244,6 +244,72 @@ def test_nor_by_redirects(serve: Serve, crawl: Crawl, spider: type[Follows]) -> 
     assert inside.seen == []
 
 
+class EndsElsewhere:
+    """Downloader middleware: a page ends at another URL than was asked for, as in a browser."""
+
+    final = ""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> EndsElsewhere:
+        middleware = cls()
+        middleware.final = crawler.settings["FINAL"]
+        return middleware
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        return response.replace(url=self.final) if response.url.endswith("/a") else response
+
+
+class EndsAtTheServer(Follows):
+    name = "ends-at-the-server"
+    custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "EXTENSIONS": {Looks: 0},
+        "DOWNLOADER_MIDDLEWARES": {EndsElsewhere: 960},
+    }
+
+
+class EndsBehindComity(Follows):
+    name = "ends-behind-comity"
+    custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "EXTENSIONS": {Looks: 0},
+        "DOWNLOADER_MIDDLEWARES": {EndsElsewhere: 500},
+    }
+
+
+@pytest.mark.requirement("SEC-7")
+@pytest.mark.parametrize(("spider", "is_refused"), [(EndsAtTheServer, True), (EndsBehindComity, False)])
+def test_nor_by_a_page_that_ends_inside(serve: Serve, crawl: Crawl, spider: type[Follows], is_refused: bool) -> None:
+    """Not even to the policies, neither for the page nor for what its site wants to be used with it. What has changed behind
+    comity's own middleware comes through, as what should not have been crawled."""
+    inside = serve({"/secret": "secret"})
+    terms = "ACAP-crawler: *\nACAP-allow-crawl: /\nACAP-allow-index: / must-use-resource=/short.txt"
+    public = serve({"/robots.txt": terms, "/a": page(), "/short.txt": "In short"}, host=PUBLIC)
+    settings = {
+        "COMITY_ARRANGEMENTS": f"{PUBLIC}:must-use-resource",
+        "COMITY_DROP_UNUSABLE": False,
+        "FINAL": inside.url("/secret"),
+    }
+    (item,) = crawl(spider, settings, urls=[public.url("/a")]).items
+    assert "/a" in public.paths
+    assert inside.seen == []
+    if is_refused:
+        assert RULE in item["why"]
+    else:
+        uses = item["permissions"]["uses"]
+        assert (uses["crawl"]["verdict"], uses["index"]["verdict"]) == ("deny", "deny")
+
+
+@pytest.mark.requirement("SEC-7")
+def test_a_page_may_end_where_the_operator_goes(serve: Serve, crawl: Crawl) -> None:
+    """Or at the public, or at its own kind."""
+    inner, public = serve({"/b": page()}), serve({"/b": page()}, host=PUBLIC)
+    start = serve({"/a": page(), "/b": page()})
+    for final in (inner.url("/b"), public.url("/b"), start.url("/b")):
+        assert fetched(crawl(EndsAtTheServer, {"FINAL": final}, urls=[start.url("/a")])) == {final}
+    outside, urls = serve({"/a": page()}, host=PUBLIC), [inner.url("/b")]
+    crawled = crawl(EndsAtTheServer, {"FINAL": inner.url("/b")}, urls=[*urls, outside.url("/a")])
+    assert [item["url"] for item in crawled.items] == urls * 2
+
+
 @pytest.mark.requirement("SEC-7")
 def test_nor_by_files_of_its_items(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
     inside = serve({"/secret": "secret"})
