@@ -37,7 +37,7 @@ test-all: test test-oldest  ## the tests, also with the oldest dependencies, and
 fuzz: .venv/ready-to-fuzz  ## MINUTES=60: look for input that breaks something, on all cores; it goes on where the last run ended
 	$(BIN)/python tests/fuzz/run.py --minutes $(or $(MINUTES),60)
 
-mutants: .venv/ready-for-mutants  ## MODULE=comity.policies.combine: make mistakes in it (in all modules) and look whether tests see them
+mutants: .venv/ready-for-mutants  ## MODULE=comity.policies.answers.combining: make mistakes in it (in all modules) and look whether tests see them
 	$(BIN)/python -m tests.mutants.run $(MODULE)
 
 SCRAPY_SUITE = $(or $(TMPDIR),/tmp)/comity-scrapy-suite

@@ -26,9 +26,9 @@ from rich.console import Console
 from rich.table import Table
 
 from comity.dataset import jobs
-from comity.dataset.files import open_writer
-from comity.dataset.judging import Terms
-from comity.dataset.typed import encode
+from comity.dataset.files.arrow_schema import encode
+from comity.dataset.files.files import open_writer
+from comity.dataset.permissions.terms import Terms
 from comity.policies import Agent, Fetched, Site
 
 SIZES = (125_000, 250_000, 500_000, 1_000_000)

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from comity.policies import Agent, Page, Site
-from comity.policies.main_text import main_text
+from comity.policies.document.main_text import main_text
 
 AGENT = Agent("examplebot", uses=("train", "search"))
 ORIGIN = "https://example.com"

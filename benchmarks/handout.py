@@ -21,10 +21,10 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Request
 
-import comity.crawler.pace
-import comity.crawler.scheduler
-from comity.crawler.fetcher import Policies
-from comity.crawler.scheduler import Scheduler
+import comity.crawler.frontier.scheduler
+import comity.crawler.pace.limiter
+from comity.crawler.fetching.fetcher import Policies
+from comity.crawler.frontier.scheduler import Scheduler
 from comity.policies import Site
 
 ROBOTS = b"User-agent: *\n" + b"".join(b"Disallow: /private/%d/\n" % n for n in range(20)) + b"Crawl-delay: 1\n"
@@ -58,9 +58,9 @@ async def measure(hosts: int, *, decisions: bool, jobdir: bool = False) -> None:
             runtime.judge(site, Request(origin))  # compiles the rules, once per site
             runtime.policies._sites.put(origin, Policies(site=site, fresh_until=time() + 3600, unreachable=False))
         now = 1e6
-        for module in (comity.crawler.scheduler, comity.crawler.pace):
+        for module in (comity.crawler.frontier.scheduler, comity.crawler.pace.limiter):
             module.monotonic = lambda: now  # type: ignore[attr-defined]
-        comity.crawler.pace.time = lambda: now  # type: ignore[attr-defined]
+        comity.crawler.pace.limiter.time = lambda: now  # type: ignore[attr-defined]
         if not decisions:
             allowed = runtime.judge(site, Request(origin))
             runtime.judge = lambda *_: allowed  # type: ignore[method-assign]

@@ -26,15 +26,15 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from comity.crawler.policy_file import PolicyFile
-from comity.crawler.store import PolicyStore
-from comity.dataset.counting import Counts
-from comity.dataset.judging import Terms, judged
-from comity.dataset.verifying import Today, verified
+from comity.crawler.fetching.policy_copy import PolicyFile
+from comity.crawler.fetching.store import PolicyStore
+from comity.dataset.counts import Counts
+from comity.dataset.permissions.terms import Terms, judged
+from comity.dataset.verify.comparison import Today, verified
 from comity.guard import Guard
 from comity.guard.incoming import Incoming
 from comity.policies import Agent, Fetched, Page, PolicyError, Site, ai_txt_from_xml, ai_txt_to_xml, instructions
-from comity.policies.vocabulary import Vocabulary
+from comity.policies.vocabulary.table import Vocabulary
 
 FILE = 512 * 1024  # octets of a policy file
 FIELDS = 64 * 1024  # octets of one header field: more than Scrapy's clients take

@@ -25,10 +25,10 @@ from scrapy.core.scheduler import Scheduler as ScrapyScheduler
 from scrapy.crawler import Crawler
 from scrapy.http import Request
 
-import comity.crawler.pace
-import comity.crawler.scheduler
-from comity.crawler.fetcher import Policies
-from comity.crawler.scheduler import Scheduler
+import comity.crawler.frontier.scheduler
+import comity.crawler.pace.limiter
+from comity.crawler.fetching.fetcher import Policies
+from comity.crawler.frontier.scheduler import Scheduler
 from comity.policies import Site
 
 ROBOTS = b"User-agent: *\n" + b"".join(b"Disallow: /private/%d/\n" % n for n in range(20)) + b"Crawl-delay: 1\n"
@@ -130,9 +130,9 @@ async def measure(kind: type[Scrapy | Comity], hosts: int, *, jobdir: bool) -> d
         for n in range(hosts)
     ]
     now = time()
-    for module in (comity.crawler.scheduler, comity.crawler.pace):
+    for module in (comity.crawler.frontier.scheduler, comity.crawler.pace.limiter):
         module.monotonic = lambda: now  # type: ignore[attr-defined]
-    comity.crawler.pace.time = lambda: now  # type: ignore[attr-defined]
+    comity.crawler.pace.limiter.time = lambda: now  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory() as temporary:
         bench = kind(Path(temporary), hosts, jobdir=jobdir)
         bench.open()

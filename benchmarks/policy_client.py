@@ -93,7 +93,7 @@ def client(origins: list[str], *, with_store: bool) -> float:
     from comity.crawler.fetching.options import TLS, ClientOptions
     from comity.crawler.fetching.proxies import Proxies
     from comity.crawler.fetching.redirects import Redirects
-    from comity.crawler.store import PolicyStore
+    from comity.crawler.fetching.store import PolicyStore
 
     class Crawl:
         count = staticmethod(no_count)

@@ -31,7 +31,7 @@ from typing import Any
 from scrapy import Spider
 from scrapy.http import Request, Response
 
-from comity.policies.files import AUTOMATION_PATH
+from comity.policies.formats.file import AUTOMATION_PATH
 from comity.policies.site import WELL_KNOWN
 
 TOLERANCE = 0.01  # seconds

@@ -15,15 +15,15 @@ from typing import NamedTuple
 import pytest
 from jsonschema import Draft202012Validator
 
-from comity.crawler.fetcher import MAX_REFERENCES
-from comity.crawler.resources import MAX_KEPT, MAX_OF_A_PAGE
+from comity.crawler.fetching.fetcher import MAX_REFERENCES
+from comity.crawler.page_resources import MAX_KEPT, MAX_OF_A_PAGE
 from comity.dataset import sidecar
 from comity.policies import Agent, Arrangement, Site, UseDecision, Verdict
+from comity.policies.agent import FEATURES
+from comity.policies.answers.qualifiers import Qualifiers
+from comity.policies.answers.rule import RULES
 from comity.policies.formats.acap import grammar, resolution, usages
-from comity.policies.lines import MAX_BYTES, MAX_FINDINGS, MAX_LINE
-from comity.policies.qualifiers import Qualifiers
-from comity.policies.rules import RULES
-from comity.policies.values import FEATURES
+from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS, MAX_LINE
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "acap.md").read_text("utf-8")

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import pytest
 from scrapy.http import Request
 
-from comity.crawler.request_facts import declaration
-from comity.crawler.sessions import KEYS
+from comity.crawler.request.facts import declaration
+from comity.crawler.request.sessions import KEYS
 from comity.policies import Agent, Site
+from comity.policies.answers.rule import RULES
 from comity.policies.formats.automation import grammar
 from comity.policies.formats.automation.value_syntax import DIRECTIVES
-from comity.policies.lines import MAX_BYTES, MAX_FINDINGS, MAX_LINE
-from comity.policies.rules import RULES
+from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS, MAX_LINE
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "automation.md").read_text("utf-8")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from comity.crawler.options import DEFAULTS
-from comity.policies.rules import RULES
+from comity.policies.answers.rule import RULES
 
 if TYPE_CHECKING:
     from tests.conftest import Serve

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from comity.policies import Agent, Site, Verdict
-from comity.policies.urls import spellings
+from comity.policies.syntax.urls import spellings
 
 PAGE = (Path(__file__).parent.parent / "docs" / "robots.md").read_text("utf-8")
 ORIGIN = "https://example.com"

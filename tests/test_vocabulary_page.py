@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from comity.policies.preferences import Preferences
-from comity.policies.statements import Place, Statement
-from comity.policies.values import Reason, Source, Verdict
-from comity.policies.vocabulary import ANY, Relation, Vocabulary
+from comity.policies.answers.decision import Reason, Source, Verdict
+from comity.policies.vocabulary.preferences import Preferences
+from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.table import ANY, Relation, Vocabulary
 
 PAGE = Path(__file__).parent.parent / "docs" / "vocabulary.md"
 

@@ -19,29 +19,22 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
 
 import comity
-from comity.crawler import feeds, logformatter
-from comity.crawler.addressmw import AddressMiddleware
-from comity.crawler.backlog import most_waiting
+from comity.crawler import feeds
+from comity.crawler.crawl import open_budget, open_store
 from comity.crawler.database import make_private_folder
-from comity.crawler.downloadermw import AccessMiddleware
-from comity.crawler.engine import take_shipped_suffixes
 from comity.crawler.feeds.responses import ItemResponses
-from comity.crawler.fieldsmw import FieldsMiddleware
-from comity.crawler.options import (
-    ASYNCIO_REACTOR,
-    DEFAULT_AGENT,
-    DEFAULTS,
-    Options,
-    machine_store,
-    project_store,
-    stop,
-)
-from comity.crawler.pipeline import PermissionsPipeline
+from comity.crawler.frontier.backlog import most_waiting
+from comity.crawler.frontier.scheduler import Scheduler
+from comity.crawler.items import logformatter
+from comity.crawler.items.pipeline import PermissionsPipeline
+from comity.crawler.middlewares.access import AccessMiddleware
+from comity.crawler.middlewares.credentials import FieldsMiddleware
+from comity.crawler.middlewares.inner_addresses import AddressMiddleware
+from comity.crawler.middlewares.overload import RateMiddleware
+from comity.crawler.middlewares.page import PageMiddleware
+from comity.crawler.options import ASYNCIO_REACTOR, DEFAULT_AGENT, DEFAULTS, Options, machine_store, project_store, stop
 from comity.crawler.progress import Progress
-from comity.crawler.ratemw import RateMiddleware
-from comity.crawler.runtime import open_budget, open_store
-from comity.crawler.scheduler import Scheduler
-from comity.crawler.spidermw import PageMiddleware
+from comity.crawler.scrapy_internals import take_shipped_suffixes
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from comity.policies import PolicyError
-from comity.policies.text import printable
+from comity.policies.syntax.printable import printable
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from comity.guard import ASGIMiddleware, Guard, Incoming, WSGIMiddleware, credentials
-from comity.policies.requests import Session
+from comity.policies.answers.request import Session
 from comity.policies.site import WELL_KNOWN
 
 if TYPE_CHECKING:

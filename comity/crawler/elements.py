@@ -18,11 +18,11 @@ from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, Response, TextResponse
 
 from comity.policies import Page, Verdict
-from comity.policies.element_rules import Element
-from comity.policies.main_text import main_text
+from comity.policies.document.main_text import main_text
+from comity.policies.elements.rules import Element
 
 if TYPE_CHECKING:
-    from comity.crawler.runtime import Runtime
+    from comity.crawler.crawl import Runtime
 
 CSS = "comity_css"  # in the metadata of an item's field: the selector that it is taken with; "": from no element
 

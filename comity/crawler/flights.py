@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Hashable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from comity.crawler.engine import closing
+from comity.crawler.scrapy_internals import closing
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 
-from comity.policies.text import unhidden
+from comity.policies.syntax.printable import unhidden
 
 
 class Unhidden(logging.Filter):

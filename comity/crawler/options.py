@@ -19,15 +19,15 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
 from comity.crawler.fetching.options import ClientOptions
-from comity.crawler.sessions import DeclaredSession, declared_session
+from comity.crawler.request.sessions import DeclaredSession, declared_session
 from comity.dataset.tag_setting import TagSetting
 from comity.policies import Agent, Arrangement, PolicyError, Verdict
-from comity.policies.formats.content_usage import READERS
-from comity.policies.requests import PURPOSE_HEADER
-from comity.policies.text import MAX_SHOWN, printable
-from comity.policies.urls import origin_of
-from comity.policies.values import FEATURES
-from comity.policies.vocabulary import Vocabulary
+from comity.policies.agent import FEATURES
+from comity.policies.answers.request import PURPOSE_HEADER
+from comity.policies.formats.aipref.content_usage import READERS
+from comity.policies.syntax.printable import MAX_SHOWN, printable
+from comity.policies.syntax.urls import origin_of
+from comity.policies.vocabulary.table import Vocabulary
 
 DEFAULT_AGENT = "comitybot"
 

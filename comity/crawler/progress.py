@@ -19,8 +19,8 @@ from rich.text import Text
 from scrapy import signals
 
 from comity.crawler.commands.output import add_row, plain_console
-from comity.crawler.engine import scheduler_of
-from comity.policies.text import unhidden
+from comity.crawler.scrapy_internals import scheduler_of
+from comity.policies.syntax.printable import unhidden
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

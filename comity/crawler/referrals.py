@@ -19,11 +19,11 @@ from weakref import WeakKeyDictionary
 from scrapy import signals
 from scrapy.http import Request, Response
 
-from comity.crawler.addresses import Reach, literal
-from comity.crawler.fetcher import Policies, PolicyFetcher
 from comity.crawler.fetching.client import Client
-from comity.crawler.items import current_page
-from comity.policies.urls import origin_or_empty
+from comity.crawler.fetching.fetcher import Policies, PolicyFetcher
+from comity.crawler.fetching.reach import Reach, literal
+from comity.crawler.item_pages import current_page
+from comity.policies.syntax.urls import origin_or_empty
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

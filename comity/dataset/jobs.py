@@ -18,16 +18,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
-from comity.dataset import croissant
-from comity.dataset.counting import Counts
-from comity.dataset.croissant import Fields
-from comity.dataset.expiring import NEVER_RECRAWLED, Fetches, Limits, Recrawled, expired
-from comity.dataset.files import Reader, Replacement, open_beside, open_reader, open_rewriter, open_writer, sync
-from comity.dataset.jsonl import encoded
-from comity.dataset.judging import ARRANGEMENT, CURRENT, Terms, judged
+from comity.dataset.counts import Counts
+from comity.dataset.export import manifest as croissant
+from comity.dataset.export.manifest import Fields
+from comity.dataset.files.files import Reader, Replacement, open_beside, open_reader, open_rewriter, open_writer, sync
+from comity.dataset.files.jsonl import encoded
 from comity.dataset.passes import Note, Outcome, Sinks, Unread, run
+from comity.dataset.permissions.expiry import NEVER_RECRAWLED, Fetches, Limits, Recrawled, expired
+from comity.dataset.permissions.tags import GUESSED, Carried, TagSource
+from comity.dataset.permissions.terms import ARRANGEMENT, CURRENT, Terms, judged
 from comity.dataset.records import LICENSE, DatasetError, Placed, Record
-from comity.dataset.tags import GUESSED, Carried, TagSource
 
 UNTAGGED = ("no-tag", "several-tags", "invalid-tag")  # how it begins why a record goes whose limits nobody knows
 
@@ -120,7 +120,7 @@ class ExportPass(NamedTuple):
         return answer.record
 
     def columns(self, batch: Any, number: int) -> Outcome:
-        from comity.dataset.tables import export_columns  # pyarrow is there where there are columns
+        from comity.dataset.export.tables import export_columns  # pyarrow is there where there are columns
 
         return export_columns(self, batch, number)
 

@@ -19,7 +19,7 @@ from contextlib import closing
 from multiprocessing import get_context, parent_process
 from typing import Any, NamedTuple, Protocol, cast
 
-from comity.dataset.files import Part, Reader, Writer
+from comity.dataset.files.files import Part, Reader, Writer
 from comity.dataset.records import DatasetError, Record, Unreadable
 
 SMALL = 16 * 2**20  # octets: files that together have fewer are done before other processes have started
@@ -139,7 +139,7 @@ class _Task(NamedTuple):
             return encode(records)
         if self.takes_columns:
             return records
-        from comity.dataset.typed import decode  # pyarrow is there where there are columns
+        from comity.dataset.files.arrow_schema import decode  # pyarrow is there where there are columns
 
         return encode([record for record in decode(records) if not isinstance(record, Unreadable)])
 

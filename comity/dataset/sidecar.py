@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import IO, Any
 from weakref import finalize
 
+from comity.dataset.permissions.tags import GUESSED, Carried, read_carried
 from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, Placed, Record
-from comity.dataset.tags import GUESSED, Carried, read_carried
 from comity.policies import Agent
 from comity.policies.page import combined
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 from comity.dataset.records import FIELD
 from comity.policies import PolicyError
-from comity.policies.text import printable
+from comity.policies.syntax.printable import printable
 
 IN_FIELD = "field"  # an object
 AS_JSON = "json"  # the same as text

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from itertools import count
 from typing import NamedTuple
 
+from comity.policies.agent import PRODUCT_TOKEN, Agent
 from comity.policies.formats.acap import Names
-from comity.policies.values import PRODUCT_TOKEN, Agent
 
 MAX_NAMED = 4  # crawlers that one User-Agent may name; of more nobody knows who asks
 MAX_PARSED = 2048  # characters; a longer User-Agent, which nobody sends, names what stands in its versions and addresses too

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
-from comity.policies.rules import RULES
-from comity.policies.values import Reason
+from comity.policies.answers.decision import Reason
+from comity.policies.answers.rule import RULES
 
 # draft-liao-aipref-autoctl-ext section-6: 401 for missing or invalid authentication
 UNAUTHORIZED = ("automation.key", "automation.session", "automation.session-validation", "automation.session-ttl")

@@ -12,7 +12,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from math import ceil
 from typing import NamedTuple, Protocol
 
-from comity.policies.limits import Window
+from comity.policies.syntax.windows import Window
 
 MAX_STAMPS = (
     256  # moments that are kept for a window: for more requests only every k-th, so that too few may be counted, never too many

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
-from comity.policies.errors import PolicyError
-from comity.policies.files import AUTOMATION_PATH, RobotsFile, accepted
-from comity.policies.patterns import normal_target
-from comity.policies.urls import origin_of, target_of
-from comity.policies.values import Fetched
+from comity.policies.answers.errors import PolicyError
+from comity.policies.answers.fetched import Fetched
+from comity.policies.formats.file import AUTOMATION_PATH, RobotsFile, accepted
+from comity.policies.syntax.path_patterns import normal_target
+from comity.policies.syntax.urls import origin_of, target_of
 
 ROBOTS_PATH = "/robots.txt"
 JUDGED = (ROBOTS_PATH, AUTOMATION_PATH)

@@ -23,16 +23,17 @@ from comity.guard.answers import Answer, Problems, ServedFile, status_of
 from comity.guard.clients import Clients, Counts, Limit, client_of
 from comity.guard.files import ROBOTS_PATH, Files, OwnFiles
 from comity.guard.incoming import KEY_HEADER, Incoming, is_automated, listed, mechanisms
-from comity.policies.errors import PolicyError
-from comity.policies.files import AUTOMATION_PATH
-from comity.policies.limits import Window
-from comity.policies.patterns import normal_target
-from comity.policies.rates import Rates
-from comity.policies.requests import PURPOSE_HEADER, XHR, Facts, Session, facts_of
+from comity.policies.agent import Agent
+from comity.policies.answers.decision import Decision, Finding, Reason, Source, Verdict
+from comity.policies.answers.errors import PolicyError
+from comity.policies.answers.rates import Rates
+from comity.policies.answers.request import PURPOSE_HEADER, XHR, Facts, Session, facts_of
+from comity.policies.formats.file import AUTOMATION_PATH
 from comity.policies.site import WELL_KNOWN, Site
-from comity.policies.text import MAX_SHOWN, printable
-from comity.policies.urls import spellings, target_of
-from comity.policies.values import Agent, Decision, Finding, Reason, Source, Verdict
+from comity.policies.syntax.path_patterns import normal_target
+from comity.policies.syntax.printable import MAX_SHOWN, printable
+from comity.policies.syntax.urls import spellings, target_of
+from comity.policies.syntax.windows import Window
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import quote
 
-from comity.policies import requests
-from comity.policies.values import Agent
+from comity.policies.agent import Agent
+from comity.policies.answers import request as requests
 
 KEY_HEADER = Agent("_").key_header  # as crawlers have it
 
@@ -105,5 +105,5 @@ def mechanisms(incoming: Incoming) -> tuple[str, ...]:
 
 
 def credentials(fields: Mapping[str, str], key_header: str = KEY_HEADER) -> frozenset[str]:
-    """Return what a session that this request belongs to carries: of `comity.policies.requests.CREDENTIALS`."""
+    """Return what a session that this request belongs to carries: of `comity.policies.answers.request.CREDENTIALS`."""
     return requests.credentials(fields, key_header)

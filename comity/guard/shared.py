@@ -17,7 +17,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from comity.guard.clients import Client, Limit, Stamps, TooMany
-from comity.policies.errors import PolicyError
+from comity.policies.answers.errors import PolicyError
 
 logger = logging.getLogger(__name__)
 

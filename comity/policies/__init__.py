@@ -1,23 +1,14 @@
 """What a site's policies say: bytes in, values out. No sockets, no files, no Scrapy."""
 
-from comity.policies.ai_txt import ai_txt_from_xml, ai_txt_to_xml
-from comity.policies.errors import PolicyError
-from comity.policies.instructions import instructions
+from comity.policies.agent import Agent, Arrangement
+from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Source, UseDecision, Verdict
+from comity.policies.answers.errors import PolicyError
+from comity.policies.answers.fetched import Fetched
+from comity.policies.document.snippet import snippet
+from comity.policies.formats.ai_txt.conversion import ai_txt_from_xml, ai_txt_to_xml
 from comity.policies.page import Page
+from comity.policies.prompt import instructions
 from comity.policies.site import Site
-from comity.policies.snippets import snippet
-from comity.policies.values import (
-    ActionRequest,
-    Agent,
-    Arrangement,
-    Decision,
-    Fetched,
-    Finding,
-    Reason,
-    Source,
-    UseDecision,
-    Verdict,
-)
 
 __all__ = [
     "ActionRequest",

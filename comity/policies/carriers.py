@@ -12,14 +12,20 @@ from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
-from comity.policies.availability import Availability, availability
-from comity.policies.content import Content
-from comity.policies.files import AiFile, File, RobotsFile
-from comity.policies.formats import content_signal, content_usage, robots_meta, rsl, tdmrep, usage
-from comity.policies.formats.extensions import extension_lines
-from comity.policies.statements import Place, Statement
-from comity.policies.text import printable
-from comity.policies.values import Agent, Fetched, Finding, Verdict
+from comity.policies.agent import Agent
+from comity.policies.answers.decision import Finding, Verdict
+from comity.policies.answers.fetched import Availability, Fetched, availability
+from comity.policies.document.document import Content
+from comity.policies.formats.aipref import content_usage
+from comity.policies.formats.aipref import short_strings as usage
+from comity.policies.formats.content_signals import signals as content_signal
+from comity.policies.formats.file import AiFile, File, RobotsFile
+from comity.policies.formats.robots.extension_lines import extension_lines
+from comity.policies.formats.robots_meta import directives as robots_meta
+from comity.policies.formats.rsl import licensing as rsl
+from comity.policies.formats.tdmrep import reservation as tdmrep
+from comity.policies.syntax.printable import printable
+from comity.policies.vocabulary.statement import Place, Statement
 
 MAX_PROLOGUE = 2000  # octets in which an RSL document has its root element
 

@@ -9,15 +9,16 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Protocol
 
-from comity.policies.combine import most_restrictive, strictest
-from comity.policies.element_rules import Element, ElementRules, Traced
+from comity.policies.agent import Agent
+from comity.policies.answers.combining import most_restrictive, strictest
+from comity.policies.answers.decision import Decision, Finding, Reason, Source, UseDecision, Verdict
+from comity.policies.answers.qualifiers import Qualifiers, read, written
+from comity.policies.answers.rule import RULES
+from comity.policies.elements.rules import Element, ElementRules, Traced
 from comity.policies.formats.acap import PageUses, SiteUses
 from comity.policies.formats.acap.usages import USAGES
-from comity.policies.qualifiers import Qualifiers, read, written
-from comity.policies.rules import RULES
-from comity.policies.text import MAX_SHOWN
-from comity.policies.values import Agent, Decision, Finding, Reason, Source, UseDecision, Verdict
-from comity.policies.vocabulary import Vocabulary
+from comity.policies.syntax.printable import MAX_SHOWN
+from comity.policies.vocabulary.table import Vocabulary
 
 USE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 MAX_STATED = 100  # uses that a tag lists for the sole reason that the site names them

@@ -16,20 +16,22 @@ from functools import cached_property
 from typing import Any, Self
 from urllib.parse import urljoin
 
-from comity.policies.automated import JSON_LD, Annotated
-from comity.policies.binding import Binding
+from comity.policies.agent import Agent
+from comity.policies.agent_view import Binding
+from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Verdict
+from comity.policies.answers.fetched import Fetched
+from comity.policies.answers.rates import Rates
+from comity.policies.answers.request import PLAIN, Facts, Session, facts_of
 from comity.policies.carriers import ByVocabulary, Carried, SiteCarriers, by_vocabulary, licensed, of_fields, of_images, of_markup
-from comity.policies.content import Content
-from comity.policies.files import AI_PATH, AUTOMATION_PATH, AiFile, AutomationFile, RobotsFile
-from comity.policies.formats import tdmrep
+from comity.policies.document.document import Content
 from comity.policies.formats.acap import PageUses, Taken
 from comity.policies.formats.automation import annotation
+from comity.policies.formats.automation.access import JSON_LD, Annotated
 from comity.policies.formats.automation.directives import Limits
+from comity.policies.formats.file import AI_PATH, AUTOMATION_PATH, AiFile, AutomationFile, RobotsFile
+from comity.policies.formats.tdmrep import reservation as tdmrep
 from comity.policies.page import AcapUses, Page, Refusal, UseSource, jointly
-from comity.policies.rates import Rates
-from comity.policies.requests import PLAIN, Facts, Session, facts_of
-from comity.policies.urls import origin_of, spellings
-from comity.policies.values import ActionRequest, Agent, Decision, Fetched, Finding, Reason, Verdict
+from comity.policies.syntax.urls import origin_of, spellings
 
 # What is fetched of every origin; a format adds its path here.
 WELL_KNOWN = ("/robots.txt", AUTOMATION_PATH, AI_PATH, tdmrep.WELL_KNOWN)

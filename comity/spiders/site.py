@@ -12,10 +12,10 @@ from scrapy.http import Response
 from scrapy.utils.gz import gunzip, gzip_magic_number
 from scrapy.utils.sitemap import Sitemap
 
+from comity.crawler.crawl import Runtime
 from comity.crawler.flights import ClosingError
 from comity.crawler.referrals import led
-from comity.crawler.runtime import Runtime
-from comity.policies.urls import origin_of
+from comity.policies.syntax.urls import origin_of
 from comity.spiders.arguments import flag, number, only, stop
 from comity.spiders.pages import PageItem, page_item
 

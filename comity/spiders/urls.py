@@ -11,9 +11,9 @@ from typing import TextIO
 from scrapy import Request, Spider
 from scrapy.http import Response
 
-from comity.crawler.runtime import Runtime
-from comity.policies.text import printable
-from comity.policies.urls import origin_of
+from comity.crawler.crawl import Runtime
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_of
 from comity.spiders.arguments import flag, only, stop
 from comity.spiders.pages import PageItem, page_item
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from comity.policies import Agent, Site, Verdict
-from comity.policies.formats import robots
-from comity.policies.urls import target_of
+from comity.policies.formats.robots import grammar as robots
+from comity.policies.syntax.urls import target_of
 
 CORPUS = Path(__file__).parents[3] / "shared/corpus/robots"
 

@@ -15,8 +15,8 @@ from jwm.robotstxt import googlebot
 from protego import Protego
 
 from comity.policies import Verdict
-from comity.policies.formats import robots
-from comity.policies.lines import MAX_BYTES
+from comity.policies.formats.robots import grammar as robots
+from comity.policies.syntax.lines import MAX_BYTES
 
 CORPUS = Path(__file__).parents[3] / "shared/corpus/robots/files"
 EOL = re.compile(rb"\r\n?|\n")

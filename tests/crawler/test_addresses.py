@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.crawler.addresses import BLOCKS, Block, Reach, literal, reach_of
+from comity.crawler.fetching.reach import BLOCKS, Block, Reach, literal, reach_of
 
 REACHES = {
     Reach.PUBLIC: [

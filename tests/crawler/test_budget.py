@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.crawler.budget import ASK_AGAIN, ASK_THROUGH, PENALTY, SWEPT, VERSIONS, Budget, Limit
-from comity.policies.limits import DAY, MAX_STAMPS, Window
+from comity.crawler.pace.ledger import ASK_AGAIN, ASK_THROUGH, PENALTY, SWEPT, VERSIONS, Budget, Limit
+from comity.policies.syntax.windows import DAY, MAX_STAMPS, Window
 
 NOW = 1_800_000_000.0
 TTL = 10.0

@@ -22,14 +22,14 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.test import get_crawler
 
 from comity.crawler.addon import COMPONENTS
-from comity.crawler.downloadermw import AccessMiddleware
 from comity.crawler.feeds import EXPORTERS
-from comity.crawler.fieldsmw import FieldsMiddleware
-from comity.crawler.pipeline import PermissionsPipeline
+from comity.crawler.frontier.scheduler import Scheduler
+from comity.crawler.items.pipeline import PermissionsPipeline
+from comity.crawler.middlewares.access import AccessMiddleware
+from comity.crawler.middlewares.credentials import FieldsMiddleware
+from comity.crawler.middlewares.overload import RateMiddleware
+from comity.crawler.middlewares.page import PageMiddleware
 from comity.crawler.progress import Progress
-from comity.crawler.ratemw import RateMiddleware
-from comity.crawler.scheduler import Scheduler
-from comity.crawler.spidermw import PageMiddleware
 
 URL = "http://a.example/"
 build: Any = build_from_crawler  # its types know no further arguments

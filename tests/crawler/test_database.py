@@ -21,12 +21,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from scrapy import Request, Spider
 
-from comity.crawler.budget import Budget, Limit
-from comity.crawler.job import NAME, Job
-from comity.crawler.policy_file import PolicyFile
-from comity.crawler.store import PolicyStore
+from comity.crawler.fetching.policy_copy import PolicyFile
+from comity.crawler.fetching.store import PolicyStore
+from comity.crawler.frontier.journal import NAME, Job
+from comity.crawler.pace.ledger import Budget, Limit
 from comity.policies import Fetched, PolicyError
-from comity.policies.limits import Window
+from comity.policies.syntax.windows import Window
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from comity.crawler.store import PolicyStore
+from comity.crawler.fetching.store import PolicyStore
 from comity.dataset.sidecar import row
 from comity.policies import Agent, Fetched, Site, Verdict
 

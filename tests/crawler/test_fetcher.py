@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 
 import pytest
 
-from comity.crawler import fetcher as module
-from comity.crawler.addresses import Reach
-from comity.crawler.fetcher import Policies, PolicyFetcher, policies_of
+from comity.crawler.fetching import fetcher as module
+from comity.crawler.fetching.fetcher import Policies, PolicyFetcher, policies_of
 from comity.crawler.fetching.files import Obtained, Wanted
+from comity.crawler.fetching.freshness import DAY
 from comity.crawler.fetching.network import BarredError
+from comity.crawler.fetching.policy_copy import PolicyFile
+from comity.crawler.fetching.reach import Reach
+from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.flights import ClosingError
-from comity.crawler.freshness import DAY
-from comity.crawler.policy_file import PolicyFile
-from comity.crawler.store import PolicyStore
 from comity.policies import Agent, Fetched
 
 ORIGIN = "https://a.test"

@@ -10,7 +10,7 @@ from hishel._core._spec import get_age, get_freshness_lifetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.crawler.freshness import DAY, MIN_LIFETIME, lifetime, refreshed, retry_after
+from comity.crawler.fetching.freshness import DAY, MIN_LIFETIME, lifetime, refreshed, retry_after
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0

@@ -22,9 +22,9 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from comity.crawler.feeds import register
+from comity.crawler.item_pages import current_tag
 from comity.crawler.item_tags import SWEEP, ItemTags
-from comity.crawler.items import current_tag
-from comity.crawler.logformatter import shorten
+from comity.crawler.items.logformatter import shorten
 from comity.crawler.options import Options, SettingsError
 from comity.dataset.tag_setting import TagSetting
 

@@ -16,7 +16,7 @@ from itemadapter import ItemAdapter
 from scrapy import Field, Item
 from scrapy.exporters import PythonItemExporter
 
-from comity.crawler.items import ItemPages, own_copy, tagged
+from comity.crawler.item_pages import ItemPages, own_copy, tagged
 from comity.dataset.records import FIELD
 from comity.policies import Agent, Page, Site
 

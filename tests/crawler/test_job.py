@@ -20,7 +20,7 @@ from scrapy import FormRequest, Request, Spider
 from scrapy.http import JsonRequest
 
 from comity.crawler.database import checksum
-from comity.crawler.job import NAME, Job
+from comity.crawler.frontier.journal import NAME, Job
 from comity.policies import PolicyError
 
 A, B = "https://a.test", "https://b.test:444"

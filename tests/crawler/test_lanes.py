@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.http import Request
 
-from comity.crawler.budget import Limit
-from comity.crawler.lanes import Lane, Lanes
-from comity.crawler.pace import Unit, asked_windows
+from comity.crawler.frontier.host_queues import Lane, Lanes
+from comity.crawler.pace.ledger import Limit
+from comity.crawler.pace.limiter import Unit, asked_windows
 from comity.policies import Agent, Site
-from comity.policies.limits import Window
+from comity.policies.syntax.windows import Window
 
 ORIGIN = "https://example.org"
 

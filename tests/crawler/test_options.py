@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 
 from comity.crawler.options import DEFAULTS, Options, SettingsError
 from comity.policies import PolicyError, Verdict
-from comity.policies.vocabulary import Vocabulary
+from comity.policies.vocabulary.table import Vocabulary
 
 
 def options(**settings: Any) -> Options:

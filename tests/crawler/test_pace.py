@@ -20,14 +20,14 @@ from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 from scrapy.utils.asyncio import call_later
 
-from comity.crawler import pace as module
-from comity.crawler.budget import Budget, Limit
 from comity.crawler.flights import ClosingError
-from comity.crawler.lanes import Lane
-from comity.crawler.pace import Pace, Unit, slowest
+from comity.crawler.frontier.host_queues import Lane
+from comity.crawler.pace import limiter as module
+from comity.crawler.pace.ledger import Budget, Limit
+from comity.crawler.pace.limiter import Pace, Unit, slowest
 from comity.policies import Agent, Decision, Site, Verdict
 from comity.policies.formats.automation.directives import Limits
-from comity.policies.limits import Window
+from comity.policies.syntax.windows import Window
 
 URL = "https://a.test/"
 EPOCH = 1_800_000_000.0
@@ -128,7 +128,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(module, "monotonic", lambda: clock.now)
     monkeypatch.setattr(module, "time", lambda: EPOCH + clock.now)
-    monkeypatch.setattr("comity.crawler.budget.time", lambda: EPOCH + clock.now)
+    monkeypatch.setattr("comity.crawler.pace.ledger.time", lambda: EPOCH + clock.now)
     monkeypatch.setattr(module, "call_later", clock.call_later)
     return clock
 

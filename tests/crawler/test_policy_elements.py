@@ -16,7 +16,7 @@ from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 import comity.policies
 from comity.policies import PolicyError, ai_txt_from_xml, ai_txt_to_xml
 from comity.policies.formats.ai_txt import parse
-from comity.policies.lines import MAX_BYTES
+from comity.policies.syntax.lines import MAX_BYTES
 
 if TYPE_CHECKING:
     from tests.conftest import Serve

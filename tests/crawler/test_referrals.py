@@ -14,9 +14,9 @@ from scrapy.crawler import Crawler
 from scrapy.http import Request, Response
 
 from comity.crawler import referrals as module
-from comity.crawler.addresses import Reach, reach_of
-from comity.crawler.fetcher import Policies
-from comity.crawler.items import current_page
+from comity.crawler.fetching.fetcher import Policies
+from comity.crawler.fetching.reach import Reach, reach_of
+from comity.crawler.item_pages import current_page
 from comity.crawler.referrals import KEY, Referrals, led
 from comity.policies import Fetched, Site
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scrapy.http import FormRequest, JsonRequest, Request
 from scrapy.settings import Settings
 
-from comity.crawler.request_facts import NOTHING, RequestFacts, declaration
+from comity.crawler.request.facts import NOTHING, RequestFacts, declaration
 from comity.policies import Agent, PolicyError
-from comity.policies.requests import PLAIN, Facts, Session
+from comity.policies.answers.request import PLAIN, Facts, Session
 
 URL = "https://example.com/a"
 PAGE = "https://example.com/page"

@@ -12,11 +12,11 @@ import pytest
 import time_machine
 from scrapy.settings import Settings
 
+from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import Options
-from comity.crawler.sessions import DeclaredSession, Sessions
-from comity.crawler.store import PolicyStore
+from comity.crawler.request.sessions import DeclaredSession, Sessions
 from comity.policies import PolicyError
-from comity.policies.requests import Session
+from comity.policies.answers.request import Session
 
 SECRET = "s3cr3t-value"
 NOW = datetime(2027, 1, 1, 12, tzinfo=UTC)

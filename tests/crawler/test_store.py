@@ -17,13 +17,12 @@ import time_machine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.crawler.addresses import Reach
-from comity.crawler.freshness import DAY
-from comity.crawler.policy_file import STAND_IN, PolicyFile
-from comity.crawler.store import REFERENCES, VERSIONS, PolicyStore
+from comity.crawler.fetching.freshness import DAY
+from comity.crawler.fetching.policy_copy import STAND_IN, PolicyFile
+from comity.crawler.fetching.reach import Reach
+from comity.crawler.fetching.store import REFERENCES, VERSIONS, PolicyStore
 from comity.policies import PolicyError
-from comity.policies.availability import Availability, availability
-from comity.policies.values import Fetched
+from comity.policies.answers.fetched import Availability, Fetched, availability
 
 NOW = 1_800_000_000.0
 ROBOTS = "/robots.txt"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from comity.dataset.judging import Terms, judged
+from comity.dataset.permissions.terms import Terms, judged
 from comity.policies.formats.ai_txt import ACTIONS
 
 MakeRecord = Callable[..., dict[str, Any]]

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.dataset.columns import sorted_out
-from comity.dataset.expiring import Recrawled
-from comity.dataset.judging import Terms, judged
+from comity.dataset.export.columns import sorted_out
+from comity.dataset.files.arrow_schema import EXTRA, decode, encode
+from comity.dataset.permissions.expiry import Recrawled
+from comity.dataset.permissions.terms import Terms, judged
 from comity.dataset.records import Record
-from comity.dataset.typed import EXTRA, decode, encode
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 ROBOTS = "https://a.example/robots.txt"

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from comity.dataset import counting
-from comity.dataset.counting import Counts, Tally
+from comity.dataset import counts as counting
+from comity.dataset.counts import Counts, Tally
 
 if TYPE_CHECKING:
     from tests.dataset.conftest import MakeRecord

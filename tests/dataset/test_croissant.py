@@ -16,11 +16,12 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of the packages that it imports
     import mlcroissant  # type: ignore[import-untyped]
 
-from comity.dataset import croissant, jobs
-from comity.dataset.croissant import Fields
-from comity.dataset.judging import Terms
+from comity.dataset import jobs
+from comity.dataset.export import manifest as croissant
+from comity.dataset.export.manifest import Fields
+from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError
-from comity.policies.vocabulary import Vocabulary
+from comity.policies.vocabulary.table import Vocabulary
 
 MakeRecord = Callable[..., dict[str, Any]]
 

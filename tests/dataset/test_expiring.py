@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.dataset.expiring import Fetches, Limits, Recrawled, expired, page_of
+from comity.dataset.permissions.expiry import Fetches, Limits, Recrawled, expired, page_of
 
 if TYPE_CHECKING:
     from tests.dataset.conftest import MakeRecord

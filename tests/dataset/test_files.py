@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from comity.dataset.files import Replacement, format_of, open_reader, open_writer
+from comity.dataset.files.files import Replacement, format_of, open_reader, open_writer
 from comity.dataset.jobs import expire, export
-from comity.dataset.judging import Terms
+from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError
 
 

@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from comity.dataset.expiring import Fetches
-from comity.dataset.judging import Terms, judged
+from comity.dataset.permissions.expiry import Fetches
+from comity.dataset.permissions.terms import Terms, judged
 from comity.dataset.records import DatasetError
 from comity.policies import Agent, Site, Verdict
+from comity.policies.agent import Arrangement
 from comity.policies.formats.ai_txt import ACTIONS
-from comity.policies.values import Arrangement
-from comity.policies.vocabulary import Vocabulary
+from comity.policies.vocabulary.table import Vocabulary
 
 if TYPE_CHECKING:
     from tests.dataset.conftest import MakeRecord

@@ -22,9 +22,10 @@ from typing import Any
 import pytest
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
-from comity.dataset import croissant, jobs
-from comity.dataset.files import open_reader
-from comity.dataset.judging import Terms
+from comity.dataset import jobs
+from comity.dataset.export import manifest as croissant
+from comity.dataset.files.files import open_reader
+from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import Unreadable
 
 MakeRecord = Callable[..., dict[str, Any]]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.dataset.lengths import beyond, fits
-from comity.policies.cutting import Cut
-from comity.policies.values import UseDecision, Verdict
+from comity.dataset.permissions.lengths import beyond, fits
+from comity.policies.answers.decision import UseDecision, Verdict
+from comity.policies.elements.spans import Cut
 
 
 def limit(max_chars: int | None = None, max_words: int | None = None) -> UseDecision:

@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.dataset import parquet
-from comity.dataset.parquet import GROUP_ROWS, Reader, Writer
+from comity.dataset.files import parquet
+from comity.dataset.files.arrow_schema import EXTRA, TAG, adapted, decode, encode, schema_of
+from comity.dataset.files.parquet import GROUP_ROWS, Reader, Writer
 from comity.dataset.records import DatasetError, Record, Unreadable
-from comity.dataset.typed import EXTRA, TAG, adapted, decode, encode, schema_of
 
 REASON = {"rule": "robots.allow", "spec": "RFC 9309", "url": "https://a.example/robots.txt", "line": 2, "text": "Allow: /"}
 ALLOW: Record = {"verdict": "allow", "stated": True, "because": [0]}

@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 
-from comity.dataset import croissant, jobs, jsonl
-from comity.dataset.files import open_reader
-from comity.dataset.judging import Terms
+from comity.dataset import jobs
+from comity.dataset.export import manifest as croissant
+from comity.dataset.files import jsonl
+from comity.dataset.files.files import open_reader
 from comity.dataset.passes import Sinks, run
+from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

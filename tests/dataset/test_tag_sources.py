@@ -14,14 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.dataset import croissant, jobs
-from comity.dataset.files import open_reader, open_writer
-from comity.dataset.judging import Terms, judged
+from comity.dataset import jobs
+from comity.dataset.export import manifest as croissant
+from comity.dataset.files.arrow_schema import EXTRA, TAG, decode, encode, schema_of
+from comity.dataset.files.files import open_reader, open_writer
+from comity.dataset.permissions.tags import GUESSED, InField, TagError, TagSource, read
+from comity.dataset.permissions.terms import Terms, judged
 from comity.dataset.records import DatasetError, Record, Unreadable
 from comity.dataset.sidecar import Sidecar, item_id, row
 from comity.dataset.tag_setting import TagSetting
-from comity.dataset.tags import GUESSED, InField, TagError, TagSource, read
-from comity.dataset.typed import EXTRA, TAG, decode, encode, schema_of
 from comity.policies import PolicyError
 
 MakeRecord = Callable[..., dict[str, Any]]

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from comity.dataset import tags
-from comity.dataset.tags import TagError, read
+from comity.dataset.permissions import tags
+from comity.dataset.permissions.tags import TagError, read
 from comity.policies import Agent, Site
 from comity.policies.page import no_page
 

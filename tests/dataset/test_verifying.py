@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from parsel import Selector
 
-from comity.dataset.judging import Terms, judged
-from comity.dataset.verification import Report, Verify
-from comity.dataset.verifying import GAINED, LOST, RESTRICTED, SAME, Because, Today, Verified, verified
+from comity.dataset.permissions.terms import Terms, judged
+from comity.dataset.verify.comparison import GAINED, LOST, RESTRICTED, SAME, Because, Today, Verified, verified
+from comity.dataset.verify.report import Report, Verify
 from comity.policies import Agent, Arrangement, Fetched, Page, Site, Verdict
-from comity.policies.redaction import redacted_fields
+from comity.policies.elements.redaction import redacted_fields
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/news/1.html"

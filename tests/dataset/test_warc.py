@@ -19,10 +19,10 @@ from warcio.archiveiterator import ArchiveIterator as WarcioIterator  # type: ig
 from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
-from comity.dataset import warc
-from comity.dataset.files import open_reader, open_writer
+from comity.dataset.files.files import open_reader, open_writer
+from comity.dataset.files.warc import warc
+from comity.dataset.files.warc.records import WarcRecord, records
 from comity.dataset.records import DatasetError, Record, Unreadable
-from comity.dataset.warc_records import WarcRecord, records
 
 HTML = "text/html; charset=utf-8"
 DATE = "2026-11-21T12:00:00.123456Z"

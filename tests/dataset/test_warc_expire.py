@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
-from comity.dataset import jobs, warc, warc_rewriting
-from comity.dataset.files import open_reader
+from comity.dataset import jobs
+from comity.dataset.files.files import open_reader
+from comity.dataset.files.warc import rewriting as warc_rewriting
+from comity.dataset.files.warc import warc
+from comity.dataset.files.warc.items import POLICY
 from comity.dataset.records import DatasetError
-from comity.dataset.warc_items import POLICY
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 OVER = {"until": "2026-11-21T23:59:59Z"}

@@ -23,20 +23,23 @@ from typing import Any, TypeVar
 
 import jsonschema
 
-from comity.dataset import jsonl, parquet, tags, typed, warc
-from comity.dataset.counting import Counts
-from comity.dataset.expiring import Limits, expired
-from comity.dataset.judging import Terms, judged
+from comity.dataset.counts import Counts
+from comity.dataset.files import arrow_schema as typed
+from comity.dataset.files import jsonl, parquet
+from comity.dataset.files.warc import warc
+from comity.dataset.permissions import tags
+from comity.dataset.permissions.expiry import Limits, expired
+from comity.dataset.permissions.terms import Terms, judged
 from comity.dataset.records import DatasetError, Unreadable
-from comity.dataset.verifying import Today, verified
+from comity.dataset.verify.comparison import Today, verified
 from comity.guard import Guard
 from comity.guard.guard import Pass
 from comity.guard.incoming import Incoming
 from comity.policies import Agent, Page, PolicyError, Site, Verdict, ai_txt_from_xml, ai_txt_to_xml, instructions
-from comity.policies.lines import MAX_FINDINGS
-from comity.policies.rules import RULES
-from comity.policies.text import HIDDEN
-from comity.policies.vocabulary import Vocabulary
+from comity.policies.answers.rule import RULES
+from comity.policies.syntax.lines import MAX_FINDINGS
+from comity.policies.syntax.printable import HIDDEN
+from comity.policies.vocabulary.table import Vocabulary
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.guard.clients import MAX_STAMPS, Clients, Limit, client_of
-from comity.policies.limits import Window, earliest
+from comity.policies.syntax.windows import Window, earliest
 
 START = datetime(2027, 3, 1, 12, tzinfo=UTC).timestamp()
 
@@ -81,7 +81,7 @@ def test_no_window_holds_more_than_the_tolerance_permits(windows: list[Window], 
     st.lists(st.tuples(st.floats(0, 2), st.floats(0, 2), st.floats(0, 3)), min_size=1, max_size=60),
 )
 def test_who_keeps_the_pace_of_a_crawler_is_never_refused(windows: list[Window], ways: list[tuple[float, float, float]]) -> None:
-    """By `comity.policies.limits.earliest`, one request at a time, with any time on the way there, back, and in between."""
+    """By `windows.earliest`, one request at a time, with any time on the way there, back, and in between."""
     clients, now, stamps = Clients(10), START, list[float]()
     for there, back, pause in ways:
         due = earliest(windows, stamps, 0, now)

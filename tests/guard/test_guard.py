@@ -18,8 +18,8 @@ from comity.guard import Answer, Guard, Incoming, Pass, credentials, is_automate
 from comity.guard.clients import Clients, Limit, TooMany
 from comity.guard.guard import MAX_JUDGED, MAX_REFERER, MAX_TARGET
 from comity.policies import Agent, Decision, PolicyError
-from comity.policies.requests import Session
-from comity.policies.urls import spellings
+from comity.policies.answers.request import Session
+from comity.policies.syntax.urls import spellings
 
 ORIGIN = "https://example.com"
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"

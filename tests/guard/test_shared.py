@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from comity.guard import Answer, Guard, Incoming, Pass, SharedClients
 from comity.guard.clients import Clients, Limit
 from comity.policies import PolicyError
-from comity.policies.limits import Window
+from comity.policies.syntax.windows import Window
 
 if TYPE_CHECKING:
     from tests.guard.conftest import Client, Servers

@@ -16,8 +16,8 @@ from jsonschema import Draft202012Validator
 from scrapy import Spider
 from scrapy.http import Request, Response, TextResponse
 
-from comity.crawler.runtime import Runtime
-from comity.crawler.store import PolicyStore
+from comity.crawler.crawl import Runtime
+from comity.crawler.fetching.store import PolicyStore
 from comity.policies.site import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests

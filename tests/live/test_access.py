@@ -24,7 +24,7 @@ RULES = "User-agent: *\nDisallow: /private\n"
 ALONE: dict[str, Any] = {
     "ADDONS": {},
     "DOWNLOADER_MIDDLEWARES": {
-        "comity.crawler.downloadermw.AccessMiddleware": 100,
+        "comity.crawler.middlewares.access.AccessMiddleware": 100,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     },
 }

@@ -17,8 +17,8 @@ import pytest
 from scrapy import Spider
 from scrapy.http import Request, Response
 
-from comity.crawler.runtime import Runtime
-from comity.crawler.store import PolicyStore
+from comity.crawler.crawl import Runtime
+from comity.crawler.fetching.store import PolicyStore
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback

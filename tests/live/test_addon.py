@@ -19,10 +19,10 @@ from scrapy.utils.misc import load_object
 
 import comity
 from comity.crawler.addon import Addon
-from comity.crawler.downloadermw import AccessMiddleware
+from comity.crawler.items.pipeline import PermissionsPipeline
+from comity.crawler.middlewares.access import AccessMiddleware
+from comity.crawler.middlewares.page import PageMiddleware
 from comity.crawler.options import SettingsError
-from comity.crawler.pipeline import PermissionsPipeline
-from comity.crawler.spidermw import PageMiddleware
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback
@@ -84,9 +84,9 @@ def test_ours_stands_before_every_other_pipeline_and_spider_middleware(lowest: i
     assert places(settings, "SPIDER_MIDDLEWARES")[PageMiddleware] == min(10, lowest - 1)
 
 
-ACCESS = "comity.crawler.downloadermw.AccessMiddleware"
-PIPELINE = "comity.crawler.pipeline.PermissionsPipeline"
-PAGE = "comity.crawler.spidermw.PageMiddleware"
+ACCESS = "comity.crawler.middlewares.access.AccessMiddleware"
+PIPELINE = "comity.crawler.items.pipeline.PermissionsPipeline"
+PAGE = "comity.crawler.middlewares.page.PageMiddleware"
 
 
 @pytest.mark.parametrize(

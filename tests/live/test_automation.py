@@ -452,7 +452,7 @@ def test_without_the_middleware_that_sends_them_sessions_permit_nothing(serve: S
     server = serve(site(HUMAN))
     settings = {
         "COMITY_SESSIONS": {"127.0.0.1": {"human_initiated": True, "cookies": {"sid": secret}}},
-        "DOWNLOADER_MIDDLEWARES": {"comity.crawler.fieldsmw.FieldsMiddleware": None},
+        "DOWNLOADER_MIDDLEWARES": {"comity.crawler.middlewares.credentials.FieldsMiddleware": None},
     }
     crawled = crawl(Requests, settings, requests=[{"url": server.url("/")}])
     assert outcomes(crawled) == ["automation.session"]

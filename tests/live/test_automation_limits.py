@@ -15,8 +15,8 @@ import pytest
 from scrapy import Spider
 from scrapy.http import Request, Response
 
-from comity.crawler.fetcher import Policies
-from comity.crawler.runtime import Runtime
+from comity.crawler.crawl import Runtime
+from comity.crawler.fetching.fetcher import Policies
 from comity.policies import Site
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -35,7 +35,7 @@ SLOW = 0.1  # seconds that the body of a page takes
 ALONE: dict[str, Any] = {
     "ADDONS": {},
     "DOWNLOADER_MIDDLEWARES": {
-        "comity.crawler.downloadermw.AccessMiddleware": 100,
+        "comity.crawler.middlewares.access.AccessMiddleware": 100,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     },
 }

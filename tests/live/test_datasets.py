@@ -25,9 +25,9 @@ from scrapy import Request, Spider
 from scrapy.http import Response, TextResponse
 
 from comity.crawler import demo, elements
-from comity.dataset.files import open_reader
+from comity.dataset.files.files import open_reader
 from comity.dataset.jobs import How, expire, export, stats
-from comity.dataset.judging import Terms
+from comity.dataset.permissions.terms import Terms
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback, Serve

@@ -16,7 +16,7 @@ from parsel import Selector
 from scrapy import Field, Item, Request, Spider
 from scrapy.http import Response, TextResponse
 
-from comity.dataset.judging import Terms, judged
+from comity.dataset.permissions.terms import Terms, judged
 from comity.spiders.site import SiteSpider
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests

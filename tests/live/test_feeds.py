@@ -28,9 +28,9 @@ from comity.crawler.feeds import PermittedFor
 from comity.crawler.feeds.csv import CsvExporter
 from comity.crawler.feeds.responses import ItemResponses
 from comity.crawler.options import SettingsError
-from comity.dataset.files import open_reader
+from comity.dataset.files.files import open_reader
 from comity.dataset.jobs import How, export
-from comity.dataset.judging import Terms
+from comity.dataset.permissions.terms import Terms
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback

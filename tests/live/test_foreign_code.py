@@ -14,7 +14,7 @@ from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import HtmlResponse, Request, Response, TextResponse
 from scrapy.resolver import CachingThreadedResolver
 
-from comity.crawler.store import PolicyStore
+from comity.crawler.fetching.store import PolicyStore
 from comity.policies.site import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests

@@ -16,11 +16,11 @@ from scrapy.http import Request, Response, TextResponse
 from scrapy.pipelines.files import FilesPipeline
 from scrapy.spiders import SitemapSpider
 
-from comity.crawler.addresses import IPAddress, Reach
+from comity.crawler.crawl import Runtime
 from comity.crawler.fetching.network import Network
+from comity.crawler.fetching.reach import IPAddress, Reach
+from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.referrals import KEY
-from comity.crawler.runtime import Runtime
-from comity.crawler.store import PolicyStore
 from comity.policies.site import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests

@@ -34,7 +34,7 @@ PATIENCE = 10  # seconds; after them a server stops waiting for what should have
 ALONE: dict[str, Any] = {
     "ADDONS": {},
     "DOWNLOADER_MIDDLEWARES": {
-        "comity.crawler.downloadermw.AccessMiddleware": 100,
+        "comity.crawler.middlewares.access.AccessMiddleware": 100,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     },
 }

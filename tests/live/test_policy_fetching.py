@@ -20,18 +20,18 @@ import pytest
 from aiohappyeyeballs import AddrInfoType
 from scrapy import Spider
 
-from comity.crawler.addresses import IPAddress, Reach
-from comity.crawler.engine import closing
-from comity.crawler.fetcher import PolicyFetcher
+from comity.crawler.crawl import Runtime
 from comity.crawler.fetching.client import Client
+from comity.crawler.fetching.fetcher import PolicyFetcher
 from comity.crawler.fetching.files import PolicyFiles
 from comity.crawler.fetching.network import Channel, Destination, Network
 from comity.crawler.fetching.options import ClientOptions
+from comity.crawler.fetching.reach import IPAddress, Reach
+from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.flights import ClosingError
-from comity.crawler.runtime import Runtime
-from comity.crawler.store import PolicyStore
-from comity.policies.lines import MAX_BYTES
+from comity.crawler.scrapy_internals import closing
 from comity.policies.site import WELL_KNOWN
+from comity.policies.syntax.lines import MAX_BYTES
 
 if TYPE_CHECKING:
     from tests.conftest import Crawled, Loopback

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from comity.crawler.store import PolicyStore
+from comity.crawler.fetching.store import PolicyStore
 
 if TYPE_CHECKING:
     from tests.conftest import Loopback

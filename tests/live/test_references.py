@@ -13,13 +13,13 @@ import pytest
 from aiohappyeyeballs import AddrInfoType
 from scrapy import Spider
 
-from comity.crawler.addresses import IPAddress, Reach
-from comity.crawler.fetcher import MAX_REFERENCES, PolicyFetcher
+from comity.crawler.crawl import Runtime
 from comity.crawler.fetching.client import Client
+from comity.crawler.fetching.fetcher import MAX_REFERENCES, PolicyFetcher
 from comity.crawler.fetching.files import PolicyFiles
 from comity.crawler.fetching.network import Network
-from comity.crawler.runtime import Runtime
-from comity.crawler.store import PolicyStore
+from comity.crawler.fetching.reach import IPAddress, Reach
+from comity.crawler.fetching.store import PolicyStore
 
 if TYPE_CHECKING:
     from tests.conftest import Crawled, Serve

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 from scrapy import Spider
 
-from comity.crawler.runtime import Runtime
+from comity.crawler.crawl import Runtime
 
 if TYPE_CHECKING:
     from tests.conftest import Crawled

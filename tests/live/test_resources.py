@@ -16,13 +16,13 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Request, Response
 
-from comity.crawler.addresses import IPAddress, Reach
+from comity.crawler.crawl import Runtime
 from comity.crawler.fetching.network import Network
-from comity.crawler.resources import MAX_OF_A_PAGE
-from comity.crawler.runtime import Runtime
-from comity.crawler.store import PolicyStore
-from comity.policies.lines import MAX_BYTES
+from comity.crawler.fetching.reach import IPAddress, Reach
+from comity.crawler.fetching.store import PolicyStore
+from comity.crawler.page_resources import MAX_OF_A_PAGE
 from comity.policies.site import WELL_KNOWN
+from comity.policies.syntax.lines import MAX_BYTES
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback

@@ -15,7 +15,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Request, Response
 
-from comity.crawler.runtime import Runtime
+from comity.crawler.crawl import Runtime
 from comity.policies.site import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests

@@ -13,8 +13,8 @@ from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerRunner, Crawler
 from scrapy.http import Request
 
+from comity.crawler.crawl import Runtime
 from comity.crawler.flights import ClosingError
-from comity.crawler.runtime import Runtime
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Serve

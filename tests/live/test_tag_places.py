@@ -21,11 +21,11 @@ from scrapy.exceptions import DropItem
 from scrapy.http import Request, Response
 from scrapy.pipelines.files import FilesPipeline
 
-from comity.crawler.items import current_tag
+from comity.crawler.item_pages import current_tag
 from comity.dataset import jobs
-from comity.dataset.judging import Terms
+from comity.dataset.permissions.tags import GUESSED, InField, TagSource
+from comity.dataset.permissions.terms import Terms
 from comity.dataset.sidecar import Sidecar
-from comity.dataset.tags import GUESSED, InField, TagSource
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback

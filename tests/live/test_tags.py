@@ -19,8 +19,8 @@ from scrapy import Field, Item, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Request, Response
 
-from comity.crawler.items import current_page
-from comity.crawler.runtime import Runtime
+from comity.crawler.crawl import Runtime
+from comity.crawler.item_pages import current_page
 from comity.policies.site import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -203,7 +203,7 @@ class LostBetween(Kinds):
     """The project insists on an order in which ours cannot follow the items."""
 
     custom_settings: ClassVar = {  # type: ignore[misc]
-        "ITEM_PIPELINES": {CopiesItems: 1, "comity.crawler.pipeline.PermissionsPipeline": 2},
+        "ITEM_PIPELINES": {CopiesItems: 1, "comity.crawler.items.pipeline.PermissionsPipeline": 2},
     }
 
 
@@ -402,11 +402,11 @@ def test_request_for_a_file_knows_the_page_of_its_item(serve: Serve, crawl: Craw
 
 BY_HAND: dict[str, Any] = {
     "DOWNLOADER_MIDDLEWARES": {
-        "comity.crawler.downloadermw.AccessMiddleware": 100,
+        "comity.crawler.middlewares.access.AccessMiddleware": 100,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     },
-    "SPIDER_MIDDLEWARES": {"comity.crawler.spidermw.PageMiddleware": 10},
-    "ITEM_PIPELINES": {"comity.crawler.pipeline.PermissionsPipeline": 0},
+    "SPIDER_MIDDLEWARES": {"comity.crawler.middlewares.page.PageMiddleware": 10},
+    "ITEM_PIPELINES": {"comity.crawler.items.pipeline.PermissionsPipeline": 0},
 }
 
 

@@ -17,7 +17,7 @@ from scrapy import Spider
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Request, Response
 
-from comity.crawler.taking_over import read_fingerprints
+from comity.crawler.frontier.scrapy_queues import read_fingerprints
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback
@@ -94,7 +94,7 @@ def test_the_crawl_goes_on(serve: Serve, crawl: Crawl, tmp_path: Path, spider: t
     assert fetched(server) == Counter(range(PAGES))
     assert sorted(item["number"] for item in (*first.items, *second.items)) == [*range(PAGES)]
     assert "requests that wait and" in second.log
-    assert "WARNING comity.crawler.taking_over" not in second.log
+    assert "WARNING comity.crawler.frontier.scrapy_queues" not in second.log
     assert sorted(path.name for path in job.iterdir() if path.name.startswith(("requests", "taking"))) == [
         "requests.queue.taken-over",
         "requests.seen.taken-over",

@@ -1,4 +1,4 @@
-"""Makes mistakes in modules and looks whether the tests see them: `make mutants MODULE=comity.policies.combine`.
+"""Makes mistakes in modules and looks whether the tests see them: `make mutants MODULE=comity.policies.answers.combining`.
 
     python -m tests.mutants.run [--again] [MODULE ...]
 

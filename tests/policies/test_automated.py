@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies import Agent, Decision, Fetched, Site, Verdict, automated
-from comity.policies.requests import Facts
+from comity.policies import Agent, Decision, Fetched, Site, Verdict
+from comity.policies.answers.request import Facts
+from comity.policies.formats.automation import access as automated
 from comity.policies.site import MAX_AGENTS
 
 ORIGIN = "https://example.com"

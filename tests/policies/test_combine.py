@@ -9,8 +9,8 @@ from itertools import permutations
 import pytest
 
 from comity.policies import Agent, Site, Verdict
-from comity.policies.combine import most_restrictive, strictest
-from comity.policies.values import Decision, Reason, Source, UseDecision
+from comity.policies.answers.combining import most_restrictive, strictest
+from comity.policies.answers.decision import Decision, Reason, Source, UseDecision
 
 MORNING, EVENING = (datetime(2026, 11, 21, hour, tzinfo=UTC) for hour in (8, 20))
 ALLOW, DEFER, DENY = Verdict.ALLOW, Verdict.DEFER, Verdict.DENY

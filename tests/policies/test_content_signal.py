@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies.formats import content_signal, robots
-from comity.policies.formats.content_signal import Signals
-from comity.policies.formats.extensions import extension_lines
-from comity.policies.rules import RULES
-from comity.policies.statements import Statement
-from comity.policies.values import Verdict
+from comity.policies.answers.decision import Verdict
+from comity.policies.answers.rule import RULES
+from comity.policies.formats.content_signals import signals as content_signal
+from comity.policies.formats.content_signals.signals import Signals
+from comity.policies.formats.robots import grammar as robots
+from comity.policies.formats.robots.extension_lines import extension_lines
+from comity.policies.vocabulary.statement import Statement
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 

@@ -9,14 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.policies import Agent, Site
-from comity.policies.formats import content_usage, robots, usage
-from comity.policies.formats.content_usage import Rules
-from comity.policies.formats.extensions import extension_lines
-from comity.policies.lines import MAX_LINE, Findings
-from comity.policies.preferences import Preferences
-from comity.policies.statements import Place, Statement
-from comity.policies.values import Reason, Source, Verdict
-from comity.policies.vocabulary import Vocabulary
+from comity.policies.answers.decision import Reason, Source, Verdict
+from comity.policies.formats.aipref import content_usage
+from comity.policies.formats.aipref import short_strings as usage
+from comity.policies.formats.aipref.content_usage import Rules
+from comity.policies.formats.robots import grammar as robots
+from comity.policies.formats.robots.extension_lines import extension_lines
+from comity.policies.syntax.lines import MAX_LINE, Findings
+from comity.policies.vocabulary.preferences import Preferences
+from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.table import Vocabulary
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 SHIPPED = Vocabulary.shipped()

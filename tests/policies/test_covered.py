@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from comity.policies.content import Content
-from comity.policies.covered import Covered, covered, findings, redacted, refuses, text_with_spans
+from comity.policies.answers.decision import Verdict
+from comity.policies.answers.rule import RULES
+from comity.policies.document.document import Content
+from comity.policies.elements.coverage import Covered, covered, findings, redacted, refuses, text_with_spans
 from comity.policies.formats.ai_txt import ACTIONS, Rule
-from comity.policies.rules import RULES
-from comity.policies.values import Verdict
-from comity.policies.vocabulary import Vocabulary
+from comity.policies.vocabulary.table import Vocabulary
 
 SHIPPED = Vocabulary.shipped()
 TYPES = {"html": "text/html; charset=utf-8", "json": "application/json", "xml": "application/xml"}

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from parsel import Selector
 
-from comity.policies.css import MAX_CHARS, MAX_FUNCTIONS, SelectorError, compiled, select
-from comity.policies.markup import Html
-from comity.policies.outline import MAX_ELEMENTS, Budget, CostError, Outline
+from comity.policies.document.markup import Html
+from comity.policies.document.selector_index import MAX_ELEMENTS, Budget, CostError, Outline
+from comity.policies.document.selectors import MAX_CHARS, MAX_FUNCTIONS, SelectorError, compiled, select
 
 PLENTY = 10_000_000
 ONE = "<!doctype html>"

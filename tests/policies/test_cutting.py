@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies.cutting import Cut, Span, removals
+from comity.policies.elements.spans import Cut, Span, removals
 
 
 def covered(record: dict[str, Any], span: Span) -> Any:

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 import comity.policies
 from comity.policies import Agent, Page, Site
-from comity.policies.element_rules import ElementRules
+from comity.policies.elements.rules import ElementRules
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/news/1.html"
@@ -172,7 +172,7 @@ def test_documents_that_are_not_read(media_type: bytes, body: bytes) -> None:
 
 @pytest.mark.requirement("SEC-5", "MEET-5")
 def test_places_in_the_main_text_are_not_told_apart_where_they_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("comity.policies.element_rules.MAX_SPANS", 3)
+    monkeypatch.setattr("comity.policies.elements.rules.MAX_SPANS", 3)
     rules = rules_of(page_of())
     spans = {one.element.selector: one.spans for one in rules.traced({"text": rules.text}, {})}
     assert spans == {".quote": (("text", 10, 36),), "section": (("text", 23, 36),), "em": (("text", 5, 9),)}

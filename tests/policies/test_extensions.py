@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies.formats import robots
-from comity.policies.formats.extensions import NAMES, ExtensionLine, extension_lines
-from comity.policies.lines import MAX_BYTES, MAX_LINE
+from comity.policies.formats.robots import grammar as robots
+from comity.policies.formats.robots.extension_lines import NAMES, ExtensionLine, extension_lines
+from comity.policies.syntax.lines import MAX_BYTES, MAX_LINE
 
 
 def found(body: bytes, *, oversized: bool = False) -> list[ExtensionLine]:

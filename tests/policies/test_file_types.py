@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from comity.policies import Agent, Page, Site, Verdict
-from comity.policies.content import Content, file_types
+from comity.policies.document.document import Content, file_types
 
 URL = "https://example.com/a/1"
 HTML = "<!doctype html><html><body><p class=a>free</p><p class=b>refused</p></body></html>"

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from comity.policies import Agent, Arrangement, Page, PolicyError, Site, Verdict, instructions
 from comity.policies.formats.ai_txt import ACTIONS
-from comity.policies.instructions import CONSEQUENCES, MAX_LISTED
-from comity.policies.quoting import CUT, MAX_QUOTED, quoted
-from comity.policies.text import HIDDEN
+from comity.policies.prompt import CONSEQUENCES, MAX_LISTED
+from comity.policies.syntax.printable import HIDDEN
+from comity.policies.syntax.quoting import CUT, MAX_QUOTED, quoted
 
 ORIGIN = "https://example.com"
 BOT = Agent("bot")

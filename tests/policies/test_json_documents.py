@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies.json_documents import MAX_DEPTH, Json, JsonPath
+from comity.policies.document.json_documents import MAX_DEPTH, Json, JsonPath
 
 NUMBERS = "[1.0, 1e5, -0, 1E+2, 12345678901234567890123456789, 0.10, 1e999]"
 STRING = r'"\u00e9\/\ud83d\ude00é"'

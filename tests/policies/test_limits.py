@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.policies import Agent, Site
-from comity.policies.limits import DAY, MAX_STAMPS, Window, delay_of, earliest, windows_of
+from comity.policies.syntax.windows import DAY, MAX_STAMPS, Window, delay_of, earliest, windows_of
 
 MIDNIGHT = 1_800_057_600.0
 MINUTE = 60

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies.content import Content
-from comity.policies.links import canonical, rel_nofollow
+from comity.policies.document.document import Content
+from comity.policies.document.nofollow import canonical, rel_nofollow
 
 PAGE = "http://example.com/d/page"
 HTML = b"text/html; charset=utf-8"

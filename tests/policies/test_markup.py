@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comity.policies import Agent, Site, Verdict
-from comity.policies.content import Content
+from comity.policies.document.document import Content
+from comity.policies.document.markup import MAX_MERGED, Html, Xhtml, Xml
 from comity.policies.formats.automation.annotation import annotations_in
-from comity.policies.markup import MAX_MERGED, Html, Xhtml, Xml
 
 D = "<!doctype html>"
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from comity.policies import Agent, Site, Verdict
-from comity.policies.requests import Facts, Session
+from comity.policies.answers.request import Facts, Session
 
 ORIGIN = "https://example.com"
 AGENT = Agent("examplebot", uses=("index",), purposes=("news",))

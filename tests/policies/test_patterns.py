@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies.patterns import PatternIndex, covers, foldings, matches, normal_pattern, normal_target
+from comity.policies.syntax.path_patterns import PatternIndex, covers, foldings, matches, normal_pattern, normal_target
 
 UNRESERVED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 HEX = b"0123456789abcdefABCDEF"

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, ValidationError
 
 from comity.policies import Agent, Fetched, Site, Verdict
+from comity.policies.answers.qualifiers import Extract, Qualifiers, Resource, read, written
+from comity.policies.answers.rule import RULES
 from comity.policies.page import combined, no_page, without_extracts
-from comity.policies.qualifiers import Extract, Qualifiers, Resource, read, written
-from comity.policies.rules import RULES
 
 SCHEMA = json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)

@@ -10,10 +10,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import comity.policies
-from comity.dataset.judging import Terms, judged
+from comity.dataset.permissions.terms import Terms, judged
 from comity.policies import Agent, Page, Site, Verdict
-from comity.policies.element_rules import MAX_TAG_URLS, ElementRules
-from comity.policies.redaction import redacted_fields
+from comity.policies.elements.redaction import redacted_fields
+from comity.policies.elements.rules import MAX_TAG_URLS, ElementRules
 
 URL = "https://example.com/news/1.html"
 AI = """User-agent: *

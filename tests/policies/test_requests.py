@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from comity.policies import Agent, Site, Verdict
-from comity.policies.requests import API, DOCUMENT, XHR, Facts, Session, credentials, facts_of
+from comity.policies.answers.request import API, DOCUMENT, XHR, Facts, Session, credentials, facts_of
 
 ORIGIN = "https://example.com"
 AGENT = Agent("examplebot")

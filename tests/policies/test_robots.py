@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from comity.policies import Agent, Site, Verdict
-from comity.policies.formats import robots
-from comity.policies.lines import MAX_LINE
+from comity.policies.formats.robots import grammar as robots
+from comity.policies.syntax.lines import MAX_LINE
 
 ORIGIN = "https://example.com"
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY

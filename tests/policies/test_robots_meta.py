@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.policies import Agent, Site
-from comity.policies.content import Content
-from comity.policies.formats import robots_meta
-from comity.policies.main_text import main_text
-from comity.policies.qualifiers import Qualifiers
-from comity.policies.statements import Statement
-from comity.policies.values import Finding, Verdict
+from comity.policies.answers.decision import Finding, Verdict
+from comity.policies.answers.qualifiers import Qualifiers
+from comity.policies.document.document import Content
+from comity.policies.document.main_text import main_text
+from comity.policies.formats.robots_meta import directives as robots_meta
+from comity.policies.vocabulary.statement import Statement
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 HTML = [(b"Content-Type", b"text/html; charset=utf-8")]

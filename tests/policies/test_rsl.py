@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies import elements
-from comity.policies.content import Content
-from comity.policies.formats import rsl, rsl_grammar
-from comity.policies.formats.rsl import TERMS, Rsl
-from comity.policies.formats.rsl_references import MAX_REFERENCES
-from comity.policies.lines import MAX_BYTES, MAX_FINDINGS
-from comity.policies.statements import Place, Statement
-from comity.policies.values import Verdict
+from comity.policies.answers.decision import Verdict
+from comity.policies.document.document import Content
+from comity.policies.formats.rsl import grammar as rsl_grammar
+from comity.policies.formats.rsl import licensing as rsl
+from comity.policies.formats.rsl.licensing import TERMS, Rsl
+from comity.policies.formats.rsl.references import MAX_REFERENCES
+from comity.policies.syntax import xml_tree as elements
+from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS
+from comity.policies.vocabulary.statement import Place, Statement
 
 URL = "https://example.com/rsl.xml"
 PAGE = "https://example.com/blog/1.html"

@@ -10,11 +10,11 @@ from hashlib import sha256
 import pytest
 
 from comity.policies import Agent, Decision, Fetched, Finding, PolicyError, Reason, Site, Source, UseDecision, Verdict
-from comity.policies.availability import Availability, availability
-from comity.policies.binding import MAX_DECIDED
-from comity.policies.rules import RULES
-from comity.policies.text import MAX_SHOWN, printable
-from comity.policies.urls import origin_of, target_of
+from comity.policies.agent_view import MAX_DECIDED
+from comity.policies.answers.fetched import Availability, availability
+from comity.policies.answers.rule import RULES
+from comity.policies.syntax.printable import MAX_SHOWN, printable
+from comity.policies.syntax.urls import origin_of, target_of
 
 AGENT = Agent("examplebot")
 URL = "https://example.com/page"

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies.patterns import normal_target
-from comity.policies.urls import spellings
+from comity.policies.syntax.path_patterns import normal_target
+from comity.policies.syntax.urls import spellings
 
 TAKEN_FOR = [
     # RFC 3986 section-5.2.4

@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies.content import Content
-from comity.policies.formats import tdmrep, tdmrep_metadata
-from comity.policies.formats.tdmrep import Reservation, TdmRep
-from comity.policies.lines import MAX_BYTES, MAX_FINDINGS
-from comity.policies.statements import Place
-from comity.policies.values import Finding, Verdict
+from comity.policies.answers.decision import Finding, Verdict
+from comity.policies.document.document import Content
+from comity.policies.formats.tdmrep import metadata as tdmrep_metadata
+from comity.policies.formats.tdmrep import reservation as tdmrep
+from comity.policies.formats.tdmrep.reservation import Reservation, TdmRep
+from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS
+from comity.policies.vocabulary.statement import Place
 
 URL = "https://example.com/.well-known/tdmrep.json"
 PAGE = "https://example.com/a/page.html"

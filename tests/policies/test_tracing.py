@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 from parsel import Selector
 
-from comity.policies import pieces, tracing
-from comity.policies.content import Content
-from comity.policies.element_rules import ElementRules
+from comity.policies.answers.decision import Reason, Source, Verdict
+from comity.policies.document.document import Content
+from comity.policies.document.markup import Html
+from comity.policies.elements import provenance as tracing
+from comity.policies.elements import text_runs as pieces
+from comity.policies.elements.rules import ElementRules
 from comity.policies.formats.ai_txt import Rule
-from comity.policies.markup import Html
-from comity.policies.values import Reason, Source, Verdict
-from comity.policies.vocabulary import Vocabulary
+from comity.policies.vocabulary.table import Vocabulary
 
 TYPES = {"html": b"text/html; charset=utf-8", "json": b"application/json", "xml": b"application/xml"}
 URL = "https://example.com/news/1.html"

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from comity.policies import Agent, Fetched, Page, Reason, Site, Source, UseDecision, Verdict
-from comity.policies.preferences import Preferences
-from comity.policies.qualifiers import Qualifiers
-from comity.policies.statements import Place, Statement
-from comity.policies.values import Arrangement
-from comity.policies.vocabulary import Vocabulary
+from comity.policies.agent import Arrangement
+from comity.policies.answers.qualifiers import Qualifiers
+from comity.policies.vocabulary.preferences import Preferences
+from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.table import Vocabulary
 
 VALIDATOR = Draft202012Validator(json.loads(package_files("comity.policies").joinpath("permissions.schema.json").read_text()))
 ORIGIN = "https://example.com"

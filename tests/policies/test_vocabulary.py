@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comity.policies import Agent, Decision, PolicyError, Site, UseDecision, Verdict
-from comity.policies.combine import most_restrictive
+from comity.policies.answers.combining import most_restrictive
+from comity.policies.answers.decision import Reason, Source
+from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.page import Uses
-from comity.policies.preferences import Preferences
-from comity.policies.qualifiers import Qualifiers
-from comity.policies.statements import Place, Statement
-from comity.policies.values import Reason, Source
-from comity.policies.vocabulary import Vocabulary
+from comity.policies.vocabulary.preferences import Preferences
+from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.table import Vocabulary
 
 SHIPPED = Vocabulary.shipped()
 URL = "https://example.com/"

@@ -22,16 +22,17 @@ from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import dataset_verify, tag_option
 from comity.crawler.commands.output import add_row, complain, line, open_console, said, say, table
+from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import Options, parsed_defaults
-from comity.crawler.store import PolicyStore
-from comity.dataset import croissant, jobs
-from comity.dataset.counting import Counts
-from comity.dataset.judging import DEFAULT, Terms
+from comity.dataset import jobs
+from comity.dataset.counts import Counts
+from comity.dataset.export import manifest as croissant
 from comity.dataset.passes import Note
+from comity.dataset.permissions.terms import DEFAULT, Terms
 from comity.dataset.records import DatasetError
 from comity.policies import PolicyError, Verdict
-from comity.policies.text import printable, unhidden
-from comity.policies.vocabulary import Vocabulary
+from comity.policies.syntax.printable import printable, unhidden
+from comity.policies.vocabulary.table import Vocabulary
 
 DONE, TO_DO, FAILED, INTERRUPTED = 0, 1, 2, 130
 

@@ -20,16 +20,16 @@ from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import tag_option
 from comity.crawler.commands.output import add_row, line, open_console, said, say
+from comity.crawler.commands.refresh import RefreshSpider, StoredSites
+from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
-from comity.crawler.refresh import RefreshSpider, StoredSites
-from comity.crawler.store import PolicyStore
 from comity.dataset import passes
-from comity.dataset.files import Reader, Replacement, open_reader
+from comity.dataset.files.files import Reader, Replacement, open_reader
 from comity.dataset.records import DatasetError, Unreadable
-from comity.dataset.verification import Host, Report, Verify
-from comity.dataset.verifying import GAINED, LOST, RESTRICTED, URL_FIELDS, Today, origin, page_url
+from comity.dataset.verify.comparison import GAINED, LOST, RESTRICTED, URL_FIELDS, Today, origin, page_url
+from comity.dataset.verify.report import Host, Report, Verify
 from comity.policies import PolicyError
-from comity.policies.text import printable, unhidden
+from comity.policies.syntax.printable import printable, unhidden
 
 COMPLIANT, NOT_COMPLIANT, FAILED = 0, 1, 2
 MOST_SHOWN = 50  # hosts

@@ -11,11 +11,11 @@ from rich.text import Text
 
 from comity.crawler.commands.output import add_row, line, table
 from comity.policies import Agent, Reason, Site
+from comity.policies.answers.qualifiers import written
+from comity.policies.answers.request import PLAIN, Facts
 from comity.policies.formats.ai_txt import shown
-from comity.policies.qualifiers import written
-from comity.policies.requests import PLAIN, Facts
-from comity.policies.text import printable
-from comity.policies.urls import origin_of
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_of
 
 
 def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN) -> dict[str, Any]:

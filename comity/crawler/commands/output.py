@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from comity.policies.text import unhidden
+from comity.policies.syntax.printable import unhidden
 
 UNLIMITED = 10**6  # columns
 

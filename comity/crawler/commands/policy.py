@@ -17,27 +17,18 @@ from scrapy.exceptions import UsageError
 
 from comity.crawler.commands.explanation import explain, show
 from comity.crawler.commands.output import complain, open_console
-from comity.crawler.fetcher import MAX_REFERENCES
+from comity.crawler.crawl import Runtime
+from comity.crawler.fetching.fetcher import MAX_REFERENCES
+from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.flights import ClosingError
 from comity.crawler.options import ASYNCIO_REACTOR, Options
-from comity.crawler.runtime import Runtime
-from comity.crawler.store import PolicyStore
-from comity.policies import (
-    Agent,
-    Fetched,
-    PolicyError,
-    Site,
-    Verdict,
-    ai_txt_from_xml,
-    ai_txt_to_xml,
-    instructions,
-)
-from comity.policies.files import AI_PATH, AiFile
+from comity.policies import Agent, Fetched, PolicyError, Site, Verdict, ai_txt_from_xml, ai_txt_to_xml, instructions
+from comity.policies.answers.request import DOCUMENT, KINDS, Facts
 from comity.policies.formats import ai_txt
-from comity.policies.requests import DOCUMENT, KINDS, Facts
+from comity.policies.formats.file import AI_PATH, AiFile
 from comity.policies.site import WELL_KNOWN
-from comity.policies.text import printable, unhidden
-from comity.policies.urls import origin_of, target_of
+from comity.policies.syntax.printable import printable, unhidden
+from comity.policies.syntax.urls import origin_of, target_of
 
 EXIT = {Verdict.ALLOW: 0, Verdict.DENY: 1, Verdict.DEFER: 1}
 UNREACHABLE = 2

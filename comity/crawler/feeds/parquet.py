@@ -13,13 +13,13 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.serialize import ScrapyJSONEncoder
 from w3lib.url import file_uri_to_path
 
+from comity.crawler.crawl import Runtime
 from comity.crawler.options import stop
-from comity.crawler.runtime import Runtime
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from comity.dataset.parquet import Rows
+    from comity.dataset.files.parquet import Rows
 
 BATCH = 200  # items that wait as they are; after that they wait as columns, for a row group
 FORMAT = "parquet"
@@ -45,7 +45,8 @@ class ParquetExporter(BaseItemExporter):
         """`tagged`: items carry their tags."""
         super().__init__(**kwargs)
         # Scrapy loads the exporters of all formats for any feed: pyarrow is loaded for this one only.
-        from comity.dataset import parquet, typed
+        from comity.dataset.files import arrow_schema as typed
+        from comity.dataset.files import parquet
 
         self._parquet, self._typed = parquet, typed
         self._file = _Counted(file)

@@ -8,8 +8,8 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from scrapy.exporters import BaseItemExporter
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
-from comity.crawler.items import current_page
-from comity.crawler.runtime import Runtime
+from comity.crawler.crawl import Runtime
+from comity.crawler.item_pages import current_page
 from comity.dataset.sidecar import row
 
 if TYPE_CHECKING:

@@ -27,12 +27,12 @@ from scrapy.http import HtmlResponse, Request, Response, TextResponse, XmlRespon
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
 import comity
+from comity.crawler.crawl import Runtime
 from comity.crawler.feeds.responses import Arrival, ItemResponses
-from comity.crawler.runtime import Runtime
+from comity.dataset.files.warc.items import POLICY
 from comity.dataset.records import FIELD, SPARE_FIELD
-from comity.dataset.warc_items import POLICY
-from comity.policies.urls import origin_of
-from comity.policies.values import Fetched
+from comity.policies.answers.fetched import Fetched
+from comity.policies.syntax.urls import origin_of
 
 try:
     from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]  # it ships no types

@@ -9,13 +9,13 @@ from contextlib import suppress
 from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
-from comity.crawler.addresses import Reach
 from comity.crawler.fetching.connection import Headers, HttpAnswer, TransferError, UnansweredError
 from comity.crawler.fetching.network import Channel, Destination, Network
 from comity.crawler.fetching.options import ClientOptions
-from comity.policies.lines import MAX_BYTES
-from comity.policies.text import printable
-from comity.policies.urls import DEFAULT_PORTS, target_of
+from comity.crawler.fetching.reach import Reach
+from comity.policies.syntax.lines import MAX_BYTES
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import DEFAULT_PORTS, target_of
 
 ACCEPT = "text/plain,*/*;q=0.8"
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import httptools
 
-from comity.policies.lines import MAX_BYTES
-from comity.policies.text import printable
+from comity.policies.syntax.lines import MAX_BYTES
+from comity.policies.syntax.printable import printable
 
 MAX_HEAD = 64 * 1024  # octets of the status line and header fields of one answer
 MAX_INTERIM = 8  # answers 1xx before the one that counts

@@ -21,19 +21,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
-from comity.crawler.addresses import Reach
 from comity.crawler.fetching.client import Client, Server
 from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.options import ClientOptions
+from comity.crawler.fetching.policy_copy import PolicyFile
+from comity.crawler.fetching.reach import Reach
 from comity.crawler.fetching.redirects import Answer, Redirects, conditions
-from comity.crawler.policy_file import PolicyFile
-from comity.crawler.store import PolicyStore, Store
-from comity.policies.availability import Availability, availability
+from comity.crawler.fetching.store import PolicyStore, Store
+from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.carriers import max_age
-from comity.policies.files import AUTOMATION_PATH, accepted
-from comity.policies.text import printable
-from comity.policies.urls import origin_of
-from comity.policies.values import Fetched
+from comity.policies.formats.file import AUTOMATION_PATH, accepted
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_of
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

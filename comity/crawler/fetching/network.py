@@ -18,11 +18,11 @@ import aiohappyeyeballs
 import httptools
 from aiohappyeyeballs import AddrInfoType
 
-from comity.crawler.addresses import IPAddress, Reach, literal, reach_of
 from comity.crawler.fetching.connection import MAX_HEAD, Connection, TransferError, described
 from comity.crawler.fetching.options import ClientOptions
 from comity.crawler.fetching.proxies import Proxy
-from comity.policies.text import printable
+from comity.crawler.fetching.reach import IPAddress, Reach, literal, reach_of
+from comity.policies.syntax.printable import printable
 
 SECOND_TRY = 0.25  # seconds after which the next address is tried beside the first; RFC 8305 section-5
 

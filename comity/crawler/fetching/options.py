@@ -10,7 +10,7 @@ from scrapy.settings import BaseSettings
 
 from comity.crawler.fetching.proxies import Proxies
 from comity.policies import PolicyError
-from comity.policies.text import printable
+from comity.policies.syntax.printable import printable
 
 TLS_VERSIONS = {
     "TLSv1.0": ssl.TLSVersion.TLSv1,

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from comity.policies import PolicyError
-from comity.policies.text import printable
+from comity.policies.syntax.printable import printable
 
 DIRECT = "direct"  # as COMITY_PROXY: through no proxy, whatever the environment says
 

@@ -8,14 +8,14 @@ from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from comity.crawler.addresses import Reach
 from comity.crawler.fetching.client import Client, Count, Hop, Server
 from comity.crawler.fetching.connection import TransferError
+from comity.crawler.fetching.freshness import DAY, lifetime
 from comity.crawler.fetching.network import BarredError
-from comity.crawler.freshness import DAY, lifetime
-from comity.policies.text import printable
-from comity.policies.urls import origin_of, resolved
-from comity.policies.values import Fetched
+from comity.crawler.fetching.reach import Reach
+from comity.policies.answers.fetched import Fetched
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_of, resolved
 
 MAX_HOPS = 5  # redirects that are followed; RFC 9309 section-2.3.1.2
 REDIRECTS = (301, 302, 303, 307, 308)

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import pytest
 
-from comity.crawler.addresses import Reach
 from comity.crawler.fetching.client import Client
 from comity.crawler.fetching.connection import TransferError
 from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.options import TLS, ClientOptions
 from comity.crawler.fetching.proxies import Proxies
+from comity.crawler.fetching.reach import Reach
 
 Script = Callable[["Peer"], None]
 

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.crawler.addresses import Reach
 from comity.crawler.fetching.client import Client, Hop
 from comity.crawler.fetching.connection import (
     MAX_ANSWER,
@@ -28,7 +27,8 @@ from comity.crawler.fetching.connection import (
     UnansweredError,
 )
 from comity.crawler.fetching.network import BarredError
-from comity.policies.lines import MAX_BYTES
+from comity.crawler.fetching.reach import Reach
+from comity.policies.syntax.lines import MAX_BYTES
 from tests.crawler.fetching.conftest import PATHS, Peer, Script, Server, answer, get, get_all, options, says
 
 Serving = Callable[..., Server]

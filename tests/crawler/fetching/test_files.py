@@ -13,8 +13,8 @@ import pytest
 from comity.crawler.fetching import files as module
 from comity.crawler.fetching.client import Client
 from comity.crawler.fetching.files import PolicyFiles, Wanted
-from comity.crawler.policy_file import PolicyFile
-from comity.crawler.store import PolicyStore
+from comity.crawler.fetching.policy_copy import PolicyFile
+from comity.crawler.fetching.store import PolicyStore
 from tests.crawler.fetching.conftest import Peer, Server, answer, options, says
 
 Serving = Callable[..., Server]

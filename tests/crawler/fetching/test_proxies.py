@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from comity.crawler.addresses import Reach
 from comity.crawler.fetching.client import Client
 from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.proxies import Proxies, Proxy
+from comity.crawler.fetching.reach import Reach
 from comity.policies import PolicyError
 from tests.crawler.fetching.conftest import PATHS, Peer, Script, Server, answer, get_all, options, says
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.policies import Verdict
-from comity.policies.formats import robots
+from comity.policies.answers.rule import RULES
 from comity.policies.formats.acap import Acap, parse
 from comity.policies.formats.acap.grammar import WHOLE_SITE
 from comity.policies.formats.acap.usages import NONE, USAGES, QualifierError, read_qualifiers
-from comity.policies.lines import MAX_FINDINGS
-from comity.policies.rules import RULES
+from comity.policies.formats.robots import grammar as robots
+from comity.policies.syntax.lines import MAX_FINDINGS
 
 EOLS = [b"\n", b"\r", b"\r\n"]
 LINE_END = re.compile(rb"\r\n?|\n")

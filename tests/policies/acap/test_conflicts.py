@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from comity.policies import Agent, Verdict
-from comity.policies.formats import robots
 from comity.policies.formats.acap import Answer, Rules, parse, resolution
 from comity.policies.formats.acap.usages import Stated
+from comity.policies.formats.robots import grammar as robots
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from comity.policies import Agent, Arrangement, Fetched, Site, Verdict
-from comity.policies.qualifiers import Extract, Resource
+from comity.policies.answers.qualifiers import Extract, Resource
 
 ORIGIN = "https://example.com"
 ROBOTS = f"{ORIGIN}/robots.txt"

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comity.policies import Agent, Decision, Site, UseDecision, Verdict
+from comity.policies.answers.request import PLAIN
 from comity.policies.formats.acap import resolution
-from comity.policies.patterns import PatternIndex
-from comity.policies.requests import PLAIN
+from comity.policies.syntax.path_patterns import PatternIndex
 
 ORIGIN = "https://example.com"
 NEWS = Agent("examplebot", purposes=("news",))

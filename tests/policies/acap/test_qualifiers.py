@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from comity.policies import Verdict
+from comity.policies.answers.qualifiers import Extract, Resource
 from comity.policies.formats.acap import parse
 from comity.policies.formats.acap.usages import NONE, USAGES, Stated
-from comity.policies.qualifiers import Extract, Resource
 
 PRESENTING = frozenset(
     (

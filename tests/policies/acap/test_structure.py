@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from comity.policies import Verdict
-from comity.policies.formats import robots
 from comity.policies.formats.acap import Acap, parse
 from comity.policies.formats.acap.usages import Stated
-from comity.policies.lines import MAX_BYTES, MAX_LINE, text_of
+from comity.policies.formats.robots import grammar as robots
+from comity.policies.syntax.lines import MAX_BYTES, MAX_LINE, text_of
 
 URL = "https://example.com/robots.txt"
 

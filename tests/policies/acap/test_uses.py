@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from comity.policies import Agent, Arrangement, Fetched, Page, Reason, Site, Source, UseDecision, Verdict, snippet
+from comity.policies.answers.qualifiers import Extract, Resource
 from comity.policies.formats.acap.usages import USAGES
 from comity.policies.page import combined
-from comity.policies.qualifiers import Extract, Resource
 
 ORIGIN = "https://example.com"
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -9,17 +9,17 @@ import pytest
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 
 import comity.policies
-from comity.policies.covered import MAX_PARTS, MAX_STEPS
-from comity.policies.css import MAX_CHARS, MAX_FUNCTIONS, compiled
+from comity.policies.document.json_documents import MAX_DEPTH
+from comity.policies.document.markup import MAX_MERGED
+from comity.policies.document.selector_index import MAX_ELEMENTS
+from comity.policies.document.selectors import MAX_CHARS, MAX_FUNCTIONS, compiled
+from comity.policies.elements.coverage import MAX_PARTS, MAX_STEPS
 from comity.policies.formats.ai_txt import ACTIONS, from_xml, kind_of, parse, spawning
 from comity.policies.formats.ai_txt.reading import MAX_NAMES, MAX_PATH, MAX_RULES, MAX_SIZE
 from comity.policies.formats.ai_txt.spawning import MAX_PATTERNS
-from comity.policies.instructions import MAX_LISTED
-from comity.policies.json_documents import MAX_DEPTH
-from comity.policies.lines import MAX_BYTES, MAX_LINE
-from comity.policies.markup import MAX_MERGED
-from comity.policies.outline import MAX_ELEMENTS
-from comity.policies.quoting import MAX_QUOTED
+from comity.policies.prompt import MAX_LISTED
+from comity.policies.syntax.lines import MAX_BYTES, MAX_LINE
+from comity.policies.syntax.quoting import MAX_QUOTED
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "ai-txt.md").read_text("utf-8")

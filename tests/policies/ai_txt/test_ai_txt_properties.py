@@ -13,9 +13,9 @@ from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 
 import comity.policies
 from comity.policies import Verdict
+from comity.policies.answers.rule import RULES
 from comity.policies.formats.ai_txt import AiTxt, from_xml, kind_of, parse, to_xml, written
-from comity.policies.lines import MAX_FINDINGS
-from comity.policies.rules import RULES
+from comity.policies.syntax.lines import MAX_FINDINGS
 
 SCHEMA: Any = etree.XMLSchema(etree.parse(Path(comity.policies.__file__).parent / "ai_txt.xsd"))
 

@@ -7,7 +7,7 @@ import pytest
 from comity.policies import Verdict
 from comity.policies.formats.ai_txt import AiTxt, Rule, parse
 from comity.policies.formats.ai_txt.reading import MAX_NAMES, MAX_PATH, MAX_RULES, MAX_SIZE
-from comity.policies.lines import MAX_LINE
+from comity.policies.syntax.lines import MAX_LINE
 
 HEAD = "User-agent: *\n  Path: /a html\n    Element: p\n"
 DISALLOW = "      Disallow: Train\n"

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.policies import Verdict
+from comity.policies.answers.rule import RULES
 from comity.policies.formats.ai_txt import spawning
 from comity.policies.formats.ai_txt.spawning import MAX_PATTERNS
-from comity.policies.lines import MAX_LINE
-from comity.policies.rules import RULES
+from comity.policies.syntax.lines import MAX_LINE
 
 
 def lines(text: str, *targets: str, token: str = "ours") -> list[int]:

@@ -12,7 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from comity.policies import Finding
-from comity.policies.content import Content
+from comity.policies.answers.qualifiers import Extract
+from comity.policies.document.document import Content
 from comity.policies.formats.automation.annotation import (
     MAX_ANNOTATIONS,
     MAX_DEPTH,
@@ -26,7 +27,6 @@ from comity.policies.formats.automation.annotation import (
 )
 from comity.policies.formats.automation.directives import Directives, UrlPattern
 from comity.policies.formats.automation.grammar import MAX_REPEATED, MAX_VALUES
-from comity.policies.qualifiers import Extract
 
 HTML = "text/html; charset=utf-8"
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from comity.policies.answers.fetched import Fetched
+from comity.policies.answers.rule import RULES
 from comity.policies.formats.automation import grammar
 from comity.policies.formats.automation.directives import NOWHERE, Group, UrlPattern
 from comity.policies.formats.automation.grammar import Automation, media_type_findings, parse, rejection
 from comity.policies.formats.automation.value_syntax import DIRECTIVES, duration, url_pattern
-from comity.policies.limits import Window
-from comity.policies.lines import MAX_BYTES, MAX_FINDINGS, MAX_LINE, text_of
-from comity.policies.rules import RULES
-from comity.policies.values import Fetched
+from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS, MAX_LINE, text_of
+from comity.policies.syntax.windows import Window
 
 URL = "https://example.com/automation-preferences.txt"
 

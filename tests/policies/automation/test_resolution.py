@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from comity.policies.answers.request import CREDENTIALS, PLAIN, Facts, Session
 from comity.policies.formats.automation.directives import METHODS, Directives, Group, Limits, Stated
 from comity.policies.formats.automation.grammar import parse
 from comity.policies.formats.automation.resolution import Refusal, Rules, limits, refusals
-from comity.policies.limits import Window
-from comity.policies.requests import CREDENTIALS, PLAIN, Facts, Session
+from comity.policies.syntax.windows import Window
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -7,8 +7,8 @@ page        what that means for the uses of a page that was fetched
 What is supported, and every reading of an open point, stands in docs/acap.md."""
 
 from comity.policies.formats.acap.grammar import Acap, Definitions, Field, Record, Reference, parse
-from comity.policies.formats.acap.page import PageUses, SiteUses, Taken
 from comity.policies.formats.acap.resolution import Answer, Matching, Names, PurposeView, Rules, addressed
+from comity.policies.formats.acap.uses import PageUses, SiteUses, Taken
 
 __all__ = [
     "Acap",

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from comity.policies.agent import Agent
+from comity.policies.answers.decision import Verdict
 from comity.policies.formats.acap.grammar import WHOLE_SITE, Acap, Field, Record
 from comity.policies.formats.acap.usages import PRESENT_USAGES, Stated, levels
-from comity.policies.patterns import PatternIndex, covers, foldings, matches, normal_target
-from comity.policies.values import Agent, Verdict
+from comity.policies.syntax.path_patterns import PatternIndex, covers, foldings, matches, normal_target
 
 
 def narrowest(patterns: Iterable[str]) -> set[str]:

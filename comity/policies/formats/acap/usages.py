@@ -9,7 +9,7 @@ from datetime import UTC, datetime, time
 from typing import Any
 from urllib.parse import unquote
 
-from comity.policies.qualifiers import Extract, Qualifiers, Resource
+from comity.policies.answers.qualifiers import Extract, Qualifiers, Resource
 
 # section-2.5
 BASIC_USAGES = ("crawl", "follow", "index", "preserve", "present")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from comity.policies.content import FILE_TYPES
+from comity.policies.document.document import FILE_TYPES
 from comity.policies.formats.ai_txt.grammar import Keyword
 from comity.policies.formats.ai_txt.values import ACTIONS, ALL
 

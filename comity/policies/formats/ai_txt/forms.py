@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from xml.etree import ElementTree as ET
 
-from comity.policies import elements
-from comity.policies.elements import Element, XmlError
+from comity.policies.answers.decision import Verdict
 from comity.policies.formats.ai_txt.reading import MAX_RULES, MAX_SIZE, Position, RuleList, Values
 from comity.policies.formats.ai_txt.values import AiTxt, Guideline, Rule, shown
-from comity.policies.lines import Findings
-from comity.policies.values import Verdict
+from comity.policies.syntax import xml_tree as elements
+from comity.policies.syntax.lines import Findings
+from comity.policies.syntax.xml_tree import Element, XmlError
 
 MAX_XML = 8 * MAX_SIZE  # octets; escapes and markup take room
 MAX_XML_ELEMENTS = 8 * MAX_RULES

@@ -10,18 +10,9 @@ from dataclasses import replace
 from enum import Enum
 
 from comity.policies.formats.ai_txt.kinds import INDENTATION, kind_of
-from comity.policies.formats.ai_txt.reading import (
-    KNOWN_ACTIONS,
-    NAME,
-    UNDETERMINED,
-    Path,
-    Position,
-    RuleList,
-    Values,
-    everywhere,
-)
+from comity.policies.formats.ai_txt.reading import KNOWN_ACTIONS, NAME, UNDETERMINED, Path, Position, RuleList, Values, everywhere
 from comity.policies.formats.ai_txt.values import ALL, AiTxt, Guideline, Rule
-from comity.policies.lines import EOL, Findings, Lines
+from comity.policies.syntax.lines import EOL, Findings, Lines
 
 SPEC = "ai.txt: A Domain-Specific Language for Guiding AI Interactions with the Internet (Li et al., 2025)"
 

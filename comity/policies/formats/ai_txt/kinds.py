@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from comity.policies.availability import is_html
-from comity.policies.lines import text_of
-from comity.policies.values import Fetched
+from comity.policies.answers.fetched import Fetched, is_html
+from comity.policies.syntax.lines import text_of
 
 Kind = Literal["elements", "spawning", ""]
 

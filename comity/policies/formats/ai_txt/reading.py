@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from comity.policies.content import FILE_TYPES
+from comity.policies.answers.decision import Verdict
+from comity.policies.document.document import FILE_TYPES
 from comity.policies.formats.ai_txt.values import ACTIONS, ALL, EVERY_TYPE, Rule
-from comity.policies.lines import MAX_BYTES, MAX_LINE, Findings
-from comity.policies.patterns import normal_pattern
-from comity.policies.urls import target_of
-from comity.policies.values import Verdict
+from comity.policies.syntax.lines import MAX_BYTES, MAX_LINE, Findings
+from comity.policies.syntax.path_patterns import normal_pattern
+from comity.policies.syntax.urls import target_of
 
 MAX_RULES = 10_000  # of a file
 MAX_SIZE = 4 * MAX_BYTES  # characters of all rules; blocks that share a Disallow or Guide have it once each

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from comity.policies.content import file_types
-from comity.policies.patterns import PatternIndex, normal_target
-from comity.policies.urls import spellings
-from comity.policies.values import Finding, Verdict
+from comity.policies.answers.decision import Finding, Verdict
+from comity.policies.document.document import file_types
+from comity.policies.syntax.path_patterns import PatternIndex, normal_target
+from comity.policies.syntax.urls import spellings
 
 # section-3.3, as they are shown. In values they are in lower case.
 ACTIONS = (

@@ -14,13 +14,14 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
-from comity.policies.content import Content
+from comity.policies.agent import PRODUCT_TOKEN
+from comity.policies.answers.decision import Finding
+from comity.policies.document.document import Content
 from comity.policies.formats.automation.directives import Directives, Stated
 from comity.policies.formats.automation.grammar import MAX_REPEATED, MAX_VALUES
 from comity.policies.formats.automation.value_syntax import DIRECTIVES
-from comity.policies.lines import Findings
-from comity.policies.text import MAX_SHOWN, printable
-from comity.policies.values import PRODUCT_TOKEN, Finding
+from comity.policies.syntax.lines import Findings
+from comity.policies.syntax.printable import MAX_SHOWN, printable
 
 MAX_SCRIPT = 64 * 1024  # characters of a script
 MAX_DEPTH = 32  # JSON objects and arrays in one another

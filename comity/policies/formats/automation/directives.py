@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Generic, NamedTuple, TypeVar
 
-from comity.policies.limits import Window
+from comity.policies.syntax.windows import Window
 
 T = TypeVar("T")
 
@@ -18,7 +18,7 @@ EXTENSION = "draft-liao-aipref-autoctl-ext"
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT")  # core, formal-syntax
 API_AUTOMATION = ("none", "with-key-only", "open")  # extension section-3.3
 ALLOW_XHR = ("none", "read-only", "open")  # extension section-3.3
-# Extension section-3.4, and what of comity.policies.requests.CREDENTIALS each asks for.
+# Extension section-3.4, and what of comity.policies.answers.request.CREDENTIALS each asks for.
 SESSION_VALIDATION = {"cookie-based": "cookie", "token-based": "token", "oauth": "bearer", "none": ""}
 
 NOWHERE = "?"  # instead of a host that cannot be read: no host is so named
@@ -36,7 +36,7 @@ class UrlPattern(NamedTuple):
     """A url-pattern (core, formal-syntax): `*` for any characters, `$` at the end for the end, else a prefix."""
 
     host: str  # of an absolute URL, as `host_pattern` makes it, or NOWHERE; "": any host that the file speaks for
-    path: str  # normal form of comity.policies.patterns
+    path: str  # normal form of comity.policies.syntax.path_patterns
 
 
 class Directives(NamedTuple):

@@ -14,6 +14,9 @@ from hashlib import blake2b
 from sys import maxsize
 from typing import Any, NamedTuple
 
+from comity.policies.agent import PRODUCT_TOKEN
+from comity.policies.answers.decision import Finding
+from comity.policies.answers.fetched import Fetched
 from comity.policies.formats.automation.directives import NOWHERE, Directives, Group, Stated, UrlPattern
 from comity.policies.formats.automation.value_syntax import (
     ABSOLUTE,
@@ -25,9 +28,8 @@ from comity.policies.formats.automation.value_syntax import (
     url_pattern,
     url_patterns,
 )
-from comity.policies.lines import EOL, MAX_LINE, Findings, Lines, text_of
-from comity.policies.text import printable
-from comity.policies.values import PRODUCT_TOKEN, Fetched, Finding
+from comity.policies.syntax.lines import EOL, MAX_LINE, Findings, Lines, text_of
+from comity.policies.syntax.printable import printable
 
 MAX_GROUPS = 1000  # of a file
 MAX_SCOPES = 20_000  # of a file

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from comity.policies.answers.request import API, XHR, Facts, Session
 from comity.policies.formats.automation.directives import SESSION_VALIDATION, Directives, Group, Limits, Stated, UrlPattern
 from comity.policies.formats.automation.grammar import Automation
 from comity.policies.formats.automation.value_syntax import host_pattern
-from comity.policies.patterns import PatternIndex, covers, normal_target
-from comity.policies.requests import API, XHR, Facts, Session
-from comity.policies.urls import origin_of, spellings
+from comity.policies.syntax.path_patterns import PatternIndex, covers, normal_target
+from comity.policies.syntax.urls import origin_of, spellings
 
 
 def host_matches(pattern: str, host: str) -> bool:

@@ -20,8 +20,8 @@ from comity.policies.formats.automation.directives import (
     SESSION_VALIDATION,
     UrlPattern,
 )
-from comity.policies.limits import DAY, Window
-from comity.policies.patterns import normal_pattern
+from comity.policies.syntax.path_patterns import normal_pattern
+from comity.policies.syntax.windows import DAY, Window
 
 MAX_NUMBER = 10**9  # a greater one counts as this
 

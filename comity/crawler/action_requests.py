@@ -1,0 +1,93 @@
+"""What sites ask to be done: to take down and to crawl again (ACAP 1.0 section-2.6)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.exceptions import DontCloseSpider
+from scrapy.http import Request
+
+from comity.crawler.fetching.fetcher import Policies, PolicyFetcher
+from comity.crawler.fetching.reach import Reach
+from comity.crawler.referrals import led
+from comity.crawler.scrapy_internals import closing, wake
+from comity.policies import ActionRequest, Agent
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 1000  # priority of a request for what is to be crawled again
+
+
+class Actions:
+    """Does what is arranged, each action once for every copy of the file that asks for it, and reports the rest."""
+
+    def __init__(self, crawler: Crawler, agent: Agent) -> None:
+        self.wanted = True  # False: they are nobody's business here
+        self._crawler = crawler
+        self._agent = agent
+        self._told: set[tuple[str, str]] = set()  # origin and action
+        self._tasks: set[asyncio.Task[None]] = set()
+        crawler.signals.connect(self._spider_idle, signals.spider_idle)
+
+    def found(self, policies: Policies, fetcher: PolicyFetcher) -> None:
+        """The policies of a site were looked up."""
+        site = policies.site
+        requests = site.requests(self._agent) if self.wanted else ()
+        if requests:
+            self._report(site.origin, [request for request in requests if not request.arranged])
+            arranged = [request for request in requests if request.arranged]
+            task = asyncio.create_task(self._act(arranged, policies.reach, fetcher))
+            self._tasks.add(task)
+            task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        wake(self._crawler)  # it may be idle by now
+
+    def _spider_idle(self) -> None:
+        if self._tasks:
+            raise DontCloseSpider
+
+    async def close(self) -> None:
+        await asyncio.gather(*self._tasks)
+
+    def _report(self, origin: str, requests: Iterable[ActionRequest]) -> None:
+        for action in dict.fromkeys(request.action for request in requests):
+            if (origin, action) not in self._told:
+                self._told.add((origin, action))
+                asked = [request for request in requests if request.action == action]
+                self._count(f"{action}/not-arranged", len(asked))
+                logger.info(
+                    "%(origin)s asks for %(action)s (%(number)d), %(reason)s. Nothing is done:"
+                    " COMITY_ARRANGEMENTS does not name it",
+                    {"origin": origin, "action": action, "number": len(asked), "reason": asked[0].reason},
+                )
+
+    async def _act(self, requests: Iterable[ActionRequest], reach: Reach, fetcher: PolicyFetcher) -> None:
+        """`reach`: of the server that asks."""
+        now = datetime.now(UTC)
+        for request in requests:
+            if request.action == "re-crawl" and closing(self._crawler):
+                continue  # the next crawl will be asked for it
+            is_new = await fetcher.requests_action(request.url, request.action, request.reason.source.sha256, now)
+            if not is_new:
+                continue
+            self._count(request.action, 1)
+            logger.info(
+                "%(action)s of %(url)s, as %(reason)s", {"action": request.action, "url": request.url, "reason": request.reason}
+            )
+            if request.action == "re-crawl" and not closing(self._crawler):
+                assert self._crawler.engine
+                self._crawler.engine.crawl(led(Request(request.url, dont_filter=True, priority=AT_ONCE), reach))
+
+    def _count(self, what: str, number: int) -> None:
+        assert self._crawler.stats
+        self._crawler.stats.inc_value(f"comity/actions/{what}", number)

@@ -1,0 +1,113 @@
+"""Today's policies of many sites: as the policy store has them, or fetched again."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+from scrapy import Spider
+
+from comity.crawler.commands.policy import PolicySpider
+from comity.crawler.crawl import Runtime
+from comity.crawler.fetching.fetcher import Sites, policies_of
+from comity.crawler.fetching.files import ROBOTS
+from comity.crawler.fetching.policy_copy import PolicyFile
+from comity.crawler.fetching.store import PolicyStore
+from comity.crawler.flights import ClosingError
+from comity.dataset.records import DatasetError
+from comity.policies import Site
+from comity.policies.answers.fetched import Fetched
+from comity.policies.site import WELL_KNOWN
+
+AT_ONCE = 32  # origins; the fetcher has a limit of its own for connections
+MAX_SEEN = 100_000  # origins that are remembered; of the others the store knows that they were asked
+
+# The other files of an origin whose robots.txt cannot be had: nobody asks for them (docs/fetching.md).
+UNASKED = PolicyFile(due=0.0, copy=Fetched(status=0, error="not asked for, as robots.txt cannot be had"))
+
+
+class StoredSites:
+    """Origin -> its site by the copies in the policy store, None where the store has not all of them.
+
+    It can be pickled: each process opens the store for itself."""
+
+    def __init__(self, store: Path, now: datetime) -> None:
+        """PolicyError at the first question where the file is no store. `now`: aware."""
+        self._path = store
+        self._now = now.timestamp()
+        self._store: PolicyStore | None = None
+        self._sites = Sites()
+        self._absent: OrderedDict[str, None] = OrderedDict()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _stored, (self._path, self._now)
+
+    def __call__(self, origin: str) -> Site | None:
+        known = self._sites.get(origin)
+        if known is not None:
+            return known.site
+        if origin in self._absent or not self._path.exists():
+            return None
+        if self._store is None:
+            self._store = PolicyStore(self._path)
+        files = self._store.load(origin)
+        missing = [path for path in WELL_KNOWN if path not in files]
+        if missing and not (ROBOTS in files and policies_of(origin, files, self._now).unreachable):
+            _remember(self._absent, origin)
+            return None
+        files |= dict.fromkeys(missing, UNASKED)
+        self._sites.put(origin, policies := policies_of(origin, files, self._now))
+        return policies.site
+
+
+def _stored(path: Path, now: float) -> StoredSites:
+    return StoredSites(path, datetime.fromtimestamp(now).astimezone())
+
+
+class RefreshSpider(Spider):
+    """Fetches the policies of sites again, each once, and no page. It keeps to what the sites said of when to ask them."""
+
+    name = "refresh"
+    custom_settings: ClassVar[dict[str, Any]] = PolicySpider.custom_settings  # type: ignore[misc]  # as there
+    origins: Iterator[str]  # they may repeat
+    error: DatasetError | None = None  # of the file that has the origins
+    is_complete = False
+
+    async def start(self) -> AsyncIterator[Any]:
+        runtime = Runtime.of(self.crawler)
+        runtime.actions.wanted = False
+        runtime.policies.renew_before = time.time()
+        places = asyncio.Semaphore(AT_ONCE)
+        seen: OrderedDict[str, None] = OrderedDict()
+
+        async def ask(origin: str) -> None:
+            try:
+                await runtime.policies.get(origin)
+            finally:
+                places.release()
+
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                while origin := await asyncio.to_thread(next, self.origins, ""):
+                    if origin not in seen:
+                        _remember(seen, origin)
+                        await places.acquire()
+                        tasks.create_task(ask(origin))
+            self.is_complete = True
+        except* ClosingError:  # Ctrl-C
+            pass
+        except* DatasetError as errors:
+            self.error = next(error for error in errors.exceptions if isinstance(error, DatasetError))
+        if False:  # what makes it a generator
+            yield
+
+
+def _remember(seen: OrderedDict[str, None], origin: str) -> None:
+    seen[origin] = None
+    if len(seen) > MAX_SEEN:
+        seen.popitem(last=False)

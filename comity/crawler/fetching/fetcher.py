@@ -1,0 +1,225 @@
+"""The policies of origins, for one crawl: one look-up under way for an origin (docs/fetching.md)."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from comity.crawler.fetching.files import BACK_OFF, PolicyFiles, Wanted, url_of, why
+from comity.crawler.fetching.freshness import DAY, MIN_LIFETIME, retry_after
+from comity.crawler.fetching.network import BarredError
+from comity.crawler.fetching.policy_copy import PolicyFile
+from comity.crawler.fetching.reach import Reach
+from comity.crawler.flights import Flights
+from comity.policies import Agent, Site
+from comity.policies.answers.fetched import Availability, Fetched, availability
+from comity.policies.site import WELL_KNOWN
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+MAX_REFERENCES = 5  # files named by the files of an origin that are fetched; those after them count as not had
+MAX_SITES = 10_000  # origins that are kept in memory; the store has them all
+MAX_SITE_BYTES = 32 * 1024 * 1024  # octets of their policy files; compiled they take up to three times as much
+TOO_MANY = (429, 503)  # statuses of a server that is asked too often
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policies:
+    """The policies of an origin, and until when they may be used without asking again."""
+
+    site: Site
+    fresh_until: float  # seconds since the epoch; where `unreachable`, when it may be asked again
+    unreachable: bool  # a file that counts could not be had and no copy stands in: everything is refused
+    why: str = ""  # where `unreachable` or `barred_for` somebody: what happened
+    reach: Reach = Reach.PUBLIC  # of the server that gave robots.txt: for what the policies lead to
+    server_reach: Reach = Reach.PUBLIC  # of the origin's own server, as far as it is known: for who leads there
+    barred_for: Reach | None = None  # the site that led there, which may not: nothing may be asked for, nor is anything known
+
+    def seen_from(self, led_from: Reach | None) -> Policies:
+        """For who leads to their origin: the reach of a site, None for the operator."""
+        if led_from is None or self.barred_for is led_from or led_from.may_lead_to(self.server_reach):
+            return self
+        return replace(self, barred_for=led_from, why=f"its server is at a {self.server_reach.value} address")
+
+
+class PolicyFetcher:
+    """`known` answers from memory; `get` asks the store and then the server."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        files: PolicyFiles,
+        agent: Agent,
+        *,
+        paths: Iterable[str] = WELL_KNOWN,
+        found: Callable[[Policies], None] = lambda policies: None,
+        overloaded: Callable[[str, int, float], object] = lambda url, status, seconds: None,
+    ) -> None:
+        """`agent`: who asks; some files are named for some agents only. `paths`: of the policy files of an origin, robots.txt
+        among them. `found`: is called with the policies whenever they were looked up. `overloaded`: is called with the URL of a
+        file, the status that came instead of it, and the seconds for which its server wants to be left alone."""
+        self.renew_before = 0.0  # seconds since the epoch: a copy that was confirmed earlier is asked for again, however fresh
+        self._found = found
+        self._overloaded = overloaded
+        self._crawler = crawler
+        self._files = files
+        self._agent = agent
+        self._clock = files.clock
+        self._paths = tuple(paths)
+        self._sites = Sites()
+        self._barred: OrderedDict[tuple[str, Reach], Policies] = OrderedDict()  # by origin and who led there
+        self._flights: Flights[tuple[Reach | None, Policies]] = Flights(crawler)  # by origin: for whom, and what
+        self._is_closed = False
+
+    def known(self, origin: str, led_from: Reach | None = None) -> Policies | None:
+        """The policies where they are in memory and fresh. `led_from`: the reach of the site that leads to the origin, None where
+        the operator asks."""
+        policies = self._sites.get(origin)
+        now = self._clock()
+        if policies and now < policies.fresh_until <= now + DAY:
+            return policies.seen_from(led_from)
+        barred = self._barred.get((origin, led_from)) if self._barred and led_from is not None else None
+        return barred if barred and now < barred.fresh_until <= now + DAY else None
+
+    async def get(self, origin: str, led_from: Reach | None = None) -> Policies:
+        """The policies, fetched where needed. Raises ClosingError when the crawl ends meanwhile, nothing else.
+
+        `led_from`: the reach of the site that leads to the origin, None where the operator asks. An origin to which a site may
+        not lead is remembered as such for this site and its like only: the operator may ask for it."""
+        while (policies := self.known(origin, led_from)) is None:
+            flight = self._flights.get(origin) or self._flights.begin(origin, self._look_up(origin, led_from))
+            asker, policies = await self._flights.wait(flight)
+            if asker is led_from:
+                break
+        return policies.seen_from(led_from)
+
+    async def first_taken(self, url: str, uses: Iterable[str], at: datetime) -> dict[str, datetime]:
+        """When an item of the URL was first taken for each of these uses: at this time, where it never was before, and long
+        ago, where nobody knows."""
+        uses = tuple(uses)
+        long_ago = dict.fromkeys(uses, datetime.min.replace(tzinfo=UTC))
+        consequence = f"permissions for some days from the first use of {url} count as over"
+        return await self._files.ask_store(long_ago, consequence, self, self._files.store.first_taken, url, uses, at)
+
+    async def requests_action(self, url: str, action: str, sha256: str, at: datetime) -> bool:
+        """Records that a site asks for the action on the URL. `sha256`: of the file that asks. False where the same file has
+        asked for it before."""
+        consequence = f"nobody will know that {action} of {url} was asked for"
+        call = self._files.store.requests_action
+        return await self._files.ask_store(True, consequence, self, call, url, action, sha256, at)
+
+    async def close(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            await self._flights.close()
+            await self._files.leave()
+
+    def count(self, what: str, number: int = 1) -> None:
+        if self._crawler.stats:
+            self._crawler.stats.inc_value(f"comity/policies/{what}", number)
+
+    async def _look_up(self, origin: str, led_from: Reach | None) -> tuple[Reach | None, Policies]:
+        """What fails here by a mistake of ours refuses the origin, and says so."""
+        try:
+            policies = await self._looked_up(origin, led_from)
+        except BarredError as error:
+            return led_from, self._bar(origin, led_from, str(error))
+        except Exception as error:
+            logger.exception("The policies of %(origin)s cannot be read: nothing of it is fetched", {"origin": origin})
+            robots = {"/robots.txt": PolicyFile(due=self._clock() + BACK_OFF, copy=Fetched(status=0, error=repr(error)))}
+            return led_from, policies_of(origin, robots, self._clock())
+        self._sites.put(origin, policies)
+        self._found(policies)
+        return led_from, policies
+
+    async def _looked_up(self, origin: str, led_from: Reach | None) -> Policies:
+        files, renewed = await self._have(Wanted(origin, self._paths, led_from, renew_before=self.renew_before))
+        policies = policies_of(origin, files, self._clock())
+        named, licenses = policies.site.references(self._agent), policies.site.licenses(self._agent)
+        if len(named) > MAX_REFERENCES:
+            logger.warning(
+                "%(origin)s refers to %(number)d policy files, of which only %(most)d are read: everything is refused",
+                {"origin": origin, "number": len(named), "most": MAX_REFERENCES},
+            )
+            named = named[:MAX_REFERENCES]
+        if named or licenses:
+            paths = tuple(dict.fromkeys((*named, *licenses)))
+            reach = files["/robots.txt"].reach
+            more = await self._have(Wanted(origin, paths, led_from, reach, tuple(named), self.renew_before))
+            files, renewed = files | more[0], renewed | more[1]
+            policies = policies_of(origin, files, self._clock(), named)
+        if not renewed:
+            self.count("from_store")
+        return policies
+
+    async def _have(self, wanted: Wanted) -> tuple[dict[str, PolicyFile], frozenset[str]]:
+        """The files, and the paths of those that were just asked for."""
+        files, renewed = await self._files.get(wanted, self)
+        for path in renewed:
+            failure = files[path].failure
+            if failure is not None and failure.status in TOO_MANY:
+                seconds = retry_after(failure.headers, self._clock())
+                if seconds is not None:
+                    self._overloaded(failure.url or url_of(wanted.origin, path), failure.status, seconds)
+        return files, renewed
+
+    def _bar(self, origin: str, led_from: Reach | None, error: str) -> Policies:
+        assert led_from is not None
+        robots = PolicyFile(due=self._clock() + MIN_LIFETIME, copy=Fetched(status=0, error=error))
+        policies = replace(policies_of(origin, {"/robots.txt": robots}, self._clock()), barred_for=led_from)
+        self._barred[origin, led_from] = policies
+        if len(self._barred) > MAX_SITES:
+            self._barred.popitem(last=False)
+        return policies
+
+
+class Sites:
+    """The origins that were asked for last, within MAX_SITES and MAX_SITE_BYTES."""
+
+    def __init__(self) -> None:
+        self._sites: OrderedDict[str, Policies] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, origin: str) -> Policies | None:
+        policies = self._sites.get(origin)
+        if policies is not None:
+            self._sites.move_to_end(origin)
+        return policies
+
+    def put(self, origin: str, policies: Policies) -> None:
+        if origin in self._sites:
+            self._bytes -= _size(self._sites.pop(origin))
+        self._sites[origin] = policies
+        self._bytes += _size(policies)
+        while len(self._sites) > 1 and (len(self._sites) > MAX_SITES or self._bytes > MAX_SITE_BYTES):
+            self._bytes -= _size(self._sites.popitem(last=False)[1])
+
+
+def _size(policies: Policies) -> int:
+    return sum(len(file.body) for file in policies.site.files.values())
+
+
+def policies_of(origin: str, files: Mapping[str, PolicyFile], now: float, named: Iterable[str] = ()) -> Policies:
+    current = {url_of(origin, path): file.current(now) for path, file in files.items()}
+    needed = (current[url] for url in (f"{origin}/robots.txt", *named))
+    missing = next((file for file in needed if availability(file) is Availability.UNREACHABLE), None)
+    return Policies(
+        site=Site(origin, current),
+        fresh_until=min(file.counts_until(now) for file in files.values()),
+        unreachable=missing is not None,
+        why=why(missing) if missing else "",
+        reach=files["/robots.txt"].reach,
+        server_reach=_server_reach(files),
+    )
+
+
+def _server_reach(files: Mapping[str, PolicyFile]) -> Reach:
+    """A file that was had at an inner address, over whatever redirects, is one of an inner site: no other could lead there."""
+    return next((file.reach for file in files.values() if file.reach is not Reach.PUBLIC), Reach.PUBLIC)

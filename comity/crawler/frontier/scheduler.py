@@ -1,0 +1,508 @@
+"""The queue of the crawl: requests wait in lanes by origin and scope, and go out when the policies are known and the host may be
+asked.
+
+docs/scheduler.md says how it differs from Scrapy's own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic, time
+from typing import TYPE_CHECKING, Any, Self
+
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.dupefilters import BaseDupeFilter, RFPDupeFilter
+from scrapy.exceptions import NotConfigured
+from scrapy.http import Request
+from scrapy.utils.asyncio import CallLaterResult, call_later, is_asyncio_available
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.job import job_dir
+from scrapy.utils.misc import build_from_crawler, load_object
+
+from comity.crawler.crawl import Runtime
+from comity.crawler.fetching.fetcher import Policies
+from comity.crawler.fetching.files import ORIGINS_AT_ONCE
+from comity.crawler.flights import ClosingError
+from comity.crawler.frontier.host_queues import Lane, Lanes
+from comity.crawler.frontier.journal import Job
+from comity.crawler.frontier.scrapy_queues import take_over
+from comity.crawler.options import stop
+from comity.crawler.pace.limiter import Unit, asked_windows, slowest
+from comity.crawler.scrapy_internals import WAKE, closing, in_progress, never_opened, wake
+from comity.policies import Decision, PolicyError, Verdict
+from comity.policies.syntax.urls import origin_or_empty
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from twisted.internet.defer import Deferred
+
+logger = logging.getLogger(__name__)
+
+FLUSH = 0.05  # seconds between two writes of the queue on disk
+ASIDE = 600.0  # seconds until it is seen again whether a host that was too slow still is
+MIN_WAIT = 0.1  # seconds; what is put off comes back no sooner, or it would spin
+REAP = 0.1  # seconds between two looks for requests that left the downloader unnoticed, while others go out
+ROUNDING = 0.1  # seconds; by so much a wait may seem longer than it was asked to be
+MOVES = 64  # requests that are moved to the lane of their scope at a time, so that nobody waits for it
+
+
+class Scheduler(BaseScheduler):
+    """Scrapy's scheduler interface, and `hold` for the downloader middleware."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        if crawler.crawling and not is_asyncio_available():
+            raise NotConfigured(
+                "comity needs an asyncio loop: set TWISTED_REACTOR to twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+            )
+        return cls(crawler)
+
+    def __init__(self, crawler: Crawler) -> None:
+        settings = crawler.settings
+        assert crawler.stats is not None
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._runtime = Runtime.of(crawler)
+        self._runtime.scheduler = self
+        self._pace = self._runtime.pace
+        self._pace.freed = self._unpark
+        self._dupefilter = _dupefilter(crawler)
+        assert crawler.request_fingerprinter is not None
+        self._fingerprint = crawler.request_fingerprinter.fingerprint
+        self._max_delay = self._runtime.options.max_delay
+        self._filters_here = bool(job_dir(settings)) and type(self._dupefilter) is RFPDupeFilter
+        self._keys: dict[Request, int] = {}  # of those that were read from the queue on disk, or need not be, until they are done
+        self._unkept: dict[Request, bytes | None] = {}  # those that cannot stand in it -> fingerprint, the same
+        self._out: set[Request] = set()  # those of both that were handed out
+        self._tick: CallLaterResult | None = None
+        self._log_at = 0.0
+        self._retry_times = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
+        self._lanes = Lanes()
+        self._waiting = 0  # requests in them
+        self._moved = 0  # from one to another, since the engine asked
+        self._refused: deque[tuple[Request, Decision]] = deque()  # known to be refused: they wait for nothing
+        self._held: dict[Request, float] = {}  # on its way back through the engine -> when it may go out
+        self._failures: dict[str, tuple[int, Policies]] = {}  # origin -> how often in a row they could not be had; the last
+        self._wanted: deque[Lane] = deque()
+        self._fetches: set[asyncio.Task[None]] = set()
+        self._timer: CallLaterResult | None = None
+        self._timer_due = float("inf")
+        self._reap_at = 0.0
+        self._handed_out = 0  # not counted yet
+        self._job = self._resumed()
+
+    def open(self, spider: Spider) -> Deferred[None] | None:
+        self._spider = spider
+        if self._job is not None:
+            self._job.open(spider)
+            if left := self._waiting:
+                logger.info("JOBDIR: the crawl goes on with %(left)d requests that wait", {"left": left})
+            self._write()
+        return self._dupefilter.open()
+
+    def _resumed(self) -> Job | None:
+        """The queue on disk. What waits in it stands in the lanes."""
+        folder = job_dir(self._crawler.settings)
+        if not folder:
+            return None
+        try:
+            job = Job(Path(folder))
+            if self._crawler.spider is not None:
+                job.open(self._crawler.spider)
+                take_over(Path(folder), job, self._crawler, with_seen=self._filters_here)
+            for key, origin, priority in job.stored():
+                self._lane(origin).push(key, priority)
+                self._waiting += 1
+        except PolicyError as error:
+            never_opened(self._crawler)
+            stop(str(error))
+        return job
+
+    def _write(self) -> None:
+        """Writes the changes of the queue, again and again."""
+        assert self._job
+        self._tick = call_later(FLUSH, self._write)
+        try:
+            self._acknowledge(self._job)
+            self._job.flush()
+        except OSError as error:
+            if monotonic() >= self._log_at:
+                self._log_at = monotonic() + 60
+                logger.error("JOBDIR: %(error)s; it is tried again", {"error": error})
+
+    def _acknowledge(self, job: Job) -> None:
+        """Those that have left the engine are done: their callback and their items are through."""
+        if not self._out:
+            return
+        progress = in_progress(self._crawler)
+        for request in [request for request in self._out if request not in progress]:
+            self._out.remove(request)
+            if (key := self._keys.pop(request, None)) is not None:
+                job.done(key)
+            elif (fingerprint := self._unkept.pop(request)) is not None:
+                job.saw(fingerprint)
+
+    def close(self, reason: str) -> Deferred[None] | None:
+        return deferred_from_coro(self._close(reason))
+
+    async def _close(self, reason: str) -> None:
+        self._set_timer(None)
+        if self._tick is not None:
+            self._tick.cancel()
+        self._count()
+        self._wanted.clear()
+        for task in self._fetches:
+            task.cancel()
+        await asyncio.gather(*self._fetches, return_exceptions=True)
+        self._tell_aside()
+        if left := len(self) - sum(map(len, self._lanes.aside())):
+            self._stats.set_value("comity/scheduler/left", left)
+            kept = "; JOBDIR keeps them" if self._job else ""
+            logger.warning(
+                "%(left)d requests were still waiting when the crawl ended (%(reason)s)%(kept)s",
+                {"left": left, "reason": reason, "kept": kept},
+            )
+        if self._job is not None:
+            try:
+                self._acknowledge(self._job)
+                self._job.close()
+            except OSError as error:
+                logger.error("JOBDIR: %(error)s; what happened last is not in it", {"error": error})
+        closed: Any = self._dupefilter.close(reason)
+        if closed is not None:
+            await maybe_deferred_to_future(closed)
+
+    def _tell_aside(self) -> None:
+        aside = self._lanes.aside()
+        if not aside:
+            return
+        self._stats.set_value("comity/scheduler/set-aside", sum(map(len, aside)))
+        kept = "JOBDIR keeps them" if self._job else "set JOBDIR to keep such requests"
+        for lane in aside:
+            logger.warning(
+                "%(number)d requests to %(origin)s were set aside: %(why)s, at most %(most)g s (COMITY_MAX_DELAY); %(kept)s",
+                {"number": len(lane), "origin": lane.origin, "why": lane.aside, "most": self._max_delay, "kept": kept},
+            )
+
+    def __len__(self) -> int:
+        return self._waiting + len(self._refused) + len(self._held)
+
+    def has_pending_requests(self) -> bool:
+        return bool(self._lanes or self._refused or self._held)
+
+    def enqueue_request(self, request: Request) -> bool:
+        if request is WAKE:
+            return True
+        origin = origin_or_empty(request.url)
+        policies = self._runtime.policies.known(origin) if origin else None
+        due = self._held.pop(request, None)
+        if due is not None:
+            lane = self._lane(origin, self._scopes(policies, request))
+            lane.push_back(request)
+            self._waiting += 1
+            self._wait(lane, monotonic(), due, "it asks to come back later")
+            return True
+        fingerprint = None if request.dont_filter or not self._filters_here else self._fingerprint(request)
+        if self._is_seen(request, fingerprint):
+            self._dupefilter.log(request, self._spider)
+            return False
+        self._stats.inc_value("scheduler/enqueued")
+        key = self._job.put(origin, request, fingerprint) if self._job is not None else None
+        if self._job is not None and key is None:
+            self._unkept[request] = fingerprint
+            self._stats.inc_value("scheduler/unserializable")
+        self._stats.inc_value(f"scheduler/enqueued/{'memory' if key is None else 'disk'}")
+        if (refusal := self._refusal(policies, request)) is not None:
+            if key is not None:
+                self._keys[request] = key
+            self._refused.append((request, refusal))
+            return True
+        # Who waits in the lane of the origin came before, in whatever scope.
+        lane = self._lanes.get(origin) or self._lane(origin, self._scopes(policies, request))
+        lane.push(request if key is None else key, request.priority)
+        self._waiting += 1
+        return True
+
+    def _is_seen(self, request: Request, fingerprint: bytes | None) -> bool:
+        if request.dont_filter:
+            return False
+        if self._job is not None and fingerprint is not None:
+            return fingerprint in self._job.seen
+        return self._dupefilter.request_seen(request)
+
+    def _refusal(self, policies: Policies | None, request: Request) -> Decision | None:
+        """The refusal, where it is known before the request has had its turn."""
+        if policies is None or policies.unreachable:  # that may be over when its turn comes
+            return None
+        decision = self._runtime.judge(policies.site, request)
+        return decision if decision.verdict is Verdict.DENY else None
+
+    def _scopes(self, policies: Policies | None, request: Request) -> tuple[Unit, ...]:
+        """Those that the request is in, where they are known and have limits of their own."""
+        limits = policies.site.limits(self._runtime.agent, request.url) if policies is not None else ()
+        return tuple(map(self._pace.scope, limits))
+
+    def hold(self, request: Request, wait: float) -> bool:
+        """A middleware returns the request, that it was handed, instead of letting it or its answer through: it goes out again,
+        as it is, in `wait` seconds, and its whole origin waits.
+
+        False where the request was not handed out from here: to return it would make the engine spin."""
+        if not self._pace.was_handed_out(request):
+            return False
+        self._pace.release(request)
+        self._out.discard(request)
+        self._held[request] = monotonic() + max(wait, MIN_WAIT)
+        self._handed_out -= 1
+        self._stats.inc_value("comity/scheduler/held")
+        return True
+
+    def next_request(self) -> Request | None:
+        now = monotonic()
+        if now >= self._reap_at:
+            self._reap_at = now + REAP
+            self._pace.reap()
+        request = self._next(now)
+        if request is None and self._pace.reap():
+            request = self._next(now)
+        if request is None:
+            self._start_fetches()
+            self._set_timer(self._lanes.next_due())
+            self._count()
+        else:
+            self._handed_out += 1
+        self._runtime.referrals.handle(request)
+        return request
+
+    def _count(self) -> None:
+        """A statistic costs as much as the rest of a hand-out, so they are written where there is time."""
+        if self._handed_out:
+            self._stats.inc_value("scheduler/dequeued", self._handed_out)
+            self._stats.inc_value(f"scheduler/dequeued/{'disk' if self._job else 'memory'}", self._handed_out)
+            self._handed_out = 0
+
+    def _next(self, now: float) -> Request | None:
+        if self._refused:
+            refused, refusal = self._refused.popleft()
+            self._goes_out(refused)
+            self._pace.book(refused, refusal, None, (), handed_out=True)
+            return refused
+        self._moved = 0
+        while self._moved < MOVES and (lane := self._lanes.next(now)) is not None:
+            if (request := self._from_lane(lane, now)) is not None:
+                return request
+        return None
+
+    def _from_lane(self, lane: Lane, now: float) -> Request | None:
+        """The first request of a lane that is due; None where it waits on, for whatever will date it again."""
+        request = self._first(lane)
+        if request is None:
+            return None
+        if not lane.units:
+            return self._hand_out(lane, request, now, self._runtime.decide(None, request))
+        led_from = self._runtime.referrals.led_from(request)
+        policies = self._runtime.policies.known(lane.origin, led_from)
+        if policies is None and lane.fetched is not None and lane.fetched.barred_for in (None, led_from):
+            policies = lane.fetched.seen_from(led_from)
+        if policies is None:
+            self._want_policies(lane)
+            return None
+        if policies.barred_for is None and policies.unreachable and self._asks_again(lane, policies, now):
+            return None
+        if led_from is None:
+            self._runtime.referrals.learn(policies)
+        decision = self._runtime.decide(policies, request)
+        if decision.verdict is Verdict.DENY:
+            return self._hand_out(lane, request, now, decision)  # the middleware refuses it; it costs the host nothing
+        if decision.not_before is not None:
+            wait = (decision.not_before - datetime.now(UTC)).total_seconds()
+            self._wait(lane, now, now + max(wait, MIN_WAIT), "it asks to come back later")
+            return None
+        if (scopes := self._scopes(policies, request)) != lane.scopes:
+            self._move(lane, request, scopes, now)
+            return None
+        host = lane.units[0]
+        host.states(lane.origin, asked_windows(policies.site, self._runtime.agent))
+        delay = host.delay(time())
+        if delay > self._max_delay:
+            self._lanes.set_aside(lane, f"its host is to be asked each {delay:.0f} s")
+            self._lanes.date(lane, now + ASIDE)
+            return None
+        self._lanes.set_aside(lane, "")
+        for unit in lane.units:
+            if unit.full or unit.awaited:
+                unit.parked.append(lane)
+                return None
+        turn = None if slowest(lane.units).free_at > now else self._pace.claim(lane.units)
+        if turn is None:
+            unit = slowest(lane.units)
+            self._wait(lane, now, unit.free_at, unit.why)
+            return None
+        return self._hand_out(lane, request, now, decision, policies, lane.units, turn)
+
+    def _move(self, lane: Lane, request: Request, scopes: tuple[Unit, ...], now: float) -> None:
+        """The first request of the lane to that of its scopes: there it waits for no others, and no others for it."""
+        other = self._lane(lane.origin, scopes, lane.fetched)
+        lane.fetched = None
+        if lane.move(other, self._keys.get(request)):
+            del self._keys[request]
+        if lane:
+            self._lanes.date(lane, now)
+        else:
+            self._drop(lane)
+        self._moved += 1
+
+    def _first(self, lane: Lane) -> Request | None:
+        """The first request of the lane; None where it had only such as cannot be read."""
+        while lane:
+            request = lane.peek()
+            if isinstance(request, Request):
+                return request
+            assert self._job
+            try:
+                read = self._job.get(request)
+            except LookupError as error:
+                self._stats.inc_value("comity/scheduler/unreadable")
+                logger.error("JOBDIR: %(error)s", {"error": error})
+                lane.pop()
+                self._waiting -= 1
+                continue
+            self._keys[read] = request
+            lane.replace(read)
+            return read
+        self._drop(lane)
+        return None
+
+    def _wait(self, lane: Lane, now: float, due: float, why: str) -> None:
+        """The lane is due again then. Where that is far, nobody waits for it until it is near."""
+        wait = due - now
+        if wait > self._max_delay + ROUNDING:
+            self._lanes.set_aside(lane, f"{why} for {wait:.0f} s")
+            due -= self._max_delay
+        else:
+            self._lanes.set_aside(lane, "")
+        self._lanes.date(lane, due)
+
+    def _hand_out(
+        self,
+        lane: Lane,
+        request: Request,
+        now: float,
+        decision: Decision,
+        policies: Policies | None = None,
+        units: tuple[Unit, ...] = (),
+        turn: int = 0,
+    ) -> Request:
+        lane.pop()
+        self._waiting -= 1
+        lane.fetched = None
+        self._lanes.set_aside(lane, "")
+        if lane:
+            self._lanes.date(lane, now)
+        else:
+            self._drop(lane)
+        self._goes_out(request)
+        self._pace.book(request, decision, policies.site if policies else None, units, handed_out=True, turn=turn)
+        return request
+
+    def _goes_out(self, request: Request) -> None:
+        if request in self._keys or request in self._unkept:
+            self._out.add(request)
+
+    def _lane(self, origin: str, scopes: tuple[Unit, ...] = (), fetched: Policies | None = None) -> Lane:
+        """`fetched`: the policies for the request that is about to be put there."""
+        lane = self._lanes.get(origin, scopes)
+        if lane is not None:
+            lane.fetched = fetched or lane.fetched
+            return lane
+        lane = Lane(origin, self._pace.host(origin) if origin else None, scopes)
+        lane.fetched = fetched
+        for unit in lane.units:
+            unit.lanes += 1
+        self._lanes.add(lane)
+        if not origin or fetched or self._runtime.policies.known(origin):
+            self._lanes.date(lane, monotonic())
+        else:
+            self._want_policies(lane)
+        return lane
+
+    def _drop(self, lane: Lane) -> None:
+        for unit in lane.units:
+            unit.lanes -= 1
+        self._lanes.drop(lane)
+
+    def _unpark(self, unit: Unit) -> None:
+        for lane in unit.parked:
+            if lane:  # else it was dropped
+                self._lanes.date(lane, unit.free_at)
+        unit.parked.clear()
+
+    def _asks_again(self, lane: Lane, policies: Policies, now: float) -> bool:
+        """Whether the lane waits for a host whose robots.txt cannot be had, instead of giving its requests up."""
+        wait = policies.fresh_until - time()
+        if lane.origin in self._failures and self._failures[lane.origin][0] > self._retry_times:
+            return False
+        lane.fetched = None
+        self._wait(lane, now, now + max(wait, MIN_WAIT), f"its policies ({policies.why}) are not to be asked for")
+        return True
+
+    def _want_policies(self, lane: Lane) -> None:
+        self._wanted.append(lane)
+        self._start_fetches()
+
+    def _start_fetches(self) -> None:
+        while self._wanted and len(self._fetches) < ORIGINS_AT_ONCE and not closing(self._crawler):
+            task = asyncio.create_task(self._fetch(self._wanted.popleft()))
+            self._fetches.add(task)
+            task.add_done_callback(self._fetches.discard)
+
+    async def _fetch(self, lane: Lane) -> None:
+        request = self._first(lane)
+        if request is None:
+            return
+        try:
+            policies = await self._runtime.policies.get(lane.origin, self._runtime.referrals.led_from(request))
+        except ClosingError:
+            return
+        if policies.unreachable and policies.barred_for is None:
+            times, last = self._failures.get(lane.origin, (0, None))
+            if policies is not last:  # of another lane of the origin
+                self._failures[lane.origin] = times + 1, policies
+        else:
+            self._failures.pop(lane.origin, None)
+        lane.fetched = policies
+        if lane:  # else it was dropped
+            self._lanes.date(lane, monotonic())
+        asyncio.get_running_loop().call_soon(self._start_fetches)
+        wake(self._crawler)
+
+    def _set_timer(self, due: float | None) -> None:
+        """Wakes the engine when the next lane is due; None: nothing to wait for."""
+        if self._timer is not None:
+            if due == self._timer_due:
+                return
+            self._timer.cancel()
+            self._timer = None
+        if due is not None:
+            self._timer_due = due
+            self._timer = call_later(max(0.0, due - monotonic()), self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        wake(self._crawler)
+
+
+def _dupefilter(crawler: Crawler) -> BaseDupeFilter:
+    dupefilter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
+    if job_dir(crawler.settings):
+        if dupefilter_class is RFPDupeFilter:  # the fingerprints stand with the queue
+            debug = crawler.settings.getbool("DUPEFILTER_DEBUG")
+            return RFPDupeFilter(None, debug, fingerprinter=crawler.request_fingerprinter)
+        logger.warning(
+            "DUPEFILTER_CLASS is not Scrapy's own: what it keeps in JOBDIR may know requests that a killed crawl has lost"
+        )
+    dupefilter: BaseDupeFilter = build_from_crawler(dupefilter_class, crawler)
+    return dupefilter

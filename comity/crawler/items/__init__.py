@@ -1,0 +1,1 @@
+"""Items on their way out: tags, cuts, media, logs."""

@@ -1,0 +1,98 @@
+"""Log lines of items without the pages that a tag can fill: `permissions: <allow: index; deny: train>`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from itemadapter import ItemAdapter
+from scrapy import Item
+from scrapy.logformatter import LogFormatter, LogFormatterResult
+from scrapy.settings import BaseSettings
+from scrapy.utils.misc import load_object
+
+from comity.crawler.item_pages import copied
+from comity.crawler.item_tags import ItemTags
+from comity.crawler.options import tag_setting
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+def shorten(settings: BaseSettings) -> None:
+    """Makes the project's LOG_FORMATTER show tags in short. Nothing else about it changes."""
+    formatter = load_object(settings["LOG_FORMATTER"])
+    if isinstance(formatter, type) and issubclass(formatter, LogFormatter) and not issubclass(formatter, ShortTags):
+        settings.set("LOG_FORMATTER", _short(formatter), settings.getpriority("LOG_FORMATTER") or 0)  # type: ignore[arg-type]  # a class
+
+
+class ShortTags(LogFormatter):
+    """Mixed into the log formatter of a project."""
+
+    _tags: ItemTags
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Any:
+        formatter = super().from_crawler(crawler)
+        formatter._tags = ItemTags(tag_setting(crawler.settings))  # there may be no loop for a Runtime yet
+        return formatter
+
+    def scraped(self, item: Any, *args: Any, **kwargs: Any) -> Any:
+        return self._shortened(super().scraped(item, *args, **kwargs), item)
+
+    def dropped(self, item: Any, *args: Any, **kwargs: Any) -> Any:
+        return self._shortened(super().dropped(item, *args, **kwargs), item)
+
+    def item_error(self, item: Any, *args: Any, **kwargs: Any) -> Any:
+        return self._shortened(super().item_error(item, *args, **kwargs), item)
+
+    def _shortened(self, result: LogFormatterResult | None, item: Any) -> Any:
+        """None: the project does not want the line."""
+        arguments = result and result["args"]
+        if result and isinstance(arguments, dict) and arguments.get("item") is item:
+            result["args"] = arguments | {"item": _Shown(item, self._tags)}
+        return result
+
+
+@cache
+def _short(formatter: type[LogFormatter]) -> type[LogFormatter]:
+    return type(f"ShortTags{formatter.__name__}", (ShortTags, formatter), {"__module__": __name__})
+
+
+class _Shown:
+    """An item as its class writes it, with a short text for the tag. Nothing is done for a line that nobody logs."""
+
+    def __init__(self, item: Any, tags: ItemTags) -> None:
+        self._item = item
+        self._tags = tags
+
+    def __str__(self) -> str:
+        item, field = self._item, self._tags.field_of(self._item)
+        try:
+            tag = self._tags.of(item)
+            if not field or tag is None or field not in ItemAdapter(item):
+                return str(item)
+            if isinstance(item, dict | Item):
+                shown = copy.copy(item) if isinstance(item, dict) else item.copy()
+                shown[field] = _Summary(tag)
+            else:
+                shown = copied(item, {field: _Summary(tag)})
+            return str(shown)
+        except Exception:  # whatever the class does when it is copied: a log line is no reason to fail
+            return str(item)
+
+    __repr__ = __str__
+
+
+class _Summary:
+    def __init__(self, tag: Mapping[str, Any]) -> None:
+        self._tag = tag
+
+    def __repr__(self) -> str:
+        uses = self._tag.get("uses", {})
+        by_verdict = {
+            verdict: ", ".join(name for name, use in uses.items() if use["verdict"] == verdict) for verdict in ("allow", "deny")
+        }
+        return f"<{'; '.join(f'{verdict}: {names}' for verdict, names in by_verdict.items() if names)}>"

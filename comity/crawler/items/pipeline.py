@@ -1,0 +1,154 @@
+"""Writes into every item what may be done with it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, Self
+
+from itemadapter import ItemAdapter
+from scrapy import signals
+from scrapy.exceptions import DropItem
+from scrapy.pipelines.media import MediaPipeline
+
+from comity.crawler.crawl import Runtime
+from comity.crawler.elements import declared
+from comity.crawler.item_pages import changed, current_page, own_copy
+from comity.crawler.items.media import bind
+from comity.crawler.scrapy_internals import engine_of, item_pipelines
+from comity.policies import Page
+from comity.policies.elements.redaction import redacted_fields
+from comity.policies.page import combined, no_page
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+
+_UNKNOWN_FIELD = (
+    "Where that is because it does not know the field of the tag, COMITY_TAG puts it elsewhere: COMITY_TAG ="
+    ' "sidecar:permissions.jsonl" leaves items as they are'
+)
+
+
+class PermissionsPipeline:
+    """Item pipeline. It stands first (0), so that whatever stores items stores them with their tag."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._runtime = Runtime.of(crawler)
+        self._runtime.pages.wanted = True
+        self._tags = self._runtime.tags
+        assert crawler.stats is not None
+        self._stats = crawler.stats
+        self._warned: set[str] = set()
+        crawler.signals.connect(self._spider_opened, signals.spider_opened)
+        crawler.signals.connect(self._spider_closed, signals.spider_closed)
+        if self._tags.are_in_items:
+            crawler.signals.connect(self._item_failed, signals.item_error)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def _spider_opened(self) -> None:
+        """All pipelines are open by now, and no item has come.
+
+        It is no `open_spider`: where a later one fails, Scrapy never awaits what it made of ours, and Python warns."""
+        pipelines = list(item_pipelines(self._crawler))
+        if self not in pipelines and engine_of(self._crawler) is not None:
+            self._warn("This version of Scrapy does not tell its item pipelines: files that a page refuses are fetched")
+        for pipeline in pipelines:
+            if isinstance(pipeline, MediaPipeline):
+                bind(pipeline, self._runtime.record)
+
+    def process_item(self, item: Any) -> Any:
+        """No coroutine: the ContextVar would be set in a task of its own, and later pipelines would not see it."""
+        page = self._runtime.pages.take(item)
+        current_page.set(page)
+        item, tag, redacted = self._tagged(item, page)
+        tag = self._with_earlier(item, tag, redacted)
+        self._count(tag)
+        self._drop_unusable(tag)
+        try:
+            return self._tags.write(item, tag)
+        except Exception as error:  # each kind of class has exceptions of its own
+            self._stats.inc_value("comity/items/untaggable")
+            name, field = type(item).__qualname__, self._tags.field_of(item)
+            why = f"no `{field}` can be written into {name}: declare such a field in it, or set COMITY_TAG ({error!r})"
+            raise DropItem(why) from error
+
+    def _tagged(self, item: Any, page: Page | None) -> tuple[Any, dict[str, Any], Collection[str]]:
+        """The item as it may go on, its tag, and the fields that are redacted."""
+        rules = page.element_rules if page else None
+        if page is None or rules is None or not ItemAdapter.is_item(item):
+            return item, self._tag(page), ()
+        field, selectors = self._tags.field_of(item), declared(item)
+        fields = {name: value for name, value in ItemAdapter(item).items() if name != field}
+        names = fields.keys() if isinstance(item, dict) else ()  # those of a class are the spider's own
+        if self._runtime.options.elements != "redact":
+            return item, page.tag_of(fields, selectors, names=names), ()
+        left = redacted_fields(rules, fields, selectors, page.refusable(self._runtime.agent.uses), names=names)
+        if left.changed or left.gone:
+            self._stats.inc_value("comity/items/redacted")
+            item = changed(item, left.changed)
+            for name in left.gone:
+                del item[name]
+        return item, page.tag_with(left.traced), left.changed.keys()
+
+    def _tag(self, page: Page | None) -> dict[str, Any]:
+        if page is not None:
+            return own_copy(page.permissions)
+        self._warn("An item came from no page (start(), an errback, or replaced on its way): nobody may use it")
+        self._stats.inc_value("comity/items/no-page")
+        return no_page(self._runtime.agent, "the item came from no page")
+
+    def _with_earlier(self, item: Any, tag: dict[str, Any], redacted: Collection[str]) -> dict[str, Any]:
+        """An item that has a tag already was yielded for another page before: what that one refuses stays refused.
+
+        `redacted`: the fields that have changed since, in which nobody knows the places of that tag any more."""
+        for earlier in self._tags.earlier(item):
+            try:
+                for element in earlier["elements"]:
+                    element["spans"] = [[span[0]] if span[0] in redacted else span for span in element["spans"]]
+                    if "names" in element:
+                        element["names"] = [name for name in element["names"] if name in item]
+                tag = combined(self._runtime.agent, tag, earlier)
+            except Exception:  # whatever it is, it is no tag
+                self._warn("An item has what looks like a tag and is none: its own takes its place")
+        return tag
+
+    def _count(self, tag: dict[str, Any]) -> None:
+        self._stats.inc_value("comity/items/tagged")
+        for use, decision in tag["uses"].items():
+            stated = "" if decision["stated"] else "/not-stated"
+            self._stats.inc_value(f"comity/items/use/{use}/{decision['verdict']}{stated}")
+
+    def _drop_unusable(self, tag: dict[str, Any]) -> None:
+        wanted, uses = self._runtime.agent.uses, tag["uses"]
+        if self._runtime.options.drop_unusable and wanted and all(uses[use]["verdict"] == "deny" for use in wanted):
+            self._stats.inc_value("comity/items/dropped")
+            rule = tag["reasons"][uses[wanted[0]]["because"][0]]["rule"]
+            raise DropItem(f"none of COMITY_USES ({', '.join(wanted)}) is permitted: {rule}", log_level="INFO")
+
+    def _warn(self, message: str) -> None:
+        """Once a crawl."""
+        if message not in self._warned:
+            self._warned.add(message)
+            logger.warning("%s (docs/items.md)", message)
+
+    def _item_failed(self) -> None:
+        self._warn(f"An item failed in a pipeline. {_UNKNOWN_FIELD}")
+
+    def _spider_closed(self) -> None:
+        dropped = self._stats.get_value("comity/items/dropped", 0)
+        others = self._stats.get_value("item_dropped_count", 0) - dropped - self._stats.get_value("comity/items/untaggable", 0)
+        if self._tags.are_in_items and others > 0 and not self._stats.get_value("item_scraped_count"):
+            self._warn(f"All items were dropped by other pipelines. {_UNKNOWN_FIELD}")
+        if dropped:
+            logger.warning(
+                "%(dropped)d items were dropped because none of COMITY_USES is permitted. Where nothing is stated COMITY_DEFAULTS"
+                " decides; COMITY_DROP_UNUSABLE=False keeps them",
+                {"dropped": dropped},
+            )

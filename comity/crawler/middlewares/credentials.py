@@ -1,0 +1,130 @@
+"""What requests carry beside what the spider wants: their purpose, and the session that the operator declares for their host."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Self
+from weakref import WeakKeyDictionary
+
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Request, Response
+
+from comity.crawler.crawl import Runtime
+from comity.crawler.request.sessions import DeclaredSession
+from comity.policies.syntax.printable import printable
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+logger = logging.getLogger(__name__)
+
+
+class FieldsMiddleware:
+    """Downloader middleware at 940, after those of Scrapy: credentials are on a request only while it is out.
+
+    So no redirect or retry copies them to another host, and no log, cache or queue of a middleware above has them. A request
+    that one of these has changed in its place is judged as it is now."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._runtime = Runtime.of(crawler)
+        self._runtime.sessions.go_out = True
+        self._purpose_header = self._runtime.options.purpose_header
+        self._user_agent = self._runtime.agent.user_agent
+        self._token = self._runtime.agent.token.lower()
+        self._warned = False
+        self._replaced: WeakKeyDictionary[Request, dict[str, list[bytes]]] = WeakKeyDictionary()  # what stood there before
+        assert crawler.stats is not None
+        self._stats = crawler.stats
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> None:
+        self._restore(request)
+        refused = self._runtime.refused_as_changed(request)
+        if refused is not None:
+            self._runtime.record(request, refused)
+            raise IgnoreRequest(str(refused))
+        outgoing = self._runtime.outgoing(request)
+        if outgoing is None:
+            return
+        self._look_at_name(request)
+        if self._purpose_header:
+            purposes = outgoing.facts.purposes
+            self._declare(request, self._runtime.agent.purposes if purposes is None else purposes)
+        if outgoing.session is not None:
+            self._attach(request, outgoing.session)
+
+    def _look_at_name(self, request: Request) -> None:
+        """A setting that does not name the agent is warned of at the start."""
+        sent = (request.headers.get("User-Agent") or b"").decode("latin-1")
+        if sent == self._user_agent or self._token in sent.lower():
+            return
+        self._stats.inc_value("comity/user-agent/other")
+        if not self._warned:
+            self._warned = True
+            logger.warning(
+                "%(request)s goes out as `%(sent)s`, which does not name COMITY_AGENT `%(agent)s`: a spider or a middleware has"
+                " set it, and sites cannot know whom to address. What they say to %(agent)s is obeyed all the same"
+                " (docs/projects.md)",
+                {"request": request, "sent": printable(sent.encode("utf-8", "replace")), "agent": self._runtime.agent.token},
+            )
+
+    def _declare(self, request: Request, purposes: tuple[str, ...]) -> None:
+        if purposes:
+            request.headers[self._purpose_header] = ", ".join(purposes)
+        else:
+            request.headers.pop(self._purpose_header, None)
+
+    def _attach(self, request: Request, session: DeclaredSession) -> None:
+        fields: dict[str, str] = {}
+        if session.token:
+            fields[self._runtime.agent.key_header] = session.token
+        if session.bearer:
+            fields["Authorization"] = f"Bearer {session.bearer}"
+        if session.cookies:
+            own = dict(session.cookies)
+            crumbs = b"; ".join(request.headers.getlist("Cookie")).decode("latin-1").split(";")
+            others = [crumb.strip() for crumb in crumbs if crumb.strip() and _name(crumb) not in own]
+            fields["Cookie"] = "; ".join([*others, *(f"{name}={value}" for name, value in own.items())])
+        self._replaced[request] = {name: request.headers.getlist(name) for name in fields}
+        for name, value in fields.items():
+            request.headers[name] = value.encode("latin-1")
+        self._stats.inc_value("comity/session/sent")
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        if self._restore(request):
+            self._keep_out_of_the_jar(request, response)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        self._restore(request)
+
+    def _restore(self, request: Request) -> bool:
+        """Whether the request had a session."""
+        replaced = self._replaced.pop(request, None)
+        if replaced is None:
+            return False
+        for name, values in replaced.items():
+            if values:
+                request.headers[name] = values
+            else:
+                request.headers.pop(name, None)
+        return True
+
+    def _keep_out_of_the_jar(self, request: Request, response: Response) -> None:
+        """Scrapy's cookie jar would return a cookie of the session by itself, when the session is over too."""
+        outgoing = self._runtime.outgoing(request)
+        own = dict(outgoing.session.cookies) if outgoing and outgoing.session else {}
+        cookies = response.headers.getlist("Set-Cookie")
+        kept = [cookie for cookie in cookies if _name(cookie.decode("latin-1")) not in own]
+        if kept:
+            response.headers["Set-Cookie"] = kept
+        elif cookies:
+            del response.headers["Set-Cookie"]
+
+
+def _name(crumb: str) -> str:
+    return crumb.partition("=")[0].strip()

@@ -1,0 +1,43 @@
+"""What came from a server to which nobody may lead who led there, ends here (SEC-7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Request, Response
+
+from comity.crawler.crawl import Runtime, inner_address
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+class AddressMiddleware:
+    """Downloader middleware at 950: it sees a response before every cache, and before anybody makes a new request of it.
+
+    Scrapy's downloader looks up a name by itself, after comity has: what it then connected to stands in the response."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._runtime = Runtime.of(crawler)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        self._check(request, response)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        response = getattr(exception, "response", None)  # of StopDownload, for the errback
+        if isinstance(response, Response):
+            self._check(request, response)
+
+    def _check(self, request: Request, response: Response) -> None:
+        refused = self._runtime.referrals.answered(request, response)
+        if refused is not None:
+            led_from, reach = refused
+            decision = inner_address(request.url, led_from, f"the answer came from a {reach.value} address")
+            self._runtime.record_stopped(request, decision)
+            raise IgnoreRequest(str(decision))

@@ -1,0 +1,46 @@
+"""A host that answers 429 or 503 is asked too often: it waits, not the one URL (RFC 9110 section-10.2.3, RFC 6585 section-4)."""
+
+from __future__ import annotations
+
+from time import time
+from typing import TYPE_CHECKING, Self
+
+from scrapy.http import Request, Response
+
+from comity.crawler.crawl import Runtime
+from comity.crawler.fetching.fetcher import TOO_MANY
+from comity.crawler.fetching.freshness import retry_after
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+class RateMiddleware:
+    """Downloader middleware at 560: it sees the answer before RetryMiddleware (550), which would ask again at once."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._runtime = Runtime.of(crawler)
+        self._retries = crawler.settings.getbool("RETRY_ENABLED")
+        self._retry_times = crawler.settings.getint("RETRY_TIMES")
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:
+        if response.status not in TOO_MANY or "cached" in response.flags:
+            return response
+        asked = retry_after(((b"retry-after", value) for value in response.headers.getlist("Retry-After")), time())
+        wait = self._runtime.penalize(request.url, response.status, asked)
+        scheduler = self._runtime.scheduler
+        if not self._may_retry(request) or scheduler is None or not scheduler.hold(request, wait):
+            return response  # for whoever retries, or takes it as it is; what comes after it waits
+        request.meta["retry_times"] = request.meta.get("retry_times", 0) + 1
+        return request
+
+    def _may_retry(self, request: Request) -> bool:
+        """By the meta keys of RetryMiddleware: it counts on from here, and gives up when we do."""
+        if not self._retries or request.meta.get("dont_retry"):
+            return False
+        most: int = request.meta.get("max_retry_times", self._retry_times)
+        return bool(request.meta.get("retry_times", 0) < most)

@@ -1,0 +1,1 @@
+"""How often, and how many at a time, hosts are asked."""

@@ -1,0 +1,317 @@
+"""The pace file: processes that crawl the same host share what it allows.
+
+Before a request goes out, it takes its turn here, in one transaction, under all limits that it has to keep: it may start now, or
+it learns when to ask again. Nothing is booked for the future, so what a killed process leaves behind is no more than the
+requests that it had in flight."""
+
+from __future__ import annotations
+
+import logging
+import random
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from math import isnan
+from pathlib import Path
+from time import time
+from typing import NamedTuple
+
+from comity.crawler.database import open_database
+from comity.policies.formats.robots.rates import MAX_SECONDS
+from comity.policies.syntax.windows import DAY, MAX_STAMPS, Window, earliest
+
+logger = logging.getLogger(__name__)
+
+APPLICATION_ID = 0x636F6D70  # "comp", in the header of the file
+BUSY = 5  # milliseconds that a call waits for another process that writes
+ASK_AGAIN = (0.005, 0.020)  # seconds; when it still writes
+ASK_THROUGH = 0.05  # seconds between two looks whether a request of another process is through
+FAILING = 1.0  # seconds until the next try where the file cannot be written
+SLACK = 1.0  # seconds; what lies further in the future was written before the clock was set back
+PENALTY = 60.0  # seconds; the first one, where the host does not say how long
+SWEPT = 1000  # starts that are looked through at each sign of life
+
+# What calls of SQLite raise; and what is done with values of a damaged file, which may be of any type.
+_FAILURES = (sqlite3.Error, TypeError, ValueError, OverflowError)
+
+# `host`: the name of the limit. A turn has a row for each of its limits.
+# `at`: when the start was settled; NULL while it is in flight. `keep`: seconds that it counts after that.
+# `beat`: the last sign of life. `step`: seconds; the last penalty whose length the host did not say.
+VERSIONS = (
+    """
+CREATE TABLE start (
+    host TEXT NOT NULL, owner INTEGER NOT NULL, turn INTEGER NOT NULL, at REAL, keep REAL NOT NULL,
+    PRIMARY KEY (host, owner, turn)
+) WITHOUT ROWID;
+CREATE TABLE owner (owner INTEGER PRIMARY KEY, beat REAL NOT NULL);
+CREATE TABLE penalty (host TEXT PRIMARY KEY, began REAL NOT NULL, until REAL NOT NULL, step REAL NOT NULL) WITHOUT ROWID;
+""",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What starts under one name have to keep."""
+
+    name: str  # the same in every process: of a host, or of whatever else has limits of its own
+    windows: tuple[Window, ...]
+    through: bool = False  # a start counts until the request is through, body and all, and no longer
+    key: str = field(init=False)  # the name as SQLite takes it
+    keep: float = field(init=False)  # seconds that a settled start counts
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", _key(self.name))
+        object.__setattr__(self, "keep", max((window.part().seconds for window in self.windows), default=0.0))
+
+
+class Claim(NamedTuple):
+    turn: int | None  # to be settled and ended; None: not now
+    due: float  # when to ask again
+    limit: Limit | None = None  # that lets it wait longest; None: nobody knows
+
+
+class Budget:
+    """An SQLite file. Times are seconds since the epoch.
+
+    No call waits longer than BUSY for another process, and none raises: where the file cannot be written there is no turn, and
+    what has to be written is, with the next call."""
+
+    def __init__(self, path: Path, *, owner_ttl: float = 10.0) -> None:
+        """PolicyError, with what to do about it, where the file cannot be used. `owner_ttl`: seconds without a sign of life
+        after which a process is dead."""
+        self.path = path
+        self._ttl = owner_ttl
+        self._db = open_database(
+            path,
+            subject="pace file",
+            kind="pace file",
+            application_id=APPLICATION_ID,
+            versions=VERSIONS,
+            synchronous="OFF",  # a killed process loses nothing
+            remedy="move the file away, or set COMITY_STORE to a path in a folder that can be written",
+        )
+        self._db.execute(f"PRAGMA busy_timeout = {BUSY}")
+        self._owner = secrets.randbits(62)
+        self._beaten = float("-inf")
+        self._turns = 0
+        self._flights: dict[int, Sequence[Limit]] = {}  # turn -> those under which its start is not settled
+        self._late: list[Callable[[], object]] = []  # writes that could not be done
+        self._swept = ""  # the host up to which old starts were dropped
+        self._warned = False
+
+    @property
+    def is_used(self) -> bool:
+        """Whether there are turns that count as long as this process gives signs of life."""
+        return bool(self._flights)
+
+    def claim(self, limits: Sequence[Limit], now: float) -> Claim:
+        """A turn to start a request now, under all the limits, each with a name of its own; or when to ask again, which may
+        turn out to be too early."""
+        turn = self._turns = self._turns + 1
+        due, latest = now, None
+        try:
+            self._begin()
+            if not self._beaten <= now < self._beaten + self._ttl / 4:
+                self._write_beat(now)
+            for limit in limits:
+                if (free := self._due(limit, now)) > due:
+                    due, latest = free, limit
+            if latest is None:
+                self._insert(turn, limits, None)
+            self._commit()
+        except _FAILURES as error:
+            return Claim(None, now + self._failed(error))
+        if latest is not None:
+            return Claim(None, due, latest)
+        self._flights[turn] = limits
+        return Claim(turn, now)
+
+    def settle(self, turn: int, at: float) -> None:
+        """The headers came, or the request failed: now it is known from when its starts count."""
+        limits = self._flights.pop(turn, ())
+        if through := [limit for limit in limits if limit.through]:
+            self._flights[turn] = through
+        if settled := [limit for limit in limits if not limit.through]:
+            self._write(partial(self._insert, turn, settled, at))
+
+    def end(self, turn: int) -> None:
+        """The request has left the downloader. What is not settled counts no more: it never went out, or it is through."""
+        if limits := self._flights.pop(turn, None):
+            rows = [(limit.key, self._owner, turn) for limit in limits]
+            self._write(partial(self._db.executemany, "DELETE FROM start WHERE host = ? AND owner = ? AND turn = ?", rows))
+
+    def penalize(self, host: str, retry_after: float | None, now: float) -> float:
+        """The host is not asked before the moment that is returned: `retry_after` seconds from now, where it said so (429 and
+        503). Else a minute, and each time double that, up to a day; a minute again after it was quiet for as long as the last
+        penalty lasted. What is reported while a penalty runs makes it no shorter, and counts as one with it."""
+        wait = None if retry_after is None or isnan(retry_after) else min(max(retry_after, 0.0), float(MAX_SECONDS))
+        penalize = partial(self._write_penalty, _key(host), wait, now)
+        try:
+            self._begin()
+            until = penalize()
+            self._commit()
+        except _FAILURES as error:
+            self._failed(error)
+            self._late.append(penalize)
+            return now + (PENALTY if wait is None else wait)
+        return until
+
+    def penalty(self, host: str, now: float) -> float:
+        """The moment before which the host is not asked; 0.0 where there is none."""
+        try:
+            until = self._penalty(_key(host), now)[1]
+        except _FAILURES as error:
+            return now + self._failed(error)
+        return until if until > now else 0.0
+
+    def beat(self, now: float) -> None:
+        """This process lives: its turns count on. Twice in `owner_ttl` at least; also drops starts that count no more."""
+        try:
+            self._begin()
+            self._write_beat(now)
+            self._sweep(now)
+            self._commit()
+        except _FAILURES as error:
+            self._failed(error)
+
+    def close(self, now: float | None = None) -> None:
+        """What is still in flight counts as settled now."""
+        for turn in list(self._flights):
+            self.settle(turn, time() if now is None else now)
+            self.end(turn)
+        self._write(partial(self._db.execute, "DELETE FROM owner WHERE owner = ?", (self._owner,)))
+        self._db.close()
+        self._warned = True
+
+    # Transactions
+
+    def _begin(self) -> None:
+        """Whoever reads in order to write must not be overtaken by another process."""
+        self._db.execute("BEGIN IMMEDIATE")
+        for write in self._late:
+            write()
+
+    def _commit(self) -> None:
+        self._db.execute("COMMIT")
+        if self._late:
+            self._late = []
+
+    def _write(self, write: Callable[[], object]) -> None:
+        try:
+            if self._late:
+                self._begin()
+                write()
+                self._commit()
+            else:
+                write()
+        except _FAILURES as error:
+            self._failed(error)
+            self._late.append(write)
+
+    def _failed(self, error: Exception) -> float:
+        """Seconds after which it is worth another try."""
+        with suppress(sqlite3.Error):
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        self._beaten = float("-inf")
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+            return random.uniform(*ASK_AGAIN)  # noqa: S311  # so that two processes do not meet again and again
+        if not self._warned:
+            self._warned = True
+            logger.error("pace file `%s` fails (%s): hosts that have a rate wait until it can be written", self.path, error)
+        return FAILING
+
+    # What they do
+
+    def _insert(self, turn: int, limits: Iterable[Limit], at: float | None) -> None:
+        rows = [(limit.key, self._owner, turn, at, limit.keep) for limit in limits]
+        self._db.executemany("INSERT OR REPLACE INTO start VALUES (?, ?, ?, ?, ?)", rows)
+
+    def _due(self, limit: Limit, now: float) -> float:
+        """When one more may start: not after now, or later."""
+        host, windows, keep = limit.key, limit.windows, limit.keep
+        stamps = []
+        in_flight, old = 0, False
+        rows = self._db.execute("SELECT owner, turn, at, keep FROM start WHERE host = ?", (host,)).fetchall()
+        for owner, turn, at, kept in rows:
+            counted = self._ended(owner, turn, now) if at is None else now if at > now + SLACK else at
+            if counted is None:
+                in_flight += 1
+                continue
+            if counted != at:
+                row = (counted, host, owner, turn)
+                self._db.execute("UPDATE start SET at = ? WHERE host = ? AND owner = ? AND turn = ?", row)
+            stamps.append(counted)
+            old = old or counted + max(kept, keep) <= now
+        stamps.sort()
+        if old or len(stamps) > MAX_STAMPS:
+            needed = stamps[-MAX_STAMPS:][0]
+            self._db.execute("DELETE FROM start WHERE host = ? AND (at + max(keep, ?) <= ? OR at < ?)", (host, keep, now, needed))
+        due = earliest(windows, stamps, in_flight, now)
+        if due is None:
+            due = earliest(windows, [*stamps, *[now] * in_flight], 0, now)  # if they were all settled now
+            assert due is not None
+            soon = ASK_THROUGH if limit.through else ASK_AGAIN[0]
+            due = min(max(due, now + soon), now + self._ttl)  # they may be cancelled, or their owner be dead
+        return max(due, self._penalty(host, now)[1])
+
+    def _ended(self, owner: int, turn: int, now: float) -> float | None:
+        """Where nobody will settle the start any more, the moment that it counts from; None: it is in flight."""
+        if owner == self._owner:
+            return None if turn in self._flights else now
+        (beat,) = self._db.execute("SELECT max(beat) FROM owner WHERE owner = ?", (owner,)).fetchone()
+        if beat is None:
+            return now
+        if beat > now + SLACK:
+            self._db.execute("UPDATE owner SET beat = ? WHERE owner = ?", (now, owner))
+            return None
+        died = float(beat) + self._ttl  # its request may have gone out after its last sign of life
+        return died if died <= now else None
+
+    def _write_beat(self, now: float) -> None:
+        if now >= self._beaten + self._ttl / 2:  # others may have thought that this process is dead
+            for turn, limits in self._flights.items():
+                self._insert(turn, limits, None)
+        self._db.execute("INSERT OR REPLACE INTO owner VALUES (?, ?)", (self._owner, now))
+        self._beaten = now
+
+    def _sweep(self, now: float) -> None:
+        """Drops old starts, some hosts a time, so that nobody waits for it."""
+        end = self._db.execute("SELECT host FROM start WHERE host > ? LIMIT 1 OFFSET ?", (self._swept, SWEPT)).fetchone()
+        row = (self._swept, end[0] if end else None, now)
+        self._db.execute("DELETE FROM start WHERE host > ?1 AND (host <= ?2 OR ?2 IS NULL) AND at + keep <= ?3", row)
+        self._swept = end[0] if end else ""
+        if not end:
+            self._db.execute("DELETE FROM penalty WHERE until + max(until - began, ?) <= ?", (PENALTY, now))
+
+    def _penalty(self, host: str, now: float) -> tuple[float, float, float]:
+        """When it began, until when it lasts, and the last step."""
+        row = self._db.execute("SELECT began, until, step FROM penalty WHERE host = ?", (host,)).fetchone()
+        if row is None:
+            return 0.0, 0.0, 0.0
+        began, until, step = row
+        if began > now + SLACK:
+            began, until = now, now + until - began
+            self._db.execute("UPDATE penalty SET began = ?, until = ? WHERE host = ?", (began, until, host))
+        return began, until, step
+
+    def _write_penalty(self, host: str, wait: float | None, now: float) -> float:
+        began, until, step = self._penalty(host, now)
+        if until > now:
+            until = max(until, now + (wait or 0.0))
+        else:
+            if now >= until + max(until - began, PENALTY):
+                step = 0.0
+            if wait is None:
+                wait = step = min(2 * step, DAY) or PENALTY
+            began, until = now, now + wait
+        self._db.execute("INSERT OR REPLACE INTO penalty VALUES (?, ?, ?, ?)", (host, began, until, step))
+        return until
+
+
+def _key(host: str) -> str:
+    """What SQLite takes."""
+    return host if host.isascii() else host.encode("utf-8", "backslashreplace").decode()

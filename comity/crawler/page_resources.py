@@ -1,0 +1,124 @@
+"""Fetches what permissions ask to be used or included with a page (ACAP 1.0 section-2.5.3.2, section-2.5.5.2.5).
+
+Each hop is judged by the policies of its own site and goes out at its pace, as the requests of the crawl do."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from scrapy.http import Request
+
+from comity.crawler.fetching.client import Client, Hop
+from comity.crawler.fetching.connection import TransferError
+from comity.crawler.fetching.fetcher import TOO_MANY
+from comity.crawler.fetching.freshness import retry_after
+from comity.crawler.fetching.network import BarredError
+from comity.crawler.fetching.reach import Reach
+from comity.crawler.fetching.redirects import Answer, Redirects
+from comity.crawler.flights import ClosingError, Flights
+from comity.crawler.pace.turns import Turns
+from comity.crawler.request.facts import KEY
+from comity.policies import Verdict
+from comity.policies.answers.fetched import Fetched
+from comity.policies.syntax.urls import origin_of
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from comity.crawler.crawl import Runtime
+
+MAX_OF_A_PAGE = 4  # resources; a permission that asks for more than these cannot be used
+MAX_KEPT = 64
+FAILURE_KEPT = 60.0  # seconds
+
+
+class Resources:
+    """Keeps those that were asked for last. One request is under way for a URL."""
+
+    def __init__(self, crawler: Crawler, runtime: Runtime, client: Client) -> None:
+        self._crawler = crawler
+        self._runtime = runtime
+        self._turns = Turns(crawler, runtime)
+        self._client = client
+        options = runtime.options
+        self._redirects = Redirects(
+            client,
+            timeout=options.policy_timeout,
+            clock=time.time,
+            gate=self._gate,
+            patience=options.max_delay,
+            answered=self._answered,
+        )
+        self._fields = {options.purpose_header: ", ".join(runtime.agent.purposes)} if options.purpose_header else {}
+        self._requests: set[Request] = set()  # under way
+        self._kept: OrderedDict[tuple[str, Reach | None], tuple[float, Fetched]] = OrderedDict()
+        self._flights: Flights[Fetched] = Flights(crawler)
+
+    def asks_for(self, request: Request) -> bool:
+        """Whether the request is for one of them."""
+        return request in self._requests
+
+    async def get(self, urls: Iterable[str], page_url: str, reach: Reach) -> dict[str, Fetched]:
+        """What came back for the first MAX_OF_A_PAGE of the URLs. `reach`: of the server of the page."""
+        first = list(urls)[:MAX_OF_A_PAGE]
+        origin = origin_of(page_url)
+        resources = await asyncio.gather(*(self._get(url, None if origin_of(url) == origin else reach) for url in first))
+        return dict(zip(first, resources, strict=True))
+
+    async def close(self) -> None:
+        await self._flights.close()
+
+    async def _get(self, url: str, led_from: Reach | None) -> Fetched:
+        key = url, led_from
+        until, fetched = self._kept.get(key, (0.0, None))
+        if fetched is not None and time.time() < until:
+            self._kept.move_to_end(key)
+            return fetched
+        try:
+            return await self._flights.wait(self._flights.get(key) or self._flights.begin(key, self._fetch(url, led_from)))
+        except ClosingError:
+            return Fetched(status=0, error="the crawl is ending")
+
+    async def _fetch(self, url: str, led_from: Reach | None) -> Fetched:
+        async with self._client.server(origin_of(url), led_from, self._count) as server:
+            try:
+                answer = await self._redirects.ask(url, None, server, self._count)
+            except BarredError as error:
+                answer = Answer(Fetched(status=0, url=url, error=str(error)))
+        fetched = answer.fetched
+        if fetched.oversized:
+            fetched = Fetched(status=fetched.status, url=fetched.url, error="it is too large")
+        self._kept[url, led_from] = time.time() + (answer.seconds or FAILURE_KEPT), fetched
+        while len(self._kept) > MAX_KEPT:
+            self._kept.popitem(last=False)
+        return fetched
+
+    @asynccontextmanager
+    async def _gate(self, url: str, led_from: Reach | None) -> AsyncIterator[Mapping[str, str]]:
+        """Until it is closed, the hop occupies its host."""
+        request = Request(url, meta={KEY: {"session": False}})  # a site could lead to what only the operator may see
+        self._requests.add(request)
+        try:
+            decision, _ = await self._turns.wait(request, led_from, in_downloader=False)
+            self._runtime.record(request, decision)
+            if decision.verdict is not Verdict.ALLOW:
+                raise TransferError(str(decision))
+            yield self._fields
+        except ClosingError:
+            raise asyncio.CancelledError from None
+        finally:
+            self._requests.discard(request)
+            self._runtime.pace.through(request)
+
+    def _answered(self, url: str, hop: Hop) -> None:
+        if hop.status in TOO_MANY:
+            self._runtime.penalize(url, hop.status, retry_after(hop.headers, time.time()))
+
+    def _count(self, what: str, number: int) -> None:
+        assert self._crawler.stats
+        self._crawler.stats.inc_value(f"comity/resources/{what}", number)

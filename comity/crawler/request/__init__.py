@@ -1,0 +1,1 @@
+"""What a request is, by its fields, body and meta, and which session it belongs to."""

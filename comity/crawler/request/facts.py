@@ -1,0 +1,131 @@
+"""What a request of the crawl is, as far as policies ask: what its `meta["comity"]` declares, and else what can be seen of it.
+
+docs/automation.md has the table."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from scrapy.http import Request
+from scrapy.settings import BaseSettings
+
+from comity.policies import Agent, PolicyError
+from comity.policies.answers.request import KINDS, XHR, Facts, Session, facts_of
+from comity.policies.syntax.printable import printable
+
+KEY = "comity"  # of request.meta
+
+# draft-liao-aipref-autoctl-ext section-3.2.1, by scrapy-playwright's names
+PROTOCOLS = {"chromium": "cdp", "firefox": "firefox-remote", "webkit": "webkit-remote"}
+
+WORD = re.compile(r"[!-+\--~]+")  # visible ASCII without commas
+PURPOSE = re.compile(r"[A-Za-z0-9][!-+\--~]*")  # as in COMITY_PURPOSES
+
+
+class Declaration(NamedTuple):
+    """What the spider says of a request. None: nothing."""
+
+    kinds: tuple[str, ...] | None = None
+    automations: tuple[str, ...] | None = None
+    purposes: tuple[str, ...] | None = None
+    session: bool = True  # False: the request goes without the session of its host
+
+
+NOTHING = Declaration()
+
+
+def declaration(request: Request) -> Declaration:
+    """PolicyError, with what to write instead, where it makes no sense."""
+    stated = request.meta.get(KEY)
+    if stated is None:
+        return NOTHING
+    if not isinstance(stated, dict):
+        raise _wrong(stated, "is not a mapping: write kind, automations, purposes or session with their values")
+    kinds = automations = purposes = None
+    session = True
+    for key, value in stated.items():
+        match key:
+            case "kind":
+                kinds = _words(key, value)
+                if not kinds or not set(kinds) <= set(KINDS):
+                    raise _wrong(value, f"is no kind of request: write {', '.join(KINDS)}")
+            case "automations":
+                automations = tuple(word.lower() for word in _words(key, value))
+            case "purposes":
+                purposes = _words(key, value, PURPOSE)
+            case "session":
+                if not isinstance(value, bool):
+                    raise _wrong(value, "is no answer to `session`: write True or False")
+                session = value
+            case _:
+                raise _wrong(key, "cannot be declared: write kind, automations, purposes or session")
+    return Declaration(kinds, automations, purposes, session)
+
+
+def _words(key: str, value: object, pattern: re.Pattern[str] = WORD) -> tuple[str, ...]:
+    """Of a list, or of a text with commas between them."""
+    words = [word for item in value.split(",") if (word := item.strip())] if isinstance(value, str) else value
+    if not isinstance(words, list | tuple) or not all(isinstance(word, str) and pattern.fullmatch(word) for word in words):
+        raise _wrong(value, f"is no list for `{key}`: write words without spaces and commas")
+    return tuple(words)
+
+
+def _wrong(value: object, why: str) -> PolicyError:
+    return PolicyError(f"`{printable(str(value).encode('utf-8', 'replace'))}` {why}")
+
+
+class RequestFacts:
+    """What is declared or inferred of the requests of one crawl."""
+
+    def __init__(self, settings: BaseSettings, agent: Agent) -> None:
+        self._key_header = agent.key_header
+        defaults = settings.getdict("DEFAULT_REQUEST_HEADERS").items()
+        self._defaults = {str(name).lower(): str(value) for name, value in defaults if value is not None}
+        self._browser = _browser(settings)
+
+    def of(self, request: Request, session: Session | None = None) -> Facts:
+        """PolicyError where what is declared makes no sense. `session`: the one that it goes with."""
+        declared = declaration(request)
+        fields = self._fields(request)
+        automations = declared.automations
+        if automations is None:
+            automations = self._browser if request.meta.get("playwright") else ()
+        facts = facts_of(
+            method=request.method,
+            kind=declared.kinds,
+            automations=automations,
+            purposes=declared.purposes,
+            fields=fields,
+            key_header=self._key_header,
+            referer=None,
+            session=session,
+        )
+        if facts.referer is None:
+            return facts
+        is_asked = XHR in facts.kinds and facts.referer.lower().startswith(("http://", "https://"))
+        return facts if is_asked else facts._replace(referer=None)  # of other requests nobody asks for it
+
+    def _fields(self, request: Request) -> dict[str, str]:
+        """By lower-case name, with those that the project adds."""
+        fields = self._defaults.copy()
+        for name, values in request.headers.items():
+            if values:
+                fields[name.decode("latin-1").lower()] = b", ".join(values).decode("latin-1")
+            else:  # a None of the spider keeps the project's own field out
+                fields.pop(name.decode("latin-1").lower(), None)
+        if request.body and "content-type" not in fields and request.body.lstrip()[:1] in (b"{", b"["):
+            fields["content-type"] = "application/json"
+        return fields
+
+
+def _browser(settings: BaseSettings) -> tuple[str, ...]:
+    """The mechanisms of a request through scrapy-playwright: protocol and runtime (section-3.2.1, section-3.2.2)."""
+    if settings.get("PLAYWRIGHT_CDP_URL"):
+        return ("cdp", "headless")
+    browser = str(settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium").lower()
+    try:
+        is_headed = settings.getdict("PLAYWRIGHT_LAUNCH_OPTIONS").get("headless") is False
+    except (TypeError, ValueError):  # scrapy-playwright will say so
+        is_headed = False
+    return (PROTOCOLS.get(browser, browser), "headed" if is_headed else "headless")

@@ -1,0 +1,135 @@
+"""What a pass counts. The counts of parts are merged into those of the whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from comity.dataset.permissions.expiry import EXPIRED, has_passed
+from comity.dataset.permissions.tags import GUESSED, TagError, TagSource, read
+from comity.dataset.records import Record
+
+SOON = timedelta(days=30)
+MAX_POLICIES = 20_000  # copies of policy files that are listed
+
+
+@dataclass(slots=True)
+class Tally:
+    """Records of one host, for one use."""
+
+    allowed: int = 0
+    refused: int = 0  # by a verdict, or because the permission has ended
+    expiring: int = 0  # of those that are allowed: within SOON
+
+    def add(self, other: Tally) -> None:
+        self.allowed += other.allowed
+        self.refused += other.refused
+        self.expiring += other.expiring
+
+
+class Counts:
+    """Of records, for `stats` by `read`, for a manifest by `keep` and `drop`. It can be pickled."""
+
+    def __init__(self) -> None:
+        self.records = 0  # that were counted
+        self.kept = 0
+        self.unreadable = 0  # for whoever reads files
+        self.whys: Counter[str] = (
+            Counter()
+        )  # Judged.why or Expired.why of those that were dropped; of tags that are not understood
+        self.rules: Counter[str] = (
+            Counter()
+        )  # of each refusal of a use, the rule that decided; EXPIRED where the permission has ended
+        self.hosts: dict[str, dict[str, Tally]] = {}  # host -> use -> records
+        self.agents: Counter[str] = Counter()  # of records that were kept
+        self.policies: dict[str, dict[str, dict[str, Any]]] = {}  # of records that were kept: URL -> SHA-256 -> as in the tag
+        self.has_more_policies = False
+        self._listed = 0
+
+    def read(self, record: Record, now: datetime, source: TagSource = GUESSED) -> None:
+        """Every use that its tag lists. Whether the page was fetched again is not asked."""
+        self.records += 1
+        try:
+            tag = read(record, source)
+        except TagError as error:
+            self.whys[str(error)] += 1
+            return
+        uses = self.hosts.setdefault(_host(record), {})
+        for name, use in tag.uses.items():
+            tally = uses.setdefault(name, Tally())
+            until = use.qualifiers.until
+            if not use.is_allowed:
+                tally.refused += 1
+                self.rules[tag.because(use)[0]["rule"]] += 1
+            elif has_passed(until, now):
+                tally.refused += 1
+                self.rules[EXPIRED] += 1
+            else:
+                tally.allowed += 1
+                tally.expiring += until is not None and until - now <= SOON
+
+    def keep(self, tag: Mapping[str, Any]) -> None:
+        """A record that comes out, with this tag, which is understood."""
+        self.keep_several(1, {tag["agent"]: 1}, tag["policies"].items())
+
+    def keep_several(self, records: int, agents: Mapping[str, int], policies: Iterable[tuple[str, dict[str, Any]]]) -> None:
+        """`agents`: of how many of them. `policies`: URL and copy, as their tags have them, each at least once."""
+        self.records += records
+        self.kept += records
+        for agent, number in agents.items():
+            self.agents[agent] += number
+        for url, policy in policies:
+            self._list(url, policy)
+
+    def drop(self, why: str, records: int = 1) -> None:
+        """Records that do not come out."""
+        self.records += records
+        self.whys[why] += records
+
+    def merge(self, other: Counts) -> None:
+        for name in ("records", "kept", "unreadable"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("whys", "rules", "agents"):
+            getattr(self, name).update(getattr(other, name))
+        for host, uses in other.hosts.items():
+            own = self.hosts.setdefault(host, {})
+            for use, tally in uses.items():
+                own.setdefault(use, Tally()).add(tally)
+        for url, copies in other.policies.items():
+            for policy in copies.values():
+                self._list(url, policy)
+        self.has_more_policies |= other.has_more_policies
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, in a stable order."""
+        hosts = {host: {use: asdict(tally) for use, tally in sorted(uses.items())} for host, uses in sorted(self.hosts.items())}
+        counted = {name: dict(getattr(self, name).most_common()) for name in ("whys", "rules", "agents")}
+        policies = {url: list(copies.values()) for url, copies in sorted(self.policies.items())}
+        numbers = {name: getattr(self, name) for name in ("records", "kept", "unreadable")}
+        return numbers | counted | {"hosts": hosts, "policies": policies, "has_more_policies": self.has_more_policies}
+
+    def _list(self, url: str, policy: dict[str, Any]) -> None:
+        """Each copy once, as it was had last."""
+        copy = policy["sha256"] or str(policy["status"])
+        copies = self.policies.get(url)
+        if copies is None or copy not in copies:
+            if self._listed == MAX_POLICIES:
+                self.has_more_policies = True
+                return
+            self._listed += 1
+            self.policies.setdefault(url, {})[copy] = policy
+        elif (copies[copy]["fetched_at"] or "") < (policy["fetched_at"] or ""):
+            copies[copy] = policy
+
+
+def _host(record: Record) -> str:
+    """With its port, of what answered; "" where nobody knows."""
+    url = record.get("final_url") or record.get("url")
+    try:
+        return urlsplit(url).netloc.rpartition("@")[2].lower() if isinstance(url, str) else ""
+    except ValueError:
+        return ""

@@ -1,0 +1,299 @@
+"""The manifest beside a dataset: what it is and how it came about, as a Croissant description.
+
+Croissant 1.0, https://docs.mlcommons.org/croissant/docs/croissant-spec-1.0.html: JSON-LD that tools for datasets load. What
+it has no property for stands in terms of our own, `comity:...`.
+
+manifest(path, told, composition)   what to write
+write(path, manifest)               NAME.croissant.json beside NAME
+read(path)                          what was written; None where nothing was
+retract(path)                       before the dataset changes
+
+A manifest has the SHA-256 of its file. It is taken away before the file changes and comes back after: no crash leaves it beside a
+file that it does not describe."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from comity import __version__
+from comity.dataset.files.files import Replacement, format_of, open_reader, sync
+from comity.dataset.permissions.tags import Carried
+from comity.dataset.records import DatasetError, Record
+
+CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
+ENCODINGS = {"jsonl": "application/jsonlines", "parquet": "application/x-parquet", "warc": "application/warc"}
+FILE = "file"  # @id of the FileObject
+RECORDS = "records"  # @id of the RecordSet
+
+# Appendix 1 of the specification, then ours. Values of ours are JSON as it is, whatever keys it has.
+CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileProperty": "cr:fileProperty",
+    "fileObject": "cr:fileObject",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+    "comity": "urn:comity:dataset:",
+    **{
+        f"comity:{name}": {"@type": "@json"}
+        for name in ("counts", "agents", "policies", "arrangements", "vocabulary", "removed", "defaults")
+    },
+}
+
+
+_KINDS = {type(None): "", bool: "sc:Boolean", int: "sc:Integer", float: "sc:Float", str: "sc:Text"}
+
+
+class Fields:
+    """Which fields the records have, and of which data types. Mergeable; it can be pickled."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, set[str]] = {}  # "" null, "?" what Croissant has no type for, "[sc:Text]" a list of it
+        self.tags: dict[str, None] = {}  # those that hold tags, as objects
+
+    def note(self, record: Record, tag: Carried | None = None) -> None:
+        if tag and not tag.is_text and tag.field in record:
+            self.tags[tag.field] = None
+        for name, value in record.items():
+            kind = _KINDS.get(type(value)) or _kind(name, value)
+            if kind == "sc:Text" and _taken_for_date(name):
+                kind = _date(value)
+            if (known := self.kinds.get(name)) is None:
+                self.kinds[name] = {kind}
+            else:
+                known.add(kind)
+
+    def merge(self, other: Fields) -> None:
+        for name, kinds in other.kinds.items():
+            self.kinds.setdefault(name, set()).update(kinds)
+        self.tags |= other.tags
+
+
+def _kind(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, list):
+        return "?"
+    kinds = {_KINDS.get(one, "?") for one in set(map(type, value))}
+    return f"[{_one_of(kinds)}]"
+
+
+def _one_of(kinds: set[str]) -> str:
+    """The type that all of them have."""
+    kinds = kinds - {""}
+    if len(kinds) > 1:
+        kinds = kinds - {"[]"}
+    if len(kinds) < 2:
+        return next(iter(kinds), "")
+    return "sc:Float" if kinds == {"sc:Integer", "sc:Float"} else "?"
+
+
+def _taken_for_date(name: str) -> bool:
+    """pandas, by which mlcroissant reads JSON Lines, takes what stands under such names for times where it looks like one."""
+    return name.endswith(("_at", "_time")) or name in ("modified", "date") or name.startswith("timestamp")
+
+
+def _date(text: str) -> str:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return "sc:Text"
+    return "sc:DateTime"
+
+
+class Told(NamedTuple):
+    """How the dataset came about."""
+
+    description: str
+    uses: tuple[str, ...]
+    exported_at: datetime
+    counts: Mapping[str, Any]  # records that were read, that came out, and why others did not
+    vocabulary: Mapping[str, str]  # name -> revision of its words
+    defaults: Mapping[str, str]  # use -> verdict where nobody speaks of it, in the place of that of the crawl
+
+
+class Composition(NamedTuple):
+    """What the records that are in it have."""
+
+    fields: Fields
+    agents: Mapping[str, int]  # product token -> records that it fetched
+    policies: Mapping[str, Any]  # URL -> the copies that decided, with SHA-256 and time
+    has_more_policies: bool  # there are others besides
+    arrangements: Mapping[str, int]  # of the operator with the sites -> records that they permitted
+    licenses: Sequence[str]
+
+
+def manifest(path: Path, told: Told, composition: Composition) -> dict[str, Any]:
+    """Of a file that is written."""
+    moment = told.exported_at.isoformat(timespec="seconds")
+    return {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "name": path.name,
+        "description": told.description,
+        "conformsTo": CONFORMS_TO,
+        "datePublished": moment,
+        "comity:version": __version__,
+        "comity:uses": list(told.uses),
+        "comity:exportedAt": moment,
+        "comity:counts": dict(told.counts),
+        "comity:vocabulary": dict(told.vocabulary),
+        **({"comity:defaults": dict(told.defaults)} if told.defaults else {}),
+        **_composed(path, told.uses, composition),
+    }
+
+
+def changed(
+    path: Path, described: Mapping[str, Any], composition: Composition, *, removed: Mapping[str, int], at: datetime
+) -> dict[str, Any]:
+    """The manifest after records went. `removed`: how many, by why."""
+    before = Counter(described.get("comity:removed", {}))
+    before.update(removed)
+    moment = at.isoformat(timespec="seconds")
+    left = {key: value for key, value in described.items() if key != "license"}
+    told = {"dateModified": moment, "comity:expiredAt": moment, "comity:removed": dict(before)}
+    return {**left, **told, **_composed(path, described.get("comity:uses", ()), composition)}
+
+
+def _composed(path: Path, uses: Sequence[str], composition: Composition) -> dict[str, Any]:
+    fields = list(_described(composition.fields, uses, path))
+    return {
+        **({"license": list(composition.licenses)} if composition.licenses else {}),
+        "comity:agents": dict(composition.agents),
+        "comity:policies": dict(composition.policies),
+        "comity:hasMorePolicies": composition.has_more_policies,
+        "comity:arrangements": dict(composition.arrangements),
+        "distribution": [{"@type": "cr:FileObject", "@id": FILE, "name": path.name, "contentUrl": path.name, **_file(path)}],
+        "recordSet": [{"@type": "cr:RecordSet", "@id": RECORDS, "name": RECORDS, "field": fields}],
+    }
+
+
+def _file(path: Path) -> dict[str, str]:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"encodingFormat": ENCODINGS[format_of(path)], "sha256": digest, "contentSize": f"{path.stat().st_size} B"}
+
+
+def _described(fields: Fields, uses: Sequence[str], path: Path) -> Iterator[dict[str, Any]]:
+    """Of the tag the agent and, where uses have their names as keys, the verdicts; other nested values are in the file only."""
+    is_table = format_of(path) == "parquet"
+    columns = getattr(open_reader(path), "schema").names if is_table else fields.kinds  # noqa: B009  # others have none
+    for name, kinds in fields.kinds.items():
+        if name not in columns:
+            continue
+        if name in fields.tags:
+            verdicts = {} if is_table else {use: f"$.uses.'{use}'.verdict" for use in uses}
+            yield {
+                "@type": "cr:Field",
+                "@id": f"{RECORDS}/{name}",
+                "name": name,
+                "subField": [
+                    _field(f"{name}/{key}", key, "sc:Text", name, place)
+                    for key, place in {"agent": "$.agent", **verdicts}.items()
+                ],
+            }
+            continue
+        kind = _one_of(kinds)
+        repeated = kind.startswith("[")
+        data_type = kind.strip("[]") or "sc:Text"
+        if data_type != "?":
+            yield {**_field(name, name, data_type, name), **({"repeated": True} if repeated else {})}
+
+
+def _field(place: str, name: str, data_type: str, column: str, path: str = "") -> dict[str, Any]:
+    source = {"fileObject": {"@id": FILE}, "extract": {"column": column}}
+    return {
+        "@type": "cr:Field",
+        "@id": f"{RECORDS}/{quote(place)}",
+        "name": name,
+        "dataType": data_type,
+        "source": {**source, "transform": {"jsonPath": path}} if path else source,
+    }
+
+
+def place_of(path: Path) -> Path:
+    """The manifest of a dataset."""
+    return path.with_name(f"{path.name}.croissant.json")
+
+
+def before(path: Path) -> Path:
+    """The last manifest, while the dataset changes."""
+    return path.with_name(f".{path.name}.croissant.json.before")
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    """Of the dataset; the last one, where a crash has left none. DatasetError where it is none."""
+    for place in (place_of(path), before(path)):
+        try:
+            described = json.loads(place.read_bytes())
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as error:
+            raise DatasetError(f"{place} cannot be read: {error}") from None
+        if not isinstance(described, dict):
+            raise DatasetError(f"{place} is no manifest")
+        return described
+    return None
+
+
+def retract(path: Path) -> None:
+    """The dataset is about to change."""
+    if place_of(path).exists():
+        place_of(path).replace(before(path))
+        sync(path.parent)
+
+
+@contextmanager
+def kept(path: Path) -> Iterator[None]:
+    """Where the dataset could not be changed, its manifest is as it was."""
+    try:
+        yield
+    except BaseException:
+        if not place_of(path).exists() and before(path).exists():
+            before(path).replace(place_of(path))
+        raise
+
+
+def write(path: Path, described: Mapping[str, Any]) -> None:
+    """The dataset stands as it is described."""
+    with Replacement(place_of(path), is_named=False) as file:
+        file.write(json.dumps(described, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
+    before(path).unlink(missing_ok=True)

@@ -1,0 +1,106 @@
+"""The pass of an export over columns instead of records: what `sorted_out` decides never becomes a record.
+
+export_columns(work, batch, number) -> Outcome      what `work` gives for the records of the batch, as columns"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from comity.dataset.export.columns import sorted_out, tag_column
+from comity.dataset.export.manifest import Fields
+from comity.dataset.files.arrow_schema import EXTRA, adapted, decode, encode, proper
+from comity.dataset.files.arrow_types import Moment
+from comity.dataset.jobs import Exported, ExportPass
+from comity.dataset.passes import Outcome
+from comity.dataset.permissions.terms import ARRANGEMENT
+from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, Record, Unreadable
+
+_RESOURCES = pa.list_(pa.struct([(name, pa.string()) for name in ("role", "extract", "url", "content")]))
+_MOMENT = Moment("+00:00")
+_ADDED = {LICENSE: pa.list_(pa.string()), ATTRIBUTION: _RESOURCES, INSTEAD: _RESOURCES}
+
+
+def export_columns(work: ExportPass, batch: pa.RecordBatch, number: int) -> Outcome:
+    """`number`: of the first row in its file."""
+    exported, found = Exported(), sorted_out(batch, work.terms)
+    for why in found.whys.drop_null().value_counts().to_pylist():
+        exported.counts.drop(why["values"], why["counts"])
+    schema = _with_added(proper(batch.schema))
+    kept = adapted(batch.filter(found.kept), schema)
+    name = tag_column(batch.schema, work.terms.tags)
+    if kept.num_rows and name:
+        _note(exported, kept, name)
+    places = pc.indices_nonzero(found.rest).to_pylist()
+    if not places:
+        return Outcome(kept, exported)
+    records: list[Record] = []
+    stood: list[int] = []
+    unreadable = []
+    for place, record in zip(places, decode(batch.filter(found.rest)), strict=True):
+        if isinstance(record, Unreadable):
+            unreadable.append(record._replace(place=f"row {number + place}"))
+        elif (usable := work.judged(record, exported)) is not None:
+            records.append(usable)
+            stood.append(place)
+    if records:
+        kept = _merged(kept, pc.indices_nonzero(found.kept).to_pylist(), encode(records, schema), stood)
+    return Outcome(kept, exported, unreadable=unreadable)
+
+
+def _merged(one: pa.RecordBatch, places: list[int], other: pa.RecordBatch, other_places: list[int]) -> pa.RecordBatch:
+    """In the order of the places where they stood."""
+    together = pa.Table.from_batches([one, other])
+    return together.take(pc.sort_indices(pa.array(places + other_places))).combine_chunks().to_batches()[0]
+
+
+def _with_added(schema: pa.Schema) -> pa.Schema:
+    """And columns for what an export adds to records."""
+    return pa.schema([*schema, *(pa.field(name, type_) for name, type_ in _ADDED.items() if name not in schema.names)])
+
+
+# What a manifest tells of records that are kept as they are
+
+
+def _note(exported: Exported, batch: pa.RecordBatch, name: str) -> None:
+    """`name`: of the column with the tags."""
+    tag = batch.column(name)
+    agents = {one["values"]: one["counts"] for one in tag.field("agent").value_counts().to_pylist()}
+    exported.counts.keep_several(batch.num_rows, agents, _policies(tag))
+    exported.arrangements.update(_arrangements(tag.field("reasons")))
+    if LICENSE in batch.schema.names:
+        exported.licenses |= dict.fromkeys(pc.list_flatten(batch.column(LICENSE)).drop_null().unique().to_pylist())
+    exported.fields.tags[name] = None
+    _note_fields(exported.fields, batch)
+
+
+def _arrangements(reasons: pa.ListArray) -> dict[str, int]:
+    """Of how many rows each."""
+    structs, rows = pc.list_flatten(reasons), pc.list_parent_indices(reasons)
+    chosen = pc.equal(structs.field("rule"), ARRANGEMENT)
+    named = pa.table({"row": rows, "text": structs.field("text")}).filter(chosen).group_by(["row", "text"]).aggregate([])
+    return {one["values"]: one["counts"] for one in named["text"].value_counts().to_pylist()}
+
+
+def _policies(tag: pa.StructArray) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each copy once."""
+    policies = pc.list_flatten(tag.field("policies"))
+    columns = {name: policies.field(name) for name in ("url", "status", "sha256", "fetched_at")}
+    copies = pa.table(columns).group_by(["url", "status", "sha256"], use_threads=False).aggregate([("fetched_at", "max")])
+    moments = _MOMENT.values(copies["fetched_at_max"].combine_chunks())
+    for copy, fetched_at in zip(copies.select(["url", "status", "sha256"]).to_pylist(), moments, strict=True):
+        yield copy.pop("url"), copy | {"fetched_at": fetched_at}
+
+
+def _note_fields(fields: Fields, batch: pa.RecordBatch) -> None:
+    """One value of a column tells its type, and one member of a list that of the list."""
+    for name in batch.schema.names:
+        values = batch.column(name)
+        is_list = pa.types.is_list(values.type)
+        values = (pc.list_flatten(values) if is_list else values).drop_null()
+        if name != EXTRA and len(values):
+            value = values[0].as_py()
+            fields.note({name: [value] if is_list else value})

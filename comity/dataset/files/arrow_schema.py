@@ -1,0 +1,317 @@
+"""Records as Arrow columns, with types of their own for the tag, and back again without loss.
+
+    encode(records, schema)   -> RecordBatch; schema None: types that fit these records
+    decode(batch)             -> records
+    adapted(batch, schema)    what was encoded by another schema
+
+A null is a field that is not there. A field whose column cannot give it back exactly (another type than the others, an explicit
+null, half of a surrogate pair) is in the column EXTRA, a JSON object, and nowhere else: a tag of no schema that is known has a
+null in the typed column, where no query can take it for a permission."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from comity.dataset.files.arrow_types import (
+    Foreign,
+    Keyed,
+    Kind,
+    Known,
+    MisfitError,
+    Moment,
+    Number,
+    Several,
+    Spans,
+    Struct,
+    Text,
+    Truth,
+    Whole,
+    rows,
+)
+from comity.dataset.files.collecting import uncollected
+from comity.dataset.permissions.tags import TEXT_FIELDS, is_tag_like
+from comity.dataset.records import FIELD, SPARE_FIELD, Batch, Record, Unreadable
+
+EXTRA = "extra_json"
+MAX_MEMBERS = 100  # of an object that becomes a struct: one with more has keys that are data
+MAX_FIELDS = 1_000  # of a record that become columns
+MAX_DEPTH = 8  # of lists and objects in each other
+
+# The tag, by permissions.schema.json
+_TEXT, _TRUTH, _WHOLE, _NAMES, _BECAUSE = Text(), Truth(), Whole(), Several(Text()), Several(Whole())
+_RESOURCES = Several(
+    Struct(dict.fromkeys(("role", "extract", "url", "content"), _TEXT), required=("role", "extract", "url", "content"))
+)
+_USES = Keyed(
+    "use",
+    Struct(
+        {
+            "verdict": _TEXT,
+            "stated": _TRUTH,
+            "because": _BECAUSE,
+            "until": Moment("Z"),
+            "until_recrawled": _TRUTH,
+            "max_chars": _WHOLE,
+            "max_words": _WHOLE,
+            "prohibited_modifications": _NAMES,
+            "prohibited_contexts": _NAMES,
+            "required_contexts": _NAMES,
+            "must_use": _RESOURCES,
+            "must_include": _RESOURCES,
+        },
+        required=("verdict", "stated", "because"),
+    ),
+)
+
+_POLICIES = Keyed(
+    "url",
+    Struct(
+        {"status": _WHOLE, "sha256": _TEXT, "fetched_at": Moment("+00:00")},
+        required=("status",),
+        nullable=("sha256", "fetched_at"),
+    ),
+)
+_REASON = Struct(
+    {"rule": _TEXT, "spec": _TEXT, "url": _TEXT, "part": _TEXT, "line": _WHOLE, "text": _TEXT},
+    required=("rule", "spec", "url", "line", "text"),
+)
+_GUIDELINE = Struct({"lang": _TEXT, "text": _TEXT}, required=("lang", "text"))
+_GUIDE = Struct({"actions": _NAMES, "guidelines": Several(_GUIDELINE)}, required=("actions", "guidelines"))
+_ELEMENT = Struct(
+    {
+        "selector": _TEXT,
+        "type": _TEXT,
+        "whole": _TRUTH,
+        "deny": _NAMES,
+        "guide": Several(_GUIDE),
+        "spans": Several(Spans()),
+        "urls": _NAMES,
+        "more_urls": _TRUTH,
+        "names": _NAMES,
+        "because": _BECAUSE,
+    },
+    required=("selector", "type", "deny", "guide", "spans", "because"),
+)
+TAG = Struct(
+    {
+        "schema": _WHOLE,
+        "agent": _TEXT,
+        "uses": Known(_USES),
+        "embedded": Known(_USES),
+        "elements": Several(_ELEMENT),
+        "reasons": Known(Several(_REASON)),
+        "policies": Known(_POLICIES),
+    },
+    required=("schema", "agent", "uses", "elements", "reasons", "policies"),
+)
+
+# Schemas
+
+
+def schema_of(records: Iterable[Record], *, tagged: bool = True) -> pa.Schema:
+    """Of a file that begins with these records. `tagged`: it has a column for tags, though none of them has one."""
+    found: dict[str, pa.DataType | None] = {}
+    for record in records:
+        for name, value in record.items():
+            if name in found or (len(found) < MAX_FIELDS and _is_name(name)):
+                is_tag = isinstance(value, dict) and is_tag_like(value)
+                found[name] = TAG.type if is_tag else _joined(found.get(name, pa.null()), _type_of(value))
+    return _completed({name: type_ for name, type_ in found.items() if type_ is not None and _is_known(type_)}, tagged=tagged)
+
+
+def proper(schema: pa.Schema) -> pa.Schema:
+    """The same with columns that hold any tag: another program may have left out what none of its records had."""
+    types = {field.name: TAG.type if is_tag_type(field.type) else field.type for field in schema if _is_name(field.name)}
+    if FIELD in types and pa.types.is_null(types[FIELD]):
+        del types[FIELD]
+    return _completed(types, tagged=True)
+
+
+def _completed(types: Mapping[str, pa.DataType], *, tagged: bool) -> pa.Schema:
+    """With the columns of ours behind the others."""
+    tags = [name for name, type_ in types.items() if type_ == TAG.type]
+    others = [(name, type_) for name, type_ in types.items() if name not in tags]
+    if tagged and not tags:
+        tags = [SPARE_FIELD if FIELD in types else FIELD]
+    return pa.schema([*others, *((name, TAG.type) for name in tags), (EXTRA, pa.string())])
+
+
+def is_tag_type(type_: pa.DataType) -> bool:
+    """Whether the column holds tags: as encode writes them, or as other programs have them, in another order or with members
+    left out."""
+    return pa.types.is_struct(type_) and {"schema", "uses"} <= {field.name for field in type_}
+
+
+def may_hold_tags(column: pa.Field) -> bool:
+    """Whether `GUESSED` may find one there."""
+    return column.name in TEXT_FIELDS or is_tag_type(column.type)
+
+
+def _is_name(name: str) -> bool:
+    return name not in ("", EXTRA) and name.isprintable()
+
+
+def _type_of(value: Any, depth: int = MAX_DEPTH) -> pa.DataType | None:
+    """Null: it does not tell. None: it becomes no column."""
+    if type(value) in _SIMPLE:
+        return _SIMPLE[type(value)]
+    if not depth:
+        return None
+    if type(value) is list:
+        member: pa.DataType | None = pa.null()
+        for one in value:
+            member = _joined(member, _type_of(one, depth - 1))
+        return None if member is None else pa.list_(member)
+    if type(value) is dict and 0 < len(value) <= MAX_MEMBERS and all(map(_is_name, value)):
+        members = {name: _type_of(one, depth - 1) for name, one in value.items()}
+        return None if None in members.values() else pa.struct([*members.items()])
+    return None
+
+
+_SIMPLE = {type(None): pa.null(), str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+
+
+def _joined(one: pa.DataType | None, other: pa.DataType | None) -> pa.DataType | None:
+    if one == TAG.type:
+        return one
+    if one is None or other is None or one == other or pa.types.is_null(other):
+        return None if other is None else one
+    if pa.types.is_null(one):
+        return other
+    if {one, other} == {pa.int64(), pa.float64()}:
+        return pa.float64()
+    if pa.types.is_list(one) and pa.types.is_list(other):
+        member = _joined(one.value_type, other.value_type)
+        return None if member is None else pa.list_(member)
+    if pa.types.is_struct(one) and pa.types.is_struct(other):
+        members: dict[str, pa.DataType | None] = {field.name: field.type for field in one}
+        for field in other:
+            members[field.name] = _joined(members.get(field.name, pa.null()), field.type)
+        return None if None in members.values() or len(members) > MAX_MEMBERS else pa.struct([*members.items()])
+    return None
+
+
+def _is_known(type_: pa.DataType) -> bool:
+    if pa.types.is_list(type_):
+        return _is_known(type_.value_type)
+    if pa.types.is_struct(type_):
+        return all(_is_known(field.type) for field in type_)
+    return not pa.types.is_null(type_)
+
+
+def _kind(type_: pa.DataType) -> Kind:
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        return Text(type_)
+    if pa.types.is_integer(type_):
+        return Whole(type_)
+    if type_ in (pa.bool_(), pa.float64()):
+        return _TRUTH if pa.types.is_boolean(type_) else Number()
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return Several(_kind(type_.value_type), type_)
+    if pa.types.is_struct(type_):
+        return Struct({field.name: _kind(field.type) for field in type_})
+    return Foreign(type_)
+
+
+def _kinds(schema: pa.Schema) -> dict[str, Kind]:
+    """Of the columns but EXTRA. Any column with tags is read as that, by the names of its members."""
+    return {field.name: TAG if is_tag_type(field.type) else _kind(field.type) for field in schema if field.name != EXTRA}
+
+
+# Records
+
+
+@uncollected()
+def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.RecordBatch:
+    """`schema`: one of schema_of or proper."""
+    schema = schema or schema_of(records)
+    kinds = _kinds(schema)
+    columns: dict[str, list[Any]] = {name: [None] * len(records) for name in schema.names}
+    for row, record in enumerate(records):
+        rest = {}
+        for name, value in record.items():
+            try:
+                columns[name][row] = kinds[name].fitted(value)
+            except (KeyError, MisfitError):
+                rest[name] = value
+        if rest:
+            columns[EXTRA][row] = _json(rest)
+    return pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
+
+
+@uncollected()
+def decode(batch: pa.RecordBatch, numbers: Sequence[int] | None = None) -> Batch:
+    """`numbers`: of the rows in their file; None: from 1."""
+    numbers = numbers or range(1, batch.num_rows + 1)
+    columns = {name: kind.values(batch.column(name)) for name, kind in _kinds(batch.schema).items()}
+    found: Batch = [*rows(batch.num_rows, columns)]
+    if EXTRA not in batch.schema.names:
+        return found
+    for row, text in enumerate(batch.column(EXTRA).to_pylist()):
+        if text is not None:
+            found[row] = _with_rest(found[row], text, numbers[row])  # type: ignore[arg-type]  # no row was here yet
+    return found
+
+
+def _with_rest(record: Record, text: str, number: int) -> Record | Unreadable:
+    try:
+        rest = json.loads(text)
+        if isinstance(rest, dict) and all(rest[name] is None for name in rest.keys() & record.keys()):
+            return rest | record
+        why = f"{EXTRA} is no object of further fields"
+    except (ValueError, RecursionError) as error:
+        why = f"{EXTRA} is no JSON: {error}"
+    return Unreadable(f"row {number}", _json({**record, EXTRA: text}).encode(), why)
+
+
+@uncollected()
+def adapted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """As `schema` has it, column by column: what does not fit there goes into EXTRA."""
+    if batch.schema.equals(schema):
+        return batch
+    columns = {name: batch.column(name) for name in batch.schema.names}
+    types = {field.name: field.type for field in schema}
+    unlike = [name for name, array in columns.items() if name != EXTRA and array.type != types.get(name)]
+    if unlike:
+        columns |= _converted(batch, schema, unlike)
+    elif EXTRA in columns:
+        columns[EXTRA] = columns[EXTRA].cast(types[EXTRA])
+    return pa.record_batch(
+        [columns[name] if name in columns else pa.nulls(batch.num_rows, type_) for name, type_ in types.items()], schema=schema
+    )
+
+
+def _converted(batch: pa.RecordBatch, schema: pa.Schema, names: Iterable[str]) -> dict[str, pa.Array]:
+    """These columns, and EXTRA with what does not fit."""
+    kinds, own = _kinds(schema), _kinds(batch.schema)
+    rest: list[Record] = [{} for _ in range(batch.num_rows)]
+    columns = {}
+    for name in names:
+        fitted: list[Any] = [None] * batch.num_rows
+        for row, value in enumerate(own[name].values(batch.column(name))):
+            if value is not None:
+                try:
+                    fitted[row] = kinds[name].fitted(value)
+                except (KeyError, MisfitError):
+                    rest[row][name] = value
+        if name in kinds:
+            columns[name] = pa.array(fitted, kinds[name].type)
+    return columns | {EXTRA: _extra(batch, rest)}
+
+
+def _extra(batch: pa.RecordBatch, rest: list[Record]) -> pa.Array:
+    texts: list[Any] = batch.column(EXTRA).to_pylist() if EXTRA in batch.schema.names else [None] * batch.num_rows
+    for row, further in enumerate(rest):
+        if further:
+            # As text: what cannot be read stays as unreadable as it is.
+            texts[row] = _json(further) if texts[row] in (None, "{}") else f"{texts[row][:-1]},{_json(further)[1:]}"
+    return pa.array(texts, pa.string())
+
+
+def _json(value: Any) -> str:
+    """In ASCII: so half of a surrogate pair can be written too."""
+    return json.dumps(value, separators=(",", ":"))

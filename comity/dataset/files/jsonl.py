@@ -1,0 +1,148 @@
+"""JSON Lines, https://jsonlines.org: a record a line, also compressed by gzip.
+
+A plain file is read in parts that begin and end with a line. A compressed one can only be read from its front: its parts hold
+their lines."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import IO, NamedTuple, Self, cast
+
+from comity.dataset.files.collecting import uncollected
+from comity.dataset.files.files import Part, Replacement
+from comity.dataset.records import Batch, DatasetError, Record, Unreadable
+
+PART = 2 * 2**20  # octets of text
+MAX_LINE = 128 * 2**20  # octets; what is longer is no record but a mistake, and would have to be held whole
+BOM = b"\xef\xbb\xbf"
+_ESCAPED = rb"|\\u00[4-7]"  # a letter of ASCII that need not be escaped, and then may be one of a key
+
+
+class Lines(NamedTuple):
+    """Place of a part."""
+
+    number: int  # of its first line, from 1
+    start: int  # where that begins: octets from the front of the text
+    octets: bytes  # the lines, where the file is compressed
+    length: int  # octets
+
+
+class Reader:
+    """A file of JSON Lines. What is empty is no record."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._compressed = path.name.lower().endswith(".gz")
+
+    @cached_property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
+        word = re.compile(re.escape(key.encode()) + _ESCAPED)
+        with self.path.open("rb") as file:
+            return any(word.search(lines) for lines in self._lines(self._text(file)))
+
+    def _text(self, file: IO[bytes]) -> IO[bytes]:
+        return cast(IO[bytes], gzip.GzipFile(fileobj=file)) if self._compressed else file
+
+    def parts(self) -> Iterator[Part]:
+        number, start, done = 1, 0, 0
+        with self.path.open("rb") as file:
+            for lines in self._lines(self._text(file)):
+                at = file.tell() if self._compressed else start + len(lines)
+                yield Part(Lines(number, start, lines if self._compressed else b"", len(lines)), at - done)
+                done = at
+                number += lines.count(b"\n")
+                start += len(lines)
+
+    def _lines(self, text: IO[bytes]) -> Iterator[bytes]:
+        """Some whole lines at a time; at the end what stands there."""
+        held = b""
+        while True:
+            try:
+                read = text.read(PART)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise DatasetError(f"{self.path} is damaged, or cut off while it was written: {error}") from None
+            if not read:
+                break
+            end = read.rfind(b"\n") + 1
+            if end:
+                yield held + read[:end]
+                held = read[end:]
+            else:
+                held += read
+                if len(held) > MAX_LINE:
+                    raise DatasetError(f"{self.path} has a line of more than {MAX_LINE} octets")
+        if held:
+            yield held
+
+    def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
+        lines: Lines = part.place
+        octets = lines.octets
+        if not octets:
+            with self.path.open("rb") as file:
+                file.seek(lines.start)
+                octets = file.read(lines.length)
+        if lines.start == 0:
+            octets = octets.removeprefix(BOM)
+        numbered = enumerate(octets.split(b"\n"), lines.number)
+        with uncollected():
+            batch = [_record(line, number) for number, line in numbered if not line.isspace() and line]
+        yield batch
+
+
+def _record(line: bytes, number: int) -> Record | Unreadable:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return Unreadable(f"line {number}", line, f"is no JSON: {error}")
+    return record if isinstance(record, dict) else Unreadable(f"line {number}", line, "is no object")
+
+
+def encoded(record: Record) -> bytes:
+    """A line."""
+    try:
+        return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can have and UTF-8 cannot
+        return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
+def encode(records: Sequence[Record]) -> bytes:
+    return b"".join(map(encoded, records))
+
+
+def encode_compressed(records: Sequence[Record]) -> bytes:
+    """One member of a gzip file; such files are their members, one after the other (RFC 1952 section-2.2)."""
+    return gzip.compress(encode(records), 6, mtime=0) if records else b""
+
+
+class Writer:
+    """A new file of JSON Lines."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._compressed = path.name.lower().endswith(".gz")
+        self.encode = encode_compressed if self._compressed else encode
+        self._replacement = Replacement(path)
+
+    def __enter__(self) -> Self:
+        self._file = self._replacement.__enter__()
+        self._empty = True
+        return self
+
+    def write(self, encoded: bytes) -> None:
+        self._empty = self._empty and not encoded
+        self._file.write(encoded)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._empty and self._compressed and error is None:
+            self._file.write(gzip.compress(b"", mtime=0))  # no octets at all are no gzip file
+        self._replacement.__exit__(kind, error, trace)

@@ -1,0 +1,213 @@
+"""Parquet: records in typed columns (typed.py), read by row groups and written as they come."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cached_property, partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from comity.dataset.files.arrow_schema import EXTRA, TAG, adapted, decode, encode, is_tag_type, may_hold_tags, proper, schema_of
+from comity.dataset.files.files import Part, Replacement
+from comity.dataset.permissions.tags import TEXT_FIELDS
+from comity.dataset.records import TAG_FIELDS, Batch, DatasetError, Record, Unreadable
+
+ROWS = 2_500  # read at once, at most
+OCTETS = 16 * 2**20  # read at once, uncompressed, unless one row alone has more
+GROUP_ROWS = 10_000  # of a row group; it is written when it has so many
+GROUP_OCTETS = 16 * 2**20  # or so much, before compression
+# What pyarrow raises for a file that is none: names that are no UTF-8 (ValueError) among it.
+_FAILURES = (OSError, pa.ArrowException, ValueError)
+COMPRESSION = {"compression": "zstd", "compression_level": 1}
+
+
+class Reader:
+    """A Parquet file, of ours or of another program. Its parts are its row groups."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Of a file to be written from this one."""
+        with self._opened() as file:
+            return proper(file.schema_arrow)
+
+    def parts(self) -> Iterator[Part]:
+        with self._opened() as file:
+            number, done = 1, 0
+            # Not by the sizes of its columns: to ask for those of a damaged file ends the process (pyarrow 26).
+            of_each = self.size // max(1, file.metadata.num_rows)
+            for group in range(file.metadata.num_row_groups):
+                rows = file.metadata.row_group(group).num_rows
+                octets = min(rows * of_each, self.size - done)
+                is_last = group == file.metadata.num_row_groups - 1
+                yield Part((group, number), self.size - done if is_last else octets)
+                done += octets
+                number += rows
+
+    def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
+        with self._opened() as file:
+            schema = file.schema_arrow
+            if any(field.type != TAG.type and (field.name in (tags or ()) or may_hold_tags(field)) for field in schema):
+                return True
+            if any(_is_set(file, path) for path in _leaves(file) if path.rpartition(".")[2] == key):
+                return True
+            if EXTRA not in schema.names:
+                return False
+            pattern = rf"{re.escape(key)}|\\u00[4-7]"  # as it stands, or a letter of it escaped
+            found = (batch.column(0) for batch in file.iter_batches(columns=[EXTRA]))
+            return any(pc.any(pc.match_substring_regex(column, pattern)).as_py() for column in found)
+
+    def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
+        for batch, number in self.read_columns(part, fields):
+            yield [batch] if isinstance(batch, Unreadable) else decode(batch, range(number, number + batch.num_rows))
+
+    def read_columns(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
+        """With the number of the first row, from 1."""
+        group, number = part.place
+        with self._opened() as file:
+            columns = _columns(file.schema_arrow, fields)
+            try:
+                found = file.metadata.row_group(group)
+                of_each = max(1, found.total_byte_size // max(1, found.num_rows))
+                for batch in file.iter_batches(max(1, min(ROWS, OCTETS // of_each)), [group], columns, use_threads=False):
+                    yield from _valid(batch, number)
+                    number += batch.num_rows
+            except _FAILURES as error:
+                why = str(error).partition("\n")[0]
+                yield Unreadable(f"row {number} and the rest of row group {group}", b"", why), number
+
+    @contextmanager
+    def _opened(self) -> Iterator[pq.ParquetFile]:
+        """DatasetError where the file, or what it says of itself, cannot be read."""
+        try:
+            with pq.ParquetFile(self.path, pre_buffer=False) as file:
+                yield file
+        except _FAILURES as error:
+            why = str(error).partition("\n")[0]
+            raise DatasetError(f"{self.path} is no Parquet file, or was cut off while it was written: {why}") from None
+
+
+def _columns(schema: pa.Schema, fields: Sequence[str] | None) -> list[str] | None:
+    """None: all."""
+    if fields is None:
+        return None
+    names = [name for name in fields if name != TAG_FIELDS]
+    if len(names) < len(fields):
+        tags = [field.name for field in schema if is_tag_type(field.type)]
+        names += dict.fromkeys((*tags, *TEXT_FIELDS))
+    return [*names, EXTRA]
+
+
+def _valid(batch: pa.RecordBatch, number: int) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
+    """The rows of a batch without those whose values are not of their types, e.g. texts that are no UTF-8."""
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid as error:
+        if batch.num_rows == 1:
+            yield Unreadable(f"row {number}", b"", str(error).partition("\n")[0]), number
+            return
+        half = batch.num_rows // 2
+        yield from _valid(batch.take(pa.array(range(half))), number)
+        yield from _valid(batch.take(pa.array(range(half, batch.num_rows))), number + half)
+    else:
+        yield batch, number
+
+
+def _leaves(file: pq.ParquetFile) -> Iterator[str]:
+    return (file.schema.column(place).path for place in range(len(file.schema)))
+
+
+def _is_set(file: pq.ParquetFile, path: str) -> bool:
+    """Whether a column is true anywhere; also where it is no column of true and false."""
+    for batch in file.iter_batches(columns=[path]):
+        column = batch.column(0)
+        while not pa.types.is_boolean(column.type):
+            if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+                column = pc.list_flatten(column)
+            elif pa.types.is_struct(column.type) and column.type.num_fields:
+                column = column.field(0)
+            else:
+                return True
+        if pc.any(column).as_py():
+            return True
+    return False
+
+
+class Rows:
+    """Writes record batches to an open file, a row group at a time. The first one says the schema, unless it is given.
+
+    The file can be read after `close` only: Parquet has its table of contents at the end."""
+
+    def __init__(self, file: Any, schema: pa.Schema | None = None) -> None:
+        self._file = file
+        self._schema = schema
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = self._octets = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        if not batch.num_rows:
+            return
+        self._schema = self._schema or batch.schema
+        batch = adapted(batch, self._schema)
+        self._waiting.append(batch)
+        self._rows += batch.num_rows
+        self._octets += batch.nbytes
+        if self._rows >= GROUP_ROWS or self._octets >= GROUP_OCTETS:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        assert self._writer
+        self._writer.close()
+
+    def _flush(self) -> None:
+        schema = self._schema or schema_of(())
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._file, schema, **COMPRESSION)
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting, schema))
+        self._waiting = []
+        self._rows = self._octets = 0
+
+
+class Writer:
+    """A new Parquet file. `schema`: that of a Reader, or of schema_of; None: the first records say it.
+
+    `write` takes what `encode` gave, or any record batch, e.g. one of `read_columns`."""
+
+    takes_columns = True  # of `read_columns`: passes need not make records of them
+
+    def __init__(self, path: Path, schema: pa.Schema | None = None) -> None:
+        self.path = path
+        self.encode: Callable[[Sequence[Record]], pa.RecordBatch] = partial(encode, schema=schema)
+        self._schema = schema
+        self._replacement = Replacement(path)
+
+    def __enter__(self) -> Self:
+        self._rows = Rows(self._replacement.__enter__(), self._schema)
+        return self
+
+    def write(self, encoded: pa.RecordBatch) -> None:
+        self._rows.write(encoded)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is not None:
+            self._replacement.__exit__(kind, error, trace)
+            return
+        with ExitStack() as stack:
+            stack.push(self._replacement)  # which then knows whether the end could be written, too
+            self._rows.close()

@@ -1,0 +1,141 @@
+"""A WARC file without the items that have to go: what stays is copied octet by octet, gzip members as they are.
+
+An answer goes with the last of its items, and takes its request with it. Where the item before it goes and a later one stays,
+that one moves to its place. Records that are of no item and of no answer stay: `warcinfo`, policy files."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from shutil import copyfileobj
+from types import TracebackType
+from typing import IO, Self, cast
+
+from comity.dataset.files.files import Replacement
+from comity.dataset.files.warc.items import MAX_BLOCK, Place, belongs_to, is_item, item_of, key, name_of
+from comity.dataset.files.warc.records import BUFFER, Damage, WarcRecord, is_compressed, records
+from comity.dataset.records import DatasetError, Placed, Record
+
+CHUNK = 2**20  # octets that are copied at a time
+STAYS, GOES, ASIDE = "stays", "goes", "aside"
+
+
+class _Places:
+    """Of records with one fate, in the order of the file: 16 octets for each."""
+
+    def __init__(self) -> None:
+        self.offsets = array("Q")
+        self.answers = array("Q")
+
+    def add(self, place: Place) -> None:
+        self.offsets.append(place.offset)
+        self.answers.append(place.answer)
+
+
+class _Fates:
+    """What becomes of each record of a file. STAYS, GOES or ASIDE; "" of an item that cannot be read."""
+
+    def __init__(self, stays: _Places, goes: _Places, aside: _Places) -> None:
+        self._offsets = {STAYS: stays.offsets, GOES: goes.offsets, ASIDE: aside.offsets}
+        self._gone, self._aside = array("Q", sorted(goes.answers)), array("Q", sorted(aside.answers))
+        self.first: dict[int, int] = {}  # answer that has items that stay and others -> where the first that stays begins
+        for offset, answer in zip(stays.offsets, stays.answers, strict=True):
+            if answer and (_has(self._gone, answer) or _has(self._aside, answer)):
+                self.first.setdefault(answer, offset)
+
+    def of(self, record: WarcRecord) -> str:
+        if is_item(record.fields):
+            for fate, offsets in self._offsets.items():
+                if _has(offsets, record.offset):
+                    return fate
+            if isinstance(item_of(record), Damage):
+                return ""
+        answer = key(belongs_to(record))
+        if not answer or answer in self.first:
+            return STAYS
+        return GOES if _has(self._gone, answer) else ASIDE if _has(self._aside, answer) else STAYS
+
+
+def _has(numbers: array[int], number: int) -> bool:
+    """They are in order."""
+    place = bisect_left(numbers, number)
+    return place < len(numbers) and numbers[place] == number
+
+
+class Rewriter:
+    """Takes the place of the file at the end of `with`. It has to be told of all records that the Reader gives.
+
+    What is set aside stands in FILE.unreadable.warc (.gz), behind what stood there, before it is gone from the file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.aside = path.with_name(f"{path.name}.unreadable{'.warc.gz' if path.name.lower().endswith('.gz') else '.warc'}")
+        self._stays, self._goes, self._aside = _Places(), _Places(), _Places()
+        self._files = ExitStack()
+        self._is_whole = False
+
+    def __enter__(self) -> Self:
+        self._to = self._files.enter_context(Replacement(self.path))
+        self._state = self._seen()
+        return self
+
+    def _seen(self) -> tuple[int, int]:
+        stat = self.path.stat()
+        return stat.st_size, stat.st_mtime_ns
+
+    @staticmethod
+    def encode(kept: Sequence[Record]) -> list[Place]:
+        return [cast(Placed, record).place for record in kept]
+
+    def write(self, encoded: list[Place]) -> None:
+        """They stay."""
+        for place in encoded:
+            self._stays.add(place)
+
+    def leave_out(self, place: Place, *, keep_aside: bool) -> None:
+        (self._aside if keep_aside else self._goes).add(place)
+
+    def copy(self) -> None:
+        """DatasetError where the file has changed since this was entered."""
+        fates, moved = _Fates(self._stays, self._goes, self._aside), set()
+        with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as again:
+            aside = self._opened_aside(compressed=is_compressed(file)) if self._aside.offsets else None
+            for record in records(file, 0, self._state[0], lambda fields: MAX_BLOCK if is_item(fields) else 0):
+                if isinstance(record, Damage) or record.offset in moved:
+                    continue  # whoever reads the file keeps the damage
+                fate = fates.of(record)
+                if fate == STAYS:
+                    first = fates.first.get(key(name_of(record)), 0)
+                    if first > record.offset and first not in moved:
+                        moved.add(first)
+                        item = next(records(again, first, first + 1))
+                        _copy(again, item.offset, item.end, self._to)
+                    _copy(again, record.offset, record.end, self._to)
+                elif fate == ASIDE and aside:
+                    _copy(again, record.offset, record.end, aside)
+        if self._seen() != self._state:
+            raise DatasetError(f"{self.path} was written to meanwhile: expire it when that has ended")
+        self._is_whole = True
+
+    def _opened_aside(self, *, compressed: bool) -> IO[bytes]:
+        aside = self._files.enter_context(Replacement(self.aside, is_named=False))
+        if self.aside.exists():
+            with self.aside.open("rb") as before:
+                if before.read(1) and is_compressed(before) is not compressed:
+                    raise DatasetError(f"of {self.path} and {self.aside} one is compressed: move the second one away")
+                before.seek(0)
+                copyfileobj(before, aside, CHUNK)
+        return aside
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        assert error or self._is_whole
+        self._files.__exit__(kind, error, trace)  # what is set aside comes first
+
+
+def _copy(source: IO[bytes], start: int, end: int, to: IO[bytes]) -> None:
+    source.seek(start)
+    for at in range(start, end, CHUNK):
+        to.write(source.read(min(CHUNK, end - at)))

@@ -1,0 +1,216 @@
+"""WARC files: of those that comity writes, its items (docs/datasets.md); of others, their responses without a tag.
+
+The record of an item is its `metadata` record, with what its response says besides, and with the text of the response as `html`.
+What no such record stands before is a response of which nobody said what may be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import IO, NamedTuple, NoReturn
+
+from comity.dataset.files.files import Part
+from comity.dataset.files.warc.items import MAX_BLOCK, Place, is_item, item_of, key, name_of, refers_to
+from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
+from comity.dataset.permissions.tags import GUESSED, TagError
+from comity.dataset.records import Batch, DatasetError, Placed, Record, Unreadable
+from comity.policies.document.document import Content
+
+PART = 4 * 2**20  # octets of the file
+BATCH = 256  # records
+MAX_HEAD = 64 * 2**10  # octets of a head of HTTP that are read
+MAX_REMEMBERED = 100_000  # responses, of which later items may stand further behind
+
+NONE = "none"  # what no record has for an id
+HTML = "html"
+
+
+class Stretch(NamedTuple):
+    """Place of a part."""
+
+    start: int
+    end: int
+    before: dict[str, int]  # id of a response that stands before it, and is referred to in it -> where that begins
+
+
+class Reader:
+    """A WARC file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    def parts(self) -> Iterator[Part]:
+        start, end, awaited = 0, 0, ""
+        seen: dict[str, int] = {}  # ids of responses, the oldest first -> where they begin
+        before: dict[str, int] = {}
+        with self.path.open("rb", BUFFER) as file:
+            for record in records(file, 0, self.size):
+                name = name_of(record)
+                if record.offset - start >= PART and (not awaited or awaited != name):
+                    yield Part(Stretch(start, record.offset, before), record.offset - start)
+                    start, before = record.offset, {}
+                end, awaited = record.end, ""
+                if isinstance(record, Damage):
+                    if record.why == PACKED:
+                        raise DatasetError(f"{self.path} is packed as a whole, its records cannot be found: gunzip it first")
+                    continue
+                if answer := refers_to(record):
+                    place = seen.get(answer)
+                    if place is None:
+                        awaited = answer
+                    elif place < start:
+                        before[answer] = place
+                elif name:
+                    seen[name] = record.offset
+                    if len(seen) > MAX_REMEMBERED:
+                        del seen[next(iter(seen))]
+        if end > start:
+            yield Part(Stretch(start, end, before), end - start)
+
+    def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
+        return True
+
+    def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
+        batch: Batch = []
+        for record in self._read(part.place, wants_html=fields is None or HTML in fields):
+            batch.append(record)
+            if len(batch) == BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    def _read(self, stretch: Stretch, *, wants_html: bool) -> Iterator[Placed | Unreadable]:
+        seen = dict(stretch.before)
+        awaited = ""  # id of the response that is to come next
+        item = Placed({}, None)  # what it is awaited for
+
+        def keep(fields: Fields) -> int:
+            if is_item(fields) or (wants_html and awaited and fields.get("warc-record-id") == awaited):
+                return MAX_BLOCK
+            return MAX_HEAD
+
+        with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as again:
+            for record in records(file, stretch.start, stretch.end, keep):
+                name = name_of(record)
+                if awaited and name != awaited:
+                    yield item
+                    awaited = ""
+                if isinstance(record, Damage):
+                    yield from self._unreadable(record)
+                elif name:
+                    seen[name] = record.offset
+                    place = Place(record.offset, key(name))
+                    yield _completed(item, record, wants_html=wants_html) if awaited else Placed(_facts(record), place)
+                    awaited = ""
+                elif is_item(record.fields):
+                    found, answer = item_of(record), refers_to(record)
+                    if isinstance(found, Damage):
+                        yield from self._unreadable(found)
+                    elif found is not None:
+                        about = _about(record) if answer else {}
+                        item = Placed({**about, **found}, Place(record.offset, key(answer)))
+                        if answer in seen:
+                            yield _completed(item, _at(again, seen[answer]), wants_html=wants_html)
+                        else:  # its response comes next, where it has one
+                            awaited = answer or NONE
+            if awaited:
+                yield item
+
+    def _unreadable(self, damage: Damage) -> Iterator[Unreadable]:
+        """It can be longer than what may be held."""
+        with self.path.open("rb") as file:
+            for at in range(damage.offset, damage.end, PART):
+                file.seek(at)
+                yield Unreadable(f"record at octet {at}", file.read(min(PART, damage.end - at)), damage.why)
+
+
+class Writer:
+    """Nobody knows what was asked and answered when records are written."""
+
+    def __init__(self, path: Path) -> NoReturn:
+        raise DatasetError(f"{path}: records cannot be written as WARC: choose .jsonl or .parquet")
+
+
+def _at(file: IO[bytes], offset: int) -> WarcRecord | None:
+    found = next(records(file, offset, offset + 1, lambda fields: MAX_BLOCK), None)
+    return found if isinstance(found, WarcRecord) else None
+
+
+def _completed(item: Placed, answer: WarcRecord | None, *, wants_html: bool) -> Placed:
+    if answer is None:
+        return item
+    record = Placed({**_facts(answer), **item}, item.place)
+    if wants_html and record.get(HTML) is None and not _rules_parts(item) and (text := _text(answer)):
+        record[HTML] = text
+    return record
+
+
+def _rules_parts(item: Record) -> bool:
+    """Whether something is prohibited on parts of the page: nobody knows where in its source these stand."""
+    try:
+        tag = GUESSED.find(item).raw
+    except TagError:
+        return True
+    elements = tag.get("elements") if isinstance(tag, dict) else None
+    if not isinstance(elements, list):
+        return True
+    return any(not isinstance(one, dict) or (one.get("deny") != [] and one.get("whole") is not True) for one in elements)
+
+
+def _about(record: WarcRecord) -> Record:
+    """Of which page it is."""
+    url = record.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
+    return {"url": url, "final_url": url, "fetched_at": record.fields.get("warc-date", "")}
+
+
+def _facts(record: WarcRecord) -> Record:
+    """What the record of a response says besides its body."""
+    facts = _about(record)
+    if not _is_http(record):
+        return {**facts, "content_type": record.fields.get("content-type", "")}
+    first, fields, _ = _message(record.block)
+    status = first.split(b" ")[1:2]
+    content_type = next((value for name, value in fields if name == b"content-type"), b"")
+    return {
+        **facts,
+        "status": int(status[0]) if status and status[0].isdigit() and len(status[0]) == 3 else 0,
+        "content_type": content_type.decode("latin-1"),
+    }
+
+
+def _text(record: WarcRecord) -> str:
+    """The body of a response, where it is text; "" where it is none, or not all of it is at hand."""
+    if len(record.block) < record.length:
+        return ""
+    fields = [(b"content-type", record.fields.get("content-type", "").encode())]
+    body = record.block
+    if _is_http(record):
+        _, fields, body = _message(body)
+    if any(name == b"content-encoding" for name, _ in fields):
+        return ""
+    content = Content(fields, body)
+    if content.text or not content.media_type.endswith(("json", "xml")):
+        return content.text
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return ""
+
+
+def _is_http(record: WarcRecord) -> bool:
+    media_type = record.fields.get("content-type", "").partition(";")[0].strip().lower()
+    return record.fields.get("warc-type") == "response" and media_type == "application/http"
+
+
+def _message(octets: bytes) -> tuple[bytes, list[tuple[bytes, bytes]], bytes]:
+    """First line, fields with their names in lower case, and body of an HTTP message."""
+    head, _, body = octets.partition(b"\r\n\r\n")
+    first, *lines = head.split(b"\r\n")
+    pairs = (line.partition(b":") for line in lines)
+    return first, [(name.strip().lower(), value.strip()) for name, colon, value in pairs if colon], body

@@ -1,0 +1,1 @@
+"""What the tag of a record permits, and for how long."""

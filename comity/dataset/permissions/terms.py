@@ -1,0 +1,365 @@
+"""May a record be used in these ways, now, and which of it?
+
+    judged(record, terms) -> Judged     the record as it may be used, or why not
+A tag that cannot be understood permits nothing, and neither does one that does not list the use. Readings: docs/datasets.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, Self
+
+from comity.dataset.permissions.expiry import EXPIRED, NEVER_RECRAWLED, SUPERSEDED, Recrawled, ended
+from comity.dataset.permissions.lengths import beyond, content, fits
+from comity.dataset.permissions.tags import (
+    FREE,
+    GUESSED,
+    Carried,
+    Element,
+    Span,
+    Tag,
+    TagError,
+    TagSource,
+    Use,
+    read,
+    read_carried,
+)
+from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, DatasetError, Record
+from comity.policies.answers.decision import UseDecision, Verdict
+from comity.policies.answers.qualifiers import Resource
+from comity.policies.document.nofollow import canonical
+from comity.policies.elements.coverage import refuses
+from comity.policies.elements.spans import Cut, Removals, is_empty, removals
+from comity.policies.page import without_extracts
+from comity.policies.vocabulary.table import Vocabulary
+
+_USE = re.compile("[a-z0-9][a-z0-9._-]*")
+# Of the most recent fetch, by what they mean (ACAP 1.0 section-2.5.5.1).
+CURRENT = frozenset(("present-currentcopy", "present-snippet", "present-thumbnail"))
+_OF_ITEM = ("urls", "more_urls", "names")  # what a tag says of an element besides its spans
+_WEB = ("http://", "https://")
+_FILES = ("files", "images")  # the fields in which Scrapy's media pipelines say what they have stored
+_CLIP = frozenset(("clip", "*"))  # "the entire original length must be preserved" (ai.txt paper section-3.3)
+DEFAULT = "comity.default"  # rule of the reasons that the operator's defaults give
+ARRANGEMENT = "comity.arrangement"  # rule of the reasons that an arrangement of the operator's gives
+LICENSES = ("rsl.permits", ARRANGEMENT)  # rules of the reasons that name a licence
+
+
+class Terms(NamedTuple):
+    """What is asked for. It can be pickled."""
+
+    uses: tuple[str, ...]  # lower case; all of them have to be permitted
+    now: datetime  # aware
+    vocabulary: Vocabulary
+    recrawled: Recrawled = NEVER_RECRAWLED  # which pages were fetched again, for permissions that end then
+    tags: TagSource = GUESSED
+    defaults: Mapping[str, Verdict] = {}  # for uses of which nobody speaks, in the place of what held for them in the crawl
+
+    @classmethod
+    def of(
+        cls,
+        uses: Iterable[str],
+        *,
+        now: datetime | None = None,
+        vocabulary: Vocabulary | None = None,
+        recrawled: Recrawled = NEVER_RECRAWLED,
+        tags: TagSource = GUESSED,
+        defaults: Mapping[str, Verdict] | None = None,
+    ) -> Self:
+        """DatasetError where a use cannot be one, or there is none."""
+        names = tuple(dict.fromkeys(use.strip().lower() for use in uses))
+        for name in names or ("",):
+            if not _USE.fullmatch(name):
+                raise DatasetError(f"`{name}` is no name of a use: write, for example, train,index")
+        return cls(names, now or datetime.now(UTC), vocabulary or Vocabulary.shipped(), recrawled, tags, defaults or {})
+
+
+class Judged(NamedTuple):
+    """One record."""
+
+    record: Record | None  # a copy where it differs; None: it may not be used
+    why: str = ""  # "" where it may; else one of those that docs/datasets.md lists: "no-tag", "deny:RULE", "expired:USE", ...
+    because: tuple[dict[str, Any], ...] = ()  # the statements that refuse, as the tag has them
+    tag: Carried | None = None  # that of the record that comes out
+
+
+class _RefusedError(Exception):
+    """The record may not be used."""
+
+    def __init__(self, why: str, because: tuple[dict[str, Any], ...] = ()) -> None:
+        super().__init__(why)
+        self.why = why
+        self.because = because
+
+
+def judged(record: Record, terms: Terms) -> Judged:
+    """Whether each of the uses is permitted, and the record without what is not."""
+    try:
+        tag = read(record, terms.tags)
+        if terms.defaults:
+            tag = _by_defaults(tag, terms.defaults)
+        uses = _permitted(record, tag, terms)
+        return _usable(record, tag, uses, terms)
+    except TagError as error:
+        return Judged(None, str(error))
+    except _RefusedError as refused:
+        return Judged(None, refused.why, refused.because)
+
+
+# The uses as a whole
+
+
+def _by_defaults(tag: Tag, defaults: Mapping[str, Verdict]) -> Tag:
+    """The tag as it would be had these been the operator's defaults: what somebody has said stays as it is."""
+    changed = [name for name in defaults if name in tag.uses and _is_silent(tag, name, defaults[name])]
+    if not changed:
+        return tag
+    raw = tag.raw | {"uses": dict(tag.raw["uses"]), "reasons": [*tag.raw["reasons"]]}
+    for name in changed:
+        spec = tag.because(tag.uses[name])[0]["spec"]
+        text = f"{name}: {defaults[name].value}"
+        raw["reasons"].append({"rule": DEFAULT, "spec": spec, "url": "--default", "part": "setting", "line": 0, "text": text})
+        use = raw["uses"][name]
+        because = [len(raw["reasons"]) - 1, *use["because"][1:]]  # the rest limits it
+        raw["uses"][name] = use | {"verdict": defaults[name].value, "because": because}
+    return read_carried(tag.carried._replace(raw=raw))
+
+
+def _is_silent(tag: Tag, name: str, default: Verdict) -> bool:
+    """Whether nobody spoke of the use, for whom it is asked, and another default decided."""
+    reason = tag.because(tag.uses[name])[0]
+    was_asked = reason["rule"] == DEFAULT and reason.get("part") == "setting"
+    return was_asked and not tag.raw["uses"][name]["stated"] and tag.uses[name].is_allowed is not (default is Verdict.ALLOW)
+
+
+def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
+    uses: list[Use] = []
+    for name in terms.uses:
+        use = tag.uses.get(name)
+        if use is None:
+            raise _RefusedError(f"not-listed:{name}")
+        if not use.is_allowed:
+            because = tag.because(use)
+            raise _RefusedError(f"deny:{because[0]['rule']}", because)
+        if name in CURRENT and terms.recrawled.supersedes(record):
+            raise _RefusedError(f"{SUPERSEDED}:{name}")
+        why = ended(use, record, terms.now, terms.recrawled)
+        if why:
+            raise _RefusedError(f"{why}:{name}", tag.because(use))
+        uses.append(use)
+    # What may be kept no longer is there no longer, whatever it may be used for.
+    preserve = tag.uses["preserve"]
+    why = ended(preserve, record, terms.now, terms.recrawled) if preserve.is_allowed else ""
+    if why in (EXPIRED, SUPERSEDED):
+        raise _RefusedError(f"{why}:preserve", tag.because(preserve))
+    return uses
+
+
+# What of the record
+
+
+def _usable(record: Record, tag: Tag, uses: list[Use], terms: Terms) -> Judged:
+    """The record without what is refused or too much, and with what has to be shown."""
+    usable = _Usable(record, tag, uses, terms)
+    if tag.elements:
+        usable.cut_elements()
+    if tag.embedded:
+        usable.cut_files()
+    if any(use.qualifiers is not FREE for use in uses):
+        usable.use_instead()
+        usable.cut_length()
+        usable.attribute()
+    usable.license()
+    return usable.judged()
+
+
+class _Usable:
+    """A record on its way. What cannot be done without breaking another of its terms raises _RefusedError."""
+
+    def __init__(self, record: Record, tag: Tag, uses: list[Use], terms: Terms) -> None:
+        self.record = record  # its tag stands in it as it was
+        self._tag = tag
+        self._raw = tag.raw  # as it is to be
+        self._uses = uses
+        self._terms = terms
+        self._chars = [use.qualifiers.max_chars for use in uses if use.qualifiers.max_chars is not None]
+        self._words = [use.qualifiers.max_words for use in uses if use.qualifiers.max_words is not None]
+        self._is_limited = bool(self._chars or self._words)
+
+    def judged(self) -> Judged:
+        """The record with its tag."""
+        carried = self._tag.carried
+        if self._raw is carried.raw and self._raw is self.record.get(carried.field):
+            return Judged(self.record, tag=carried)
+        return Judged(carried.put(self.record, self._raw), tag=carried._replace(raw=self._raw))
+
+    @property
+    def _fields(self) -> Record:
+        """What the record says besides its tag."""
+        return {field: value for field, value in self.record.items() if field != self._tag.carried.field}
+
+    def cut_elements(self) -> None:
+        """Elements on which one of the uses is refused."""
+        names, vocabulary = tuple(name for name in self._terms.uses if not self._is_licensed(name)), self._terms.vocabulary
+        places = {place: one for place, one in enumerate(self._tag.elements) if _refuses(one.deny, names, vocabulary)}
+        if not places:
+            return
+        refused = places.values()
+        for element in refused:
+            if element.is_whole:
+                because = self._tag.because(element)
+                raise _RefusedError(f"deny:{because[0]['rule']}", because)
+        self._doubt_extracts()
+        spans = [span for element in refused for span in (*element.spans, *self._stored(element))]
+        gone = frozenset(name for element in refused for name in element.names if name != self._tag.carried.field)
+        self._remove(removals(self.record, spans), without=places, gone=gone)
+
+    def _is_licensed(self, use: str) -> bool:
+        """What is arranged comes before whatever a site states, of elements too."""
+        return any(reason["rule"] == ARRANGEMENT for reason in self._tag.because(self._tag.uses[use]))
+
+    def _stored(self, element: Element) -> Iterator[Span]:
+        """What media pipelines say of files with its URLs: that was written after the tag.
+
+        Where the element has more URLs than the tag tells, a file that the record names nowhere else may have one of them."""
+        if not element.urls and not element.more_urls:
+            return
+        urls = {_compared(url) for url in element.urls}
+        for field in _FILES:
+            stored = self.record.get(field)
+            for place, file in enumerate(stored if isinstance(stored, list) else ()):
+                url = _compared(file["url"]) if isinstance(file, dict) and isinstance(file.get("url"), str) else None
+                if url is None or url in urls or (element.more_urls and url not in self._named):
+                    yield [field, place]
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        """What may be a URL in the record, but for what media pipelines say."""
+        found: set[str] = set()
+        stack = [value for field, value in self._fields.items() if field not in _FILES]
+        while stack:
+            value = stack.pop()
+            if isinstance(value, str):
+                if value.strip().startswith(_WEB):
+                    found.add(_compared(value))
+            elif isinstance(value, dict | list | tuple):
+                stack += value.values() if isinstance(value, dict) else value
+        return frozenset(found)
+
+    def _doubt_extracts(self) -> None:
+        """A permission that asks for an element of the page cannot be used."""
+        doubtful = without_extracts(self._raw)
+        for name in self._terms.uses:
+            if doubtful["uses"][name] != self._raw["uses"][name]:
+                raise _RefusedError("deny:acap.resource", self._tag.because(self._tag.uses[name]))
+        self._raw = doubtful
+
+    def cut_files(self) -> None:
+        """What media pipelines say of embedded files that one of the uses does not cover."""
+        for name in self._terms.uses:
+            use = self._tag.embedded.get(name)
+            if use and (not use.is_allowed or ended(use, self.record, self._terms.now, self._terms.recrawled)):
+                self._remove({field: None for field in _FILES if not is_empty(self.record.get(field))})
+
+    def use_instead(self) -> None:
+        """Nothing but the resources that are to be used instead of the page (ACAP 1.0 section-2.5.3.2)."""
+        stated = [use.qualifiers.must_use for use in self._uses if use.qualifiers.must_use]
+        if not stated:
+            return
+        common = [*dict.fromkeys(stated[0])]
+        for other in map(frozenset, stated):
+            common = [resource for resource in common if resource in other]
+        if len(stated) < len(self._uses):  # a use that may have the page may have a part of it, and no other resource
+            common = [resource for resource in common if resource.extract]
+        if not common:
+            raise _RefusedError("must-use")
+        self._remove(dict.fromkeys(content(self._fields)))
+        self.record = self.record | {INSTEAD: [_written(resource) for resource in common]}
+
+    def cut_length(self) -> None:
+        """Text beyond the lengths that are permitted (ACAP 1.0 section-2.5.5.2.3)."""
+        if not self._is_limited:
+            return
+        chars, words = min(self._chars, default=None), min(self._words, default=None)
+        limit = UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=(), max_chars=chars, max_words=words)
+        if any(use.qualifiers.must_use for use in self._uses):
+            if not fits(" ".join(resource["content"] for resource in self.record[INSTEAD]), limit):
+                raise _RefusedError("max-length")
+        else:
+            self._remove(beyond(self._fields, limit))
+
+    def attribute(self) -> None:
+        """What is to be shown with it (ACAP 1.0 section-2.5.5.2.5)."""
+        included = dict.fromkeys(resource for use in self._uses for resource in use.qualifiers.must_include)
+        if included:
+            self.record = self.record | {ATTRIBUTION: [_written(resource) for resource in included]}
+
+    def license(self) -> None:
+        """The RSL documents by which the uses are permitted, and the operator's own licences."""
+        found: dict[str, None] = {}
+        for reason in (reason for use in self._uses for reason in self._tag.because(use)):
+            if reason["rule"] in LICENSES:
+                found[_reference(reason) if reason["rule"] == ARRANGEMENT else reason["url"]] = None
+        found.pop("", None)
+        if found:
+            self.record = self.record | {LICENSE: list(found)}
+
+    def _remove(self, removed: Removals, *, without: Collection[int] = (), gone: frozenset[str] = frozenset()) -> None:
+        """`without`: the elements that go, by their places: of these nothing is left. `gone`: fields that go with their names."""
+        removed = {field: ranges for field, ranges in removed.items() if ranges != []}
+        if (removed or gone) and any(
+            "any" in use.qualifiers.prohibited_modifications and not use.qualifiers.must_use for use in self._uses
+        ):
+            raise _RefusedError("modified")
+        if not removed and not without:
+            return
+        cut = Cut(self.record, removed, gone)
+        elements = []
+        for place, element in enumerate(self._raw["elements"]):
+            if place in without:
+                elements.append({key: value for key, value in element.items() if key not in _OF_ITEM} | {"spans": []})
+                continue
+            if (removed or gone) and self._keeps_length(element) and ("whole" in element or cut.shortens(element["spans"])):
+                raise _RefusedError("clip", self._tag.because(self._tag.elements[place]))
+            left = element | {"spans": cut.moved(element["spans"])}
+            if not gone.isdisjoint(element.get("names", ())):
+                left["names"] = [name for name in element["names"] if name not in gone]
+            elements.append(left)
+        self.record = cut.fields
+        self._raw = self._raw | {"elements": elements}
+
+    def _keeps_length(self, element: dict[str, Any]) -> bool:
+        """Whether it may be left out of what is shown, and not be shown shortened."""
+        return not _CLIP.isdisjoint(element["deny"]) and (self._is_limited or any(map(_shows, self._terms.uses)))
+
+
+def _reference(reason: Mapping[str, Any]) -> str:
+    """Of an arrangement: `HOST: USE, REFERENCE`. "": it has none."""
+    _, _, reference = reason["text"].partition(": ")[2].partition(",")
+    return str(reference.strip())
+
+
+@lru_cache(maxsize=4096)
+def _compared(url: str) -> str:
+    """One of many spellings: Scrapy escapes what it asks for."""
+    try:
+        return canonical(url.strip())
+    except ValueError:
+        return url
+
+
+def _shows(use: str) -> bool:
+    return use in ("present", "return", "clip") or use.startswith("present-")
+
+
+@lru_cache(maxsize=4096)
+def _refuses(deny: frozenset[str], uses: tuple[str, ...], vocabulary: Vocabulary) -> bool:
+    """Whether an element on which these actions are prohibited may not be used in one of the ways."""
+    return any(refuses(deny, use, vocabulary) for use in uses)
+
+
+def _written(resource: Resource) -> dict[str, str]:
+    """As the tag has it."""
+    return {"role": resource.role, "extract": str(resource.extract or ""), "url": resource.uri, "content": resource.content}

@@ -1,0 +1,1 @@
+"""Whether what a tag says is still so."""

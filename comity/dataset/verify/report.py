@@ -1,0 +1,144 @@
+"""What was found out about the records of a dataset, by host. Reports of parts are merged into that of the whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from comity.dataset.passes import Outcome
+from comity.dataset.records import Record
+from comity.dataset.verify.comparison import FIELDS, GAINED, LOST, RESTRICTED, Because, Sites, Today, Verified, verified
+
+NO_HOST = ""  # of records without a URL
+
+
+@dataclass(slots=True)
+class Host:
+    """The records of one origin."""
+
+    records: int = 0
+    refused: int = 0  # by today's policies
+    unknown: int = 0  # nobody knows whether they are permitted
+    gained_elements: int = 0  # refused by the tag in parts that today's ai.txt does not refuse
+    changes: Counter[tuple[str, str]] = field(default_factory=Counter)  # of rights, by use and change
+    losses: Counter[tuple[str, str, Because]] = field(default_factory=Counter)  # by use, change and what decides
+    whys: Counter[Because] = field(default_factory=Counter)  # of the unknown ones
+
+    def add(self, one: Verified) -> None:
+        self.records += 1
+        self.refused += bool(one.refusals) and not one.is_unknown
+        self.unknown += one.is_unknown
+        self.gained_elements += one.gained_elements
+        if one.is_unknown:
+            self.whys.update(one.refusals)
+        for use in one.uses:
+            if use.change in (GAINED, LOST, RESTRICTED):
+                self.changes[use.use, use.change] += 1
+            if use.change in (LOST, RESTRICTED):
+                # When a permission ended differs from record to record.
+                because = use.because._replace(text="") if use.because.rule == "expired" else use.because
+                self.losses[use.use, use.change, because] += 1
+
+    def merge(self, other: Host) -> None:
+        for name in ("records", "refused", "unknown", "gained_elements"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.changes.update(other.changes)
+        self.losses.update(other.losses)
+        self.whys.update(other.whys)
+
+    def as_json(self) -> dict[str, Any]:
+        rights: dict[str, dict[str, int]] = {}
+        for (use, change), times in sorted(self.changes.items()):
+            rights.setdefault(use, {})[change] = times
+        return {
+            "records": self.records,
+            "compliant": self.records - self.refused - self.unknown,
+            "refused": self.refused,
+            "unknown": self.unknown,
+            "gained_elements": self.gained_elements,
+            "rights": rights,
+            "losses": [
+                {"use": use, "change": change, "records": times} | because._asdict()
+                for (use, change, because), times in self.losses.most_common()
+            ],
+            "why_unknown": [{"records": times} | because._asdict() for because, times in self.whys.most_common()],
+        }
+
+
+class Report:
+    """Of a dataset. It can be pickled; some hundred octets a host."""
+
+    def __init__(self) -> None:
+        self.hosts: dict[str, Host] = {}
+        self.agents: Counter[str] = Counter()  # of the tags
+        self.unreadable = 0
+
+    @property
+    def records(self) -> int:
+        return sum(host.records for host in self.hosts.values())
+
+    @property
+    def refused(self) -> int:
+        return sum(host.refused for host in self.hosts.values())
+
+    @property
+    def unknown(self) -> int:
+        """Those that cannot be read are among them."""
+        return sum(host.unknown for host in self.hosts.values()) + self.unreadable
+
+    @property
+    def is_compliant(self) -> bool:
+        return not self.refused and not self.unknown
+
+    def add(self, one: Verified) -> None:
+        self.hosts.setdefault(one.origin or NO_HOST, Host()).add(one)
+        if one.agent:
+            self.agents[one.agent] += 1
+
+    def merge(self, other: Report) -> None:
+        for name, host in other.hosts.items():
+            self.hosts.setdefault(name, Host()).merge(host)
+        self.agents.update(other.agents)
+        self.unreadable += other.unreadable
+
+    def as_json(self) -> dict[str, Any]:
+        compliant = self.records + self.unreadable - self.refused - self.unknown
+        return {
+            "records": self.records + self.unreadable,
+            "compliant": compliant,
+            "refused": self.refused,
+            "unknown": self.unknown,
+            "unreadable": self.unreadable,
+            "agents": dict(self.agents.most_common()),
+            "hosts": {name: host.as_json() for name, host in sorted(self.hosts.items())},
+        }
+
+
+class Verify:
+    """A pass: what was found out, and as notes the records that are not compliant, with their URL and why."""
+
+    def __init__(self, sites: Sites, today: Today) -> None:
+        """`sites`: can be pickled."""
+        self._sites = sites
+        self._today = today
+
+    @property
+    def fields(self) -> Sequence[str] | None:
+        return None if self._today.tags.fields is None else (*FIELDS, *self._today.tags.fields)
+
+    def __call__(self, records: list[Record]) -> Outcome:
+        report, notes = Report(), []
+        for record in records:
+            one = verified(record, self._sites, self._today)
+            report.add(one)
+            if one.refusals:
+                notes.append({"url": one.url, "unknown": one.is_unknown, "why": list(_told(one))})
+        return Outcome([], report, notes)
+
+
+def _told(one: Verified) -> Iterable[str]:
+    refused = {use.because: use for use in reversed(one.uses)}
+    for because in one.refusals:
+        yield f"{refused[because].use}: {because}" if because in refused else str(because)

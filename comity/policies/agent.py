@@ -1,0 +1,82 @@
+"""Who asks, what for, and what the operator has arranged with sites."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from comity.policies.answers.decision import Verdict
+from comity.policies.answers.errors import PolicyError
+from comity.policies.vocabulary.table import Vocabulary
+
+# RFC 9309 section-2.2.1
+#   product-token = identifier / "*"
+#   identifier = 1*(%x2D / %x41-5A / %x5F / %x61-7A)
+# LENIENT: digits are accepted, as the tokens of real crawlers have them.
+PRODUCT_TOKEN = re.compile(r"[A-Za-z0-9_-]+")
+
+
+# ACAP 1.0 section-2.5.3.2, section-2.5.5.2.5, section-2.6: what is done by prior arrangement only.
+FEATURES = ("must-use-resource", "must-include-resource", "take-down", "re-crawl")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """What the operator has arranged with a site."""
+
+    host: str  # "example.com" for all its ports, "example.com:8080", or "*.example.com" for all hosts below it; lower case
+    features: frozenset[str] = frozenset()  # of FEATURES
+    uses: frozenset[str] = frozenset()  # that are licensed, whatever the site states
+    reference: str = ""  # of the licence; it is shown in reasons
+
+    def __post_init__(self) -> None:
+        unknown = sorted(self.features.difference(FEATURES))
+        if unknown:
+            raise PolicyError(f"`{unknown[0]}` cannot be arranged: write {', '.join(FEATURES)}")
+
+    def holds_for(self, url: str) -> bool:
+        """Whether it has been arranged with the URL's host."""
+        parts = urlsplit(url)
+        host, name = parts.netloc.rpartition("@")[2].lower(), parts.hostname or ""
+        own = self.host.lower()
+        if own.startswith("*."):
+            return name.endswith(own[1:]) or host.endswith(own[1:])
+        return own in (host, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """Who asks, and what for."""
+
+    token: str  # product token; matched by every format's own rule
+    user_agent: str = field(default="", kw_only=True)  # the User-Agent header as sent; "": the token alone
+    purposes: tuple[str, ...] = field(default=(), kw_only=True)
+    uses: tuple[str, ...] = field(default=(), kw_only=True)  # what will be done with the content
+    arrangements: tuple[Arrangement, ...] = field(default=(), kw_only=True)
+    # What holds for a use of which no source speaks. A use that is not listed is not permitted.
+    defaults: Mapping[str, Verdict] = field(default_factory=dict, kw_only=True, hash=False)
+    # What the words of each vocabulary say of each use.
+    vocabulary: Vocabulary = field(default_factory=Vocabulary.shipped, kw_only=True, hash=False, repr=False)
+    # By which drafts a Content-Usage field is read: draft-thomson-aipref-sup ("usage"), draft-ietf-aipref-vocab ("aipref").
+    content_usage: tuple[str, ...] = field(default=("usage", "aipref"), kw_only=True)
+    key_header: str = field(default="X-API-Key", kw_only=True)  # the field that carries a key, beside Authorization
+    # Whether a site is refused altogether where its automation-preferences.txt cannot be had.
+    automation_required: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not PRODUCT_TOKEN.fullmatch(self.token):
+            raise PolicyError(
+                f"agent `{self.token}` is not a product token: use letters, digits, `_` and `-` only (RFC 9309 section-2.2.1)"
+            )
+
+    def has_arranged(self, url: str, feature: str) -> bool:
+        """Whether the operator has arranged it with the URL's host."""
+        return any(feature in arranged.features and arranged.holds_for(url) for arranged in self.arrangements)
+
+    def licence(self, url: str, use: str) -> Arrangement | None:
+        """What the operator has arranged with the URL's host about the use."""
+        if not self.arrangements:
+            return None
+        return next((arranged for arranged in self.arrangements if use in arranged.uses and arranged.holds_for(url)), None)

@@ -1,0 +1,42 @@
+"""Several answers to one question become one (docs/rules.md).
+
+Any refusal refuses; else any "not now" defers; else the request is allowed. Silence counts
+only where nothing is stated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from comity.policies.answers.decision import Decision, Reason, UseDecision, Verdict
+
+SILENT = frozenset(("robots.no-match", "robots.no-group", "robots.unavailable", "acap.ignore-conventional"))
+
+
+def strictest(decisions: Sequence[Decision]) -> Decision:
+    """May the request be made, when all of these have to permit it (MEET-1)? At least one is given."""
+    for verdict in (Verdict.DENY, Verdict.DEFER, Verdict.ALLOW):
+        speaking = [decision for decision in decisions if decision.verdict is verdict]
+        if speaking:
+            break
+    reasons = list(dict.fromkeys(reason for decision in speaking for reason in decision.reasons))
+    reasons = [reason for reason in reasons if reason.rule not in SILENT] or reasons[:1]
+    opens = [decision.not_before for decision in speaking if decision.not_before]
+    return Decision(verdict=verdict, reasons=tuple(reasons), not_before=max(opens, default=None))
+
+
+def most_restrictive(decisions: Sequence[UseDecision]) -> UseDecision:
+    """May the content be used, when all of these have to permit it (MEET-3)? At least one is given.
+
+    Those that decide come first among the reasons; all that speak are among them."""
+    if len(decisions) == 1:
+        return decisions[0]
+    refusing = [decision for decision in decisions if decision.verdict is Verdict.DENY]
+    if not refusing:
+        return replace(decisions[0], reasons=_reasons(decisions)).conjoined(*decisions[1:])
+    others = [decision for decision in decisions if decision.verdict is not Verdict.DENY]
+    return UseDecision(verdict=Verdict.DENY, stated=refusing[0].stated, reasons=_reasons((*refusing, *others)))
+
+
+def _reasons(decisions: Iterable[UseDecision]) -> tuple[Reason, ...]:
+    return tuple(dict.fromkeys(reason for decision in decisions for reason in decision.reasons))

@@ -1,0 +1,60 @@
+"""What came back for a policy file, and whether that means that there is one (RFC 9309 section-2.3.1)."""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """One policy file as it was had, or why it was not."""
+
+    status: int  # HTTP status of the last hop; 0: no HTTP answer, see `error`
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    body: bytes = b""  # content decoded, transfer complete
+    url: str = ""  # of the last hop; "": where it was asked for
+    fetched_at: datetime | None = None  # aware; when the copy was last confirmed by the server
+    error: str = ""  # why it could not be had; "" where it was
+    oversized: bool = False  # the body was cut at the fetcher's limit
+    unreachable_since: datetime | None = None  # set on a last good copy that stands in for a failing server
+
+    def header(self, name: bytes) -> bytes:
+        """The first field of that name, or b""."""
+        return next((value for key, value in self.headers if key.lower() == name.lower()), b"")
+
+
+class Availability(enum.Enum):
+    PRESENT = "present"  # there is a body to read
+    ABSENT = "absent"  # the server says that there is none: nothing is stated
+    UNREACHABLE = "unreachable"  # nobody knows what it says: complete disallow
+
+
+# RFC-10: a page that is served for every unknown path is no policy file.
+_HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype|html)\b", re.IGNORECASE)
+
+
+def is_html(fetched: Fetched) -> bool:
+    """Whether an HTML page was served where a text file was asked for."""
+    media_type = fetched.header(b"Content-Type").split(b";")[0].strip().lower()
+    return media_type in (b"text/html", b"application/xhtml+xml") or _HTML.match(fetched.body) is not None
+
+
+def availability(fetched: Fetched) -> Availability:
+    """What the outcome of a fetch means, by RFC 9309 section-2.3.1.1 to 2.3.1.4.
+
+    A redirect status is what is left after the hops that are followed: too many, so unavailable. 429 asks for less, so it
+    counts as unreachable. A part of a file (206) is not the file."""
+    if fetched.error or fetched.status == 206:
+        return Availability.UNREACHABLE
+    match fetched.status // 100:
+        case 2:
+            return Availability.ABSENT if is_html(fetched) else Availability.PRESENT
+        case 3:
+            return Availability.ABSENT
+        case 4 if fetched.status != 429:
+            return Availability.ABSENT
+        case _:
+            return Availability.UNREACHABLE

@@ -1,0 +1,1 @@
+"""One representation of a resource, and what is asked of it."""

@@ -1,0 +1,243 @@
+"""What came back for a page or for a resource that goes with it: its text, and what of it states something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from lxml import etree  # type: ignore[import-untyped]  # it ships no types
+from lxml.html.defs import tags as HTML_TAGS  # type: ignore[import-untyped]  # noqa: N812  # a constant
+from parsel import Selector
+from w3lib.encoding import html_body_declared_encoding, html_to_unicode, http_content_type_encoding
+
+from comity.policies.answers.qualifiers import Extract
+from comity.policies.document.json_documents import Json
+from comity.policies.document.markup import Html, Markup, Tag, Xhtml, Xml, with_end_tags
+
+# Codecs that Python has and browsers have not: they raise, make half surrogate pairs, or take minutes (punycode).
+_CODECS = "base64|bz2|hex|idna|punycode|quopri|raw-unicode-escape|rot-13|undefined|unicode-escape|utf-7|uu|zlib"
+_NO_CHARSETS = frozenset(_CODECS.split("|"))
+
+_WORD = re.compile(r"[a-z0-9]+")  # of a media type
+_SPACE = b"\xef\xbb\xbf\xff\xfe \t\r\n\x1e"  # and byte order marks
+_SNIFFED = 65_536  # octets in which a document shows what it is
+_PROLOGUE = rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?(?:\s++|(?P<declared><\?xml[^>]*+>)|<!--(?:[^-]++|-(?!->))*+-->)*+"
+_HTML_START = re.compile(rb"%s<(?:!doctype\s++html|html|head|body|title)[\s/>]" % _PROLOGUE, re.IGNORECASE)  # not of any markup
+_XML_START = re.compile(rb"%s(?:(?(declared)|(?!))|<(?:rss|feed|rdf:rdf|svg)[\s>])" % _PROLOGUE, re.IGNORECASE)
+_JSON_START = re.compile(rb'[\[%s]*+\{\s*+"(?:[^"\\]|\\.)*+"\s*+:' % re.escape(_SPACE), re.DOTALL)  # an object that has a name
+
+# What is served without a type that says what it is: browsers (mimesniff section-7.1) and Scrapy look at its octets.
+_NAMELESS = re.compile(r"[^/]++|\*/\*|[^/]+/octet-stream|.*unknown.*")
+_TAG_START = re.compile(rb"%s<(?:%s)[\s/>]" % (_PROLOGUE, "|".join(sorted(HTML_TAGS)).encode()), re.IGNORECASE)
+_PAGE_WITHIN = re.compile(rb"<(?:!doctype\s++html|html)[\s/>]", re.IGNORECASE)
+_WITHIN = 5000  # octets, of which Scrapy takes what has an <html> for a page
+
+# Letters and hyphens that are written as references: a word may be there that its octets don't show.
+_LETTER = re.compile(rb"&#(?:0*(?:45|6[5-9]|[78]\d|90|9[7-9]|1[01]\d|12[0-2])(?!\d)|x0*(?:2d|[46][1-9a-f]|[57][\da])(?![\da-f]))")
+
+
+FILE_TYPES = ("html", "json", "xml")
+_TYPE_WORDS = {
+    "html": frozenset(("html", "xhtml")),
+    "json": frozenset(("json", "ndjson", "jsonl", "jsonlines")),
+    "xml": frozenset(("xml", "xhtml", "rss", "atom", "rdf")),
+}
+
+
+def file_types(media_type: str) -> frozenset[str]:
+    """The file types as which a resource is served, by the words of the media type: `application/rss+xml` is XML.
+
+    XHTML is of two; all are meant where the server names none."""
+    name = media_type.partition(";")[0].strip().lower()
+    words = frozenset(_WORD.findall(name))
+    return frozenset(one for one in FILE_TYPES if not name or not words.isdisjoint(_TYPE_WORDS[one]))
+
+
+class Content:
+    """A body with its media type."""
+
+    def __init__(self, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> None:
+        self.headers = tuple(headers)
+        values = (value for name, value in self.headers if name.lower() == b"content-type")
+        self._content_type = next(values, b"").decode("latin-1")
+        self.media_type = self._content_type.partition(";")[0].strip().lower()
+        self.body = body
+
+    @cached_property
+    def _start(self) -> bytes:
+        return self.body[:_SNIFFED].replace(b"\0", b"")  # of UTF-16 and UTF-32 the NULs are left out
+
+    @cached_property
+    def is_html(self) -> bool:
+        """Whether it is served as HTML or XHTML, or as nothing, or whether its octets say that it is."""
+        if self.media_type == "text/html" or "xhtml" in self.media_type:
+            return True
+        if (not self.media_type and not self.starts_as_xml) or _HTML_START.match(self._start):
+            return True
+        if not _NAMELESS.fullmatch(self.media_type):
+            return False
+        return bool(_TAG_START.match(self._start) or _PAGE_WITHIN.search(self._start, 0, _WITHIN))
+
+    @cached_property
+    def is_xml(self) -> bool:
+        """Whether it is served as XML, XHTML among it, or whether its octets say that it is."""
+        return self._is_served_as_xml or self.starts_as_xml
+
+    @property
+    def _is_served_as_xml(self) -> bool:
+        return bool(self.media_type) and "xml" in file_types(self.media_type)
+
+    @cached_property
+    def starts_as_xml(self) -> bool:
+        """Whether its octets are those of XML that is no XHTML."""
+        return bool(_XML_START.match(self._start)) and not _HTML_START.match(self._start)
+
+    @property
+    def is_markup(self) -> bool:
+        """Whether something may be stated in it."""
+        return self.is_html or self.is_xml
+
+    @cached_property
+    def text(self) -> str:
+        """The body, decoded as the header or the markup says; "" where it is no text."""
+        return self._decoded[1]
+
+    @cached_property
+    def encoding(self) -> str:
+        """By which the text is decoded, as Python names it."""
+        return self._decoded[0]
+
+    @cached_property
+    def _decoded(self) -> tuple[str, str]:
+        if not self.is_html and not self.media_type.startswith("text/"):
+            return "utf-8", ""
+        declared = http_content_type_encoding(self._content_type) or html_body_declared_encoding(self.body)
+        return html_to_unicode("; charset=utf-8" if declared in _NO_CHARSETS else self._content_type, self.body)
+
+    @cached_property
+    def markup(self) -> Markup:
+        """The document as a browser reads it. Of XML that is not well-formed browsers show nothing: it is read as HTML."""
+        try:
+            if not self.is_html:
+                return self.xml if self.is_xml else self.html
+            if self._is_served_as_xml and not self.declares:
+                return Xhtml(self.text)
+        except (etree.XMLSyntaxError, ValueError):
+            pass
+        return Html(with_end_tags(self._any_text)) if self._is_served_as_xml else self.html
+
+    @cached_property
+    def html(self) -> Html:
+        """Whatever it is, as HTML."""
+        return Html(self._any_text)
+
+    @property
+    def _any_text(self) -> str:
+        return self.text or self.body.decode("utf-8", "replace")
+
+    @cached_property
+    def selector(self) -> Selector:
+        """The tree of a page."""
+        return Selector(root=self.markup.root, type="html")
+
+    @cached_property
+    def json(self) -> Json:
+        """The body as JSON, parsed once. ValueError where it is none."""
+        return Json(self.body)
+
+    @cached_property
+    def xml(self) -> Xml:
+        """The body as XML, parsed once. XMLSyntaxError (lxml), ValueError where it is none."""
+        return Xml(self.body)
+
+    @cached_property
+    def kind(self) -> str:
+        """What it is by its octets, else as it is served: "html", "json" or "xml"; "": none of them.
+
+        What only begins as JSON does is JSON as well: others may read what `json` does not."""
+        start = self._start.lstrip(_SPACE)
+        if start.startswith((b"{", b"[")) and (_JSON_START.match(start) or self._is_read("json")):
+            return "json"
+        if start.startswith(b"<") and (self.starts_as_xml or not self.is_html) and self._is_read("xml"):
+            return "html" if self.is_html and self.xml.root.tag in HTML_TAGS else "xml"
+        if self.is_html:
+            return "html"
+        return next((name for name in ("json", "xml") if name in file_types(self.media_type)), "")
+
+    def _is_read(self, name: str) -> bool:
+        try:
+            getattr(self, name)
+        except (etree.XMLSyntaxError, ValueError):
+            return False
+        return True
+
+    @cached_property
+    def octets(self) -> bytes:
+        """In lower case, to search for ASCII: what is not found there need not be parsed for."""
+        return self.body.replace(b"\0", b"").lower()  # of UTF-16 and UTF-32 the NULs are left out
+
+    @property
+    def declares(self) -> bool:
+        """Whether it has a DTD that declares what may stand in the document twice."""
+        return any(declaration in self.octets for declaration in (b"<!entity", b"<!attlist"))
+
+    def mentions(self, *words: bytes) -> bool:
+        """Whether this is markup that has one of the words, lower-case ASCII: without them it need not be parsed."""
+        return self.is_markup and (any(word in self.octets for word in words) or self.has_written_letters)
+
+    @cached_property
+    def has_written_letters(self) -> bool:
+        """Whether letters are written as references: a word may be there that the octets don't show."""
+        return b"&#" in self.octets and _LETTER.search(self.octets) is not None
+
+    def metas(self) -> Iterator[tuple[str, str]]:
+        """Name, lower case, and content of each `meta` that has both."""
+        return ((name, content) for name, content, _ in self.metas_by_line())
+
+    def metas_by_line(self) -> Iterator[tuple[str, str, int]]:
+        """The same, and the line where each stands.
+
+        Lines are 1-based; 0: nobody knows."""
+        for tag in self._tags:
+            if tag.name == "meta" and (name := tag.attributes.get("name")) is not None:
+                content = tag.attributes.get("content")
+                if content is not None:
+                    yield name.strip().lower(), content, tag.line
+
+    def links(self, relation: str) -> Iterator[tuple[str, str]]:
+        """Media type, lower case and without parameters, and address of each `link` with that relation."""
+        for link in self._tags:
+            address = link.attributes.get("href") if link.name == "link" else None
+            if address is not None and relation in link.attributes.get("rel", "").lower().split():
+                yield link.attributes.get("type", "").partition(";")[0].strip().lower(), address.strip()
+
+    def hyperlinks(self) -> Iterator[tuple[str, str]]:
+        """`rel`, "" where there is none, and address of each `a` and `area` that has one."""
+        for link in self.markup.tags("a", "area"):
+            if (address := link.attributes.get("href")) is not None:
+                yield link.attributes.get("rel", ""), address.strip()
+
+    def scripts(self, media_type: str) -> Iterator[tuple[str, int]]:
+        """The text of each `script` element of a type, its line ends as LF, and the line where it starts.
+
+        Lines are 1-based; 0: nobody knows."""
+        for script in self._tags:
+            if script.name == "script" and script.attributes.get("type", "").partition(";")[0].strip().lower() == media_type:
+                yield script.text, script.text_line
+
+    @cached_property
+    def _tags(self) -> tuple[Tag, ...]:
+        """Those that may state something, but for links in the text."""
+        return tuple(self.markup.tags("meta", "link", "script"))
+
+    def extracted(self, extract: Extract) -> str | None:
+        """The element's markup, or the content of the `meta`; None where the page has none such."""
+        if not extract.name.isprintable() or "html" not in file_types(self.media_type):
+            return None
+        if extract.kind == "meta":
+            return next((content for name, content in self.metas() if name == extract.name.lower()), None)
+        if extract.kind == "id":
+            return self.selector.xpath("//*[@id=$name]", name=extract.name).get()
+        has_class = "//*[contains(concat(' ', normalize-space(@class), ' '), concat(' ', $name, ' '))]"
+        return self.selector.xpath(has_class, name=extract.name).get()

@@ -1,0 +1,416 @@
+"""CSS selectors that a site wrote: which elements of a page they select, in bounded time (SEC-5).
+
+    compiled(css)           SelectorError where it cannot be
+    select(css, outline)    the elements; SelectorError, or CostError past the budget of the outline
+cssselect2 parses them. They are not run by a library, which nobody can stop, and which for `a ~ b`, `:nth-child()` or nested
+elements takes a time that grows with the square of the page: here each part of a selector looks at an element once.
+
+What is CSS and not read, such as states (`:hover`) and namespaces, is left out where more is selected without it. In `:not()`
+less would be, so there nothing matches what has such a part: the negation holds of every element. What CSS does not know
+(`:foo`, `:nth-child(foo)`) makes it no selector (Selectors Level 4 section-3.9)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import tinycss2  # type: ignore[import-untyped]  # it ships no types
+from cssselect2 import parser  # type: ignore[import-untyped]  # nor does it
+from tinycss2.nth import parse_nth  # type: ignore[import-untyped]
+
+from comity.policies.document.selector_index import Outline, Places
+
+MAX_CHARS = 2000  # of a selector
+MAX_FUNCTIONS = 20  # of a selector, "(" that is
+
+_COMPARED = 64  # characters of attributes that count as one step
+_TO_COMPILE = 16  # steps for a character of a selector
+
+# Whether the value of an attribute matches; "": nothing does (Selectors Level 4, section 6.2).
+_OPERATORS: dict[str | None, Callable[[str, str], bool]] = {
+    None: lambda actual, value: True,
+    "=": lambda actual, value: actual == value,
+    "~=": lambda actual, value: value in actual.split(),
+    "|=": lambda actual, value: actual == value or actual.startswith(f"{value}-"),
+    "^=": lambda actual, value: bool(value) and actual.startswith(value),
+    "$=": lambda actual, value: bool(value) and actual.endswith(value),
+    "*=": lambda actual, value: bool(value) and value in actual,
+}
+# HTML Standard section-4.16.2: attributes whose values are compared without regard to case.
+_ATTRIBUTES = """
+accept accept-charset align alink axis bgcolor charset checked clear codetype color compact declare defer dir direction
+disabled enctype face frame hreflang http-equiv lang language link media method multiple nohref noresize noshade nowrap
+readonly rel rev rules scope scrolling selected shape target text type valign valuetype vlink
+"""
+_ANY_CASE = frozenset(_ATTRIBUTES.split())
+_XML_NAME = re.compile(r"[^\W\d][\w.-]*(?::[^\W\d][\w.-]*)?")  # of an attribute, as the tree can have it
+# Pseudo-classes and pseudo-elements of CSS that are not read; what begins with `-` is a browser's own. Those that are functions
+# have "()". Selectors Level 4, HTML Standard section-4.16.3, CSS Pseudo-Elements Level 4, CSS View Transitions, WebVTT, CSS
+# Overflow Level 5, CSS Forms, CSS Shadow; `::text` and `::attr()` are parsel's.
+_NAMES = """
+active active-view-transition active-view-transition-type() after attr() autofill backdrop before blank buffering
+checked checkmark column cue cue() cue-region cue-region() current current() default defined details-content dir()
+disabled enabled file-selector-button first-letter first-line focus focus-visible focus-within fullscreen future
+grammar-error has-slotted heading heading() highlight() host host() host-context() hover in-range indeterminate
+interest-source interest-target invalid local-link marker modal muted nth-col() nth-last-col() open optional
+out-of-range part() past paused picker() picker-icon picture-in-picture placeholder placeholder-shown playing
+popover-open read-only read-write required scroll-button() scroll-marker scroll-marker-group search-text seeking
+selection slotted() spelling-error stalled state() target target-after target-before target-current target-text
+target-within text user-invalid user-valid valid view-transition view-transition-group() view-transition-image-pair()
+view-transition-new() view-transition-old() visited volume-locked
+"""
+_UNREAD = frozenset(_NAMES.split())
+_LOGICAL = frozenset(("is", "where", "matches", "any", "-webkit-any", "-moz-any", "not", "has"))
+
+
+class SelectorError(ValueError):
+    """Why a selector is not read."""
+
+
+Test = Callable[[Outline, Places], Places]  # those that pass
+
+
+class Compound(NamedTuple):
+    """What is said of one element."""
+
+    combinator: str  # to the compound before it; "": it is the first
+    tag: str  # lower case; "": any
+    ids: tuple[str, ...]
+    classes: tuple[str, ...]
+    tests: tuple[Test, ...]
+
+
+Chain = tuple[Compound, ...]
+
+
+class Selector(NamedTuple):
+    """A list of selectors."""
+
+    chains: tuple[Chain, ...]  # one for each
+    unread: tuple[str, ...]  # its parts that are left out, so that it selects more
+
+
+@lru_cache(maxsize=4096)  # the rules of a site are asked of each of its pages
+def compiled(css: str) -> Selector:
+    """SelectorError where it cannot be read. Linear in the characters."""
+    if len(css) > MAX_CHARS or css.count("(") > MAX_FUNCTIONS:
+        raise SelectorError(f"it has more than {MAX_CHARS} characters, or more than {MAX_FUNCTIONS} functions")
+    *tokens, end = tinycss2.parse_component_value_list(f"{css})")
+    if end.type != "error":  # the bracket closes something: to CSS what is open at the end is no mistake, but the rest is missing
+        raise SelectorError("a bracket or a string is not closed")
+    compiler = _Compiler()
+    chains = compiler.chains(tokens, more=True)
+    return Selector(tuple(chains), tuple(dict.fromkeys(compiler.unread)))
+
+
+class _AnyNamespace(dict[str | None, str]):
+    """No prefix is declared: each may be any. None, the default, is none."""
+
+    def get(self, prefix: str | None, default: Any = None) -> Any:
+        return default if prefix is None else prefix
+
+
+_NAMESPACES = _AnyNamespace({"": ""})  # not empty, or it would not be asked
+
+
+class _Compiler:
+    def __init__(self) -> None:
+        self.unread: list[str] = []
+
+    def chains(self, tokens: Iterable[Any], *, more: bool) -> list[Chain]:
+        """`more`: what is left out has to select more; False within `:not()`, where it has to select less."""
+        return [self._chain(one.parsed_tree, more) for one in _parsed(tokens)]
+
+    def _chain(self, node: Any, more: bool) -> Chain:
+        compounds = []
+        while isinstance(node, parser.CombinedSelector):
+            compounds.append(self._compound(node.combinator, node.right, more))
+            node = node.left
+        return (self._compound("", node, more), *reversed(compounds))
+
+    def _compound(self, combinator: str, node: Any, more: bool) -> Compound:
+        tag, ids, classes, tests = "", [], [], []
+        for simple in node.simple_selectors:
+            if isinstance(simple, parser.LocalNameSelector):
+                tag = simple.lower_local_name
+            elif isinstance(simple, parser.IDSelector):
+                ids.append(simple.ident)
+            elif isinstance(simple, parser.ClassSelector):
+                classes.append(simple.class_name)
+            elif not isinstance(simple, parser.NamespaceSelector):
+                tests.append(self._test(simple, more))
+            elif simple.namespace is not None:
+                tests.append(self._left_out(f"{simple.namespace}|", more))
+        return Compound(combinator, tag, tuple(ids), tuple(classes), tuple(tests))
+
+    def _test(self, simple: Any, more: bool) -> Test:
+        if isinstance(simple, parser.AttributeSelector):
+            if simple.namespace == "" and _XML_NAME.fullmatch(simple.name):
+                return _attribute(simple)
+            return self._left_out(f"[{simple.name}]", more)
+        if isinstance(simple, parser.PseudoClassSelector):
+            return _PSEUDO_CLASSES.get(simple.name) or self._left_out_pseudo(simple.name, more)
+        name = simple.name.removeprefix(_MARK)
+        return self._function(name, simple.arguments, more)
+
+    def _left_out_pseudo(self, name: str, more: bool) -> Test:
+        if not (name in _UNREAD or name.startswith("-")):
+            raise SelectorError(f"CSS knows no `:{name}`")
+        return self._left_out(f":{name}", more)
+
+    def _left_out(self, part: str, more: bool) -> Test:
+        self.unread.append(part)
+        return _all if more else _none
+
+    def _function(self, name: str, arguments: Sequence[Any], more: bool) -> Test:
+        if name == "not":
+            return _among(self.chains(arguments, more=not more), negated=True)
+        if name == "has":
+            relatives = _parsed(arguments, relative=True)
+            return _having([(one.combinator, self._chain(one.selector.parsed_tree, more)) for one in relatives])
+        if name in _LOGICAL:
+            return _among(self.chains(arguments, more=more))
+        if name == "lang":
+            return _lang(arguments, more)
+        return self._nth(name, arguments, more) if name in _NTH else self._left_out_pseudo(f"{name}()", more)
+
+    def _nth(self, name: str, arguments: Sequence[Any], more: bool) -> Test:
+        of = next((place for place, one in enumerate(arguments) if one.type == "ident" and one.lower_value == "of"), None)
+        try:
+            series = parse_nth(list(arguments[:of]))
+        except StopIteration:  # tinycss2 looks past a `+` at the end
+            series = None
+        kind = _NTH[name]
+        if series is None or (of is not None and "type" in kind):
+            raise SelectorError(f"`:{name}()` has arguments that make no sense")
+        step, offset = series
+        if of is None:
+            return _series(step, offset, of_type="type" in kind, from_end="end" in kind)
+        before = len(self.unread)
+        chains = self.chains(arguments[of + 1 :], more=True)
+        if len(self.unread) > before:  # numbers would be others
+            del self.unread[before:]
+            return self._left_out(f":{name}()", more)
+        return _series_among(chains, step, offset, from_end="end" in kind)
+
+
+_MARK = "comity-"  # before the names of functions that cssselect2 would read itself, and of them what it cannot read not at all
+
+
+def _parsed(tokens: Iterable[Any], *, relative: bool = False) -> list[Any]:
+    """The selectors of a list. SelectorError where one of them is none."""
+    prepared: list[Any] = []
+    for value in tokens:
+        if value.type == "function" and value.lower_name in _LOGICAL:
+            value.lower_name = _MARK + value.lower_name
+        # A pseudo-element is a part of its element: what has one colon less is left out.
+        if not (value == ":" and prepared and prepared[-1] == ":"):
+            prepared.append(value)
+    try:
+        return list(parser.parse(prepared, _NAMESPACES, relative=relative))
+    except (parser.SelectorError, AttributeError) as error:  # the second where it ends too early
+        raise SelectorError(f"it is no selector: {error.args[-1] if error.args else 'it ends too early'}") from None
+
+
+# Tests
+
+
+def _all(outline: Outline, places: Places) -> Places:
+    return places
+
+
+def _none(outline: Outline, places: Places) -> Places:
+    return []
+
+
+def _attribute(node: Any) -> Test:
+    name, matches = node.lower_name, _OPERATORS[node.operator]
+    value = node.value or ""
+    any_case = name in _ANY_CASE if node.case_sensitive is None else not node.case_sensitive
+    value = value.lower() if any_case else value
+
+    def test(outline: Outline, places: Places) -> Places:
+        texts = outline.attribute(node.name)
+        actual = [(place, texts[place]) for place in places if place in texts]
+        outline.budget.spend(len(places) + sum(len(text) for _, text in actual) // _COMPARED)
+        return [place for place, text in actual if matches(text.lower() if any_case else text, value)]
+
+    return test
+
+
+def _among(chains: Sequence[Chain], *, negated: bool = False) -> Test:
+    def test(outline: Outline, places: Places) -> Places:
+        found = {place for chain in chains for place in _selected(chain, outline)}
+        outline.budget.spend(len(places))
+        return [place for place in places if (place in found) is not negated]
+
+    return test
+
+
+def _having(relatives: Sequence[tuple[str, Chain]]) -> Test:
+    """`:has()`: from the last compound back to the element that has it."""
+
+    def test(outline: Outline, places: Places) -> Places:
+        found: set[int] = set()
+        for combinator, chain in relatives:
+            behind = _passing(chain[-1], outline)
+            for compound, after in zip(reversed(chain[:-1]), reversed(chain), strict=False):
+                own = frozenset(_passing(compound, outline))
+                behind = [place for place in outline.leading(after.combinator, behind) if place in own]
+            found.update(outline.leading(combinator, behind))
+        outline.budget.spend(len(places))
+        return [place for place in places if place in found]
+
+    return test
+
+
+def _link(outline: Outline, places: Places) -> Places:
+    outline.budget.spend(len(places))
+    elements = outline.elements
+    return [place for place in places if elements[place].tag in ("a", "area") and elements[place].get("href") is not None]
+
+
+def _empty(outline: Outline, places: Places) -> Places:
+    outline.budget.spend(len(places))
+    return [place for place in places if place in outline.empty]
+
+
+def _lang(arguments: Sequence[Any], more: bool) -> Test:
+    """Extended filtering (RFC 4647 section-3.3.2). Where no element says it, the language may be any: of the page, or of its
+    header fields."""
+    ranges = [str(one.value).lower() for one in arguments if one.type in ("ident", "string")]
+    if not ranges or any(one.type not in ("ident", "string", "whitespace", "comment") and one != "," for one in arguments):
+        raise SelectorError("`:lang()` has arguments that are no languages")
+
+    def test(outline: Outline, places: Places) -> Places:
+        outline.budget.spend(len(outline.elements) // 4 + len(places))
+        languages = outline.languages
+        known = {tag: any(_is_in_range(tag, one) for one in ranges) for tag in {*languages.values()}}
+        return [place for place in places if (known[languages[place]] if place in languages else more)]
+
+    return test
+
+
+def _is_in_range(tag: str, language_range: str) -> bool:
+    subtags, asked = tag.split("-"), language_range.split("-")
+    if asked[0] not in ("*", subtags[0]) or not tag:
+        return False
+    at = 1
+    for one in asked[1:]:
+        while at < len(subtags) and one != "*" and subtags[at] != one:
+            if len(subtags[at]) == 1:
+                return False
+            at += 1
+        if one != "*" and at == len(subtags):
+            return False
+        at += one != "*"
+    return True
+
+
+def _series(step: int, offset: int, *, of_type: bool = False, from_end: bool = False) -> Test:
+    """An+B among the siblings, or those of the same name."""
+
+    def test(outline: Outline, places: Places) -> Places:
+        numbers = outline.numbers(of_type, from_end)
+        outline.budget.spend(len(places))
+        return [place for place in places if _is_in_series(numbers[place], step, offset)]
+
+    return test
+
+
+def _series_among(chains: Sequence[Chain], step: int, offset: int, *, from_end: bool) -> Test:
+    """An+B among the siblings that are selected."""
+
+    def test(outline: Outline, places: Places) -> Places:
+        found = sorted({place for chain in chains for place in _selected(chain, outline)}, reverse=from_end)
+        outline.budget.spend(2 * len(found) + len(places))
+        seen: dict[int, int] = {}
+        numbers: dict[int, int] = {}
+        for place in found:
+            parent = outline.parents[place]
+            numbers[place] = seen[parent] = seen.get(parent, 0) + 1
+        return [place for place in places if place in numbers and _is_in_series(numbers[place], step, offset)]
+
+    return test
+
+
+def _is_in_series(number: int, step: int, offset: int) -> bool:
+    return number == offset if not step else not (number - offset) % step and (number - offset) // step >= 0
+
+
+_NTH = {"nth-child": "", "nth-last-child": "end", "nth-of-type": "type", "nth-last-of-type": "type end"}
+
+
+def _both(first: Test, second: Test) -> Test:
+    return lambda outline, places: second(outline, first(outline, places))
+
+
+def _root(outline: Outline, places: Places) -> Places:
+    return places[:1] if places[:1] == [0] else []
+
+
+_FIRST, _LAST = _series(0, 1), _series(0, 1, from_end=True)
+_FIRST_OF_TYPE, _LAST_OF_TYPE = _series(0, 1, of_type=True), _series(0, 1, of_type=True, from_end=True)
+_PSEUDO_CLASSES: dict[str, Test] = {
+    "root": _root,
+    "scope": _root,
+    "empty": _empty,
+    "link": _link,
+    "any-link": _link,
+    "first-child": _FIRST,
+    "last-child": _LAST,
+    "only-child": _both(_FIRST, _LAST),
+    "first-of-type": _FIRST_OF_TYPE,
+    "last-of-type": _LAST_OF_TYPE,
+    "only-of-type": _both(_FIRST_OF_TYPE, _LAST_OF_TYPE),
+}
+
+
+# Selecting
+
+
+def select(css: str, outline: Outline) -> list[Any]:
+    """The elements that any selector of the list selects, in the order of the page. SelectorError, CostError."""
+    outline.budget.spend(_TO_COMPILE * len(css))
+    found: set[int] = set()
+    for chain in compiled(css).chains:
+        found.update(_selected(chain, outline))
+    return outline.elements_at(found)
+
+
+def _selected(chain: Chain, outline: Outline) -> Places:
+    found: Places = []
+    for compound in chain:
+        places = _candidates(compound, outline)
+        if compound.combinator:
+            outline.budget.spend(len(found) + len(places))
+            places = outline.joined(compound.combinator, found, places)
+        for test in compound.tests:
+            places = test(outline, places)
+        if not places:
+            return []
+        found = places
+    return found
+
+
+def _passing(compound: Compound, outline: Outline) -> Places:
+    """Whatever stands before them."""
+    return _selected((compound._replace(combinator=""),), outline)
+
+
+def _candidates(compound: Compound, outline: Outline) -> Places:
+    """By name, identifiers and classes."""
+    lists = [outline.by_tag.get(compound.tag, [])] if compound.tag else []
+    lists += [outline.by_id.get(outline.cased(name), []) for name in compound.ids]
+    lists += [outline.by_class.get(outline.cased(name), []) for name in compound.classes]
+    if not lists:
+        outline.budget.spend(len(outline.elements))
+        return [*range(len(outline.elements))]
+    lists.sort(key=len)
+    outline.budget.spend(1 + sum(map(len, lists)))
+    if len(lists) == 1:
+        return lists[0]
+    rest = frozenset(lists[1]).intersection(*lists[2:])
+    return [place for place in lists[0] if place in rest]

@@ -1,0 +1,1 @@
+"""Parts of a page for which something else holds than for the page."""

@@ -1,0 +1,336 @@
+"""What the element rules of ai.txt say of one page, and of what was taken from it.
+
+ElementRules(content, rules, ...)      the rules about one page, resolved on its document
+ElementRules.elements                  what each of its elements may not be used for, or how
+ElementRules.source                    what they say of the page as a whole
+ElementRules.traced(fields, declared)  where the elements are in an item"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from comity.policies.answers.decision import Finding, Reason, UseDecision, Verdict
+from comity.policies.answers.qualifiers import Qualifiers
+from comity.policies.document.document import Content
+from comity.policies.document.main_text import Span
+from comity.policies.elements.coverage import Covered, covered, findings, redacted, refused_for, refusing_actions, text_with_spans
+from comity.policies.elements.provenance import MAX_SPANS, FieldSpan, Origins
+from comity.policies.elements.text_runs import Pieces, Urls
+from comity.policies.elements.unread import unread
+from comity.policies.formats.ai_txt import ACTIONS, Rule
+from comity.policies.formats.ai_txt.values import ALL
+from comity.policies.vocabulary.table import Vocabulary
+
+MAX_REASONS = 100  # of a use that rules about whole documents refuse
+
+Because = Callable[[Rule], Reason]
+
+MAX_TAG_URLS = 50  # of elements, in the tag of an item that does not have them itself
+
+
+class ElementUses:
+    """ai.txt as a source: rules about whole documents. What a Guide names is "permitted but require additional instructions"
+    (section-3.2); it permits no other use that has to do with it."""
+
+    def __init__(self, rules: Iterable[Rule], vocabulary: Vocabulary, because: Because) -> None:
+        rules = tuple(rules)
+        self._vocabulary = vocabulary
+        self._because = because
+        self._refusing = _by_action(rule for rule in rules if rule.verdict is Verdict.DENY)
+        self._guiding = _by_action(rule for rule in rules if rule.verdict is None)
+
+    @property
+    def stated(self) -> Iterable[str]:
+        for action in {**self._refusing, **self._guiding}:
+            yield from _OWN if action == ALL else (action,)
+
+    def decide(self, use: str) -> UseDecision | None:
+        refusing = _rules_of(self._refusing, refusing_actions(use, self._vocabulary))
+        guiding = _rules_of(self._guiding, (use, *((ALL,) if use in _OWN else ())))
+        if not refusing and not guiding:
+            return None
+        verdict = Verdict.DENY if refusing else Verdict.ALLOW
+        return UseDecision(verdict=verdict, stated=True, reasons=tuple(dict.fromkeys(map(self._because, refusing or guiding))))
+
+    def limits(self, use: str) -> tuple[tuple[Qualifiers, Reason], ...]:
+        return ()
+
+
+_OWN = tuple(map(str.lower, ACTIONS))
+
+
+_ByAction = dict[str, list[tuple[int, Rule]]]  # the rules that name an action, the first MAX_REASONS, with their order
+
+
+def _by_action(rules: Iterable[Rule]) -> _ByAction:
+    named: _ByAction = {}
+    for number, rule in enumerate(rules):
+        for action in sorted(rule.actions):
+            naming = named.setdefault(action, [])
+            if len(naming) < MAX_REASONS:
+                naming.append((number, rule))
+    return named
+
+
+def _rules_of(named: _ByAction, actions: Iterable[str]) -> list[Rule]:
+    """The first MAX_REASONS rules that name one of the actions, in their order."""
+    numbered = {number: rule for action in actions for number, rule in named.get(action, ())}
+    return [numbered[number] for number in sorted(numbered)[:MAX_REASONS]]
+
+
+@dataclass(frozen=True, eq=False)
+class Element:
+    """What one selector covers of a page, and every rule about it."""
+
+    selector: str  # CSS selector or dotted name, as written; "*": the whole document
+    type: str  # the file type for which it is written, "html", "json" or "xml"; "": any
+    rules: tuple[Rule, ...]  # in the order of the file
+    reasons: tuple[Reason, ...]  # of the rules, each once
+    nodes: tuple[Any, ...] = ()  # elements (lxml), or paths into JSON; some may be within others
+    is_whole: bool = False  # it covers the whole document; there are no nodes then
+    spans: tuple[Span, ...] = ()  # where it stands in the main text of an HTML page
+    urls: tuple[str, ...] = ()  # absolute, of the links and images in it
+
+    @cached_property
+    def deny(self) -> frozenset[str]:
+        """Actions that are prohibited on it, lower case; "*": all (AIT-7)."""
+        return frozenset(action for rule in self.rules if rule.verdict is Verdict.DENY for action in rule.actions)
+
+    @cached_property
+    def guides(self) -> tuple[Rule, ...]:
+        """Those that have instructions for actions (AIT-8)."""
+        return tuple(rule for rule in self.rules if rule.verdict is not Verdict.DENY)
+
+    @property
+    def tag(self) -> dict[str, Any]:
+        """What an item's tag says of it, besides the reasons and the spans in the item."""
+        guide = [
+            {
+                "actions": sorted(rule.actions),
+                "guidelines": [{"lang": guideline.lang, "text": guideline.text} for guideline in rule.guidelines],
+            }
+            for rule in self.guides
+        ]
+        return {
+            "selector": self.selector,
+            "type": self.type,
+            **({"whole": True} if self.is_whole else {}),
+            "deny": sorted(self.deny),
+            "guide": guide,
+        }
+
+
+class Traced(NamedTuple):
+    """Where an element is in an item."""
+
+    element: Element
+    spans: tuple[FieldSpan, ...]  # in the values of its fields
+    names: tuple[str, ...] = ()  # of its fields, that have something of the element in them
+    urls: tuple[str, ...] = ()  # of the element: all of them, or those that the item has
+    more_urls: bool = False  # the element has others
+
+    @property
+    def tag(self) -> dict[str, Any]:
+        """What an item's tag says of it, besides the reasons."""
+        return {
+            **self.element.tag,
+            **({"urls": list(self.urls)} if self.urls else {}),
+            **({"more_urls": True} if self.more_urls else {}),
+            **({"names": list(self.names)} if self.names else {}),
+            "spans": list(map(list, self.spans)),
+        }
+
+
+class ElementRules:
+    """The rules about one page, whose tree is that of a browser (markup.py): a spider has another one."""
+
+    def __init__(
+        self,
+        content: Content,
+        rules: Sequence[Rule],
+        url: str,
+        vocabulary: Vocabulary,
+        because: Because,
+        *,
+        is_read: bool = True,
+    ) -> None:
+        """`rules`: all that apply to the document. `url`: of the page. `is_read`: False where nobody has the page: every element
+        is among `elements` then."""
+        is_partial = is_read and any(rule.element != ALL for rule in rules)
+        self._content = content
+        # lxml makes its elements anew each time unless somebody has them.
+        self._alive = [*content.markup.root.iter("*")] if is_partial and content.kind == "html" else []
+        self._rules = rules
+        self._url = url
+        self._vocabulary = vocabulary
+        self._because = because
+        self._said = covered(self._content, rules) if is_read else unread(rules)
+        grouped: dict[tuple[str, str], list[Covered]] = {}
+        for one in self._said:
+            if one.nodes or one.is_whole or not is_read:
+                grouped.setdefault((one.rule.file_type, one.rule.element), []).append(one)
+        self._grouped = list(grouped.values())
+        # What covers the whole document because it is not understood permits nothing.
+        whole = (one.rule for one in self._said if one.is_whole and (one.rule.verdict is Verdict.DENY or not one.why))
+        self.source = ElementUses(whole, vocabulary, because)
+
+    def beside(self, other: ElementRules) -> ElementRules:
+        """These rules and others about the same page, of another file or of another path."""
+        because = {id(rule): rules._because for rules in (other, self) for rule in rules._rules}
+        rules = {id(rule): rule for rule in (*self._rules, *other._rules)}
+
+        def reason(rule: Rule) -> Reason:
+            return because[id(rule)](rule)
+
+        return ElementRules(self._content, [*rules.values()], self._url, self._vocabulary, reason)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        by_url: dict[str, list[Covered]] = {}
+        for one in self._said:
+            by_url.setdefault(self._because(one.rule).source.url, []).append(one)
+        return tuple(finding for url, said in by_url.items() for finding in findings(said, url=url))
+
+    @cached_property
+    def _text(self) -> tuple[str, tuple[tuple[Span, ...], ...]]:
+        return text_with_spans(self._content, [group[0] for group in self._grouped])
+
+    @property
+    def text(self) -> str:
+        """The main text of an HTML page; "" of other documents."""
+        return self._text[0]
+
+    @cached_property
+    def elements(self) -> tuple[Element, ...]:
+        """Those that cover something, in the order of the file."""
+        return tuple(
+            Element(
+                selector=group[0].rule.element,
+                type=group[0].rule.file_type,
+                rules=tuple(one.rule for one in group),
+                reasons=tuple(dict.fromkeys(self._because(one.rule) for one in group)),
+                nodes=group[0].nodes,
+                is_whole=group[0].is_whole,
+                spans=spans,
+                urls=self._pieces.urls.by_element.get(number, ()) if group[0].nodes else (),
+            )
+            for number, (group, spans) in enumerate(zip(self._grouped, self._text[1], strict=True))
+        )
+
+    def refused(self, uses: Iterable[str]) -> list[Element]:
+        """The elements, smaller than the document, that are refused for one of the uses."""
+        uses = tuple(uses)
+        parts = (element for element in self.elements if not element.is_whole)
+        return [one for one in parts if any(refused_for(rule, uses, self._vocabulary) for rule in one.rules)]
+
+    def redacted(self, uses: Iterable[str]) -> bytes:
+        """The body without these elements."""
+        kept = {id(rule) for element in self.refused(uses) for rule in element.rules}
+        return redacted(self._content, [one for one in self._said if id(one.rule) in kept], uses, self._vocabulary)
+
+    def without(self, uses: Iterable[str]) -> ElementRules:
+        """The rules about what is left of the page."""
+        uses = tuple(uses)
+        gone = {id(rule) for element in self.refused(uses) for rule in element.rules}
+        left = Content(self._content.headers, self.redacted(uses))
+        rules = [rule for rule in self._rules if id(rule) not in gone]
+        return ElementRules(left, rules, self._url, self._vocabulary, self._because)
+
+    def traced(
+        self, fields: Mapping[str, Any], declared: Mapping[str, str], *, names: Iterable[str] = (), without: Iterable[str] = ()
+    ) -> list[Traced]:
+        """Where each of the elements is in an item, whole documents included, which are nowhere.
+
+        `declared`: field -> the selector that it was taken with, "" where it was taken from no element. `names`: of fields, those
+        that may come from the page. `without`: uses for which what is refused is going to be cut out of the item."""
+        places: list[list[FieldSpan]] = [[] for _ in self._grouped]
+        named: list[list[str]] = [[] for _ in self._grouped]
+        for name, value in fields.items() if self._parts else ():
+            selector = declared.get(name)
+            if selector != "":
+                for number, span in self._spans(name, value, selector):
+                    places[number].append(span)
+        for name in names if self._parts else ():
+            for number in self._origins.elements_of_name(name):
+                named[number].append(name)
+        urls = self._urls_in(fields, without)
+        return [
+            Traced(element, tuple(spans), tuple(its_names), *its_urls)
+            for element, spans, its_names, its_urls in zip(self.elements, places, named, urls, strict=True)
+        ]
+
+    def _urls_in(self, fields: Mapping[str, Any], without: Iterable[str]) -> Iterator[tuple[tuple[str, ...], bool]]:
+        """Yield the URLs of each element that a tag has, and whether there are more."""
+        refused = {id(element) for element in self.refused(without)}
+        gone = frozenset(number for number, element in enumerate(self.elements) if id(element) in refused)
+        document = (self._pieces.urls_outside(gone) if gone else self._pieces.urls) if self._parts else Urls({}, True)
+        has_all = document.is_complete and sum(map(len, document.by_element.values())) <= MAX_TAG_URLS
+        item = frozenset() if has_all else self._origins.urls_in(fields)
+        for number in range(len(self._grouped)):
+            urls = document.by_element.get(number, ())
+            shared = urls if has_all else tuple(url for url in urls if url in item)
+            yield shared, not has_all and number in self._parts and (len(shared) < len(urls) or not document.is_complete)
+
+    def _spans(self, name: str, value: Any, selector: str | None) -> Iterator[tuple[int, FieldSpan]]:
+        if isinstance(value, str) and value and value == self.text:
+            coarse = sum(len(self.elements[number].spans) for number in self._parts) > MAX_SPANS
+            for number in self._parts:
+                spans = self.elements[number].spans
+                for start, end in ((spans[0][0], spans[-1][1]),) if spans and coarse else spans:
+                    yield number, (name, start, end)
+        elif self.is_document(value):
+            yield from ((number, (name,)) for number in self._parts)
+        else:
+            yield from self._origins.spans(name, value, selector)
+
+    def is_document(self, value: Any) -> bool:
+        """Whether it is the whole document, as text or as octets."""
+        if isinstance(value, str):
+            return bool(value) and value == self._document
+        return isinstance(value, bytes) and bool(value) and value == self._content.body
+
+    def document_without(self, uses: Iterable[str], value: str | bytes) -> str | bytes:
+        """As text or as octets, as a value has the whole."""
+        left = self.redacted(uses)
+        return left if isinstance(value, bytes) else _text_of(self._content, left)
+
+    @cached_property
+    def _document(self) -> str:
+        return _text_of(self._content, self._content.body)
+
+    def covering(self, value: Any) -> list[Element]:
+        """The elements that what was taken from the page is a part of, or has parts of: a text, an element (lxml), or a value of
+        JSON. Those that are the whole document are always among them."""
+        found = self._origins.elements(value) if self._parts else ()
+        return [one for number, one in enumerate(self.elements) if one.is_whole or number in found]
+
+    def permits(self, use: str, elements: Iterable[Element]) -> bool:
+        """Whether none of the elements refuses the use."""
+        return not any(refused_for(rule, (use,), self._vocabulary) for element in elements for rule in element.rules)
+
+    @cached_property
+    def _parts(self) -> Mapping[int, Sequence[Any]]:
+        """Number of an element -> its nodes, of those that are smaller than the document."""
+        return {number: group[0].nodes for number, group in enumerate(self._grouped) if group[0].nodes}
+
+    @cached_property
+    def _pieces(self) -> Pieces:
+        denied = [number for number in self._parts if any(one.rule.verdict is Verdict.DENY for one in self._grouped[number])]
+        return Pieces(self._content, self._parts, denied, self._url)
+
+    @cached_property
+    def _origins(self) -> Origins:
+        return Origins(self._content, self._pieces)
+
+
+def _text_of(content: Content, body: bytes) -> str:
+    """A body of the same kind, decoded."""
+    if content.is_html:
+        return Content(content.headers, body).text
+    try:
+        return body.decode(content.encoding)
+    except UnicodeDecodeError:
+        return ""

@@ -1,0 +1,244 @@
+"""The texts of a document, one after the other, and in which elements each of them stands.
+
+    Pieces(content, parts, denied, url)
+An element that is covered begins a scope, and so the scopes are within each other as their elements are. Linear in the document,
+however deep its elements stand within each other, and however many cover the same text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+from urllib.parse import urljoin
+
+from lxml import etree  # type: ignore[import-untyped]  # it ships no types
+from w3lib.html import get_base_url
+
+from comity.policies.document.document import Content
+
+MAX_URLS = 50_000  # that are named, of all elements of a page
+
+OUTSIDE = 0  # scope: in no element
+UNKNOWN = 1  # scope: nobody can tell; it counts as in every element for which something is refused
+
+_UNSEEN = frozenset(("script", "style"))  # elements that many leave out when they take text
+_ADDRESSES = frozenset(("href", "src", "poster", "data", "action", "cite", "longdesc"))  # attributes that hold a URL
+_PLAIN_NAMES = frozenset(("class", "id", "title", "alt", "rel", "style"))  # that need no look
+_WEB = ("http://", "https://", "//", "/")  # what a text of JSON begins with where it is taken for a URL
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(?::[0-9]+)?(?=/)")
+_PLAIN = re.compile(r"(?:/[a-zA-Z0-9_-][a-zA-Z0-9._-]*)+")  # to be joined with an origin, without a look at its parts
+
+
+# The scope of a text, itself, and what it is. "flow": running text, "script": such of scripts and styles, "apart": it stands for
+# itself, "url": as written. Plain, for there are thousands of a page.
+Piece = tuple[int, str, str]
+
+
+class Urls(NamedTuple):
+    """The URLs in elements."""
+
+    by_element: Mapping[int, tuple[str, ...]]  # http and https, each once
+    is_complete: bool  # there are not more than MAX_URLS in all
+
+
+class _Step:
+    """Where a path into JSON leads, of those that lead to what is covered."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []  # elements
+        self.scope: int | None = None  # that begins here
+        self.ways: dict[str | int, _Step] = {}
+
+    def to(self, path: Iterable[str | int]) -> _Step:
+        step = self
+        for one in path:
+            step = step.ways.setdefault(one, _Step())
+        return step
+
+    def touched(self, path: Iterable[str | int]) -> Iterator[int]:
+        """The scopes that it leads into, and those that begin past it."""
+        step, scope = self, self.scope
+        for one in path:
+            if one not in step.ways:
+                break
+            step = step.ways[one]
+            scope = scope if step.scope is None else step.scope
+        else:
+            stack = [*step.ways.values()]
+            while stack:
+                past = stack.pop()
+                stack += past.ways.values()
+                if past.scope is not None:
+                    yield past.scope
+        yield OUTSIDE if scope is None else scope
+
+
+class Pieces:
+    """Every text of one document."""
+
+    def __init__(self, content: Content, parts: Mapping[int, Sequence[Any]], denied: Collection[int], url: str) -> None:
+        """`parts`: number of an element -> its nodes in the document. `denied`: those for which something is refused.
+        `url`: of the page."""
+        self._content = content
+        self._kind = content.kind
+        self.url = url
+        self._denied = frozenset(denied)
+        self._top = _Step()
+        self._numbers: dict[Any, list[int]] = {}  # node of a tree -> elements
+        for number, nodes in parts.items():
+            for node in nodes:
+                numbers = self._top.to(node).numbers if self._kind == "json" else self._numbers.setdefault(node, [])
+                numbers.append(number)
+        self._scopes: dict[Any, int] = {}  # node of a tree -> the scope that it begins
+        # Of each scope: the one around it, the elements that begin it, whether something is refused, how many elements in all.
+        self._around = [OUTSIDE, OUTSIDE]
+        self._own: list[Collection[int]] = [(), self._denied]
+        self.is_denied = [False, True]
+        self.sizes = [0, len(self._denied)]
+        self.base = str(get_base_url(content.text, url)) if content.is_html else url
+        origin = _ORIGIN.match(self.base)
+        self._origin = origin[0] if origin else ""
+        self._absolute: dict[str, tuple[str, ...]] = {}
+        self._all = list(self._of_json() if self._kind == "json" else self._of_tree())
+
+    def __iter__(self) -> Iterator[Piece]:
+        return iter(self._all)
+
+    @cached_property
+    def root(self) -> Any:
+        """Of HTML or XML (lxml)."""
+        return self._content.markup.root if self._kind == "html" else self._content.xml.root
+
+    def elements(self, scopes: Iterable[int]) -> frozenset[int]:
+        """The elements whose scopes these are, or are within."""
+        found: set[int] = set()
+        seen = {OUTSIDE}
+        for scope in scopes:
+            while scope not in seen:
+                seen.add(scope)
+                found.update(self._own[scope])
+                scope = self._around[scope]  # outwards
+        return frozenset(found)
+
+    def touched(self, node: Any) -> Iterator[int]:
+        """The scopes that a node of the document is in, or that are in it."""
+        if isinstance(node, tuple):
+            yield from self._top.touched(node)
+        else:
+            scope, first, end = self._extents.get(node, (UNKNOWN, 0, 0))
+            yield scope
+            yield from range(first, end)
+
+    @cached_property
+    def _extents(self) -> Mapping[Any, tuple[int, int, int]]:
+        """Of each node of a tree the scope that it is in, the first one that begins in it, and the first one past it."""
+        extents: dict[Any, tuple[int, int, int]] = {}
+        waiting: list[tuple[int, int]] = [(OUTSIDE, 0)]
+        end = UNKNOWN + 1
+        for event, node in etree.iterwalk(self.root, events=("start", "end", "comment", "pi")):
+            if event == "start":
+                waiting.append((self._scopes.get(node, waiting[-1][0]), end))
+                end += node in self._scopes
+            elif event == "end":
+                extents[node] = (*waiting.pop(), end)
+            else:
+                extents[node] = waiting[-1][0], 0, 0
+        return extents
+
+    def absolute(self, address: str) -> tuple[str, ...]:
+        """A URL as written, made absolute: with its fragment, and without it where it has one."""
+        found = self._absolute.get(address)
+        if found is None:
+            try:
+                plain = self._origin and _PLAIN.fullmatch(address)
+                url = self._origin + address if plain else urljoin(self.base, address.strip())
+            except ValueError:
+                url = ""
+            found = self._absolute[address] = tuple(dict.fromkeys(filter(None, (url, url.partition("#")[0]))))
+        return found
+
+    @cached_property
+    def urls(self) -> Urls:
+        return self.urls_outside(frozenset())
+
+    def urls_outside(self, gone: frozenset[int]) -> Urls:
+        """Those of what is left without some elements."""
+        found: dict[int, dict[str, None]] = {}
+        left = MAX_URLS
+        for scope, text, kind in self._all:
+            if kind == "url" and scope != OUTSIDE:
+                urls = [url for url in self.absolute(text) if url.startswith(("http://", "https://"))]
+                left -= self.sizes[scope] * len(urls)
+                if left < 0:
+                    break
+                numbers = self.elements((scope,)) if urls else frozenset()
+                for number in numbers if gone.isdisjoint(numbers) else ():
+                    found.setdefault(number, {}).update(dict.fromkeys(urls))
+        return Urls({number: tuple(urls) for number, urls in found.items()}, left >= 0)
+
+    def _begin(self, around: int, numbers: Collection[int]) -> int:
+        """A scope."""
+        self._around.append(around)
+        self._own.append(numbers)
+        self.is_denied.append(self.is_denied[around] or not self._denied.isdisjoint(numbers))
+        self.sizes.append(self.sizes[around] + len(numbers))
+        return len(self._around) - 1
+
+    def _of_json(self) -> Iterator[Piece]:
+        stack: list[tuple[Any, _Step | None, int, str | None]] = [(self._content.json.value, self._top, OUTSIDE, None)]
+        while stack:
+            value, step, scope, key = stack.pop()
+            if step and step.numbers:
+                scope = step.scope = self._begin(scope, step.numbers)
+            if key is not None:
+                yield scope, key, "apart"
+            ways = step.ways if step else {}
+            if isinstance(value, dict):
+                stack += [(member, ways.get(name), scope, name) for name, member in reversed(value.items())]
+            elif isinstance(value, list):
+                stack += [(value[place], ways.get(place), scope, None) for place in range(len(value) - 1, -1, -1)]
+            else:
+                text = value if isinstance(value, str) else json.dumps(value)
+                yield scope, text, "apart"
+                if text.startswith(_WEB):
+                    yield scope, text, "url"
+
+    def _of_tree(self) -> Iterator[Piece]:
+        root, numbers = self.root, self._numbers
+        around = [*root.itersiblings(preceding=True)], [*root.itersiblings()]
+        yield from ((OUTSIDE, node.text or "", "apart") for node in reversed(around[0]))
+        scopes, kinds = [OUTSIDE], [""]  # of the elements that are open
+        for event, node in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
+            if event == "start":
+                scope = scopes[-1]
+                if node in numbers:
+                    scope = self._scopes[node] = self._begin(scope, numbers[node])
+                for name, value in node.items():
+                    yield scope, value, "apart"
+                    if name not in _PLAIN_NAMES:
+                        for address in _addresses(name, value):
+                            yield scope, address, "url"
+                kind = "script" if node.tag in _UNSEEN else "flow"
+                if (text := node.text) and not text.isspace():
+                    yield scope, text, kind
+                scopes.append(scope)
+                kinds.append(kind)
+                continue
+            if event == "end":
+                scopes.pop()
+                kinds.pop()
+            else:
+                yield scopes[-1], node.text or "", "apart"
+            if node is not root and (tail := node.tail) and not tail.isspace():
+                yield scopes[-1], tail, kinds[-1]
+        yield from ((OUTSIDE, node.text or "", "apart") for node in around[1])
+
+
+def _addresses(name: str, value: str) -> Iterable[str]:
+    """The URLs that an attribute holds, as they are written."""
+    name = name.rpartition("}")[2].rpartition(":")[2].lower()
+    if name in ("srcset", "imagesrcset"):
+        return [one.split()[0] for one in value.split(",") if one.strip()]
+    return (value,) if name in _ADDRESSES else ()

@@ -1,0 +1,26 @@
+"""What element rules cover of a page that was not fetched, as far as that can be told without it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from comity.policies.document.document import Content
+from comity.policies.elements.coverage import Covered, covered
+from comity.policies.formats.ai_txt import Rule
+
+# File type -> a document in which there is nothing that a name could mean.
+_EMPTY = {
+    "html": Content([(b"Content-Type", b"text/html")], b""),
+    "json": Content([(b"Content-Type", b"application/json")], b"{}"),
+    "xml": Content([(b"Content-Type", b"application/xml")], b"<none.of.comity/>"),
+}
+
+
+def unread(rules: Sequence[Rule]) -> tuple[Covered, ...]:
+    """One for each of the rules, in their order, without nodes: those that cover the whole of any document are known."""
+    types = [rule.file_type or "html" for rule in rules]
+    said = {
+        file_type: iter(covered(content, [rule for rule, named in zip(rules, types, strict=True) if named == file_type]))
+        for file_type, content in _EMPTY.items()
+    }
+    return tuple(next(said[file_type]) for file_type in types)

@@ -1,0 +1,175 @@
+"""What ACAP permits to do with one page (ACAP 1.0 section-2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from urllib.parse import urljoin
+
+from comity.policies.agent import Agent
+from comity.policies.answers.decision import Reason, UseDecision, Verdict
+from comity.policies.answers.fetched import Fetched
+from comity.policies.answers.qualifiers import Qualifiers, Resource
+from comity.policies.document.document import Content
+from comity.policies.formats.acap.grammar import Field
+from comity.policies.formats.acap.resolution import Answer, Matching
+from comity.policies.formats.acap.usages import OTHER, PRESENT_USAGES, USAGES, Stated
+from comity.policies.syntax.urls import resolved
+
+DATED = ("index", "preserve", "present", *PRESENT_USAGES)  # whose permissions can have a time-limit
+
+Because = Callable[[str, Field], Reason]  # rule and field -> the reason
+
+
+class Taken:
+    """A page, and what is known of its taking."""
+
+    def __init__(
+        self,
+        url: str,
+        content: Content,
+        *,
+        now: datetime,
+        first_seen: Mapping[str, datetime],
+        resources: Mapping[str, Fetched],
+    ) -> None:
+        """`first_seen`: use -> when it was first taken for it. `resources`: absolute URL -> what came back."""
+        self.url = url
+        self.content = content
+        self.now = now
+        self.first_seen = first_seen
+        self.resources = resources
+
+
+class PageUses:
+    """Use -> what the fields that apply to the page say of it."""
+
+    def __init__(self, agent: Agent, matching: Matching, because: Because, taken: Taken, *, refused: UseDecision | None) -> None:
+        """`refused`: what holds for all uses, where nobody knows what is permitted."""
+        self._refusal = refused
+        self._agent = agent
+        self._matching = matching
+        self._because = because
+        self._taken = taken
+
+    @property
+    def stated(self) -> Iterable[str]:
+        """Those that the fields name."""
+        return self._matching.usages
+
+    def decide(self, use: str) -> UseDecision | None:
+        """None: nothing is stated. A use that is no usage of ACAP can be prohibited by `other`, never permitted."""
+        if self._refusal is not None:
+            return self._refusal
+        answer = self._answer(use)
+        if answer is None:
+            return None
+        if answer.verdict is Verdict.DENY:
+            return _refusal(answer, self._because)
+        taken, qualifiers = self._taken, self._dated(answer.qualifiers, use)
+        if qualifiers.until and qualifiers.until < taken.now:
+            return self._refused(answer, "acap.expired")
+        must_use = self._had(qualifiers.must_use, "must-use-resource")
+        must_include = self._had(qualifiers.must_include, "must-include-resource")
+        if must_use is None or must_include is None:
+            return self._refused(answer, "acap.no-arrangement")
+        if any(resource is None for resource in (*must_use, *must_include)):
+            return self._refused(answer, "acap.resource")
+        reasons = tuple(self._because("acap.allow", field) for field in answer.fields)
+        permitted = UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=reasons).conjoined(qualifiers)
+        if not must_use and not must_include:
+            return permitted
+        return replace(permitted, must_use=tuple(filter(None, must_use)), must_include=tuple(filter(None, must_include)))
+
+    @cached_property
+    def wanted(self) -> tuple[str, ...]:
+        """URLs of the resources that permissions ask to use or to include, as is arranged."""
+        found: dict[str, None] = {}
+        for use in USAGES:
+            answer = self._answer(use)
+            if answer is None or answer.verdict is Verdict.DENY:
+                continue
+            for resources, feature in (
+                (answer.qualifiers.must_use, "must-use-resource"),
+                (answer.qualifiers.must_include, "must-include-resource"),
+            ):
+                if self._agent.has_arranged(self._taken.url, feature):
+                    found |= dict.fromkeys(uri for resource in resources if (uri := self._absolute(resource)))
+        return tuple(found)
+
+    @cached_property
+    def dated(self) -> tuple[str, ...]:
+        """The usages that are permitted, maybe for a number of days that counts from their first taking."""
+        if self._refusal is not None:
+            return ()
+        answers = ((use, self._answer(use)) for use in DATED)
+        return tuple(use for use, answer in answers if answer and answer.verdict is Verdict.ALLOW)
+
+    def _answer(self, use: str) -> Answer | None:
+        if use in USAGES:
+            return self._matching.decide(use)
+        answer = self._matching.decide(OTHER)
+        return answer if answer and answer.verdict is Verdict.DENY else None
+
+    def _refused(self, answer: Answer, rule: str) -> UseDecision:
+        reasons = tuple(self._because(rule, field) for field in answer.fields)
+        return UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons)
+
+    def _dated(self, stated: Stated, use: str) -> Qualifiers:
+        """With the moment at which a number of days ends."""
+        if stated.days is None:
+            return stated
+        first = min(self._taken.first_seen.get(use, self._taken.now), self._taken.now)
+        try:
+            until = first + timedelta(days=stated.days)
+        except OverflowError:
+            until = datetime.max.replace(tzinfo=UTC)
+        return stated.conjoined(Qualifiers(until=until))
+
+    def _had(self, resources: tuple[Resource, ...], feature: str) -> list[Resource | None] | None:
+        """The resources with what was found there, each None where nothing was; None where nothing is arranged."""
+        if not resources:
+            return []
+        if not self._agent.has_arranged(self._taken.url, feature):
+            return None
+        return [self._found(resource) for resource in resources]
+
+    def _found(self, resource: Resource) -> Resource | None:
+        if resource.extract:
+            content = self._taken.content.extracted(resource.extract)
+            return None if content is None else replace(resource, content=content)
+        url = self._absolute(resource)
+        fetched = self._taken.resources.get(url)
+        if fetched is None or fetched.error or fetched.status // 100 != 2:
+            return None
+        return replace(resource, uri=url, content=Content(fetched.headers, fetched.body).text)
+
+    def _absolute(self, resource: Resource) -> str:
+        """ "" where it has none."""
+        try:
+            return resolved(urljoin(self._taken.url, "/"), resource.uri) if resource.uri else ""
+        except ValueError:
+            return ""
+
+
+class SiteUses:
+    """Use -> the refusal of it for every resource of the site."""
+
+    stated = ()
+
+    def __init__(self, everywhere: Matching, because: Because) -> None:
+        self._everywhere = everywhere
+        self._because = because
+
+    def decide(self, use: str) -> UseDecision | None:
+        """None: there is none."""
+        answer = self._everywhere.decide(use if use in USAGES else OTHER)
+        return _refusal(answer, self._because) if answer and answer.verdict is Verdict.DENY else None
+
+
+def _refusal(answer: Answer, because: Because) -> UseDecision:
+    rules = ("acap.unusable" if field.verdict is Verdict.ALLOW else "acap.disallow" for field in answer.fields)
+    reasons = tuple(because(rule, field) for rule, field in zip(rules, answer.fields, strict=True))
+    return UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons)

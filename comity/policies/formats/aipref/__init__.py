@@ -1,0 +1,1 @@
+"""Usage preferences of the IETF: short strings, and the dictionaries of Content-Usage."""

@@ -1,0 +1,214 @@
+"""Preferences of the IETF's AIPREF working group: `Content-Usage` lines of robots.txt and fields (draft-ietf-aipref-attach).
+
+    read(value)                   what one dictionary says
+    field(values)                 what the fields of one response say, by the reader here and by that of usage.py
+    Rules(lines, robots, token)   what the lines of one robots.txt say to an agent
+Readings of open points: docs/usage-preferences.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
+
+import http_sf
+
+from comity.policies.answers.decision import Finding, Verdict
+from comity.policies.formats.aipref import short_strings as usage
+from comity.policies.formats.aipref.short_strings import Preferences, bounded, common, deciding, joined, refusals, tokens
+from comity.policies.formats.content_signals import signals as content_signal
+from comity.policies.formats.robots.extension_lines import ExtensionLine
+from comity.policies.formats.robots.grammar import Robots
+from comity.policies.syntax.lines import Findings
+from comity.policies.syntax.path_patterns import PatternIndex, normal_pattern, normal_target
+from comity.policies.syntax.printable import printable
+from comity.policies.vocabulary.statement import Place, Statement
+
+SPEC = "https://datatracker.ietf.org/doc/draft-ietf-aipref-attach/"
+NAME = "content-usage"  # of lines and of the field
+READERS = ("usage", "aipref")  # the vocabularies whose specifications define the field, each in its own way
+RULES = {Verdict.ALLOW: "content-usage.allow", Verdict.DENY: "content-usage.disallow"}
+
+_Said = tuple[Preferences, ExtensionLine]
+_Line = tuple[str, Preferences, ExtensionLine]  # with the path in normal form
+
+_FOR_ALL = frozenset(("", "/", "/*"))  # paths
+_OTHERS = frozenset(content_signal.LABELS) - {"search"}  # words of Content Signals alone
+
+# section robots
+#   content-usage = *WS "content-usage" *WS ":" *WS [ path-pattern 1*WS ] usage-pref EOL
+_VALUE = re.compile(rb"(/[^ \t]*+)?+[ \t]*+(.*+)", re.DOTALL)
+
+
+def read(value: bytes | str, findings: Findings | None = None, line: int = 0) -> Preferences | None:
+    """What it says of each label, known or not (draft-ietf-aipref-vocab, section processing); None where it is no dictionary.
+
+    `findings`: takes what the author should know."""
+    octets = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+    try:
+        dictionary = http_sf.parse(octets, tltype="dictionary")
+    except http_sf.StructuredFieldError as error:
+        if findings is not None:
+            findings.report("content-usage.syntax", "it is no dictionary and states nothing: {}", str(error).encode(), line=line)
+        return None
+    found = tokens(dictionary, parameters=True)
+    if findings is not None:
+        assert isinstance(dictionary, dict)
+        for label in dictionary:
+            if label in _OTHERS:
+                findings.report("content-usage.label", "`{}` is a word of Content Signals", label.encode(), line=line)
+            elif label not in found:
+                findings.report("content-usage.value", "`{}` has no value that counts: write y or n", label.encode(), line=line)
+    return bounded(found)
+
+
+def field(
+    values: Sequence[bytes], *, readers: Collection[str] = READERS, url: str = ""
+) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
+    """What the fields of one response say of its content. `readers`: some of READERS; `url`: of the page.
+
+    By both, a label is refused where either reader has it refused, and permitted where both have it permitted."""
+    value, overlong = joined(values)
+    if not value and not overlong:
+        return (), ()
+    findings = Findings(url)
+    if overlong:
+        findings.report("content-usage.length", f"it has more than {usage.MAX_FIELD} octets: it permits nothing")
+    readings: dict[str, Preferences] = {}
+    dictionary = read(value, findings) or {}  # read all the same for what its author should know
+    if "aipref" in readers:
+        readings["aipref"] = refusals(dictionary) if overlong else dictionary
+    if "usage" in readers:
+        readings["usage"] = usage.field(values)
+    said = _agreed(readings.values())
+    place = Place(part="header Content-Usage", text=printable(value))
+    rules = {"aipref": RULES, "usage": usage.RULES}
+    found = (
+        Statement(f"{reader}:{label}", verdict, rules[reader][verdict], place)
+        for reader in readings
+        for label, verdict in said.items()
+    )
+    return tuple(found), tuple(findings)
+
+
+def _agreed(readings: Collection[Preferences]) -> Preferences:
+    found: Preferences = {}
+    for label in dict.fromkeys(chain.from_iterable(readings)):
+        verdicts = [one.get(label) for one in readings]
+        if Verdict.DENY in verdicts:
+            found[label] = Verdict.DENY
+        elif None not in verdicts:
+            found[label] = Verdict.ALLOW
+    return found
+
+
+def _condensed(said: list[_Said]) -> list[_Said]:
+    """What decides of the lines with one path."""
+    by_line: dict[ExtensionLine, Preferences] = {}
+    for label, (verdict, line) in deciding(said).items():
+        by_line.setdefault(line, {})[label] = verdict
+    return [(preferences, line) for line, preferences in by_line.items()]
+
+
+class _Paths:
+    """Lines by their paths, the longest of which speaks."""
+
+    def __init__(self, lines: Iterable[_Line]) -> None:
+        by_path: dict[str, list[_Said]] = {}
+        for path, preferences, line in lines:
+            by_path.setdefault(path, []).append((preferences, line))
+        self._index = PatternIndex((path, False) for path in by_path)
+        self._paths = list(by_path)
+        self.said = [said if len(said) == 1 else _condensed(said) for said in by_path.values()]
+        self._are_plain = not any("*" in path for path in by_path)
+        self.are_for_all = not _FOR_ALL.isdisjoint(by_path)
+
+    def at(self, target: str) -> list[_Said]:
+        """Those of the longest path, of several where it has wildcards. `target`: normal form."""
+        if self._are_plain:  # no two of one length match
+            path = self._index.best(target)
+            return self.said[path] if path >= 0 else []
+        matching = self._index.all(target)
+        longest = len(self._paths[matching[0]]) if matching else 0
+        return [said for path in matching if len(self._paths[path]) == longest for said in self.said[path]]
+
+
+class Rules:
+    """What the lines of one robots.txt say to one agent: those of its groups, and the refusals that stand in none."""
+
+    def __init__(self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = "") -> None:
+        self._url = url
+        reader = _Reader(frozenset(robots.groups_naming(token)), url)
+        for line in lines:
+            if line.name == NAME:
+                reader.read(line)
+        self._speaking, self._refusing = _Paths(reader.speaking), _Paths(reader.refusing)
+        self.findings: tuple[Finding, ...] = tuple(reader.findings)
+
+    def statements(self, target: str) -> tuple[Statement, ...]:
+        """What is said of the resource: one statement a label. `target`: path and query.
+
+        The longest path speaks alone, whatever a shorter one says of other labels."""
+        target = normal_target(target)
+        return self._statements([*self._speaking.at(target), *self._refusing.at(target)])
+
+    def everywhere(self) -> tuple[Statement, ...]:
+        """What is refused of all resources, and permitted of any: what these refuse is refused whatever the path."""
+        found = [one for paths in (self._speaking, self._refusing) for one in self._everywhere(paths)]
+        refused = {one.term for one in found if one.verdict is Verdict.DENY}
+        return tuple(one for one in found if one.verdict is Verdict.DENY or one.term not in refused)
+
+    def _everywhere(self, paths: _Paths) -> tuple[Statement, ...]:
+        distinct = {tuple(tuple(preferences.items()) for preferences, _ in said): said for said in paths.said}
+        outcomes = map(self._statements, distinct.values())
+        return common(outcomes if paths.are_for_all else chain(outcomes, [()]))
+
+    def _statements(self, said: Iterable[_Said]) -> tuple[Statement, ...]:
+        return tuple(
+            Statement(f"aipref:{label}", verdict, RULES[verdict], line.place(self._url))
+            for label, (verdict, line) in deciding(said).items()
+        )
+
+
+class _Reader:
+    """The lines that bind an agent: those that speak, and those that can only refuse."""
+
+    def __init__(self, groups: Collection[int], url: str) -> None:
+        self._groups = groups
+        self._known: dict[bytes, Preferences | None] = {}  # the same few dictionaries stand under many paths
+        self.findings = Findings(url)
+        self.speaking: list[_Line] = []
+        self.refusing: list[_Line] = []
+
+    def read(self, line: ExtensionLine) -> None:
+        match = _VALUE.fullmatch(line.value)
+        assert match
+        path, value = match.groups(b"")
+        if line.overlong:  # its last member may be cut, and what came after it is unknown
+            value = value.rpartition(b",")[0]
+            self.findings.report("content-usage.length", "it is too long: it permits nothing", line=line.line)
+        preferences = self._preferences(path, value, line.line)
+        if preferences is None:
+            return
+        said = normal_pattern(path), preferences, line
+        if line.group < 0:
+            self.findings.report(
+                "content-usage.outside", "outside of any group it can refuse, and permits nothing", line=line.line
+            )
+        if line.group < 0 or (line.overlong and line.group in self._groups):
+            self.refusing.append((said[0], refusals(preferences), line))
+        elif line.group in self._groups:
+            self.speaking.append(said)
+
+    def _preferences(self, path: bytes, value: bytes, line: int) -> Preferences | None:
+        if path and not value:
+            self.findings.report("content-usage.path", "`{}` is a path, and nothing is said of it", path, line=line)
+        if value in self._known:
+            return self._known[value]
+        before = len(self.findings)
+        preferences = read(value, self.findings, line)
+        if preferences is None and value.startswith(b"*"):
+            self.findings.report("content-usage.path", "a path begins with `/`", line=line)
+        if len(self.findings) == before:
+            self._known[value] = preferences
+        return preferences

@@ -1,0 +1,213 @@
+"""Short usage preference strings (draft-thomson-aipref-sup): label=y or label=n, parted by commas.
+
+    read(expression)              what one string says
+    field(values)                 what Content-Usage fields say, by section-6.2
+    string_field(values)          what Usage-Pref fields say
+    Lines(lines, robots, token)   what the `usage` lines of one robots.txt say to an agent
+A label is refused where anything refuses it, so no order plays a part. What a label means, and which one narrows which, stands
+in vocabulary.toml. Readings of open points: docs/usage-preferences.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+import http_sf
+
+from comity.policies.answers.decision import Finding, Verdict
+from comity.policies.formats.robots.extension_lines import ExtensionLine
+from comity.policies.formats.robots.grammar import AgentRules, Robots
+from comity.policies.syntax.lines import Findings
+from comity.policies.syntax.printable import printable
+from comity.policies.vocabulary.statement import Place, Statement
+
+SPEC = "https://datatracker.ietf.org/doc/draft-thomson-aipref-sup/"
+NAMES = ("usage", "usage-pref")  # of lines: section-6.1, and section-2 of its first revision
+FIELD = "Usage-Pref"  # section-2 of the first revision
+MAX_CHARS = 1000  # of an expression; section-5.3: whoever reads it may stop there, which we don't
+MAX_FIELD = 8 * 1024  # octets of a field
+MAX_LABELS = 100  # with a value, of one expression and of one page
+
+T = TypeVar("T")
+Preferences = dict[str, Verdict]  # label -> ALLOW or DENY
+
+VERDICTS = {"y": Verdict.ALLOW, "n": Verdict.DENY}
+RULES = {Verdict.ALLOW: "usage.allow", Verdict.DENY: "usage.disallow"}
+
+# A member of an RFC 9651 dictionary, with the commas in its strings.
+_MEMBER = re.compile(rb'(?:%"[^"]*+"|"(?:\\.|[^"\\])*+"|[^,])++')
+
+
+def read(expression: str, findings: Findings | None = None, line: int = 0) -> Preferences:
+    """What it says of each label (section-5.1), known or not. `findings`: takes what was ignored."""
+    found: Preferences = {}
+    for member in expression.split(","):
+        label, equals, value = (part.strip(" \t") for part in member.partition("="))
+        if label and value in VERDICTS:
+            _note(found, label, VERDICTS[value])
+        elif findings is not None and (label or equals):
+            message = "`{}` is no preference: write label=y or label=n"
+            findings.report("usage.ignored", message, member.encode("utf-8", "replace"), line=line)
+    if findings is not None and len(found) > MAX_LABELS:
+        findings.report("usage.length", f"it has more than {MAX_LABELS} labels: it permits nothing", line=line)
+    return bounded(found)
+
+
+def field(values: Iterable[bytes]) -> Preferences:
+    """What the Content-Usage fields of one response say: tokens without parameters.
+
+    The values are joined as RFC 9651 section-4.2 has it, but the last of equal keys does not replace the others. Where that is
+    no dictionary, it is read as a short string, which may refuse and permits nothing."""
+    value, overlong = joined(values)
+    try:
+        http_sf.parse(value, tltype="dictionary")
+        members = [http_sf.parse(member.strip(b" \t"), tltype="dictionary") for member in _MEMBER.findall(value)]
+    except http_sf.StructuredFieldError:
+        return refusals(read(value.decode("utf-8", "replace")))
+    found: Preferences = {}
+    for member in members:
+        for label, verdict in tokens(member, parameters=False).items():
+            _note(found, label, verdict)
+    return bounded(refusals(found) if overlong else found)
+
+
+def string_field(values: Iterable[bytes], *, url: str = "") -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
+    """What the Usage-Pref fields of one response say of its content. `url`: of the page."""
+    findings = Findings(url)
+    said = []
+    for one in values:
+        value, overlong = joined([one])
+        preferences = read(value.decode("utf-8", "replace"), findings)
+        if overlong:
+            findings.report("usage.length", f"it has more than {MAX_FIELD} octets: it permits nothing")
+        said.append((refusals(preferences) if overlong else preferences, value))
+    found = [
+        Statement(f"usage:{label}", verdict, RULES[verdict], Place(part=f"header {FIELD}", text=printable(value)))
+        for label, (verdict, value) in deciding(said).items()
+    ]
+    return tuple(found), tuple(findings)
+
+
+def joined(values: Iterable[bytes]) -> tuple[bytes, bool]:
+    """The value of several field lines, and whether members past MAX_FIELD are left out. LENIENT: empty lines state nothing."""
+    value = b", ".join(value for value in (value.strip(b" \t") for value in values) if value)
+    overlong = len(value) > MAX_FIELD
+    return value[:MAX_FIELD].rpartition(b",")[0] if overlong else value, overlong
+
+
+def tokens(dictionary: http_sf.StructuredType, *, parameters: bool) -> Preferences:
+    """The members whose value is the token y or n. `parameters`: also those that have some."""
+    found: Preferences = {}
+    assert isinstance(dictionary, dict)
+    for label, member in dictionary.items():
+        assert isinstance(member, tuple)
+        value, stated = member
+        if isinstance(value, http_sf.Token) and str(value) in VERDICTS and (parameters or not stated):
+            found[label] = VERDICTS[str(value)]
+    return found
+
+
+def refusals(preferences: Mapping[str, Verdict]) -> Preferences:
+    return {label: verdict for label, verdict in preferences.items() if verdict is Verdict.DENY}
+
+
+def bounded(preferences: Preferences) -> Preferences:
+    """Where more than MAX_LABELS have a value, none is permitted, and the shortest of those that are refused count."""
+    if len(preferences) <= MAX_LABELS:
+        return preferences
+    refused = sorted(refusals(preferences), key=lambda label: (len(label), label))
+    return dict.fromkeys(refused[:MAX_LABELS], Verdict.DENY)
+
+
+def deciding(said: Iterable[tuple[Preferences, T]]) -> dict[str, tuple[Verdict, T]]:
+    """All expressions about one page as one (section-5.4): label -> refused where one refuses it, and the first that decides."""
+    found: Preferences = {}
+    deciders: dict[str, T] = {}
+    for preferences, one in said:
+        for label, verdict in preferences.items():
+            if _note(found, label, verdict):
+                deciders[label] = one
+    return {label: (verdict, deciders[label]) for label, verdict in bounded(found).items()}
+
+
+def _note(found: Preferences, label: str, verdict: Verdict) -> bool:
+    """Whether it decides, so far."""
+    if found.get(label) in (verdict, Verdict.DENY):
+        return False
+    found[label] = verdict
+    return True
+
+
+class Lines:
+    """What the `usage` lines of one robots.txt say to one agent: those of its groups, and the refusals that stand in none."""
+
+    def __init__(self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = "") -> None:
+        self._url = url
+        self._findings = Findings(url)
+        groups = frozenset(robots.groups_naming(token))
+        bound = []
+        for line in lines:
+            if line.name in NAMES:
+                preferences = self._read(line)
+                if preferences and (line.group in groups or line.group < 0):
+                    bound.append((preferences, line))
+        self._of_all = self._of_allowed = self._statements(bound)
+        self._allowed: AgentRules | None = None  # where some lines cover only what its rules match
+        if bound:
+            self._narrow(bound, robots, robots.for_agent(token))
+        self.findings: tuple[Finding, ...] = tuple(self._findings)
+
+    def statements(self, target: str) -> tuple[Statement, ...]:
+        """What is said of the resource: one statement a label. `target`: path and query."""
+        return self._of_allowed if self._allowed and self._allowed.deciding_line(target) else self._of_all
+
+    def everywhere(self) -> tuple[Statement, ...]:
+        """What is refused of all resources, and permitted of any: what these refuse is refused whatever the path."""
+        return common((self._of_all, self._of_allowed))
+
+    def _read(self, line: ExtensionLine) -> Preferences:
+        expression = line.value.decode("utf-8", "replace")
+        if len(expression) > MAX_CHARS:
+            message = f"others may stop reading after {MAX_CHARS} characters (section-5.3)"
+            self._findings.report("usage.length", message, line=line.line)
+        if line.overlong:  # its last member may be cut, and what came after it is unknown
+            expression = expression.rpartition(",")[0]
+        preferences = read(expression, self._findings, line.line)
+        if line.group < 0:
+            message = "outside of any group it can refuse, and permits nothing"
+            self._findings.report("usage.outside", message, line=line.line)
+        return refusals(preferences) if line.overlong or line.group < 0 else preferences
+
+    def _narrow(self, bound: list[tuple[Preferences, ExtensionLine]], robots: Robots, rules: AgentRules) -> None:
+        """As in the example of section-2: a line in a group of Allow lines alone covers what they match."""
+        only_some = rules.only_allows and not any(rule.path_pattern.rstrip("*") in ("", "/") for rule in rules.matching("/"))
+        of_all = []
+        for preferences, line in bound:
+            first = rules.first_of(robots.lines_of(line.group)) if line.group >= 0 else 0
+            if 0 < first < line.line:
+                self._findings.report(
+                    "usage.late", "it belongs above the rules of its group, and counts here too", line=line.line
+                )
+            if not (only_some and first):
+                of_all.append((preferences, line))
+        if len(of_all) < len(bound):
+            self._allowed = rules
+            self._of_all = self._statements(of_all)
+
+    def _statements(self, said: Iterable[tuple[Preferences, ExtensionLine]]) -> tuple[Statement, ...]:
+        return tuple(
+            Statement(f"usage:{label}", verdict, RULES[verdict], line.place(self._url))
+            for label, (verdict, line) in deciding(said).items()
+        )
+
+
+def common(outcomes: Iterable[tuple[Statement, ...]]) -> tuple[Statement, ...]:
+    """Of all that can be said of a resource: what is refused each time, and what is permitted once."""
+    permitted: dict[str, Statement] = {}
+    refused: dict[str, Statement] | None = None
+    for outcome in outcomes:
+        permitted |= {one.term: one for one in outcome if one.verdict is Verdict.ALLOW and one.term not in permitted}
+        denied = {one.term: one for one in outcome if one.verdict is Verdict.DENY}
+        refused = denied if refused is None else {term: one for term, one in refused.items() if term in denied}
+    return (*(refused or {}).values(), *permitted.values())

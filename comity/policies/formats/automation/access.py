@@ -1,0 +1,114 @@
+"""What automation-preferences.txt, and the annotations of a page, say to one agent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from comity.policies.agent import Agent
+from comity.policies.answers.decision import Decision, Reason, Source, Verdict
+from comity.policies.answers.fetched import Availability
+from comity.policies.answers.request import Facts
+from comity.policies.formats.automation.annotation import Annotation, merged
+from comity.policies.formats.automation.directives import Group, Limits
+from comity.policies.formats.automation.resolution import Refusal, Rules, limits, refusals
+from comity.policies.formats.file import AutomationFile
+
+JSON_LD = "JSON-LD"  # part of a page, in the source of a reason
+MAX_DECIDED = 1024  # decisions that are kept, one for each group and kind of request
+
+
+class Automated:
+    """The answers of one automation-preferences.txt to one agent."""
+
+    def __init__(self, agent: Agent, file: AutomationFile, origin: str) -> None:
+        self._agent = agent
+        self._file = file
+        self._origin = origin
+        self._host = origin.partition("://")[2]
+        read = file.automation
+        self._rules = Rules(read, agent.token, self._host) if read else None
+        self._is_unread = read is not None and not read.complete
+        self.has_limits = self._rules is not None and self._rules.has_limits
+        self._decided: dict[tuple[int, Facts], Decision] = {}
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it makes no statement about any request."""
+        is_unreachable = self._file.availability is Availability.UNREACHABLE
+        return not (is_unreachable or self._is_unread or (self._rules is not None and self._rules.is_stating))
+
+    def access(self, target: str, facts: Facts, now: datetime | None, page: Annotated | None = None) -> Decision | None:
+        """May the request be made? None: nobody says. `page`: what came back for it."""
+        if self._unknown(facts):
+            rule = "automation.unread" if self._is_unread else "automation.unreachable"
+            reason = self._file.reason(rule) if self._is_unread else self._file.outcome_reason(rule)
+            return Decision(verdict=Verdict.DENY, reasons=(reason,))
+        group = self._rules.group(target) if self._rules else None
+        is_usual = (
+            facts.session is None and facts.referer is None and not facts.purposes
+        )  # of the others each may be new and long
+        if page is None and group is not None and is_usual:
+            return self._kept(group, facts)
+        return self._decide(group, facts, now, page)
+
+    def _unknown(self, facts: Facts) -> bool:
+        """Whether nobody knows what is said of such a request (AUTO-20)."""
+        if self._file.availability is Availability.UNREACHABLE:
+            return self._agent.automation_required or not facts.is_plain
+        return self._is_unread and not facts.is_plain
+
+    def considered(self, target: str, facts: Facts, now: datetime | None) -> list[Reason]:
+        """What each group says that covers the URL, the one that speaks first."""
+        groups = self._rules.matching(target) if self._rules else []
+        decisions = (self._decide(group, facts, now, None) for group in groups)
+        return [reason for decision in decisions if decision is not None for reason in decision.reasons]
+
+    def limits(self, target: str) -> Limits | None:
+        """How often requests like that to the target may be made; None: nothing is stated."""
+        group = self._rules.group(target) if self._rules and self.has_limits else None
+        return limits(group, self._origin) if group else None
+
+    def _kept(self, group: Group, facts: Facts) -> Decision:
+        decision = self._decided.get((group.at, facts))
+        if decision is None:
+            if len(self._decided) >= MAX_DECIDED:
+                self._decided.clear()
+            decision = self._decide(group, facts, None, None)
+            assert decision is not None
+            self._decided[group.at, facts] = decision
+        return decision
+
+    def _decide(self, group: Group | None, facts: Facts, now: datetime | None, page: Annotated | None) -> Decision | None:
+        annotation = page.directives if page else None
+        found = refusals(group, facts, self._agent.purposes, now or datetime.now(UTC), annotation, host=self._host)
+        if found:
+            reasons = tuple(self._because(refusal, group, page) for refusal in found)
+            return Decision(verdict=Verdict.DENY, reasons=reasons)
+        if group is None:
+            return None
+        lines = [self._file.line_reason("automation.allow", one.line, one.at) for one in group.directives.allowed_methods]
+        return Decision(verdict=Verdict.ALLOW, reasons=tuple(lines))
+
+    def _because(self, refusal: Refusal, group: Group | None, page: Annotated | None) -> Reason:
+        if refusal.from_annotation:
+            assert page
+            assert refusal.stated
+            return page.reason(refusal.rule, refusal.stated.at)
+        stated = refusal.stated or group
+        assert stated
+        return self._file.line_reason(refusal.rule, stated.line, stated.at)
+
+
+class Annotated:
+    """What one page says of itself (extension section-3.5)."""
+
+    def __init__(self, url: str, annotations: Sequence[Annotation]) -> None:
+        self._url = url
+        self._annotations = annotations
+        self.directives = merged(annotations)
+
+    def reason(self, rule: str, at: int) -> Reason:
+        """`at`: which of them states it."""
+        said = self._annotations[at]
+        return Reason(rule=rule, source=Source(url=self._url, part=JSON_LD, line=said.line, text=said.text))

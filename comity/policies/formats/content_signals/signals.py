@@ -1,0 +1,173 @@
+"""Content Signals: lines of robots.txt and response fields (draft-romm-aipref-contentsignals; `use=` as Cloudflare describes it).
+
+    Signals(lines, robots, token)    what the lines of one robots.txt say to an agent
+    field(values)                    what the fields of one response say
+Nobody has written down whom a line is addressed to, and parsers disagree: a refusal counts by any of their readings, a
+permission where all of them have it (docs/content-signals.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from comity.policies.answers.decision import Finding, Verdict
+from comity.policies.formats.robots.extension_lines import ExtensionLine
+from comity.policies.formats.robots.grammar import Robots
+from comity.policies.syntax.lines import Findings
+from comity.policies.syntax.printable import printable
+from comity.policies.vocabulary.statement import Place, Statement
+
+SPEC = "https://datatracker.ietf.org/doc/draft-romm-aipref-contentsignals/"
+NAMES = ("content-signal", "content-signals")  # of lines and of fields
+MAX_WORDS = 100  # words of one line or field that no specification has: further ones state nothing
+
+# section usage-category-labels
+LABELS = ("search", "ai-input", "ai-train")
+# What may become of the content, from the least to the most: nothing is kept; it is indexed, quoted and linked to; it is
+# summarised and reproduced. A value permits what stands up to it, and refuses the rest.
+LEVELS = ("immediate", "reference", "full")
+_WORDS = frozenset((*LABELS, *(f"use-{level}" for level in LEVELS)))
+
+_VERDICTS = {"yes": Verdict.ALLOW, "no": Verdict.DENY}
+_PERHAPS = frozenset(("y", "true", "1", "allow"))  # meant as "yes": no permission, but no refusal either
+
+_WHOLE_SITE = ("/", "/*", "*")  # patterns
+
+_SPACED = re.compile(r"(?<![ \t])[ \t]*+=[ \t]*+")
+_MEMBERS = re.compile(r"[^,; \t]++")  # LENIENT: `;` and white space part them too
+_KEY = re.compile(r"[a-z][a-z0-9-]{0,63}")
+
+
+class _Signal(NamedTuple):
+    word: str
+    verdict: Verdict
+    place: Place
+    group: int = -1
+
+
+class Signals:
+    """What the lines of one robots.txt say to one agent. They have no path: it holds for the whole site."""
+
+    def __init__(self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = "") -> None:
+        self._robots = robots
+        self._token = token
+        self._findings = Findings(url)
+        self._signals: list[_Signal] = []
+        for line in lines:
+            if line.name in NAMES:
+                written = line.name.title().encode() + b": " + line.value
+                place = Place(line=line.line, text=printable(written), url=url)
+                read = _read(line.value, place, self._findings)
+                self._signals += (signal._replace(group=line.group) for signal in read)
+
+    def statements(self) -> tuple[Statement, ...]:
+        """One for each word of which something is said that counts: the first line that decides."""
+        return self._statements
+
+    def everywhere(self) -> tuple[Statement, ...]:
+        """Those that hold for every page of the site: all."""
+        return self._statements
+
+    @cached_property
+    def _statements(self) -> tuple[Statement, ...]:
+        if not self._signals:
+            return ()
+        bound, has_own = self._bound
+        everybodys = frozenset(self._robots.groups_naming("*"))
+        # The readings: only the agent's groups speak; those for `*` do where its own have no such line; all lines speak.
+        fallback = [signal for signal in self._signals if signal.group in everybodys and not has_own]
+        readings = (
+            ("content-signal.disallow", bound),
+            ("content-signal.fallback", fallback),
+            ("content-signal.whole-file", self._signals),
+        )
+        found: dict[str, Statement] = {}
+        for rule, signals in readings:
+            for word, verdict, place, _ in signals:
+                if verdict is Verdict.DENY:
+                    found.setdefault(word, Statement(f"content-signal:{word}", verdict, rule, place))
+        # What the agent's groups permit, every other reading permits too: each has their lines, and none refuses it here.
+        for word, verdict, place, _ in bound:
+            if verdict is Verdict.ALLOW:
+                found.setdefault(word, Statement(f"content-signal:{word}", verdict, "content-signal.allow", place))
+        return tuple(found.values())
+
+    @cached_property
+    def _bound(self) -> tuple[list[_Signal], bool]:
+        """Those that stand in the agent's groups, and whether any does.
+
+        A line before all groups is among them: it stands in none that it could be meant for alone."""
+        ours = frozenset(self._robots.groups_naming(self._token))
+        bound = [signal for signal in self._signals if signal.group in ours or signal.group < 0]
+        return bound, any(signal.group in ours for signal in bound)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the file's author should know, contradictions among them."""
+        if not self._signals:
+            return tuple(self._findings)
+        refused = {statement.term: statement for statement in self._statements if statement.verdict is Verdict.DENY}
+        for word, verdict, place, _ in self._bound[0]:
+            refusal = refused.get(f"content-signal:{word}")
+            if refusal and verdict is Verdict.ALLOW:
+                message = f"`{word}` is permitted here and refused by line {refusal.place.line}: it is refused"
+                self._findings.report("content-signal.contradiction", message, line=place.line)
+        permits = [statement for statement in self._statements if statement.verdict is Verdict.ALLOW]
+        rule = self._robots.for_agent(self._token).decide("/") if permits else None
+        if rule and rule.verdict is Verdict.DENY and rule.path_pattern in _WHOLE_SITE:
+            message = f"the site permits a use here and refuses by line {rule.line} to be fetched: it is not fetched"
+            self._findings.report("content-signal.contradiction", message, line=permits[0].place.line)
+        return tuple(self._findings)
+
+
+def field(
+    values: Iterable[bytes], name: str = "Content-Signal", *, url: str = ""
+) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
+    """What the fields of one response say of its content. `name`: the field's; `url`: of the page.
+
+    One statement for each word, a refusal before a permission."""
+    findings = Findings(url)
+    found: dict[str, Statement] = {}
+    for value in values:
+        for word, verdict, place, _ in _read(value, Place(part=f"header {name}", text=printable(value)), findings):
+            rule = "content-signal.disallow" if verdict is Verdict.DENY else "content-signal.allow"
+            statement = Statement(f"content-signal:{word}", verdict, rule, place)
+            if verdict is Verdict.DENY and (word not in found or found[word].verdict is Verdict.ALLOW):
+                found[word] = statement
+            else:
+                found.setdefault(word, statement)
+    return tuple(found.values()), tuple(findings)
+
+
+def _read(value: bytes, place: Place, findings: Findings) -> Iterator[_Signal]:
+    """What one line or field says: `key=value`, parted by commas, in upper or lower case."""
+    unknown = 0
+    for member in _MEMBERS.findall(_SPACED.sub("=", value.decode("utf-8", "replace").lower())):
+        key, _, stated = member.replace('"', "").partition("=")
+        key = key.replace("_", "-")
+        if not stated or not _KEY.fullmatch(key):
+            _report(findings, "`{}` is no signal: write key=yes or key=no", member, place)
+        elif key == "use":
+            level = LEVELS.index(stated) if stated in LEVELS else -1
+            if level < 0:
+                _report(findings, "`{}` is none of immediate, reference and full: none is permitted", member, place)
+            for number, name in enumerate(LEVELS):
+                yield _Signal(f"use-{name}", Verdict.ALLOW if number <= level else Verdict.DENY, place)
+        elif key not in LABELS:
+            unknown += 1
+            _report(findings, "`{}` is no signal that is known", member, place)
+            if stated in _VERDICTS and unknown <= MAX_WORDS and key not in _WORDS:
+                yield _Signal(key, _VERDICTS[stated], place)
+        elif stated in _VERDICTS:
+            yield _Signal(key, _VERDICTS[stated], place)
+        elif stated in _PERHAPS:
+            _report(findings, "`{}` is not yes: it permits nothing", member, place)
+        else:
+            _report(findings, "`{}` is neither yes nor no: it refuses", member, place)
+            yield _Signal(key, Verdict.DENY, place)
+
+
+def _report(findings: Findings, message: str, member: str, place: Place) -> None:
+    findings.report("content-signal.value", message, member.encode("utf-8", "replace"), line=place.line)

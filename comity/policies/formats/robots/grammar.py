@@ -1,0 +1,380 @@
+"""robots.txt, by RFC 9309 (Robots Exclusion Protocol).
+
+    parse(body) -> Robots              what the file says, and what its author should know
+    Robots.for_agent(token)            the rules of the agent's groups
+    AgentRules.decide(target)          the line that decides
+What is supported, and every reading of an open point, stands in docs/robots.md."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Container, Iterator
+from enum import Enum
+from functools import cached_property
+from typing import NamedTuple
+
+from protego import Protego
+
+from comity.policies.answers.decision import Finding, Verdict
+from comity.policies.answers.rates import Rates
+from comity.policies.formats.robots.rates import crawl_delay, request_rates, visit_time
+from comity.policies.syntax.lines import EOL, MAX_BYTES, MAX_LINE, Findings, Lines, text_of
+from comity.policies.syntax.path_patterns import PatternIndex, normal_pattern, normal_target
+from comity.policies.syntax.printable import printable
+
+SPEC = "https://www.rfc-editor.org/rfc/rfc9309.html"
+MAX_SITEMAPS = 1000  # of one file
+MAX_RATES = 1000  # Crawl-delay, Request-rate and Visit-time lines, of one file and of the groups of one agent
+
+
+class Kind(Enum):
+    """What a record is, with its name as the specification spells it."""
+
+    AGENT = b"user-agent"  # section-2.2.1
+    ALLOW = b"allow"  # section-2.2.2
+    DISALLOW = b"disallow"
+    SITEMAP = b"sitemap"  # section-2.2.4
+    CRAWL_DELAY = b"crawl-delay"  # extensions
+    REQUEST_RATE = b"request-rate"
+    VISIT_TIME = b"visit-time"
+    ACAP_CRAWLER = b"acap-crawler"  # ACAP 1.0 section-2.3: begins a record that is not ours, and ends one that is
+
+
+_RULES = (Kind.ALLOW, Kind.DISALLOW)
+_RATES = (Kind.CRAWL_DELAY, Kind.REQUEST_RATE, Kind.VISIT_TIME)
+_SPELLINGS = {kind.value: kind for kind in Kind} | {
+    # LENIENT: misspellings that real files have. None of Allow: what is not understood is no permission.
+    b"useragent": Kind.AGENT,
+    b"user agent": Kind.AGENT,
+    b"dissallow": Kind.DISALLOW,
+    b"dissalow": Kind.DISALLOW,
+    b"disalow": Kind.DISALLOW,
+    b"diasllow": Kind.DISALLOW,
+    b"disallaw": Kind.DISALLOW,
+    b"site-map": Kind.SITEMAP,
+    b"sitemaps": Kind.SITEMAP,
+    b"crawl delay": Kind.CRAWL_DELAY,
+    b"crawldelay": Kind.CRAWL_DELAY,
+    b"request rate": Kind.REQUEST_RATE,
+    b"visit time": Kind.VISIT_TIME,
+}
+_NAME = rb"[ \t]*+(?i:%s)" % b"|".join(sorted(_SPELLINGS, reverse=True))
+
+# section-2.2
+#   rule = *WS ("allow" / "disallow") *WS ":" *WS (path-pattern / empty-pattern) EOL
+#   startgroupline = *WS "user-agent" *WS ":" *WS product-token EOL
+# LENIENT: white space instead of the colon. Prose that begins with such a word is no record: a rule must have a path then,
+# and other records a single word.
+_RECORD = re.compile(rb"(%s)(?:[ \t]*+(:)[ \t]*+|[ \t]++)([^#\r\n]*+)" % _NAME)
+
+# section-2.2.1
+#   product-token = identifier / "*"
+#   identifier = 1*(%%x2D / %%x41-5A / %%x5F / %%x61-7A)
+# LENIENT: digits, and whatever follows the token.
+_TOKEN = re.compile(rb"[A-Za-z0-9_-]++|\*(?![^ \t])")
+
+# Whole lines that need no look of ours. While a list of agents is open: no colon. Elsewhere: no record. Within rules: more rules.
+_BLANK = rb"(?!%s)[^\r\n:#]*+(?:#[^\r\n]*+)?+%s" % (_NAME, EOL)
+_UNKNOWN = rb"(?!%s)[^\r\n]*+%s" % (_NAME, EOL)
+_RULE = rb"(?:[Dd]is|[Dd]IS)?+(?:[Aa]llow|ALLOW):[ \t]*+(?:[/*][^\r\n]{0,1000}+)?+%s" % EOL
+_BLANKS = re.compile(rb"(?:%s)++" % _BLANK)
+_UNKNOWNS = re.compile(rb"(?:%s)++" % _UNKNOWN)
+_MORE_RULES = re.compile(rb"(?:%s|%s)++" % (_RULE, _UNKNOWN))
+
+# A rule as most are written.
+_USUAL_RULE = re.compile(rb"([Dd]is)?+[Aa]llow:[ \t]*+([/*][^#\r\n]{0,1000}+)%s" % EOL)
+
+
+class RuleLine(NamedTuple):
+    """One Allow or Disallow line (section-2.2.2)."""
+
+    verdict: Verdict
+    path_pattern: str
+    line: int  # 1-based, in the bytes as received
+    text: str  # the line as written, printable
+
+
+class Record(NamedTuple):
+    kind: Kind
+    name: bytes
+    value: bytes
+    colon: bool
+    overlong: bool  # the value is cut at MAX_LINE
+
+
+def read_record(line: bytes) -> Record | None:
+    """The record that a line is; None for unknown ones, blank lines and comments."""
+    match = _RECORD.match(line)
+    if match is None:
+        return None
+    name, colon, value = match.groups()
+    name = name.lstrip(b" \t").lower()
+    kind = _SPELLINGS[name]
+    value = value[:MAX_LINE].rstrip(b" \t")
+    if not colon and not (value[:1] in (b"/", b"*") if kind in _RULES else value and b" " not in value):
+        return None
+    return Record(kind, name, value, bool(colon), len(match[0]) > MAX_LINE)
+
+
+class Robots:
+    """One robots.txt: its octets, where its groups start and whom they name. Rules are compiled when an agent asks."""
+
+    def __init__(
+        self,
+        text: bytes,
+        groups: list[tuple[int, int]],
+        agents: bytes,
+        sitemaps: tuple[bytes, ...],
+        acap: list[int],
+        findings: tuple[Finding, ...],
+    ) -> None:
+        self.findings = findings
+        self.text = text  # the octets that were read: without a BOM, cut at the limit
+        self._starts = array("I", [start for start, _ in groups] + [len(text)])  # group -> where it starts in the text
+        self._numbers = array("I", [number for _, number in groups])  # group -> number of its first line
+        self._agents = agents  # for each agent line, "\n" token "\t" group
+        self._sitemaps = sitemaps
+        self._acap = array("I", acap)  # by turns where ACAP records begin and where they end
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """The values of the Sitemap lines (section-2.2.4), which belong to no group."""
+        values = (value.decode("utf-8", "replace") for value in self._sitemaps)
+        content = "".join(f"Sitemap: {value}\n" for value in values if value.isprintable())
+        return tuple(Protego.parse(content).sitemaps)
+
+    def names(self, token: str) -> bool:
+        """Whether a group names the token."""
+        return bool(self._naming(token.lower().encode()))
+
+    @property
+    def product_tokens(self) -> frozenset[str]:
+        """Those that a group names, in lower case."""
+        return frozenset(token.decode() for token in re.findall(rb"\n([^\t]++)\t", self._agents)) - {"*"}
+
+    def for_agent(self, token: str, *, contested: Container[str] = ()) -> AgentRules:
+        """The rules of all groups that name the token, else of those for `*` (section-2.2.1).
+
+        `contested`: patterns in normal form of which something is said elsewhere, see `Replaced`."""
+        return AgentRules(
+            [
+                Lines(self.text, self._starts[group], self._starts[group + 1], self._numbers[group] - 1)
+                for group in self.groups_naming(token)
+            ],
+            contested,
+        )
+
+    def groups_naming(self, token: str) -> list[int]:
+        """The numbers of the groups that bind the agent, which count as one, from 0 on."""
+        return self._naming(token.lower().encode()) or self._naming(b"*")
+
+    def group_at(self, at: int) -> int:
+        """The number of the group in which that octet of the text stands; -1: in none, but before all or in an ACAP record."""
+        in_acap = bisect_right(self._acap, at) % 2
+        return -1 if in_acap else bisect_right(self._starts, at) - 1
+
+    def lines_of(self, group: int) -> range:
+        """The numbers of its lines."""
+        end = self._numbers[group + 1] if group + 1 < len(self._numbers) else len(self.text) + 1
+        return range(self._numbers[group], end)
+
+    def _naming(self, token: bytes) -> list[int]:
+        found = re.findall(rb"\n%s\t(\d+)" % re.escape(token), self._agents)
+        return [int(group) for group in dict.fromkeys(found)]
+
+
+def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
+    """What a robots.txt says. `oversized`: the body was cut by who fetched it. Never raises; linear in the octets."""
+    text, cut = text_of(body, cut=oversized)
+    findings = Findings(url)
+    if cut:
+        findings.report("robots.oversized", f"only the whole lines in the first {min(len(body), MAX_BYTES)} octets are read")
+    groups: list[tuple[int, int]] = []
+    agents = bytearray()
+    sitemaps: list[bytes] = []
+    acap: list[int] = []
+    rates = 0
+    naming = False  # in a list of agent lines that has no rule yet
+    other = 0  # line of a record of another kind within the list
+    joined = 0  # the same, once an agent line came after it
+    in_acap = False  # in an ACAP record, in which conventional records have no effect (ACAP 1.0 section-2.9.2)
+    lines = Lines(text)
+    while True:
+        lines.skip(_BLANKS if naming and not other else _UNKNOWNS if naming or joined or in_acap or not groups else _MORE_RULES)
+        line = lines.read()
+        if not line:
+            break
+        number = lines.number
+        record = read_record(line)
+        if record is None:
+            if naming and b":" in line.partition(b"#")[0]:
+                other = other or number
+            continue
+        kind, name, value, colon, overlong = record
+        if in_acap and (kind in _RULES or kind in _RATES):
+            message = "`{}` has no effect within an ACAP record: a User-agent line begins a conventional one"
+            findings.report("acap.conventional", message, name, line=number, column=line.lower().find(name) + 1)
+            continue
+        if name != kind.value:
+            findings.report(
+                "robots.misspelled", "`{}` is read as `{}`", name, kind.value, line=number, column=line.lower().find(name) + 1
+            )
+        if not colon:
+            findings.report(
+                "robots.missing-colon", "`{}` without a colon", name, line=number, column=line.lower().find(name) + len(name) + 1
+            )
+        if overlong:
+            findings.report("robots.long-line", f"only the first {MAX_LINE} octets are read", line=number)
+        if kind in (Kind.ACAP_CRAWLER, Kind.AGENT) and in_acap is not (kind is Kind.ACAP_CRAWLER):
+            in_acap = not in_acap
+            acap.append(lines.at)
+        if kind is Kind.ACAP_CRAWLER:
+            other = other or (number if naming else 0)
+        elif kind is Kind.AGENT:
+            if not naming:
+                naming, other, joined = True, 0, 0
+                groups.append((lines.at, number))
+            joined = other
+            match = _TOKEN.match(value)
+            token = match[0] if match else b""
+            if token != value or not token:
+                findings.report(
+                    "robots.agent", "`{}` is read as `{}`" if token else "`{}` names nobody", value, token, line=number
+                )
+            if token:
+                agents += b"\n%s\t%d" % (token.lower(), len(groups) - 1)
+        elif kind in _RULES:
+            naming = False
+            if not groups:
+                findings.report("robots.no-agent", "a rule before any User-agent line binds nobody", line=number)
+            if joined and kind is Kind.ALLOW and value:
+                findings.report("robots.joined", "the agents named before this record share the rules after it", line=joined)
+                joined = 0
+            if value and value[:1] not in (b"/", b"*"):
+                column = line.find(value, line.lower().find(name) + len(name)) + 1  # not where its name has the same letters
+                findings.report(
+                    "robots.path", "`{}` begins with neither / nor *: it matches nothing", value, line=number, column=column
+                )
+        elif kind is Kind.SITEMAP:
+            if len(sitemaps) == MAX_SITEMAPS:
+                findings.report("robots.sitemaps", f"only the first {MAX_SITEMAPS} sitemaps are read", line=number)
+            if len(sitemaps) <= MAX_SITEMAPS:
+                sitemaps.append(value)
+        else:
+            other = other or (number if naming else 0)
+            rates += 1
+            if rates == MAX_RATES + 1:
+                findings.report("robots.rates", f"only the first {MAX_RATES} of an agent are read", line=number)
+    return Robots(text, groups, bytes(agents), tuple(sitemaps[:MAX_SITEMAPS]), acap, tuple(findings))
+
+
+# What is said elsewhere of a contested pattern, None: nothing. A rule with that pattern that says otherwise has no effect
+# (ACAP 1.0 section-2.9.2).
+Replaced = Callable[[str], Verdict | None]
+
+
+class AgentRules:
+    """The rules that bind one agent: all lines of its groups, compiled."""
+
+    def __init__(self, groups: list[Lines], contested: Container[str]) -> None:
+        self.has_group = bool(groups)
+        self.only_allows = True  # no Disallow line has a path, and no Allow line one that cannot be told
+        self._text = groups[0].text if groups else b""
+        self._at = array("I")  # rule -> where its line starts in the text
+        self._number = array("I")  # rule -> number of its line
+        self._rate_lines: list[tuple[Kind, int, str, bytes]] = []  # of _RATES: line number, the line, value
+        self._contested: dict[int, tuple[str, Verdict]] = {}  # rule -> pattern and verdict
+        self._index = PatternIndex(rule for lines in groups for rule in self._rules(lines, contested))
+
+    def _rules(self, lines: Lines, contested: Container[str]) -> Iterator[tuple[str, bool]]:
+        """The patterns of a group, and whether it is an Allow line's; fills the arrays beside them."""
+        in_acap = False
+        while True:
+            usual = None if in_acap else lines.match(_USUAL_RULE)
+            if usual:
+                pattern, allow = normal_pattern(usual[2].rstrip(b" \t")), usual[1] is None
+                self.only_allows &= allow
+                self._note(lines, pattern, allow, contested)
+                yield pattern, allow
+                continue
+            lines.skip(_UNKNOWNS)
+            line = lines.read()
+            if not line:
+                break
+            record = read_record(line)
+            if record is None:
+                continue
+            if record.kind in (Kind.ACAP_CRAWLER, Kind.AGENT):
+                in_acap = record.kind is Kind.ACAP_CRAWLER
+            elif in_acap:
+                continue
+            elif record.kind in _RULES:
+                pattern, allow = normal_pattern(record.value), record.kind is Kind.ALLOW
+                if record.value and not (allow and pattern[0] in "/*" and not record.overlong):
+                    self.only_allows = False
+                # The end of an over-long pattern is unknown: as a prefix it refuses no less, but it may allow more.
+                if record.value and not (allow and record.overlong):
+                    self._note(lines, pattern, allow, contested)
+                    yield pattern, allow
+            elif record.kind in _RATES and len(self._rate_lines) < MAX_RATES:
+                self._rate_lines.append((record.kind, lines.number, printable(line), record.value))
+
+    def _note(self, lines: Lines, pattern: str, allow: bool, contested: Container[str]) -> None:
+        """The line that was read is the next rule."""
+        if contested and pattern in contested:
+            self._contested[len(self._at)] = pattern, Verdict.ALLOW if allow else Verdict.DENY
+        self._at.append(lines.at)
+        self._number.append(lines.number)
+
+    def decide(self, target: str, replaced: Replaced | None = None) -> RuleLine | None:
+        """The most specific rule that matches path and query: the longest, Allow on a tie (section-2.2.2)."""
+        rule = self._deciding(target, replaced)
+        return None if rule < 0 else self._rule_line(rule)
+
+    def deciding_line(self, target: str, replaced: Replaced | None = None) -> int:
+        """The number of the line that `decide` answers, 0 for none: all that a cache of decisions needs."""
+        rule = self._deciding(target, replaced)
+        return 0 if rule < 0 else self._number[rule]
+
+    def _deciding(self, target: str, replaced: Replaced | None) -> int:
+        """-1: none."""
+        target = normal_target(target)
+        if replaced is None or not self._contested:
+            return self._index.best(target)
+        return next((rule for rule in self._index.all(target) if self._has_effect(rule, replaced)), -1)
+
+    def _has_effect(self, rule: int, replaced: Replaced) -> bool:
+        if rule not in self._contested:
+            return True
+        pattern, verdict = self._contested[rule]
+        return replaced(pattern) in (None, verdict)
+
+    def first_of(self, lines: range) -> int:
+        """The number of the first of these lines that is a rule with a path; 0: none is."""
+        rule = bisect_left(self._number, lines.start)
+        return self._number[rule] if rule < len(self._number) and self._number[rule] in lines else 0
+
+    def matching(self, target: str) -> tuple[RuleLine, ...]:
+        """All rules that match, the deciding one first."""
+        return tuple(self._rule_line(rule) for rule in self._index.all(normal_target(target)))
+
+    def _rule_line(self, rule: int) -> RuleLine:
+        line = Lines(self._text, self._at[rule]).read()
+        record = read_record(line)
+        assert record
+        verdict = Verdict.ALLOW if record.kind is Kind.ALLOW else Verdict.DENY
+        return RuleLine(verdict, printable(record.value), self._number[rule], printable(line))
+
+    def _values(self, kind: Kind) -> list[bytes]:
+        return [value for which, _, _, value in self._rate_lines if which is kind]
+
+    @cached_property
+    def rates(self) -> Rates:
+        """How often the lines ask to be visited."""
+        return Rates(
+            crawl_delay(self._values(Kind.CRAWL_DELAY)),
+            request_rates(self._values(Kind.REQUEST_RATE)),
+            visit_time((number, line, value) for which, number, line, value in self._rate_lines if which is Kind.VISIT_TIME),
+        )

@@ -1,0 +1,44 @@
+"""Crawl-delay, Request-rate and Visit-time: extensions of robots.txt that no RFC defines.
+
+Protego reads the values, from a file of one line each. Values that it doesn't understand ask for nothing. Of several
+Crawl-delays and Visit-times the one that asks for the most restraint holds; of several Request-rates, which may be for different
+times of the day and for long and short periods, each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from protego import Protego
+
+from comity.policies.answers.rates import RequestRate, VisitTime, slowest
+
+MAX_VALUE = 100  # octets of a value; none that is meant is longer
+MAX_SECONDS = 365 * 24 * 3600  # a longer delay or period is cut to this
+
+
+def _read(record: str, values: Iterable[bytes]) -> list[Protego]:
+    texts = {value.decode("utf-8", "replace") for value in values if len(value) <= MAX_VALUE}
+    return [Protego.parse(f"User-agent: *\n{record}: {text}\n") for text in sorted(texts) if text.isprintable()]
+
+
+def crawl_delay(values: Iterable[bytes]) -> float | None:
+    """The longest Crawl-delay in seconds; None where no value is one."""
+    delays = [delay for protego in _read("Crawl-delay", values) if (delay := protego.crawl_delay("*")) is not None]
+    return min(max(delays), MAX_SECONDS) if delays else None
+
+
+def request_rates(values: Iterable[bytes]) -> tuple[RequestRate, ...]:
+    """Every Request-rate, the slowest first; at most MAX_REQUEST_RATES."""
+    rates = [RequestRate(*rate) for protego in _read("Request-rate", values) if (rate := protego.request_rate("*"))]
+    return slowest(rate._replace(seconds=min(rate.seconds, MAX_SECONDS)) for rate in rates)
+
+
+def visit_time(lines: Iterable[tuple[int, str, bytes]]) -> VisitTime | None:
+    """The shortest Visit-time; None where no value is one. `lines`: line number, the line, the value."""
+    times = [
+        VisitTime(start=visit.start_time, end=visit.end_time, line=number, text=text)
+        for number, text, value in lines
+        for protego in _read("Visit-time", [value])
+        if (visit := protego.visit_time("*"))
+    ]
+    return min(times, key=lambda visit: visit.length, default=None)

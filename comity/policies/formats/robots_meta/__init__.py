@@ -1,0 +1,1 @@
+"""Robots meta elements and X-Robots-Tag."""

@@ -1,0 +1,334 @@
+"""What a page says of its own use: `robots` meta elements, those with the agent's name, and X-Robots-Tag fields.
+
+    header(values, token)     what the fields say to the agent
+    markup(content, token)    what the elements say to it
+Directives refuse and limit; none permits anything. There is no standard: what search engines document is read, and where they
+pass over what they cannot read, the more restrictive reading holds (docs/robots-meta.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta, timezone
+from email.utils import parsedate_tz
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from comity.policies.answers.decision import Finding, Verdict
+from comity.policies.answers.qualifiers import Qualifiers
+from comity.policies.document.document import Content
+from comity.policies.syntax.lines import Findings
+from comity.policies.syntax.printable import MAX_SHOWN, printable
+from comity.policies.vocabulary.statement import NOTHING, Place, Statement
+
+SPEC = "https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag"
+
+MAX_CHARS = 16 * 1024  # of directives: in the fields of a response, and in the elements of a page
+
+Found = tuple[tuple[Statement, ...], tuple[Finding, ...]]
+
+EVERYBODY = ("robots", "*")  # as the name of an agent
+
+# Directives without a value -> the words that they refuse. Names are compared without `-` and `_`.
+_REFUSING = ("noindex", "nofollow", "noarchive", "nocache", "nosnippet", "noimageindex", "noai", "noimageai", "noml")
+_SILENT = ("all", "index", "follow", "archive", "snippet", "imageindex", "noodp", "noydir", "noyaca", "nositelinkssearchbox")
+_PLAIN: Mapping[str, tuple[str, ...]] = {
+    **{name: (name,) for name in _REFUSING},
+    **dict.fromkeys(_SILENT, ()),
+    "none": ("noindex", "nofollow"),
+}
+_REFUSED_UNREAD = (*_REFUSING, "max-image-preview", "max-video-preview", "unavailable_after")  # what the rest could refuse
+_TRANSLATION = Qualifiers(prohibited_modifications=frozenset(("translation",)))
+
+_MEMBER = re.compile(
+    r"[^,;]*?unavailable[\s_-]*after[^,;\d]{0,40}+,\s*+\d[^,;]*+"  # a date with a comma after the day of the week
+    r"|[^,;]++",
+    re.IGNORECASE,
+)
+_AGENT = re.compile(r"([A-Za-z0-9_-]+)(?:/[\d.]*)?")
+_NAME = re.compile(r"[^:=]*+")
+_NUMBER = re.compile(r"-1|\d{1,9}")
+
+# RFC 822 section-5, RFC 850 section-2.1.4. LENIENT: the name of the month in full, no time of day, no zone.
+_DATE = re.compile(
+    r"(?:[a-z]+(?:,\s*|\s+))?(\d{1,2})[\s-]+([a-z]{3})[a-z]*[\s-]+(\d{4}|\d\d)(?:\s+(\d{1,2}:\d\d(?::\d\d)?))?\s*([a-z]{1,5}|[+-]\d\d:?\d\d)?",
+    re.IGNORECASE,
+)
+_GREENWICH = re.compile(r"(?<=\d)\s*+(?:GMT|UTC?)$", re.IGNORECASE)  # LENIENT: what ISO 8601 writes as Z
+_UTC = ("GMT", "UT", "UTC", "Z", "+0000", "-0000")
+_EARLIEST = timezone(timedelta(hours=14))  # where every day begins first
+
+
+def header(values: Iterable[bytes], token: str, *, now: datetime | None = None, url: str = "") -> Found:
+    """What the X-Robots-Tag fields of one response say to the agent. `now`: aware, None = the clock; `url`: of the page.
+
+    A scope holds until the next one or the end of its field."""
+    reader = _Reader(token, now, url)
+    for value in values:
+        reader.field(value.decode("utf-8", "replace"))
+    return reader.found()
+
+
+def markup(content: Content, token: str, *, now: datetime | None = None, url: str = "") -> Found:
+    """What the meta elements of a page say. It is parsed only where its octets show one that is named as it takes."""
+    if not content.is_markup or not _speaks(content, token):
+        return (), ()
+    reader = _Reader(token, now, url)
+    for name, text, line in content.metas_by_line():
+        reader.meta(name, text, line)
+    return reader.found()
+
+
+def _speaks(content: Content, token: str) -> bool:
+    return content.has_written_letters or _named(token.lower()).search(content.octets) is not None
+
+
+@cache
+def _named(token: str) -> re.Pattern[bytes]:
+    return re.compile(rb"name\s*+=\s*+[\"']?\s*+(?:robots|%s)[\"'\s/>]" % re.escape(token.encode()))
+
+
+class _Directive(NamedTuple):
+    name: str  # as it is compared
+    value: str
+    text: str  # as written
+
+
+class _Reader:
+    def __init__(self, token: str, now: datetime | None, url: str) -> None:
+        self._token = token.lower()
+        self._now = now or datetime.now(UTC)
+        self._findings = Findings(url)
+        self._statements: dict[tuple[str, str], Statement] = {}  # one for each part and word, the most restrictive
+        self._embedded: list[Place] = []  # where indexifembedded stands
+        self._left = MAX_CHARS
+
+    def found(self) -> Found:
+        for place in self._embedded[:1]:
+            if any(statement.term == "robots-meta:noindex" for statement in self._statements.values()):
+                self._limit("indexifembedded", place)
+            else:
+                message = "`indexifembedded` means something beside `noindex` only"
+                self._findings.report("robots-meta.value", message, line=place.line)
+        return tuple(self._statements.values()), tuple(self._findings)
+
+    def field(self, text: str) -> None:
+        """The value of one X-Robots-Tag field."""
+        place = Place(part="header X-Robots-Tag")
+        if self._is_too_much(text, place):
+            return
+        for_others: list[str] = []
+        ours = True
+        for member in _MEMBER.findall(text):
+            agents, rest = _scope(member, self._token)
+            if agents:
+                self._report_others(for_others)
+                ours = any(agent == self._token or agent in EVERYBODY for agent in agents)
+                for_others = []
+            if ours:
+                self._member(rest, place, member.strip())
+            else:
+                for_others.append(member.strip())
+        self._report_others(for_others)
+
+    def _report_others(self, members: list[str]) -> None:
+        if members:
+            self._findings.report("robots-meta.agent", "`{}` is for another agent", _octets(", ".join(members)))
+
+    def meta(self, name: str, text: str, line: int) -> None:
+        """One element."""
+        if name in (self._token, "robots"):
+            place = Place(part=f"meta {name}", line=line)
+            if not self._is_too_much(text, place):
+                for member in _MEMBER.findall(text):
+                    self._member(member, place, member.strip())
+        elif len(text) <= MAX_SHOWN and _AGENT.fullmatch(name) and _is_all_directives(text):
+            self._findings.report("robots-meta.agent", "`{}: {}` is for another agent", _octets(name), _octets(text), line=line)
+
+    def _is_too_much(self, text: str, place: Place) -> bool:
+        """Whether there is more than is read. Nobody knows what the rest refuses: it refuses all that it could."""
+        before = self._left
+        self._left -= len(text)
+        if self._left < 0 <= before:
+            self._report(
+                "robots-meta.unread", f"there are more than {MAX_CHARS} characters: `{{}}` refuses everything", text, place
+            )
+            for word in _REFUSED_UNREAD:
+                self._add(Statement(f"robots-meta:{word}", Verdict.DENY, "robots-meta.unread", _at(place, text)))
+        return self._left < 0
+
+    def _member(self, text: str, place: Place, written: str) -> None:
+        for directive in _directives(text):
+            if directive.name in _PLAIN:
+                for word in _PLAIN[directive.name]:
+                    self._refuse(word, place, written)
+                if directive.value:
+                    self._report("robots-meta.unknown", "`{}` is no directive", directive.value, place)
+            elif directive.name == "notranslate":
+                self._limit("notranslate", _at(place, written), _TRANSLATION)
+            elif directive.name == "indexifembedded":
+                self._embedded.append(_at(place, written))
+            elif directive.name in _VALUED:
+                if directive.value:
+                    _VALUED[directive.name](self, directive, place, written)
+                else:
+                    self._report("robots-meta.value", "`{}` has no value: it says nothing", directive.text, place)
+            else:
+                self._report("robots-meta.unknown", "`{}` is no directive", directive.text, place)
+
+    def _report(self, rule: str, message: str, quoted: str, place: Place) -> None:
+        self._findings.report(rule, message, _octets(quoted), line=place.line)
+
+    def _refuse(self, word: str, place: Place, written: str) -> None:
+        self._add(Statement(f"robots-meta:{word}", Verdict.DENY, "robots-meta.disallow", _at(place, written)))
+
+    def _limit(self, word: str, place: Place, qualifiers: Qualifiers = NOTHING) -> None:
+        self._add(Statement(f"robots-meta:{word}", None, "robots-meta.limit", place, qualifiers))
+
+    def _add(self, new: Statement) -> None:
+        key = new.place.part, new.term
+        old = self._statements.get(key)
+        if old is None or (old.verdict is None and _restricts_more(new, old)):
+            self._statements[key] = new
+
+    def _max_snippet(self, directive: _Directive, place: Place, written: str) -> None:
+        number = self._number(directive, place)
+        if number == 0:
+            self._refuse("nosnippet", place, written)
+        elif number > 0:
+            self._limit("max-snippet", _at(place, written), Qualifiers(max_chars=number))
+
+    def _max_image_preview(self, directive: _Directive, place: Place, written: str) -> None:
+        size = directive.value.lower()
+        if size == "standard":
+            self._limit("max-image-preview", _at(place, written))
+        elif size != "large":
+            self._refuse("max-image-preview", place, written)
+            if size != "none":
+                self._report("robots-meta.value", "`{}` is read as `none`", directive.value, place)
+
+    def _max_video_preview(self, directive: _Directive, place: Place, written: str) -> None:
+        number = self._number(directive, place)
+        if number == 0:
+            self._refuse("max-video-preview", place, written)
+        elif number > 0:
+            self._limit("max-video-preview", _at(place, written))
+
+    def _number(self, directive: _Directive, place: Place) -> int:
+        """-1: no limit. What cannot be read is 0."""
+        if _NUMBER.fullmatch(directive.value):
+            return int(directive.value)
+        self._report("robots-meta.value", "`{}` is read as 0", directive.value, place)
+        return 0
+
+    def _unavailable_after(self, directive: _Directive, place: Place, written: str) -> None:
+        until = date(directive.value)
+        if until is None:
+            self._report("robots-meta.value", "`{}` is no date: it is read as one that is past", directive.value, place)
+        if until is None or until <= self._now:
+            self._refuse("unavailable_after", place, written)
+        else:
+            self._limit("unavailable_after", _at(place, written), Qualifiers(until=until))
+
+
+_VALUED: Mapping[str, Callable[[_Reader, _Directive, Place, str], None]] = {
+    "maxsnippet": _Reader._max_snippet,
+    "maximagepreview": _Reader._max_image_preview,
+    "maxvideopreview": _Reader._max_video_preview,
+    "unavailableafter": _Reader._unavailable_after,
+}
+_KNOWN = frozenset((*_PLAIN, *_VALUED, "notranslate", "indexifembedded"))
+
+
+def _scope(member: str, token: str) -> tuple[list[str], str]:
+    """The agents that the member is addressed to, none where it opens no scope, and what it says.
+
+    A name that is not ours opens one where a directive stands after it: else it may be a directive that we do not know."""
+    parts = member.split(":")
+    agents: list[str] = []
+    for part, after in pairwise(parts):
+        match = _AGENT.fullmatch(part.strip())
+        name = match[1].lower() if match else part.strip()
+        if _compared(name) in _KNOWN:
+            break
+        follows = _AGENT.match(after.strip())
+        next_name = follows[1].lower() if follows else ""
+        if name == token or name in EVERYBODY or (match and (next_name == token or _compared(next_name) in _KNOWN)):
+            agents.append(name)
+        else:
+            break
+    return agents, ":".join(parts[len(agents) :])
+
+
+def _directives(text: str) -> Iterator[_Directive]:
+    """What one member of a list says: the directive it is, or all that stand in it without a comma."""
+    words = text.split()
+    starts = [at for at, word in enumerate(words) if _compared(_name(word)) in _KNOWN]
+    ends = [*starts, len(words)]
+    if ends[0]:
+        yield _Directive("", "", " ".join(words[: ends[0]]))
+    for start, end in pairwise(ends):
+        name = _name(words[start])
+        written = " ".join(words[start:end])
+        yield _Directive(_compared(name), written[len(name) :].strip(" :="), written)
+
+
+def _is_all_directives(text: str) -> bool:
+    """Whether it is written for agents, and says something."""
+    directives = [directive for member in _MEMBER.findall(text) for directive in _directives(member)]
+    if not all(directive.name and (directive.name in _VALUED or not directive.value) for directive in directives):
+        return False
+    return any(_PLAIN.get(directive.name, True) for directive in directives)
+
+
+def _name(word: str) -> str:
+    match = _NAME.match(word)
+    assert match
+    return match[0]
+
+
+def _compared(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
+
+
+def _octets(text: str) -> bytes:
+    """As many as are shown."""
+    return text[: 2 * MAX_SHOWN].encode("utf-8", "replace")
+
+
+def _at(place: Place, written: str) -> Place:
+    return place._replace(text=printable(_octets(written)))
+
+
+def _restricts_more(new: Statement, old: Statement) -> bool:
+    if new.verdict is Verdict.DENY:
+        return True
+    return new.qualifiers != old.qualifiers and new.qualifiers.conjoined(old.qualifiers) == new.qualifiers
+
+
+def date(text: str) -> datetime | None:
+    """The instant that a date by RFC 822, RFC 850 or ISO 8601 names; None where it is none.
+
+    Without a time of day it is the beginning of the day; without a zone, or with one that is not known, the first instant at
+    which anybody has that time (UTC+14)."""
+    try:
+        found = datetime.fromisoformat(_GREENWICH.sub("Z", text))
+    except ValueError:
+        match = _DATE.fullmatch(text)
+        if match is None:
+            return None
+        day, month, year, time, zone = match.groups()
+        parsed = parsedate_tz(f"{day} {month} {year} {time or '0:00'} {(zone or '').replace(':', '')}")
+        if parsed is None:
+            return None
+        offset = parsed[9] or 0  # of zones that it does not know too
+        known = offset or (zone or "").upper().replace(":", "") in _UTC
+        try:
+            found = datetime(*parsed[:6], tzinfo=timezone(timedelta(seconds=offset)) if known else None)
+        except ValueError:
+            return None
+    try:
+        return (found if found.tzinfo else found.replace(tzinfo=_EARLIEST)).astimezone(UTC)
+    except OverflowError:
+        return None

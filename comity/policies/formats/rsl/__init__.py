@@ -1,0 +1,1 @@
+"""RSL 1.0, Really Simple Licensing."""

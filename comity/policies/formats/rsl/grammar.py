@@ -1,0 +1,331 @@
+"""An RSL document as it is written (RSL 1.0 section-3): its scopes, licenses and words.
+
+Lenient in what prohibits; what else is not as the specification has it is a condition of a license, which has to be arranged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import NamedTuple
+
+from comity.policies.answers.decision import Finding
+from comity.policies.syntax import xml_tree as elements
+from comity.policies.syntax.lines import Findings
+from comity.policies.syntax.path_patterns import normal_pattern, normal_target
+from comity.policies.syntax.urls import origin_of, target_of
+from comity.policies.syntax.xml_tree import Element, XmlError
+
+NAMESPACE = "https://rslstandard.org/rsl"  # section-2.2
+DEFAULT_AGE = timedelta(days=30)  # section-3.2
+MAX_AGE = timedelta(days=365)
+
+MAX_SCOPES = 1000  # of a document
+MAX_LICENSES = 1000  # of a document, with what else its contents have
+
+# section-3.4.1.1: the words for usages, each with the more general ones.
+GENERAL: dict[str, tuple[str, ...]] = {
+    "all": (),
+    "ai-all": ("all",),
+    "ai-train": ("ai-all", "all"),
+    "ai-input": ("ai-all", "all"),
+    "ai-index": ("ai-all", "all"),
+    "search": ("all",),
+}
+# LENIENT: what prohibitions say instead. Any other word that begins with "ai" is ai-all, and any other at all is all.
+_PROHIBITED = {word: word for word in GENERAL} | {
+    "train-ai": "ai-train",
+    "ai-training": "ai-train",
+    "training": "ai-train",
+    "train": "ai-train",
+    "genai": "ai-all",
+    "ai-summarize": "ai-input",
+    "ai-inference": "ai-input",
+    "inference": "ai-input",
+}
+_USERS = frozenset(("commercial", "non-commercial", "education", "government", "personal"))  # section-3.4.1.2
+
+# What an element of RSL may have: children and attributes. What else it has may be a condition that is not understood.
+_KNOWN: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    # LENIENT: version, which no version of RSL has and many documents have.
+    "rsl": (frozenset(("content",)), frozenset(("max-age", "version"))),
+    "content": (
+        frozenset(("license", "alternate", "schema", "copyright", "terms")),
+        frozenset(("url", "server", "encrypted", "lastmod")),
+    ),
+    "license": (frozenset(("permits", "prohibits", "prohibit", "payment", "reporting", "legal")), frozenset()),
+    "permits": (frozenset(), frozenset(("type",))),
+    "prohibits": (frozenset(), frozenset(("type",))),
+    "prohibit": (frozenset(), frozenset(("type",))),
+}
+_LEGAL = ("warranty", "disclaimer", "attestation", "contact", "proof")  # section-3.13: what the publisher says of itself
+
+
+class Whom(NamedTuple):
+    """A class of users, or places, that a license is for or is not for (section-3.5, section-3.6)."""
+
+    kind: str  # "user" or "geo"
+    words: frozenset[str]
+    line: int
+
+    def has(self, who: Collection[str]) -> bool | None:
+        """Whether one of these is meant; None: that is not known."""
+        if "all" in self.words:
+            return True
+        ours = [word.lower() for word in who if (word.lower() in _USERS) == (self.kind == "user")]
+        return any(word in self.words for word in ours) if ours else None
+
+
+class License(NamedTuple):
+    """One set of terms (section-3.4)."""
+
+    line: int
+    permits: tuple[tuple[str, int], ...] | None  # usage and line; None: it has no list of usages
+    prohibits: tuple[tuple[str, int], ...]
+    condition: int  # line of what must be arranged, e.g. payment, reporting, what is not understood; 0: there is none
+    limits: tuple[Whom, ...]  # it is for these only
+    bars: tuple[Whom, ...]  # it is not for these
+
+    def unmet(self, who: Collection[str]) -> int:
+        """The line of a condition that nobody knows to be met; 0: there is none."""
+        return self.condition or next((limit.line for limit in self.limits if not limit.has(who)), 0)
+
+
+class Scope(NamedTuple):
+    """One `content` (section-3.3), or an `alternate` of one (section-3.14)."""
+
+    pattern: str  # in normal form; with the host before it where one is named
+    octets: int  # of its path: the more, the narrower
+    licenses: tuple[License, ...]
+
+
+class Document(NamedTuple):
+    """One document."""
+
+    scopes: tuple[Scope, ...]  # none where it is no valid document
+    max_age: timedelta  # until it, and what refers to it, are asked for again (section-3.2.1)
+    problem: int  # line where it is found to be none
+    findings: tuple[Finding, ...]
+
+
+def host_of(url: str) -> str:
+    """Host and port, without "www."; "" where the URL has none. LENIENT: the schemes of one host are one site."""
+    try:
+        return origin_of(url).partition("://")[2].removeprefix("www.")
+    except ValueError:
+        return ""
+
+
+_SEPARATOR = re.compile(r"[\s,;]+")
+
+
+def parse(body: bytes, url: str = "", *, first: int = 1, cut: bool = False, everywhere: bool = False) -> Document:
+    """`first`: number of the line that the findings have for its first one; 0: none. `cut`: there is more.
+
+    `everywhere`: its contents are about whatever they stand in. Never raises; linear in the octets."""
+    return _Reader(url, first, everywhere).read(body, cut)
+
+
+@dataclass(slots=True)
+class _Terms:
+    """What is read of one license."""
+
+    condition: int
+    permits: dict[str, int] | None = None
+    prohibits: dict[str, int] = field(default_factory=dict)
+    limits: dict[str, Whom] = field(default_factory=dict)  # by kind
+    bars: dict[str, set[str]] = field(default_factory=dict)
+    bars_at: dict[str, int] = field(default_factory=dict)  # the line of the first one
+    kinds: set[str] = field(default_factory=set)  # of permissions
+
+
+class _Reader:
+    """The state of reading one document."""
+
+    def __init__(self, url: str, first: int, everywhere: bool) -> None:
+        self._first = first
+        self._everywhere = everywhere
+        self._findings = Findings(url)
+
+    def read(self, body: bytes, cut: bool) -> Document:
+        scopes: tuple[Scope, ...] = ()
+        age, problem = DEFAULT_AGE, 0
+        try:
+            root = elements.read(body, cut=cut)
+            if root.name != "rsl":
+                raise XmlError(f"the document is {root.name}, not rsl", root.line)
+            age = self._age(root)
+            scopes = tuple(self._scopes(root))
+            if not scopes:
+                raise XmlError("the document has no content", root.line)
+        except XmlError as error:
+            scopes, problem = (), error.line or 1
+            self._findings.clear()  # none of them matters now
+            self._report("rsl.limit" if error.is_limit else "rsl.syntax", "{}: nothing is licensed", str(error), line=problem)
+        return Document(scopes, age, problem, tuple(self._findings))
+
+    def _report(self, rule: str, message: str, *quoted: str, line: int) -> None:
+        line = self._first + line - 1 if self._first else 0
+        self._findings.report(rule, message, *(text[:1000].encode(errors="replace") for text in quoted), line=line)
+
+    def _age(self, root: Element) -> timedelta:
+        written = root.attributes.get("max-age")
+        if written is None:
+            return DEFAULT_AGE
+        if re.fullmatch(r"[0-9]{1,9}", written.strip()) and int(written):
+            return min(timedelta(days=int(written)), MAX_AGE)
+        self._report("rsl.value", "max-age `{}` is no number of days: it is one day", written, line=root.line)
+        return timedelta(days=1)
+
+    def _scopes(self, root: Element) -> Iterator[Scope]:
+        odd = self._not_understood(root, root)  # line, or 0
+        if root.namespace != NAMESPACE:
+            self._report(
+                "rsl.value", "the namespace is `{}`: nothing is permitted without arrangement", root.namespace, line=root.line
+            )
+            odd = odd or root.line
+        left, licenses_left = MAX_SCOPES, MAX_LICENSES
+        for content in _own(root, root, "content"):
+            licenses_left -= len(content.children)
+            if licenses_left < 0:
+                raise XmlError(f"the contents have more than {MAX_LICENSES} elements", content.line, is_limit=True)
+            for scope in self._scopes_of(content, root, odd):
+                left -= 1
+                if left < 0:
+                    raise XmlError(f"there are more than {MAX_SCOPES} scopes", content.line, is_limit=True)
+                yield scope
+
+    def _scopes_of(self, content: Element, root: Element, odd: int) -> Iterator[Scope]:
+        odd = odd or self._not_understood(content, root)
+        for name, harmless in (("server", ""), ("encrypted", "false")):
+            if content.attributes.get(name, harmless).strip() != harmless:
+                odd = odd or content.line
+        licenses = [self._license(one, root, odd) for one in _own(content, root, "license")]
+        if not licenses:
+            self._report("rsl.value", "the content has no license: nothing is licensed", line=content.line)
+            licenses = [License(content.line, (), (), odd, (), ())]
+        if self._everywhere:
+            yield Scope("", 0, tuple(licenses))
+            return
+        written = content.attributes.get("url")
+        place = _pattern(written)
+        if place is None:
+            message = "url `{}` is no URL and no path: what is prohibited holds everywhere, what is permitted nowhere"
+            self._report("rsl.value", message, written or "", line=content.line)
+            place, licenses = ("", 0), [one if one.permits is None else one._replace(permits=()) for one in licenses]
+        yield Scope(*place, tuple(licenses))
+        alternates = (_pattern(one.text, exact=True) for one in _own(content, root, "alternate") if one.text)
+        yield from (Scope(*place, tuple(licenses)) for place in dict.fromkeys(alternates) if place)
+
+    def _not_understood(self, element: Element, root: Element) -> int:
+        """The line of what stands in an element of RSL and is not of RSL; 0: nothing. That of others is left out (section-3)."""
+        children, attributes = _KNOWN[element.name]
+        odd = 0
+        for child in _own(element, root):
+            if child.name not in children:
+                self._report("rsl.value", "`{}` is no element of RSL here", child.name, line=child.line)
+                odd = odd or child.line
+        for name in sorted(element.attributes.keys() - attributes):
+            self._report("rsl.value", "`{}` is no attribute of RSL here", name, line=element.line)
+            odd = odd or element.line
+        return odd
+
+    def _license(self, license_: Element, root: Element, odd: int) -> License:
+        read = _Terms(odd or self._not_understood(license_, root))
+        for child in _own(license_, root):
+            kind = child.attributes.get("type", "").strip().lower()
+            if child.name == "permits":
+                self._permits(read, kind, child, root)
+            elif child.name in ("prohibits", "prohibit"):
+                self._prohibits(read, kind, child, root)
+            elif child.name == "payment":
+                is_free = kind in ("", "free") and not (child.children or child.text or child.attributes.keys() - {"type"})
+                read.condition = read.condition or (0 if is_free else child.line)
+            elif child.name == "reporting" or (child.name == "legal" and kind not in _LEGAL):
+                read.condition = read.condition or child.line
+        listed = None if read.permits is None else tuple(read.permits.items())
+        limits = tuple(read.limits.values())
+        bars = tuple(Whom(kind, frozenset(words), read.bars_at[kind]) for kind, words in read.bars.items())
+        return License(license_.line, listed, tuple(read.prohibits.items()), read.condition, limits, bars)
+
+    def _permits(self, read: _Terms, kind: str, permits: Element, root: Element) -> None:
+        odd = self._not_understood(permits, root)
+        words = _words(permits)
+        if kind in read.kinds:
+            self._report("rsl.value", "permits of type `{}` stands twice in its license", kind, line=permits.line)
+            odd = odd or permits.line
+        if words != permits.text.split():
+            self._report("rsl.value", "`{}` is no list of words, which spaces separate", permits.text, line=permits.line)
+            odd = odd or permits.line
+        read.kinds.add(kind)
+        if kind in ("user", "geo"):
+            whom = frozenset(word.lower() for word in words)
+            if "all" not in whom and not (kind == "user" and whom >= _USERS):
+                read.limits.setdefault(kind, Whom(kind, whom, permits.line))
+        elif kind == "usage":
+            read.permits = read.permits or {}
+            for word in words:
+                if self._is_usage(word, permits):
+                    read.permits.setdefault(word, permits.line)
+        elif words != ["all"]:
+            self._report("rsl.value", "permits of type `{}` is not understood", kind, line=permits.line)
+            odd = odd or permits.line
+        read.condition = read.condition or odd
+
+    def _prohibits(self, read: _Terms, kind: str, prohibits: Element, root: Element) -> None:
+        read.condition = read.condition or self._not_understood(prohibits, root)
+        words = [word.lower() for word in _words(prohibits) if ":" not in word]  # section-3.4.1: those of others
+        if not kind and words:
+            kind = "user" if _USERS.issuperset(words) else "usage"
+        if kind in ("user", "geo"):
+            known = frozenset(words)
+            if kind == "user" and not known <= _USERS:
+                known = frozenset(("all",))  # whom an unknown word means nobody knows
+            if known:
+                read.bars.setdefault(kind, set()).update(known)
+                read.bars_at.setdefault(kind, prohibits.line)
+        elif kind == "usage":
+            for word in words:
+                read.prohibits.setdefault(self._prohibited(word, prohibits), prohibits.line)
+        elif words:
+            self._report("rsl.value", "prohibits of type `{}` is not understood", kind, line=prohibits.line)
+            read.condition = read.condition or prohibits.line
+
+    def _is_usage(self, word: str, permits: Element) -> bool:
+        if word not in GENERAL:
+            self._report("rsl.value", "`{}` is no usage of RSL: it permits nothing", word, line=permits.line)
+        return word in GENERAL
+
+    def _prohibited(self, word: str, prohibits: Element) -> str:
+        usage = _PROHIBITED.get(word, "ai-all" if word.startswith("ai") else "all")
+        if usage != word:
+            self._report("rsl.value", f"`{{}}` is no usage of RSL: it prohibits {usage}", word, line=prohibits.line)
+        return usage
+
+
+def _words(element: Element) -> list[str]:
+    """LENIENT: with commas between them, as RSL 0.9 has it."""
+    return [word for word in _SEPARATOR.split(element.text) if word]
+
+
+def _own(element: Element, root: Element, name: str = "") -> Iterator[Element]:
+    """Its children that are RSL's, as their namespace says; of that name."""
+    return (child for child in element.children if child.namespace == root.namespace and name in ("", child.name))
+
+
+def _pattern(written: str | None, *, exact: bool = False) -> tuple[str, int] | None:
+    """The pattern with the host before it, and the octets of its path; None for what is neither URL nor path.
+
+    section-4.6.1: "" is whatever refers to the document."""
+    if written is None:
+        return None
+    written = written.strip()
+    host = ""
+    if "://" in written:
+        host = host_of(written)
+        written = target_of(written) if host else "-"
+    if written and not written.startswith(("/", "*")):
+        return None
+    path = normal_target(written) + "$" if exact else normal_pattern(written.rstrip("*").encode("utf-8", "replace"))
+    return host + path, len(path)

@@ -1,0 +1,189 @@
+"""Really Simple Licensing (RSL) 1.0: which uses of which resources a site licenses.
+
+    read(body)                   an RSL document -> Rsl
+    inline(content)              those that stand in a page
+    Rsl.statements(url)          what a document says of one resource
+    unlicensed(place)            what a reference says whose document cannot be had
+    in_robots, in_fields, in_markup     the references to documents
+Every reading of an open point stands in docs/rsl.md."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from comity.policies.answers.decision import Finding, Verdict
+from comity.policies.document.document import Content
+from comity.policies.formats.rsl.grammar import GENERAL, Document, License, host_of, parse
+from comity.policies.formats.rsl.references import MEDIA_TYPE, References, in_fields, in_markup, in_robots
+from comity.policies.syntax.lines import text_of
+from comity.policies.syntax.path_patterns import PatternIndex, normal_target
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_of, target_of
+from comity.policies.vocabulary.statement import Place, Statement
+
+__all__ = ["References", "Rsl", "in_fields", "in_markup", "in_robots", "inline", "read", "unlicensed"]
+
+SPEC = "https://rslstandard.org/rsl"
+TERMS = tuple(GENERAL)
+MAX_INLINE = 5  # documents in a page
+MAX_KNOWN = 100  # answers of a document that are kept
+
+_MOST = 3  # narrower than any word
+
+
+def unlicensed(place: Place) -> tuple[Statement, ...]:
+    """section-4.3: where there is no valid document, nothing is licensed. `place`: of the reference."""
+    return tuple(Statement(f"rsl:{term}", Verdict.DENY, "rsl.unlicensed", place) for term in TERMS)
+
+
+class Rsl:
+    """One document."""
+
+    def __init__(self, document: Document, text: bytes, start: Place) -> None:
+        """`start`: of the first line of the text."""
+        self.findings: tuple[Finding, ...] = document.findings
+        self.max_age = document.max_age  # until it, and what refers to it, are asked for again (section-3.2.1)
+        self.is_valid = bool(document.scopes)
+        self._scopes = document.scopes
+        self._problem = document.problem
+        self._text = text
+        self._start = start
+        self._known: dict[tuple[tuple[int, ...], bool, frozenset[str]], tuple[Statement, ...]] = {}
+        self._index = PatternIndex((scope.pattern, False) for scope in document.scopes)
+
+    def statements(self, url: str, *, arranged: bool = False, who: Collection[str] = ()) -> tuple[Statement, ...]:
+        """What it says of the resource; () where it does not speak of it.
+
+        `arranged`: whether the operator has met its conditions; `who` uses the content: section-3.4.1.2 and section-3.5 have
+        the words, e.g. "commercial", "DE", "EU"."""
+        if not self.is_valid:
+            return unlicensed(self._place(self._problem))
+        matching = self._matching(url)
+        key = (tuple(matching), arranged, frozenset(who))
+        if key not in self._known:  # most pages of a site have the same answer
+            if len(self._known) == MAX_KNOWN:
+                self._known.clear()
+            self._known[key] = tuple(self._decided(self._licenses(matching), arranged, who))
+        return self._known[key]
+
+    def everywhere(self, url: str = "") -> frozenset[str]:
+        """The terms that are refused for every resource of a site, unless something is arranged.
+
+        `url`: any of the site; "": of the site where the document is."""
+        if not self.is_valid:
+            return frozenset(TERMS)
+        try:
+            root = origin_of(url or self._start.url) + "/"
+        except ValueError:
+            root = "/"
+        broad = [(octets, one) for octets, one in self._licenses(self._matching(root)) if octets <= 1]
+        refused = {one.term.partition(":")[2] for one in self._decided(broad, False, ()) if one.verdict is Verdict.DENY}
+        narrow = [one for scope in self._scopes if scope.octets > 1 for one in scope.licenses]
+        permitted = {word for one in narrow if not one.unmet(()) for word, _ in one.permits or ()}
+        return frozenset(term for term in refused if not any(_covers(word, term) for word in permitted))
+
+    def _matching(self, url: str) -> list[int]:
+        """Numbers of the scopes that the resource is in."""
+        path = normal_target(target_of(url))
+        return sorted({*self._index.all(path), *self._index.all(host_of(url) + path)})
+
+    def _licenses(self, matching: list[int]) -> list[tuple[int, License]]:
+        """Each with the octets of its scope."""
+        scopes = [self._scopes[number] for number in matching]
+        return [(scope.octets, one) for scope in scopes for one in scope.licenses]
+
+    def _decided(self, licenses: list[tuple[int, License]], arranged: bool, who: Collection[str]) -> Iterator[Statement]:
+        for term in TERMS:
+            verdict, claim = _decide(term, licenses, arranged, who)
+            if claim is not None:
+                yield Statement(f"rsl:{term}", verdict, claim.rule, self._place(claim.line))
+
+    def _place(self, line: int) -> Place:
+        written = self._lines[line - 1] if 0 < line <= len(self._lines) else b""
+        first = self._start.line
+        return self._start._replace(line=first + line - 1 if first else 0, text=printable(written))
+
+    @cached_property
+    def _lines(self) -> list[bytes]:
+        return self._text.splitlines()
+
+
+class _Claim(NamedTuple):
+    """What one license says of one usage."""
+
+    octets: int
+    level: int  # how narrow the word is
+    rule: str
+    line: int
+
+
+def _covers(word: str, term: str) -> bool:
+    return word == term or word in GENERAL[term]
+
+
+def _decide(
+    term: str, licenses: list[tuple[int, License]], arranged: bool, who: Collection[str]
+) -> tuple[Verdict | None, _Claim | None]:
+    """section-3.1.1: narrower scopes and words come before broader ones; what is both permitted and prohibited is not licensed.
+
+    A permission counts where no refusal is narrower in any way, and no prohibition is as narrow."""
+    permissions: list[_Claim] = []
+    refusals: list[_Claim] = []
+    lists: dict[int, int] = {}  # octets -> line of a license that has a list
+    listed: set[int] = set()  # octets of those that list the term
+    for octets, one in licenses:
+        unmet = 0 if arranged else one.unmet(who)
+        words = [(word, line) for word, line in one.permits or () if _covers(word, term)]
+        if one.permits is not None:
+            lists.setdefault(octets, one.line)
+            listed.update([octets] if words else [])
+        elif unmet:
+            words = [("all", unmet)]  # whatever it does not prohibit has its conditions
+        for word, line in words:
+            if unmet:
+                refusals.append(_Claim(octets, len(GENERAL[word]), "rsl.unlicensed", unmet))
+            else:
+                permissions.append(_Claim(octets, len(GENERAL[word]), "rsl.permits", line))
+        for word, line in one.prohibits:
+            if _covers(word, term):
+                refusals.append(_Claim(octets, len(GENERAL[word]), "rsl.prohibits", line))
+        barring = (whom for whom in one.bars if whom.has(who) is not False)
+        refusals += (_Claim(octets, _MOST, "rsl.prohibits", whom.line) for whom in barring)
+    # section-3.5: a list is exhaustive.
+    refusals += (_Claim(octets, 0, "rsl.unlicensed", line) for octets, line in lists.items() if octets not in listed)
+    if not refusals and not permissions:
+        return None, None
+    octets = max((refusal.octets for refusal in refusals), default=0)
+    level = max((refusal.level for refusal in refusals), default=0)
+    prohibited = {(refusal.octets, refusal.level) for refusal in refusals if refusal.rule == "rsl.prohibits"}
+    for permission in sorted(permissions, reverse=True):
+        if permission.octets >= octets and permission.level >= level and permission[:2] not in prohibited:
+            return Verdict.ALLOW, permission
+    return Verdict.DENY, max(refusals, key=lambda one: (one.rule == "rsl.prohibits", one.octets, one.level))
+
+
+def read(body: bytes, url: str = "", *, cut: bool = False) -> Rsl:
+    """`url`: of the document. `cut`: the body ends where its reader stopped. Never raises; linear in the octets."""
+    return _read(body, url, Place(line=1, url=url), cut=cut)
+
+
+def inline(content: Content, url: str = "") -> tuple[Rsl, ...]:
+    """The documents that stand in a page (section-4.6.2), which is parsed only where it has their type."""
+    if not content.mentions(b"application/rsl"):
+        return ()
+    scripts = list(content.scripts(MEDIA_TYPE))
+    # What is too much is no valid document.
+    written = [("", 0)] if len(scripts) > MAX_INLINE else scripts
+    places = (Place(f"script {MEDIA_TYPE}", line=line) for _, line in written)
+    return tuple(_read(text.encode(errors="replace"), url, place) for (text, _), place in zip(written, places, strict=True))
+
+
+def _read(body: bytes, url: str, start: Place, *, cut: bool = False) -> Rsl:
+    # LENIENT: empty lines before the XML declaration.
+    text = body.lstrip(b" \t\r\n")
+    if start.line:
+        start = start._replace(line=start.line + body[: len(body) - len(text)].count(b"\n"))
+    document = parse(text, url, first=start.line, cut=cut, everywhere=start.part != "body")
+    return Rsl(document, text_of(text)[0], start)

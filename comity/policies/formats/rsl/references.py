@@ -1,0 +1,138 @@
+"""Where a site refers to its RSL documents (RSL 1.0 section-4.2), and where it has them in a page.
+
+    in_robots(lines, groups, text)     the License lines of robots.txt
+    in_fields(headers)                 the Link fields of a response
+    in_markup(content)                 the `link` elements of a page
+Every reading of an open point stands in docs/rsl.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+from comity.policies.document.document import Content
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import resolved
+from comity.policies.vocabulary.statement import Place
+
+MEDIA_TYPE = "application/rsl+xml"
+MAX_REFERENCES = 5  # documents of one carrier
+
+_XML = ("", "application/xml", "text/xml")  # media types that say less than the name of the file
+
+
+class References(NamedTuple):
+    """The documents that one carrier refers to."""
+
+    urls: tuple[str, ...] = ()  # absolute, in the order given
+    unread: tuple[Place, ...] = ()  # references to what cannot be had: nothing is licensed by them
+
+
+class _Line(Protocol):
+    """A line of robots.txt."""
+
+    @property
+    def name(self) -> str: ...  # in lower case
+    @property
+    def value(self) -> bytes: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def at(self) -> int: ...  # where it starts in the text
+    @property
+    def group(self) -> int: ...  # in which it stands; -1: before all of them
+
+
+def in_robots(lines: Iterable[_Line], groups: Collection[int], text: bytes, url: str) -> References:
+    """`groups`: those that bind the agent; `text`, `url`: of the robots.txt.
+
+    section-4.4.2: the lines in a group of the agent replace those that stand in none."""
+    found = [(line, line.value.decode("utf-8", "replace")) for line in lines if line.name == "license"]
+    found = [(line, written) for line, written in found if _is_address(written)]
+    own = [one for one in found if one[0].group in groups]
+    # LENIENT: at the end of a file a line stands in the group above it, though an empty line sets it apart.
+    deciding = own or (one for one in found if one[0].group < 0 or _is_set_apart(text, one[0].at))
+    return _references(
+        (written, Place(line=line.line, text=f"License: {printable(line.value)}", url=url), url) for line, written in deciding
+    )
+
+
+def _is_address(written: str) -> bool:
+    """Whether it is meant as one: `License: MIT` and other prose has nothing to do with RSL."""
+    return not re.search(r"\s", written) and ("://" in written or written.startswith("/") or written.lower().endswith(".xml"))
+
+
+_OF_NO_GROUP = (b"#", b"sitemap", b"license")
+
+
+def _is_set_apart(text: bytes, at: int) -> bool:
+    """Whether an empty line stands before it, with nothing between them but lines that belong to no group."""
+    for line in reversed(text[max(0, at - 4096) : at].splitlines()):
+        word = line.strip().lower()
+        if not word.startswith(_OF_NO_GROUP):
+            return not word
+    return False
+
+
+# RFC 8288 section-3
+_LINK = re.compile(r"<([^<>]*+)>((?:\s*+;\s*+[^;,\"=\s]++\s*+(?:=\s*+(?:\"(?:[^\"\\]|\\.)*+\"|[^\",;]*+))?+)*+)")
+_PARAMETER = re.compile(r";\s*+([^;,\"=\s]++)\s*+=\s*+(?:\"((?:[^\"\\]|\\.)*+)\"|([^\",;\s]*+))")
+
+
+def in_fields(headers: Iterable[tuple[bytes, bytes]], url: str) -> References:
+    """section-4.5. `url`: of the response."""
+    found: list[tuple[str, Place, str]] = []
+    for name, value in headers:
+        if name.lower() == b"link" and b"license" in value.lower():
+            for link in _LINK.finditer(value.decode("utf-8", "replace")):
+                parameters: dict[str, str] = {}
+                for key, quoted, bare in _PARAMETER.findall(link[2]):
+                    parameters.setdefault(key.lower(), (quoted or bare).lower())
+                media_type = parameters.get("type", "").partition(";")[0].strip()
+                if "license" in parameters.get("rel", "").split() and _is_rsl(media_type, link[1]):
+                    found.append((link[1].strip(), Place("header Link", text=printable(link[0].encode(errors="replace"))), url))
+    return _references(found)
+
+
+def in_markup(content: Content, url: str) -> References:
+    """section-4.6.1. `url`: of the page, which is parsed only where it has a word of RSL."""
+    if not content.mentions(b"application/rsl", b"rsl.xml"):
+        return References()
+    links = ((href, Place("link license", text=printable(href.encode(errors="replace")))) for kind, href in _rsl_links(content))
+    return _references((href, place, url) for href, place in links)
+
+
+def _rsl_links(content: Content) -> Iterator[tuple[str, str]]:
+    return ((kind, href) for kind, href in content.links("license") if _is_rsl(kind, href))
+
+
+def _is_rsl(media_type: str, address: str) -> bool:
+    """LENIENT: a type that says less, where the name of the file says it."""
+    try:
+        return media_type == MEDIA_TYPE or (media_type in _XML and urlsplit(address.strip()).path.lower().endswith("rsl.xml"))
+    except ValueError:
+        return False
+
+
+def _references(found: Iterable[tuple[str, Place, str]]) -> References:
+    """LENIENT: relative addresses."""
+    urls: dict[str, None] = {}
+    unread: list[Place] = []
+    read: set[tuple[str, str]] = set()
+    for written, place, base in found:
+        if (written, base) in read:
+            continue
+        if len(urls) == len(unread) == MAX_REFERENCES:  # more of them change nothing
+            break
+        try:
+            url = resolved(base, written)
+        except ValueError:
+            url = ""
+        if url and (url in urls or len(urls) < MAX_REFERENCES):
+            urls[url] = None
+            read.add((written, base))
+        elif len(unread) < MAX_REFERENCES:
+            unread.append(place)
+    return References(tuple(urls), tuple(unread))

@@ -1,0 +1,1 @@
+"""TDMRep, the TDM Reservation Protocol."""

@@ -1,0 +1,163 @@
+"""The properties of TDMRep in EPUB and PDF files (W3C TDMRep, sec-epub2, sec-epub3, sec-pdf)."""
+
+from __future__ import annotations
+
+import html
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any, NamedTuple
+
+from comity.policies.document.document import Content
+from comity.policies.syntax import xml_tree as elements
+from comity.policies.syntax.lines import MAX_BYTES, Findings
+
+MAX_PACKAGE = 4 * 1024 * 1024  # octets of an EPUB file that are looked at; its pages and images need not be
+MAX_PACKAGES = 5  # package documents of an EPUB file
+MAX_PACKETS = 20  # places of a PDF file that are looked at, and of its metadata streams
+MAX_PACKET = 256 * 1024  # octets of each, decompressed
+MAX_POLICIES = 100  # addresses that are tried
+
+
+class Metadata(NamedTuple):
+    """The values as written."""
+
+    part: str  # as `Place.part`
+    reservations: list[Any]
+    policies: list[Any]
+
+
+def read(content: Content, report: Findings) -> Metadata | None:
+    """None of what is neither EPUB nor PDF."""
+    body = content.body
+    named = content.media_type == "application/epub+zip" or b"application/epub+zip" in body[:128]
+    if named and body.startswith(b"PK"):
+        return _epub(body, report)
+    return _pdf(body, report) if b"%PDF-" in body[:1024] else None
+
+
+# EPUB
+
+
+class _LimitError(ValueError):
+    """There is more than is read."""
+
+
+class _LimitedFile(BytesIO):
+    """Of which only so much can be read: an index of an archive can be as long as the archive."""
+
+    left = MAX_PACKAGE
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        octets = super().read(size)
+        self.left -= len(octets)
+        if self.left < 0:
+            raise _LimitError
+        return octets
+
+
+def _epub(body: bytes, report: Findings) -> Metadata:
+    found = Metadata("EPUB package", [], [])
+    try:
+        with zipfile.ZipFile(_LimitedFile(body)) as archive:
+            for package in _packages(archive):
+                for name, value in _properties(package):
+                    (found.reservations if name == "reservation" else found.policies).append(value)
+    except _LimitError:
+        report.report("tdmrep.limit", f"the EPUB file is not read: its metadata takes more than {MAX_PACKAGE} octets")
+    except elements.XmlError as error:
+        report.report("tdmrep.limit" if error.is_limit else "tdmrep.syntax", "the EPUB file is not read: {}", str(error).encode())
+    # What zipfile raises for what is no archive, is encrypted, or is packed in ways that EPUB does not have.
+    except (zipfile.BadZipFile, zlib.error, ValueError, LookupError, EOFError, OSError, RuntimeError) as error:
+        report.report("tdmrep.syntax", "the EPUB file is not read: {}", str(error).encode(errors="replace"))
+    return found
+
+
+def _packages(archive: zipfile.ZipFile) -> Iterator[elements.Element]:
+    """The package documents that META-INF/container.xml names (EPUB 3.3 section 4.2.6.3.1)."""
+    container = elements.read(_member(archive, "META-INF/container.xml"))
+    paths = [root.attributes.get("full-path", "") for root in container.named("rootfile")]
+    for path in list(dict.fromkeys(paths))[:MAX_PACKAGES]:
+        yield elements.read(_member(archive, path))
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+    member = archive.getinfo(name)
+    # What other methods pack zipfile unpacks without a limit.
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{name} is compressed by method {member.compress_type}")
+    with archive.open(member) as opened:
+        return opened.read(MAX_BYTES + 1)  # that is one too many, which its parser says
+
+
+_PREFIX = re.compile(r"(\S{1,50}+)(?<=:)\s++https?://www\.w3\.org/ns/tdmrep[#/]?+(?=\s|$)")
+
+
+def _properties(package: elements.Element) -> Iterator[tuple[str, str]]:
+    """ "reservation" or "policy", and its value."""
+    prefixes = {"tdm:", *_PREFIX.findall(package.attributes.get("prefix", "")[:1000])}
+    for meta in package.named("meta"):
+        written = (meta.attributes.get("property") or meta.attributes.get("name") or "").strip()
+        prefix, colon, name = written.partition(":")
+        if prefix + colon in prefixes and name in ("reservation", "policy"):
+            yield name, meta.attributes.get("content", "").strip() or meta.text
+
+
+# PDF: XMP packets, not read as XML. The example of the specification has an attribute without quotes, and others follow it.
+
+_PROTOCOL = b"www.w3.org/ns/tdmrep"
+_XMLNS = re.compile(rb"xmlns:([A-Za-z_][\w.-]{0,50}+)\s{0,9}+=\s{0,9}+[\"']?+https?://%s" % re.escape(_PROTOCOL))
+_STREAM = re.compile(rb"/Type\s{0,9}+/Metadata\b")
+
+
+# An element, or the attribute that RDF has for the same.
+_NAME = rb"([A-Za-z_][\w.-]{0,50}+):(reservation|policy)"
+_PROPERTY = re.compile(rb"(?:<%s(?:\s[^<>]*+)?+>|\s%s\s{0,9}+=\s{0,9}+[\"'])([^<>\"']*+)" % (_NAME, _NAME))
+
+
+def _pdf(body: bytes, report: Findings) -> Metadata:
+    found = Metadata("XMP", [], [])
+    for packet in _packets(body, report):
+        prefixes = frozenset(_XMLNS.findall(packet))
+        for of_element, element, of_attribute, attribute, value in _PROPERTY.findall(_uncommented(packet)) if prefixes else ():
+            is_reservation = (element or attribute) == b"reservation"
+            if (of_element or of_attribute) in prefixes and (is_reservation or len(found.policies) < MAX_POLICIES):
+                values = found.reservations if is_reservation else found.policies
+                values.append(html.unescape(value.decode("utf-8", "replace")).strip())
+    return found
+
+
+def _uncommented(packet: bytes) -> bytes:
+    first, *others = packet.split(b"<!--")
+    return first + b"".join(part.partition(b"-->")[2] for part in others)
+
+
+def _packets(body: bytes, report: Findings) -> Iterator[bytes]:
+    """What names the protocol: where it stands as it is, and in metadata streams that are compressed."""
+    places = 0
+    at = body.find(_PROTOCOL)
+    while at >= 0:
+        start = max(body.rfind(b"<", max(0, at - 4096), at), 0)
+        end = body.find(b"</rdf:RDF", at, at + MAX_PACKET)
+        end = end if end >= 0 else at + MAX_PACKET
+        places += 1
+        if places > MAX_PACKETS:
+            report.report("tdmrep.limit", f"only {MAX_PACKETS} packets of the PDF file are read")
+            break
+        yield body[start:end]
+        at = body.find(_PROTOCOL, end)
+    for number, found in enumerate(_STREAM.finditer(body)):
+        if number == MAX_PACKETS:
+            report.report("tdmrep.limit", f"only {MAX_PACKETS} metadata streams of the PDF file are read")
+            break
+        start = body.find(b"stream", found.end(), found.end() + 1000)
+        if start >= 0 and b"/FlateDecode" in body[max(0, found.start() - 500) : start]:
+            compressed = body[start + 6 : start + 6 + MAX_PACKET].lstrip(b"\r\n")
+            try:
+                packet = zlib.decompressobj().decompress(compressed, MAX_PACKET)
+            except zlib.error:
+                report.report("tdmrep.syntax", "a metadata stream of the PDF file cannot be decompressed")
+            else:
+                yield packet

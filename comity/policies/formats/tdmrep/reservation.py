@@ -1,0 +1,352 @@
+"""TDM Reservation Protocol (W3C TDMRep): whether the right to mine text and data is reserved.
+
+    read(body)            /.well-known/tdmrep.json -> TdmRep
+    fields(headers)       the response fields
+    markup(content)       the `meta` elements of a page
+    document(content)     the metadata of an EPUB or PDF file
+    statements(these)     what they say together, the later ones before the earlier
+Every reading of an open point stands in docs/tdmrep.md."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from comity.policies.answers.decision import Finding, Verdict
+from comity.policies.document.document import Content
+from comity.policies.formats.tdmrep import metadata as tdmrep_metadata
+from comity.policies.syntax.lines import Findings, text_of
+from comity.policies.syntax.path_patterns import PatternIndex, normal_pattern, normal_target
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_of, resolved, target_of
+from comity.policies.vocabulary.statement import Place, Statement
+
+SPEC = "https://w3c.github.io/tdm-reservation-protocol/spec/"
+WELL_KNOWN = "/.well-known/tdmrep.json"
+TERM = "tdmrep:reservation"
+
+MAX_RULES = 5000  # of a file, with what stands there and is none
+MAX_POLICY = 2000  # characters of the address of a policy
+
+_RESERVATION, _POLICY, _LOCATION = "tdm-reservation", "tdm-policy", "location"
+
+
+class Reservation(NamedTuple):
+    """What one source says of a resource (sec-properties)."""
+
+    reserved: bool | None  # None: it is not set
+    policy: str  # URL, absolute; "": it is not set
+    place: Place
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def licensing(self) -> str:
+        """The policy that counts: of a right that is not reserved none is processed (sec-tdm-policy)."""
+        return self.policy if self.reserved else ""
+
+
+class TdmRule(NamedTuple):
+    """One object of the file (sec-tdm-file)."""
+
+    location: str  # pattern in normal form
+    reserved: bool | None
+    policy: str
+    line: int  # 1-based
+    text: str  # as written, printable
+
+
+# The values of the two properties (sec-tdm-reservation, sec-tdm-policy)
+
+
+def _reserved(values: Iterable[Any], report: Findings, line: int = 0) -> bool | None:
+    """What the values say that one source has; where they contradict each other, the right is reserved.
+
+    LENIENT: the digit as a text in JSON, which is the same value; any list of them in a field, as caches join fields."""
+    read = [digit.strip() for value in values for digit in _digits(value)]
+    for odd in dict.fromkeys(one for one in read if one not in ("0", "1")):
+        message = "`{}` is neither 0 nor 1: the reservation is not set"
+        report.report("tdmrep.value", message, odd[:1000].encode(errors="replace"), line=line)
+    if "1" in read:
+        return True
+    return False if read and set(read) == {"0"} else None
+
+
+def _digits(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return value.split(",")
+    # sec-tdm-reservation: other values are protocol errors. In Python true equals 1, which it does not here.
+    if isinstance(value, bool) or value is None:
+        return [json.dumps(value)]
+    if isinstance(value, int | float):
+        return [str(int(value)) if value in (0, 1) else str(value)]
+    return ["a list or an object"]
+
+
+def _policy(values: Iterable[Any], url: str, report: Findings, line: int = 0) -> str:
+    """The first that is the address of anything."""
+    for value in values:
+        address, mark, fragment = value.strip().partition("#") if isinstance(value, str) else ("", "", "")
+        try:
+            if address and len(value) <= MAX_POLICY:
+                return resolved(url, address) + (mark + fragment if fragment.isascii() and fragment.isprintable() else "")
+        except ValueError:
+            pass
+        if value:
+            written = value[:1000].encode(errors="replace") if isinstance(value, str) else b"what is no text"
+            report.report("tdmrep.value", "`{}` is no address of a policy", written, line=line)
+    return ""
+
+
+def _stated(reservations: list[Any], policies: list[Any], part: str, url: str) -> Reservation | None:
+    if not reservations and not policies:
+        return None
+    report = Findings(url)
+    reserved, policy = _reserved(reservations, report), _policy(policies, url, report)
+    said = [f"{_RESERVATION}: {value}" for value in reservations] + [f"{_POLICY}: {value}" for value in policies]
+    text = printable("; ".join(said).encode(errors="replace"))
+    return Reservation(reserved, policy, Place(part=part, text=text), tuple(report))
+
+
+# sec-processing-priority
+
+
+def effective(reservations: Iterable[Reservation | None]) -> Reservation | None:
+    """What they say together (file, fields, meta or document, in order): of each property what the last says that sets it."""
+    holds: Reservation | None = None
+    for one in reservations:
+        if holds is None or one is None:
+            holds = holds or one
+        else:
+            place = holds.place if one.reserved is None and holds.reserved is not None else one.place
+            reserved = holds.reserved if one.reserved is None else one.reserved
+            holds = Reservation(reserved, one.policy or holds.policy, place, holds.findings + one.findings)
+    return holds
+
+
+def statements(reservations: Iterable[Reservation | None]) -> tuple[Statement, ...]:
+    """`reservations`: in the order file, fields, meta or document. The policy stands in the text of the place."""
+    holds = effective(reservations)
+    if holds is None or holds.reserved is None:
+        return ()
+    if not holds.reserved:
+        return (Statement(TERM, Verdict.ALLOW, "tdmrep.not-reserved", holds.place),)
+    place = holds.place
+    if holds.licensing not in place.text:
+        place = place._replace(text=f"{place.text}; {_POLICY}: {printable(holds.licensing.encode())}")
+    return (Statement(TERM, Verdict.DENY, "tdmrep.reserved", place),)
+
+
+# The file (sec-tdm-file)
+
+
+class TdmRep:
+    """What one file says."""
+
+    def __init__(
+        self, rules: tuple[TdmRule, ...], findings: tuple[Finding, ...], url: str = "", *, complete: bool = True
+    ) -> None:
+        """`complete`: False where there is more than is read."""
+        self.rules = rules
+        self.findings = findings
+        self._url = url
+        self._complete = complete
+        self._index = PatternIndex((rule.location, False) for rule in rules)
+
+    def reservation(self, target: str) -> Reservation | None:
+        """What the first rule says that matches path and query; None where none does.
+
+        One whose reservation is not set leaves it to the next, which can reserve the right and cannot give it up."""
+        unset = False
+        for number in sorted(self._index.all(normal_target(target))):
+            rule = self.rules[number]
+            if rule.reserved or (rule.reserved is False and not unset):
+                return Reservation(rule.reserved, rule.policy, Place(line=rule.line, text=rule.text, url=self._url))
+            unset = True
+        if not self._complete and not unset:
+            return Reservation(True, "", Place(text="the file is longer than what is read of it", url=self._url))
+        return None
+
+    def everywhere(self) -> bool:
+        """Whether the right is reserved for every resource."""
+        for rule in self.rules:
+            if rule.reserved is False:
+                return False
+            if rule.reserved and rule.location in ("/", "/*", "*"):
+                return True
+        return not self._complete and all(rule.reserved for rule in self.rules)
+
+
+def read(body: bytes, url: str = "", *, cut: bool = False) -> TdmRep:
+    """`cut`: the body ends where its reader stopped. Never raises; linear in the octets."""
+    octets, cut = text_of(body, cut=cut)
+    return _Reader(octets, url).read(cut)
+
+
+_SPACE = re.compile(r"[\s,]*+")
+
+
+class _Reader:
+    """The state of reading one file: object by object, so that one that is malformed takes none before it along."""
+
+    def __init__(self, octets: bytes, url: str) -> None:
+        self._text = octets.decode("utf-8", "replace")
+        self._url = url
+        self._findings = Findings(url)
+        self._rules: list[TdmRule] = []
+        self._decode = json.JSONDecoder(object_pairs_hook=_object).raw_decode
+        self._line, self._counted = 1, 0
+
+    def read(self, cut: bool) -> TdmRep:
+        complete = not cut
+        if cut:
+            self._report("tdmrep.limit", f"only the whole lines in the first {len(self._text)} characters are read")
+        at = self._skipped(0)
+        if self._text.startswith("[", at):
+            complete &= self._read_rules(at + 1, cut)
+        else:
+            self._read_other(at)
+        return TdmRep(tuple(self._rules), tuple(self._findings), self._url, complete=complete)
+
+    def _skipped(self, at: int) -> int:
+        found = _SPACE.match(self._text, at)
+        assert found  # it may be empty
+        return found.end()
+
+    def _line_of(self, at: int) -> int:
+        self._line += self._text.count("\n", self._counted, at)
+        self._counted = at
+        return self._line
+
+    def _report(self, rule: str, message: str, *quoted: str, line: int = 0) -> None:
+        self._findings.report(rule, message, *(text[:1000].encode(errors="replace") for text in quoted), line=line)
+
+    def _value(self, at: int) -> tuple[Any, int] | None:
+        try:
+            return self._decode(self._text, at)
+        except (ValueError, RecursionError) as error:
+            place = max(at, getattr(error, "pos", at))
+            why = getattr(error, "msg", "values are too deep within each other, or too long")
+            self._report("tdmrep.syntax", f"this is no JSON: {why}", line=self._line_of(place))
+            return None
+
+    def _read_rules(self, at: int, cut: bool) -> bool:
+        """False where there are more than the limit."""
+        at, read = self._skipped(at), 0
+        while not self._text.startswith("]", at):
+            if cut and at == len(self._text):
+                return True
+            if read == MAX_RULES:
+                self._report("tdmrep.limit", f"there are more than {MAX_RULES} rules", line=self._line_of(at))
+                return False
+            line = self._line_of(at)
+            found = self._value(at)
+            if found is None:
+                return True
+            value, end = found
+            self._read_rule(value, line, self._text[at:end])
+            at, read = self._skipped(end), read + 1
+        if self._text[at + 1 :].strip():
+            self._report("tdmrep.syntax", "text after the end of the array is not read", line=self._line_of(at + 1))
+        return True
+
+    def _read_rule(self, rule: Any, line: int, written: str) -> None:
+        if not isinstance(rule, dict) or (_RESERVATION not in rule and _LOCATION not in rule):
+            self._report("tdmrep.syntax", "`{}` is no rule", written, line=line)
+            return
+        if _RESERVATION not in rule:
+            self._report("tdmrep.syntax", "the rule has no tdm-reservation: it is not set", line=line)
+        reserved = _reserved([rule[_RESERVATION]] if _RESERVATION in rule else [], self._findings, line)
+        policy = _policy([rule.get(_POLICY)], self._url, self._findings, line)
+        location, means = _location(rule.get(_LOCATION), self._url)
+        if means:
+            written_location = rule.get(_LOCATION)
+            shown = written_location if isinstance(written_location, str) else ""
+            self._report("tdmrep.syntax", f"location `{{}}` {means}", shown, line=line)
+            reserved = reserved or None  # what is not written as the specification has it gives nothing up
+        self._rules.append(TdmRule(location, reserved, policy, line, _shown(written)))
+
+    def _read_other(self, at: int) -> None:
+        """What is no array. TDM-3: an object that reserves the right reserves it for the whole site."""
+        found = self._value(at)
+        if found is None:
+            return
+        value, end = found
+        line = self._line_of(at)
+        self._report("tdmrep.syntax", "the file is no array of rules", line=line)
+        if isinstance(value, dict) and _RESERVATION in value and _reserved([value[_RESERVATION]], self._findings, line):
+            policy = _policy([value.get(_POLICY)], self._url, self._findings, line)
+            self._rules.append(TdmRule("/", True, policy, line, _shown(self._text[at:end])))
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A property that stands twice: of two reservations the one that is reserved counts, else the last."""
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        given = [value for key, value in pairs if key == _RESERVATION]
+        if len(given) > 1 and _reserved(given, Findings("")):
+            read[_RESERVATION] = 1
+    return read
+
+
+def _location(written: Any, url: str) -> tuple[str, str]:
+    """The pattern, and what else than the specification has it is read as."""
+    if not isinstance(written, str) or not written.strip():
+        return "/", "is no pattern: the rule can only reserve, and everything"
+    location = written.strip()
+    means = ""
+    if "://" in location:
+        try:
+            own = not url or origin_of(location) == origin_of(url)
+        except ValueError:
+            own = False
+        location, means = target_of(location), "" if own else "is on another host: the rule can only reserve"
+    elif not location.startswith(("/", "*")):
+        location, means = "/" + location, "is read with a / before it: the rule can only reserve"
+    return normal_pattern(location.encode("utf-8", "replace")), means
+
+
+def _shown(written: str) -> str:
+    return printable(" ".join(written[:2000].split()).encode(errors="replace"))
+
+
+# sec-tdm-header
+
+
+def fields(headers: Iterable[tuple[bytes, bytes]], url: str = "") -> Reservation | None:
+    """`url`: of the response."""
+    read: dict[str, list[Any]] = {_RESERVATION: [], _POLICY: []}
+    for name, value in headers:
+        if name[:4].lower() == b"tdm-" and (known := read.get(name.lower().decode("latin-1"))) is not None:
+            known.append(value.decode("utf-8", "replace").strip())
+    return _stated(read[_RESERVATION], read[_POLICY], f"header {_RESERVATION}", url)
+
+
+# sec-tdm-html-meta
+
+
+def markup(content: Content, url: str = "") -> Reservation | None:
+    """`url`: of the page. It is parsed only where it has a word of the protocol."""
+    if not content.mentions(b"tdm-reservation", b"tdm-policy"):
+        return None
+    read: dict[str, list[Any]] = {_RESERVATION: [], _POLICY: []}
+    for name, value in content.metas():
+        if name in read:
+            read[name].append(value.strip())
+    return _stated(read[_RESERVATION], read[_POLICY], f"meta {_RESERVATION}", url)
+
+
+# sec-epub2, sec-epub3, sec-pdf
+
+
+def document(content: Content, url: str = "") -> Reservation | None:
+    """What an EPUB or a PDF file says of itself; None of any other content."""
+    report = Findings(url)
+    read = tdmrep_metadata.read(content, report)
+    if read is None:
+        return None
+    stated = _stated(read.reservations, read.policies, read.part, url)
+    if stated is None:
+        return Reservation(None, "", Place(part=read.part), tuple(report)) if report else None
+    return stated._replace(findings=(*report, *stated.findings))

@@ -1,0 +1,1 @@
+"""What several text formats have in common: lines, patterns of paths, URLs, windows of time, XML."""

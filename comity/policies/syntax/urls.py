@@ -1,0 +1,165 @@
+"""The two parts of a URL that policies ask for: its origin, and its path with query.
+
+origin_of(url)      scheme, host and port
+origin_or_empty(url) the same, "" where there is none
+target_of(url)      path and query, as they are sent
+spellings(url)      path and query, as servers may take them"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
+
+from w3lib.url import safe_url_string
+
+from comity.policies.syntax.path_patterns import normal_target
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@lru_cache(maxsize=4096)
+def _origin(scheme: str, netloc: str) -> str:
+    parts = urlsplit(f"{scheme}://{netloc}")
+    host, port = parts.hostname or "", parts.port  # ValueError where the port is no number
+    if not host:
+        raise ValueError(f"`{scheme}://{netloc}` names no host")
+    if not host.isascii():
+        host = host.encode("idna").decode("ascii")
+    if ":" in host:
+        host = f"[{host}]"
+    return f"{scheme}://{host}" if port in (None, DEFAULT_PORTS[scheme]) else f"{scheme}://{host}:{port}"
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port, e.g. "https://example.com" (lower case, A-labels, no default port).
+
+    ValueError for what is not an http or https URL with a host."""
+    parts = urlsplit(url)
+    if parts.scheme not in DEFAULT_PORTS:
+        raise ValueError(f"`{url}` is not an http or https URL")
+    return _origin(parts.scheme, parts.netloc)
+
+
+def origin_or_empty(url: str) -> str:
+    """The origin; "" for what is not an http or https URL with a host."""
+    try:
+        return origin_of(url)
+    except ValueError:
+        return ""
+
+
+def target_of(url: str) -> str:
+    """Path and query as they go into the request line, without the fragment; at least "/".
+
+    An empty query keeps its "?", which patterns ask for. A URL without scheme and host is taken for a target."""
+    url = url.partition("#")[0]
+    colon = url.find("://")
+    if colon >= 0 and url[:colon].isalpha():
+        host = colon + 3
+        path, query = url.find("/", host), url.find("?", host)
+        if path < 0 or 0 <= query < path:
+            return "/" + url[query:] if query >= 0 else "/"
+        return url[path:]
+    return url if url.startswith("/") else "/" + url
+
+
+# Parts of a path that some servers take for others: doubled slashes, dot segments, parameters, backslashes, and escapes of
+# characters that normal_target leaves escaped.
+_AMBIGUOUS = re.compile(r"//|/\.\.?(?:[/?]|\Z)|[;\\]|%(?:2[1-9A-Fa-f]|3[ABDabd]|40|5[B-Db-d])")
+_DOT = re.compile(r"%2[Ee]")
+_DOT_OR_SLASH = re.compile(rb"%(?:2[EFef]|5[Cc])")
+_SLASHES = re.compile(r"//+")
+_PARAMETERS = re.compile(r";[^/\\]*+")
+_SEGMENTS = "/\\!$&'()*+,:;=@[]"  # what stands unescaped in segments of a path, and between them
+
+
+def spellings(url: str) -> tuple[str, ...]:
+    """The targets that a server may take a URL for, the one that is sent first. Linear in the octets.
+
+    Which servers read a path in which of these ways stands in docs/robots.md. Of most URLs there is but one."""
+    target = target_of(url)
+    if not ("%" in target or ";" in target or "//" in target or "/." in target or "\\" in target):
+        return (target,)
+    return _spellings(target)
+
+
+@lru_cache(maxsize=64)  # a URL is asked for several times in a row
+def _spellings(target: str) -> tuple[str, ...]:
+    ambiguous = _AMBIGUOUS.search(target)
+    path, mark, query = target.partition("?") if ambiguous else (target, "", "")
+    if not ambiguous or ambiguous.start() >= len(path):
+        return (target,)
+    targets = {normal_target(path): target}
+    for reading in _readings(path):
+        targets.setdefault(normal_target(reading), reading + mark + query)
+    return tuple(targets.values())
+
+
+def _readings(path: str) -> Iterable[str]:
+    """What becomes of a path by the steps that servers take, each of which may be left out: the path is decoded, parameters are
+    dropped, backslashes are slashes, slashes are merged, and dot segments resolved."""
+    decoded = _decoded(path)
+    without = (_without_parameters(reading) for reading in (*decoded, *_decoded(_without_parameters(path))))
+    readings = dict.fromkeys((*decoded, *without))
+    for step in (_with_slashes, _merged, _without_dots, _with_slashes, _merged):
+        readings |= dict.fromkeys([step(reading) for reading in readings])
+    return readings
+
+
+def _decoded(path: str) -> tuple[str, ...]:
+    """Dots alone (RFC 3986 section-6.2.2.2); all; and all, but dots and slashes even twice."""
+    octets = path.encode("utf-8", "surrogatepass")
+    once = unquote_to_bytes(octets)
+    twice = _DOT_OR_SLASH.sub(lambda escape: unquote_to_bytes(escape[0]), once)
+    return _DOT.sub(".", path), quote(once, safe=_SEGMENTS), quote(twice, safe=_SEGMENTS)
+
+
+def _without_parameters(path: str) -> str:
+    return _PARAMETERS.sub("", path)
+
+
+def _with_slashes(path: str) -> str:
+    return path.replace("\\", "/")
+
+
+def _merged(path: str) -> str:
+    return _SLASHES.sub("/", path)
+
+
+def _without_dots(path: str) -> str:
+    """RFC 3986 section-5.2.4."""
+    first, *segments = path.split("/")
+    assert not first
+    output: list[str] = []
+    for segment in segments:
+        if segment == "..":
+            del output[-1:]
+        elif segment != ".":
+            output.append(segment)
+    if segments[-1] in (".", ".."):
+        output.append("")
+    return "/" + "/".join(output)
+
+
+def merges_slashes_only(target: str, spelling: str) -> bool:
+    """Whether one of the `spellings` of a target has but one slash where the target has several, and is equal to it otherwise."""
+    path, mark, query = target.partition("?")
+    return normal_target(spelling) == normal_target(_SLASHES.sub("/", path) + mark + query)
+
+
+_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*+)++/?")  # absolute, with nothing to resolve or to escape
+
+
+def resolved(base: str, reference: str | bytes) -> str:
+    """The http or https URL that a reference means, without credentials and fragment, e.g. "https://example.com/a?b".
+
+    ValueError where it means none."""
+    if isinstance(reference, str) and _PATH.fullmatch(reference):
+        return origin_of(base) + reference
+    parts = urlsplit(safe_url_string(reference))
+    if parts.scheme and not parts.netloc:
+        raise ValueError(f"`{parts.geturl()}` names no host")
+    url = urljoin(base, parts.geturl())
+    return origin_of(url) + target_of(url)

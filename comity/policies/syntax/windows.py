@@ -1,0 +1,88 @@
+"""How many requests may go to a host in a time, and when one more may start.
+
+A server gets a request at some moment between the decision to send it and the arrival of its answer's headers. So a request in
+flight counts as started now, and later by the moment when its headers came: however long the way takes, no window ever holds
+more at the server than it may. Times are seconds since the epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import time
+from typing import NamedTuple
+
+from comity.policies.answers.rates import Rates
+
+MAX_STAMPS = 64  # starts that are remembered for a window at most
+DAY = 24 * 3600  # seconds
+
+
+class Window(NamedTuple):
+    """At most `requests` starts in any `seconds`; with `start` and `end` (UTC) from the one to the other, which may be past
+    midnight. From a time to the same is the whole day. A delay is a window for one request."""
+
+    requests: int
+    seconds: float
+    start: time | None = None
+    end: time | None = None
+
+    def holds(self, now: float) -> bool:
+        """Whether it applies at this time of the day."""
+        if self.start is None or self.end is None:
+            return True
+        begin = _seconds(self.start)
+        return (now - begin) % DAY < ((_seconds(self.end) - begin) % DAY or DAY)
+
+    def ends(self, now: float) -> float:
+        """When it next ceases to apply."""
+        if self.start is None or self.end is None or self.start == self.end:
+            return float("inf")
+        return now + DAY - (now - _seconds(self.end)) % DAY
+
+    def part(self) -> Window:
+        """A window for 1 to MAX_STAMPS requests that keeps to this one: where it is for more, an even part of it.
+
+        m parts of a period hold at most m times what each of them may, wherever the period begins. A period of 0 seconds holds
+        what is in flight."""
+        if self.requests >= 1 and (self.requests <= MAX_STAMPS or not self.seconds):
+            return self
+        parts = max(1, -(-self.requests // MAX_STAMPS))
+        return self._replace(requests=max(1, self.requests // parts), seconds=self.seconds / parts)
+
+
+def _seconds(moment: time) -> int:
+    """Since midnight."""
+    return moment.hour * 3600 + moment.minute * 60 + moment.second
+
+
+def windows_of(rates: Rates | None) -> tuple[Window, ...]:
+    """What a site asks for; () where it asks for nothing."""
+    if rates is None:
+        return ()
+    delay = (Window(1, rates.crawl_delay),) if rates.crawl_delay else ()
+    return (*delay, *(Window(*rate).part() for rate in rates.request_rates))
+
+
+def delay_of(windows: Iterable[Window]) -> float:
+    """The seconds between two requests that the windows leave in the long run, if they all held all day."""
+    return max((window.seconds / max(1, window.requests) for window in windows), default=0.0)
+
+
+def earliest(windows: Iterable[Window], stamps: Sequence[float], in_flight: int, now: float) -> float | None:
+    """When one more may start, if nothing else does until then: `now`, or later. None: not before one in flight is settled.
+
+    `stamps`: of the settled starts, ascending; those later than now count as now, for the clock was set back. Windows that begin
+    and end at times of the day are followed for a day; past that the moment may turn out to be too early when it has come."""
+    windows = [window.part() for window in windows]
+    if in_flight:
+        if any(window.requests <= in_flight and window.holds(now) for window in windows):
+            return None
+        stamps = [*stamps, *[now] * in_flight]  # at the earliest
+    due, later = now, True
+    while later and due < now + DAY:
+        later = False
+        for window in windows:
+            if window.requests <= len(stamps):
+                free = min(stamps[-window.requests], now) + window.seconds
+                if free > due and window.holds(due):
+                    due, later = min(free, window.ends(due)), True
+    return due

@@ -1,0 +1,1 @@
+"""What the words of all vocabularies say of the uses of a page."""

@@ -1,0 +1,209 @@
+"""The table where vocabularies meet (MEET-4): what a word of one says of a use.
+
+Vocabulary.shipped()                 vocabulary.toml
+Vocabulary.of(text)                  an operator's own, in its place or after it
+vocabulary.decided(name, by_term, use)   what the statements of one vocabulary say of a use"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from importlib.resources import files
+from typing import Any, NamedTuple, Self
+
+from comity.policies.answers.errors import PolicyError
+
+KINDS = ("within", "touches")
+ABOUT = ("title", "specification", "revision", "section")
+ANY = "*"  # a use that the table does not name
+
+
+class Words(NamedTuple):
+    """One vocabulary."""
+
+    name: str
+    narrows: Mapping[str, tuple[str, ...]]  # word -> the more general ones
+    title: str
+    specification: str
+    revision: str
+    section: str
+    inherits: bool  # what a more general word permits, it permits by name: a refusal of a narrower one is an exception
+
+
+class Relation(NamedTuple):
+    """One row."""
+
+    uses: tuple[str, ...]
+    terms: tuple[str, ...]  # "vocabulary:word"
+    kind: str  # of KINDS
+    why: str
+
+
+class Related(NamedTuple):
+    """What the words of one vocabulary have to do with one use."""
+
+    levels: tuple[
+        tuple[tuple[str, ...], ...], ...
+    ]  # for each word that the use is within: it, then what it narrows, nearest first
+    touching: frozenset[str]
+    words: frozenset[str]  # all of these
+
+
+_UNRELATED = Related((), frozenset(), frozenset())
+
+
+class Vocabulary:
+    """The words of all vocabularies and the rows of the table. Immutable."""
+
+    def __init__(self, words: Iterable[Words], relations: Iterable[Relation]) -> None:
+        """PolicyError where a row names a word that no vocabulary has."""
+        self.words = {one.name: one for one in words}
+        self.relations = tuple(relations)
+        self._check()
+        self.uses = tuple(dict.fromkeys(use for relation in self.relations for use in relation.uses if use != ANY))
+        self._named = frozenset(self.uses)
+        self._related: dict[tuple[str, str], Related] = {}
+
+    @classmethod
+    def shipped(cls) -> Vocabulary:
+        """The one that comes with comity."""
+        return _shipped()
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """An operator's table. It adds to the shipped one unless it says `replaces = true`. PolicyError where it is none."""
+        try:
+            table = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise PolicyError(f"is no TOML: {error}") from None
+        unknown = table.keys() - {"replaces", "vocabulary", "relation"}
+        if unknown:
+            raise PolicyError(f"`{min(unknown)}` has no meaning: write replaces, [vocabulary.NAME] or [[relation]]")
+        words, relations = dict(_words(table)), list(_relations(table))
+        replaces = table.get("replaces", False)
+        if not isinstance(replaces, bool):
+            raise PolicyError("`replaces` is neither true nor false")
+        if not replaces:
+            shipped = cls.shipped()
+            words = dict(shipped.words) | {name: _merged(shipped.words.get(name), one) for name, one in words.items()}
+            relations = [*shipped.relations, *relations]
+        return cls(words.values(), relations)
+
+    def _check(self) -> None:
+        for one in self.words.values():
+            for word, general in one.narrows.items():
+                for more in general:
+                    if more not in one.narrows:
+                        raise PolicyError(f"`{one.name}:{word}` narrows `{more}`, which is no word of `{one.name}`")
+            try:
+                TopologicalSorter(one.narrows).prepare()
+            except CycleError as error:
+                raise PolicyError(f"`{one.name}:{error.args[1][0]}` narrows itself") from None
+        for relation in self.relations:
+            for term in relation.terms:
+                name, _, word = term.partition(":")
+                if name not in self.words or word not in self.words[name].narrows:
+                    raise PolicyError(f"`{term}` is no word of a vocabulary: write vocabulary:word")
+
+    def general(self, name: str, word: str) -> list[str]:
+        """All words that the word narrows, nearest first. `name`: of its vocabulary."""
+        found: dict[str, None] = {}
+        level = list(self.words[name].narrows[word])
+        while level:
+            found |= dict.fromkeys(level)
+            level = [more for one in level for more in self.words[name].narrows.get(one, ()) if more not in found]
+        return list(found)
+
+    def related(self, name: str, use: str) -> Related:
+        """Of the vocabulary of that name."""
+        if name not in self.words:
+            return _UNRELATED
+        if use not in self._named and use not in self.words[name].narrows:
+            use = ANY  # of such there are as many as anybody asks for
+        found = self._related.get((name, use))
+        if found is None:
+            found = self._related[name, use] = self._relate(name, use)
+        return found
+
+    def _relate(self, name: str, use: str) -> Related:
+        known = use if use in self._named else ANY
+        within: dict[str, None] = {}
+        touching = set()
+        for relation in self.relations:
+            if known in relation.uses:
+                words = [term.partition(":")[2] for term in relation.terms if term.startswith(f"{name}:")]
+                if relation.kind == "within":
+                    within |= dict.fromkeys(words)
+                else:
+                    touching.update(words)
+        # A registered word is a use of its own name, unless a row has another meaning for it.
+        if use in self.words[name].narrows and use not in touching:
+            within[use] = None
+        general = {more for word in within for more in self.general(name, word)}
+        starts = [word for word in within if word not in general]
+        levels = tuple(self._levels(name, word) for word in starts)
+        return Related(levels, frozenset(touching), frozenset((*touching, *within, *general)))
+
+    def _levels(self, name: str, word: str) -> tuple[tuple[str, ...], ...]:
+        narrows = self.words[name].narrows
+        levels: list[tuple[str, ...]] = [(word,)]
+        seen = {word}
+        while levels[-1]:
+            level = tuple(dict.fromkeys(more for one in levels[-1] for more in narrows[one] if more not in seen))
+            seen.update(level)
+            levels.append(level)
+        return tuple(levels[:-1])
+
+
+@cache
+def _shipped() -> Vocabulary:
+    table = tomllib.loads(files("comity.policies.vocabulary").joinpath("vocabulary.toml").read_text("utf-8"))
+    return Vocabulary(dict(_words(table)).values(), _relations(table))
+
+
+def _words(table: Mapping[str, Any]) -> Iterator[tuple[str, Words]]:
+    for name, stated in _mapping(table.get("vocabulary", {}), "vocabulary").items():
+        stated = _mapping(stated, f"vocabulary.{name}")
+        narrows = {}
+        for word, properties in _mapping(stated.get("terms", {}), f"vocabulary.{name}.terms").items():
+            general = _mapping(properties, f"vocabulary.{name}.terms.{word}").get("narrows", [])
+            narrows[word] = _texts(general, f"vocabulary.{name}.terms.{word}.narrows")
+        inherits = stated.get("inherits", False)
+        if not isinstance(inherits, bool):
+            raise PolicyError(f"vocabulary.{name}.inherits is neither true nor false")
+        yield name, Words(name, narrows, **{key: str(stated.get(key, "")) for key in ABOUT}, inherits=inherits)
+
+
+def _relations(table: Mapping[str, Any]) -> Iterator[Relation]:
+    rows = table.get("relation", [])
+    if not isinstance(rows, list):
+        raise PolicyError("`relation` is no list of rows: write [[relation]]")
+    for number, row in enumerate(rows, 1):
+        place = f"[[relation]] number {number}"
+        row = _mapping(row, place)
+        kind = row.get("kind")
+        if kind not in KINDS:
+            raise PolicyError(f"{place}: kind `{kind}` is none: write {' or '.join(KINDS)}")
+        uses, terms = _texts(row.get("uses"), f"{place}: uses"), _texts(row.get("terms"), f"{place}: terms")
+        yield Relation(tuple(use.lower() for use in uses), terms, kind, str(row.get("why", "")))
+
+
+def _merged(shipped: Words | None, own: Words) -> Words:
+    if shipped is None:
+        return own
+    about = {key: getattr(own, key) or getattr(shipped, key) for key in ABOUT}
+    return Words(own.name, {**shipped.narrows, **own.narrows}, **about, inherits=own.inherits or shipped.inherits)
+
+
+def _mapping(value: Any, place: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise PolicyError(f"{place} is no table")
+    return value
+
+
+def _texts(value: Any, place: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise PolicyError(f"{place} is no list of texts")
+    return tuple(value)
