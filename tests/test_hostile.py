@@ -21,7 +21,7 @@ SMALL = 64  # part of the limit
 SLACK = 2000  # calls that whoever comes first makes for all
 STEPS = ("accesses", "considered", "next page", "prompt", "others")  # what "first access", "first page" and "findings" do besides
 
-# What rules for elements cost is bounded by steps, which tests/policies/test_css.py counts.
+# What rules for elements cost is bounded by steps, which tests/policies/document/test_selectors.py counts.
 CASES = {
     case.name: case
     for case in MADE["cases"]()

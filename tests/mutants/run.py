@@ -75,19 +75,21 @@ Functions = Mapping[str, list[list[FunctionType]]]
 # of those files all are tried.
 SUITES: Mapping[str, Suite] = {
     "policies": Suite(
-        "combine availability limits rates patterns urls binding site page preferences requests automated formats.robots "
-        "formats.acap.resolution formats.automation.resolution covered element_rules qualifiers formats.usage "
-        "formats.content_usage formats.content_signal formats.robots_meta formats.tdmrep formats.rsl",
+        "answers.combining answers.fetched answers.qualifiers answers.rates answers.request syntax.windows syntax.path_patterns "
+        "syntax.urls site agent_view page vocabulary.preferences elements.coverage elements.rules formats.robots.grammar "
+        "formats.robots.rates formats.acap.resolution formats.automation.access formats.automation.resolution "
+        "formats.aipref.short_strings formats.aipref.content_usage formats.content_signals.signals "
+        "formats.robots_meta.directives formats.tdmrep.reservation formats.rsl.licensing",
         "policies",
     ),
     "crawler": Suite(
-        "lanes budget freshness policy_file request_facts referrals store",
-        "crawler/test_lanes crawler/test_budget crawler/test_freshness crawler/test_policy_file crawler/test_store "
-        "crawler/test_request_facts crawler/test_referrals",
+        "frontier.host_queues pace.ledger fetching.freshness fetching.policy_copy request.facts referrals fetching.store",
+        "crawler/frontier/test_host_queues crawler/pace/test_ledger crawler/fetching/test_freshness "
+        "crawler/fetching/test_policy_copy crawler/fetching/test_store crawler/request/test_facts crawler/test_referrals",
     ),
-    "pace": Suite("pace", "crawler/test_pace crawler/test_lanes"),
-    "scheduler": Suite("scheduler", "crawler/test_lanes", "live/test_scheduler"),
-    "fetcher": Suite("fetcher", "crawler/test_fetcher"),
+    "pace": Suite("pace.limiter", "crawler/pace/test_limiter crawler/frontier/test_host_queues"),
+    "scheduler": Suite("frontier.scheduler", "crawler/frontier/test_host_queues", "live/test_scheduler"),
+    "fetcher": Suite("fetching.fetcher", "crawler/fetching/test_fetcher"),
     "files": Suite("fetching.files", "crawler/fetching/test_files", "live/test_policy_fetching"),
     "elements": Suite("elements", "crawler/test_page_elements"),
 }

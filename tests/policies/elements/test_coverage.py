@@ -449,12 +449,12 @@ def test_thousands_of_rules_are_bounded(body: str) -> None:
 @pytest.mark.requirement("SEC-5")
 @pytest.mark.parametrize(
     ("file_type", "body", "parser"),
-    [("json", "[" * 1000, "content.Json"), ("xml", "<r>", "content.Xml"), ("html", "<br>" * 200_001, "covered.Outline")],
+    [("json", "[" * 1000, "document.document.Json"), ("xml", "<r>", "document.document.Xml"), ("html", "<br>" * 200_001, "elements.coverage.Outline")],
 )
 def test_what_is_not_read_is_tried_once(file_type: str, body: str, parser: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once to tell what it is, where its octets tell that, and once for all rules."""
     tried = []
-    module, _, name = parser.partition(".")
+    module, _, name = parser.rpartition(".")
     known = getattr(import_module(f"comity.policies.{module}"), name)
 
     def counted(*args: Any, **named: Any) -> Any:

@@ -21,7 +21,7 @@ from comity.policies.prompt import MAX_LISTED
 from comity.policies.syntax.lines import MAX_BYTES, MAX_LINE
 from comity.policies.syntax.quoting import MAX_QUOTED
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "ai-txt.md").read_text("utf-8")
 TEXT, XML, SPAWNING = (example.encode() for example in re.findall(r"```(?:xml)?\n(.*?)```", PAGE, re.DOTALL))
 

@@ -254,7 +254,7 @@ ANY, OWN, OTHER = "User-agent: *\n", "User-agent: ExampleBot\n", "User-agent: ot
 
 @pytest.mark.requirement("PREF-2", "USE-9")
 def test_the_example_of_the_documentation() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "usage-preferences.md").read_text("utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "usage-preferences.md").read_text("utf-8")
     text = page.split("```")[1].encode()
     parsed = robots.parse(text)
     lines = extension_lines(parsed)

@@ -12,7 +12,7 @@ import pytest
 from comity.policies import Agent, Site, Verdict
 from comity.policies.formats.acap import parse
 
-CORPUS = Path(__file__).parents[4] / "shared/corpus/acap"
+CORPUS = Path(__file__).parents[5] / "shared/corpus/acap"
 ORIGIN = "https://example.com"
 
 Crawl = dict[tuple[str, str], str]  # (agent, path) -> verdict, and the lines that make it so
