@@ -1,5 +1,6 @@
 """WARC files."""
 
-from comity.dataset.files.warc.warc import Reader, Rewriter
+from comity.dataset.files.warc.rewriting import Rewriter
+from comity.dataset.files.warc.warc import Reader, Writer
 
-__all__ = ["Reader", "Rewriter"]
+__all__ = ["Reader", "Rewriter", "Writer"]
