@@ -26,7 +26,7 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Request, Response, TextResponse
 
-from comity.policies.site import WELL_KNOWN
+from comity.policies.formats import WELL_KNOWN
 
 LINKS = 10
 MISSING = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"

@@ -29,7 +29,7 @@ from typing import Any
 from scrapy import Spider
 from scrapy.http import Request, Response
 
-from comity.policies.site import WELL_KNOWN
+from comity.policies.formats import WELL_KNOWN
 
 LINKS = 10  # of a page
 PAGE = b"<html><head><title>page</title></head><body>" + b"<p>A sentence of the page.</p>\n" * 60 + b"</body></html>"

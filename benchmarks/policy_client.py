@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from comity.policies.site import WELL_KNOWN
+from comity.policies.formats import WELL_KNOWN
 
 AT_ONCE = 64  # origins
 USER_AGENT = "benchbot/1.0 (+https://example.org/bot)"

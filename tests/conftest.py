@@ -27,7 +27,7 @@ from cryptography.x509.oid import NameOID
 from hypothesis import settings
 from scrapy import Spider
 
-from comity.policies.site import WELL_KNOWN
+from comity.policies.formats import WELL_KNOWN
 
 # No test touches the store of whoever runs it.
 _home = TemporaryDirectory(prefix="comity-tests-")

@@ -12,7 +12,7 @@ from scrapy.settings import Settings
 from comity.crawler.commands.explanation import explain
 from comity.crawler.commands.policy import Command
 from comity.policies import Agent, Site
-from comity.policies.site import WELL_KNOWN
+from comity.policies.formats import WELL_KNOWN
 
 PAGE = (Path(__file__).parent.parent / "docs" / "policy-command.md").read_text("utf-8")
 OPTIONS = {

@@ -21,7 +21,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from comity.guard import ASGIMiddleware, Guard, Incoming, WSGIMiddleware, credentials
 from comity.policies.answers.request import Session
-from comity.policies.site import WELL_KNOWN
+from comity.policies.formats import WELL_KNOWN
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment

@@ -8,13 +8,14 @@ from urllib.parse import urljoin, urlsplit
 
 from comity.policies.answers.errors import PolicyError
 from comity.policies.answers.fetched import Fetched
-from comity.policies.formats.file import AUTOMATION_PATH, RobotsFile, accepted
+from comity.policies.formats import FILES, accepted
+from comity.policies.formats.file import File
+from comity.policies.site import Site
 from comity.policies.syntax.path_patterns import normal_target
 from comity.policies.syntax.urls import origin_of, target_of
 
-ROBOTS_PATH = "/robots.txt"
-JUDGED = (ROBOTS_PATH, AUTOMATION_PATH)
-SERVED = (*JUDGED, "/ai.txt", "/.well-known/tdmrep.json")  # what is looked for in a folder
+SERVED = tuple(file.path for file in FILES)  # what is looked for in a folder
+_MEDIA_TYPES = {file.path: file.media_type for file in FILES}
 
 Files = Mapping[str, bytes | Path] | Path
 
@@ -44,8 +45,8 @@ class OwnFiles:
 
     @property
     def judging(self) -> dict[str, Fetched]:
-        """What requests are judged by: robots.txt, what it refers to, and automation-preferences.txt."""
-        served_only = {self.origin + path for path in SERVED if path not in JUDGED}
+        """What requests are judged by: the files that may refuse some, and what these refer to."""
+        served_only = {self.origin + file.path for file in FILES if not file.restricts_access}
         return {url: fetched for url, fetched in self.fetched.items() if url not in served_only}
 
     @property
@@ -73,21 +74,17 @@ class OwnFiles:
 
     def _check(self) -> None:
         for url, fetched in self.judging.items():
-            file = RobotsFile(url, accepted(url, fetched))
+            file = File(url, accepted(url, fetched))
             if not file.is_present:
                 raise PolicyError(f"{url}: {file.outcome}: every crawler would reject it, so correct the file")
 
     def _read_references(self) -> None:
         """The files that robots.txt refers to (ACAP 1.0 section-2.3.2): what they refuse has to be known."""
-        url = self.origin + ROBOTS_PATH
-        robots = RobotsFile(url, _served(url, self.bodies[url])) if url in self.bodies else None
-        for record in robots.acap.records if robots and robots.acap else ():
-            for reference in record.references:
-                referred = robots.referred(reference) if robots else ""
-                if not referred:
-                    raise PolicyError(f"{url}:{reference.line} refers to nothing that can be asked: write a path or a URL")
-                if referred not in self.bodies:
-                    self.bodies[referred] = self._referred(referred, f"{url}:{reference.line} refers to it")
+        for reference in Site.from_files(self.origin, self.fetched).referred_files:
+            if not reference.url:
+                raise PolicyError(f"{reference.source} refers to nothing that can be asked: write a path or a URL")
+            if reference.url not in self.bodies:
+                self.bodies[reference.url] = self._referred(reference.url, f"{reference.source} refers to it")
         self._check()
 
     def _referred(self, url: str, why: str) -> bytes:
@@ -100,7 +97,8 @@ class OwnFiles:
 
 def media_type(url: str) -> str:
     """With which a file is served."""
-    return "application/json" if urlsplit(url).path.endswith(".json") else "text/plain; charset=utf-8"
+    path = urlsplit(url).path
+    return _MEDIA_TYPES.get(path) or ("application/json" if path.endswith(".json") else "text/plain; charset=utf-8")
 
 
 def _served(url: str, body: bytes) -> Fetched:

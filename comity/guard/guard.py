@@ -21,19 +21,21 @@ from typing import NamedTuple
 from comity.guard.agents import MAX_NAMED, Agents, Asking
 from comity.guard.answers import Answer, Problems, ServedFile, status_of
 from comity.guard.clients import Clients, Counts, Limit, client_of
-from comity.guard.files import ROBOTS_PATH, Files, OwnFiles
+from comity.guard.files import Files, OwnFiles
 from comity.guard.incoming import KEY_HEADER, Incoming, is_automated, listed, mechanisms
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import Decision, Finding, Reason, Source, Verdict
 from comity.policies.answers.errors import PolicyError
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import PURPOSE_HEADER, XHR, Facts, Session, facts_of
-from comity.policies.formats.file import AUTOMATION_PATH
-from comity.policies.site import WELL_KNOWN, Site
+from comity.policies.formats import WELL_KNOWN
+from comity.policies.site import Site
 from comity.policies.syntax.path_patterns import normal_target
 from comity.policies.syntax.printable import MAX_SHOWN, printable
 from comity.policies.syntax.urls import spellings, target_of
 from comity.policies.syntax.windows import Window
+
+ROBOTS = "/robots.txt"  # whose rates are limits
 
 logger = logging.getLogger(__name__)
 
@@ -223,9 +225,9 @@ class Guard:
     def _limits(self, agent: Agent, url: str) -> Iterator[Limit]:
         rates = self._site.rates(agent)
         if rates and (windows := _windows(rates)):
-            yield Limit(self.origin + ROBOTS_PATH, ROBOTS_PATH, windows, tolerance=self._tolerance)
+            yield Limit(self.origin + ROBOTS, ROBOTS, windows, tolerance=self._tolerance)
         for limits in self._site.limits(agent, url):
-            yield Limit(limits.key, AUTOMATION_PATH, limits.windows, limits.concurrent, self._tolerance)
+            yield Limit(limits.key, limits.source, limits.windows, limits.concurrent, self._tolerance)
 
     def _refuse_by(self, incoming: Incoming, refusing: list[Decision], now: float) -> Answer:
         """A refusal for good comes before one that has an end."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from comity.policies.agent import Agent
 from comity.policies.answers.combining import most_restrictive, strictest
@@ -15,10 +15,8 @@ from comity.policies.answers.decision import Decision, Finding, Reason, Source, 
 from comity.policies.answers.qualifiers import Qualifiers, read, written
 from comity.policies.answers.rule import RULES
 from comity.policies.elements.rules import Element, ElementRules, Traced
-from comity.policies.formats.acap import PageUses, SiteUses
-from comity.policies.formats.acap.usages import USAGES
+from comity.policies.formats.format import PageSource, UseSource
 from comity.policies.syntax.printable import MAX_SHOWN
-from comity.policies.vocabulary.table import Vocabulary
 
 USE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 MAX_STATED = 100  # uses that a tag lists for the sole reason that the site names them
@@ -27,20 +25,6 @@ _FOLLOW_DEFAULT = {"follow": Verdict.ALLOW}  # no statement against following is
 
 
 Limit = tuple[Qualifiers, Reason]  # what restricts a use that is permitted elsewhere
-
-
-class UseSource(Protocol):
-    """What one source says of the uses of a page."""
-
-    @property
-    def stated(self) -> Iterable[str]:
-        """The uses that it names."""
-
-    def decide(self, use: str) -> UseDecision | None:
-        """None: it does not speak of this use."""
-
-    def limits(self, use: str) -> Iterable[Limit]:
-        """What restricts the use, should anybody permit it."""
 
 
 class Refusal:
@@ -53,27 +37,6 @@ class Refusal:
 
     def decide(self, use: str) -> UseDecision | None:
         return self._refused
-
-    def limits(self, use: str) -> tuple[Limit, ...]:
-        return ()
-
-
-class AcapUses:
-    """ACAP as a source: its usages are uses, and refuse others that the table of vocabularies relates to them."""
-
-    def __init__(self, acap: PageUses | SiteUses, vocabulary: Vocabulary) -> None:
-        self._acap = acap
-        self._vocabulary = vocabulary
-
-    @property
-    def stated(self) -> Iterable[str]:
-        return self._acap.stated
-
-    def decide(self, use: str) -> UseDecision | None:
-        related = () if use in USAGES else sorted(self._vocabulary.related("acap", use).touching)
-        decisions = [decision for usage in related if (decision := self._acap.decide(usage)) is not None]
-        refusing = [decision for decision in decisions if decision.verdict is Verdict.DENY]
-        return most_restrictive(refusing) if refusing else self._acap.decide(use)
 
     def limits(self, use: str) -> tuple[Limit, ...]:
         return ()
@@ -202,7 +165,7 @@ class Page:
         access: Decision,
         sources: Sequence[UseSource],
         embedded: Sequence[UseSource] | None,
-        acap: Sequence[PageUses],
+        page_sources: Sequence[PageSource],
         licenses: tuple[str, ...],
         policies: Mapping[str, Any],
         findings: Iterable[Finding],
@@ -211,7 +174,8 @@ class Page:
         asked: Sequence[str] = (),
     ) -> None:
         """`embedded`: the sources of what holds for the files that are embedded in the page; None: the same as for the page.
-        `acap`: what makes one of the sources. `licenses`: absolute URLs of RSL documents that the page refers to. `asked`: other
+        `page_sources`: those of `sources` that take more
+        than the page. `licenses`: absolute URLs of RSL documents that the page refers to. `asked`: other
         URLs for which the page came back."""
         self.agent = agent
         self.url = url
@@ -223,7 +187,7 @@ class Page:
         self.is_cut = False  # items get nothing of elements that are refused, and neither do their tags
         self.element_rules = elements  # what ai.txt says of parts of the page; None: nothing
         self.findings = tuple(findings)
-        self._acap = acap
+        self._page_sources = page_sources
         self._policies = policies
         self._body = body
 
@@ -237,12 +201,12 @@ class Page:
     def wanted(self) -> tuple[str, ...]:
         """Absolute URLs of what it takes to know what may be done: the resources that permissions ask to use or to include, as is
         arranged with the site, and the licenses that the page refers to."""
-        return tuple(dict.fromkeys((*(url for uses in self._acap for url in uses.wanted), *self._licenses)))
+        return tuple(dict.fromkeys((*(url for uses in self._page_sources for url in uses.wanted), *self._licenses)))
 
     @property
     def dated(self) -> tuple[str, ...]:
         """The uses for which it counts when the page was first taken: a permission may end some days after."""
-        return tuple(dict.fromkeys(use for uses in self._acap for use in uses.dated))
+        return tuple(dict.fromkeys(use for uses in self._page_sources for use in uses.dated))
 
     @property
     def elements(self) -> tuple[Element, ...]:
@@ -273,7 +237,7 @@ class Page:
             access=strictest([first._access, self._access]),
             sources=[*self._sources, *of_first],
             embedded=None if is_same else embedded,
-            acap=[*self._acap, *first._acap],
+            page_sources=[*self._page_sources, *first._page_sources],
             licenses=tuple(dict.fromkeys((*self._licenses, *first._licenses))),
             policies={**first._policies, **self._policies},
             findings=dict.fromkeys((*self.findings, *first.findings)),

@@ -8,8 +8,7 @@ site.requests(agent)         what does the site ask to be done?"""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -17,25 +16,22 @@ from typing import Any, Self
 from urllib.parse import urljoin
 
 from comity.policies.agent import Agent
-from comity.policies.agent_view import Binding
+from comity.policies.agent_view import AgentView, ByVocabulary, Carrier, concluded, of_images
 from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Verdict
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import PLAIN, Facts, Session, facts_of
-from comity.policies.carriers import ByVocabulary, Carried, SiteCarriers, by_vocabulary, licensed, of_fields, of_images, of_markup
 from comity.policies.document.document import Content
-from comity.policies.formats.acap import PageUses, Taken
-from comity.policies.formats.automation import annotation
-from comity.policies.formats.automation.access import JSON_LD, Annotated
-from comity.policies.formats.automation.directives import Limits
-from comity.policies.formats.file import AI_PATH, AUTOMATION_PATH, AiFile, AutomationFile, RobotsFile
-from comity.policies.formats.tdmrep import reservation as tdmrep
-from comity.policies.page import AcapUses, Page, Refusal, UseSource, jointly
+from comity.policies.formats import FIELDS, FORMATS, ROBOTS_LINES, WELL_KNOWN
+from comity.policies.formats.distrusted import FormatError
+from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.format import FileReference, Resource, Response, Taken, UseSource
+from comity.policies.page import Page, Refusal, jointly
 from comity.policies.syntax.urls import origin_of, spellings
+from comity.policies.syntax.windows import Limits
 
-# What is fetched of every origin; a format adds its path here.
-WELL_KNOWN = ("/robots.txt", AUTOMATION_PATH, AI_PATH, tdmrep.WELL_KNOWN)
 MAX_AGENTS = 1000  # whose rules are kept compiled
+BODY = "body"  # part of a policy file, in the source of a reason
 
 
 class Site:
@@ -44,13 +40,12 @@ class Site:
     def __init__(self, origin: str, files: Mapping[str, Fetched]) -> None:
         self.origin = origin
         self.files = dict(files)  # absolute URL that was asked for -> what came back
-        self._robots = RobotsFile(f"{origin}/robots.txt", self.files[f"{origin}/robots.txt"])
-        absent = Fetched(status=404)
-        self._automation = AutomationFile(origin + AUTOMATION_PATH, self.files.get(origin + AUTOMATION_PATH, absent))
-        self._ai = AiFile(origin + AI_PATH, self.files.get(origin + AI_PATH, absent))
-        self._bindings: dict[Agent, Binding] = {}
+        of_site = SiteFiles(origin, self.files, robots_lines=ROBOTS_LINES)
+        readings = ((each.name, each.read_site(of_site)) for each in FORMATS if each.read_site)
+        self._readings = {name: reading for name, reading in readings if reading is not None}
+        self._views: dict[Agent, AgentView] = {}
         self._agent: Agent | None = None  # who asked last
-        self._bound: Binding  # what binds it
+        self._view_of_agent: AgentView
 
     @classmethod
     def from_files(cls, origin: str, files: Mapping[str, bytes | Fetched]) -> Self:
@@ -99,15 +94,15 @@ class Site:
 
     def judge(self, agent: Agent, url: str, facts: Facts, now: datetime | None = None) -> Decision:
         """May a request of this kind be made?"""
-        return self._binding(agent).access(spellings(url), facts, now)
+        return self._view(agent).access(spellings(url), facts, now)
 
     def asks_facts(self, agent: Agent) -> bool:
         """Whether anything but its URL matters of a request."""
-        return self._binding(agent).asks_facts
+        return self._view(agent).asks_facts
 
     def considered(self, agent: Agent, url: str, facts: Facts = PLAIN) -> tuple[Reason, ...]:
         """Every rule that matches the URL, the deciding one first and the losing ones after it."""
-        return self._binding(agent).considered(spellings(url), facts)
+        return self._view(agent).considered(spellings(url), facts)
 
     def page(
         self,
@@ -131,54 +126,49 @@ class Site:
         `first_seen`: use -> when the page was first taken for it, see `Page.dated`. `resources`: absolute URL -> what came back
         for it, see `Page.wanted`. `access`: the decision that the page was asked for by. `facts`: of the request for it."""
         fields, targets = tuple(headers), spellings(url)
-        binding, content = self._binding(agent), Content(fields, body or b"")
-        found, findings = annotation.annotations_in(content, agent.token)
+        view, content = self._view(agent), Content(fields, body or b"")
+        response = Response(agent, url, now)
+        of_response = [_of_headers(fields, response), _of_document(content, response)]
+        pages = {name: each.state for name, each in of_response[1].statements.items() if each.state is not None}
         first: list[UseSource] = []
-        if found:
-            access = binding.annotated(targets, facts, now, Annotated(url, found))
-            annotated = tuple(reason for reason in access.reasons if reason.source.part == JSON_LD)
-            first += [Refusal(annotated)] if annotated else []
+        if pages:
+            access = view.access(targets, facts, now, pages)
+            own = tuple(reason for reason in access.reasons if reason.source.url == url and reason.source.part != BODY)
+            first += [Refusal(own)] if own else []
         elif access is None:
-            access = binding.access(targets, facts, now)
-        of_response = of_fields(fields, agent, url, now).and_then(of_markup(content, agent.token, url, now))
-        of_files = self._of_site(binding, targets)
-        if access.verdict is Verdict.DENY and binding.carriers:
-            of_files = [
-                binding.carriers.of(
-                    self.origin + target, target, is_disallowed=binding.disallows(target, facts), is_fetched=body is not None
-                )
-                for target in targets
-            ]
-        carried = [of_site.and_then(of_response) for of_site in of_files]
-        licenses = carried[0].licenses
+            access = view.access(targets, facts, now)
+        carriers = [[of_target, *of_response] for of_target in self._of_files(view, targets, access, facts, body is not None)]
+        licenses = tuple(dict.fromkeys(url for carrier in carriers[0] for url in carrier.documents))
         if licenses:
-            of_licenses = (licensed(licenses, resources or {}, self.origin + target) for target in targets)
-            carried = [one.and_then(of_license) for one, of_license in zip(carried, of_licenses, strict=True)]
-        said = [by_vocabulary(one) for one in carried]
-        preferences = binding.sources([_about(one, content) for one in said], url)
-        last: list[UseSource] = []
-        acap: list[PageUses] = []
-        if binding.speaks_acap:
-            now = now or datetime.now(UTC)
-            taken = Taken(url, content, now=now, first_seen=first_seen or {}, resources=resources or {})
-            acap = binding.page_uses(targets, taken, facts.purposes)
-            last.append(jointly([AcapUses(uses, agent.vocabulary) for uses in acap]))
-        elements = binding.element_rules(targets[0], content, url, is_read=is_read and body is not None)
+            for target, of_target in zip(targets, carriers, strict=True):
+                of_target.append(_of_documents(licenses, resources or {}, self.origin + target))
+        stated, refused = zip(*map(concluded, carriers), strict=True)
+        first += [Refusal(reasons) for reasons in dict.fromkeys(refused) if reasons]
+        preferences = view.sources([_about(each, content) for each in stated], url)
+        moment = now or datetime.now(UTC)
+        taken = Taken(url, content, moment, first_seen or {}, resources or {}, facts)
+        page_sources = view.page_sources(targets, taken)
+        last: list[UseSource] = [jointly(sources) for sources in page_sources]
+        elements = None
+        try:
+            elements = view.element_rules(targets[0], content, url, is_read=is_read and body is not None)
+        except FormatError as error:
+            last.append(Refusal((error.reason,)))
         if elements:
             last.append(elements.source)
-        images = [of_images(one) for one in said]
+        images = [of_images(each) for each in stated]
         return Page(
             agent,
             url,
             access=access,
             sources=[*first, *preferences, *last],
-            embedded=[*first, *last, *binding.sources(images, url)] if images != said else None,
-            acap=acap,
+            embedded=[*first, *last, *view.sources(images, url)] if images != list(stated) else None,
+            page_sources=[source for sources in page_sources for source in sources],
             licenses=licenses,
             policies=self.policies,
             findings=(
                 *self.findings,
-                *(replace(finding, url=url) for finding in (*findings, *carried[0].findings)),
+                *(replace(finding, url=url) for carrier in carriers[0][1:] for finding in carrier.findings),
                 *(elements.findings if elements else ()),
             ),
             elements=elements,
@@ -188,11 +178,12 @@ class Site:
     def said_of(self, agent: Agent, url: str, now: datetime) -> Hashable | None:
         """What the files say of a page: where it is equal for two of this site, `page` says the same of both, apart from what
         came back for them. None: only `page` tells."""
-        binding = self._binding(agent)
-        if binding.speaks_acap or binding.speaks_of_elements:
+        view = self._view(agent)
+        if not view.is_same_for_pages:
             return None
         targets = spellings(url)
-        return binding.access(targets, PLAIN, now), frozenset(self._of_site(binding, targets))
+        statements = (tuple(view.statements(self._resource(target)).statements.items()) for target in targets)
+        return view.access(targets, PLAIN, now), frozenset(statements)
 
     def refused_by_headers(
         self, agent: Agent, url: str, headers: Iterable[tuple[bytes, bytes]], now: datetime | None = None
@@ -201,24 +192,23 @@ class Site:
 
         What the body can take back does not count: TDMRep's `meta` comes after its fields."""
         fields = tuple(headers)
-        stated = of_fields(fields, agent, url, now) if agent.uses else Carried()
-        if not stated.statements:
+        stated = _final(_of_headers(fields, Response(agent, url, now))) if agent.uses else Carrier()
+        if not any(each.statements or each.refused for each in stated.statements.values()):
             return None
-        binding = self._binding(agent)
-        content = Content(fields, b"")
-        carried = (of_site.and_then(stated)._replace(reservation=None) for of_site in self._of_site(binding, spellings(url)))
-        return binding.refusal_of_all(binding.sources([_about(by_vocabulary(one), content) for one in carried], url), url)
+        view, content = self._view(agent), Content(fields, b"")
+        outcomes = [concluded([_final(view.statements(self._resource(target))), stated]) for target in spellings(url)]
+        refused: list[UseSource] = [Refusal(reasons) for _, reasons in outcomes if reasons]
+        return view.refusal_of_all([*refused, *view.sources([_about(each, content) for each, _ in outcomes], url)], url)
 
     def unusable(self, agent: Agent, purposes: Iterable[str] | None = None) -> Decision | None:
         """The refusal, where the site refuses every declared use of all its pages: none is worth a request.
 
         `purposes`: of the request; None for those of the agent."""
-        return self._binding(agent).unusable(purposes)
+        return self._view(agent).unusable(purposes)
 
     def licenses(self, agent: Agent) -> tuple[str, ...]:
         """Absolute URLs of the RSL documents that robots.txt refers to for the agent (RSL 1.0 section-4.4)."""
-        carriers = self._binding(agent).carriers
-        return carriers.licenses if carriers else ()
+        return self._view(agent).documents
 
     @cached_property
     def policies(self) -> dict[str, dict[str, Any]]:
@@ -235,69 +225,96 @@ class Site:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What the authors of the policy files should know."""
-        found = [*self._robots.findings, *self._automation.findings, *self._ai.findings]
-        found += (finding for file in self._referred for finding in file.findings)
-        return (*found, *SiteCarriers("*", self._robots, self._ai, self.files, self.origin).findings)
+        return tuple(finding for reading in self._readings.values() for finding in reading.findings)
 
-    @cached_property
-    def _referred(self) -> tuple[RobotsFile, ...]:
-        """The files that robots.txt refers to, each as what it says to any crawler."""
-        if not (acap := self._robots.acap):
-            return ()
-        urls = dict.fromkeys(self._robots.referred(reference) for record in acap.records for reference in record.references)
-        return tuple(
-            RobotsFile(url, self.files[url], definitions=acap.definitions, crawlers=("*",))
-            for url in urls
-            if url in self.files and url != self._robots.url
-        )
+    @property
+    def referred_files(self) -> tuple[FileReference, ...]:
+        """The files that the site's files refer to, whoever asks."""
+        return tuple(reference for reading in self._readings.values() for reference in reading.referred_files)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """The sitemaps that robots.txt names, as absolute URLs."""
-        found = []
-        for sitemap in self._robots.robots.sitemaps if self._robots.robots else ():
-            with suppress(ValueError):  # not a URL
-                found.append(urljoin(self._robots.url, sitemap))
-        return tuple(found)
+        return tuple(url for reading in self._readings.values() for url in reading.sitemaps)
 
     def references(self, agent: Agent) -> tuple[str, ...]:
         """Absolute URLs of further files that state what holds for the agent (ACAP 1.0 section-2.3.2)."""
-        return self._binding(agent).references
+        return self._view(agent).references
 
     def requests(self, agent: Agent) -> tuple[ActionRequest, ...]:
         """What the site asks the agent to do (ACAP 1.0 section-2.6)."""
-        return self._binding(agent).requests(self.origin)
+        return self._view(agent).requests()
 
     def rates(self, agent: Agent) -> Rates | None:
         """How often the site asks the agent to visit it; None where it has no rules."""
-        return self._binding(agent).rates
+        return self._view(agent).rates
 
     def limits(self, agent: Agent, url: str) -> tuple[Limits, ...]:
         """How often, and how many at a time, requests like this may be made, besides `rates`: all of these hold."""
-        return self._binding(agent).limits(spellings(url))
+        return self._view(agent).limits(spellings(url))
 
     @cached_property
     def crawler_names(self) -> frozenset[str]:
         """Whom the policy files name, those that robots.txt refers to included, in lower case: product tokens, and names in ACAP,
         which may be several words or go on in any way (`*` at the end)."""
-        referred = (file.crawler_names for file in self._referred)
-        return self._robots.crawler_names.union(self._automation.crawler_names, self._ai.crawler_names, *referred)
+        return frozenset[str]().union(*(reading.crawler_names for reading in self._readings.values()))
 
-    def _binding(self, agent: Agent) -> Binding:
+    def _view(self, agent: Agent) -> AgentView:
         if agent is not self._agent:
-            if agent not in self._bindings:
-                if len(self._bindings) >= MAX_AGENTS:
-                    self._bindings.clear()
-                self._bindings[agent] = Binding(agent, self._robots, self._automation, self._ai, self.files, self.origin)
-            self._agent, self._bound = agent, self._bindings[agent]
-        return self._bound
+            if agent not in self._views:
+                if len(self._views) >= MAX_AGENTS:
+                    self._views.clear()
+                self._views[agent] = AgentView(agent, self._readings, self.files, self.origin)
+            self._agent, self._view_of_agent = agent, self._views[agent]
+        return self._view_of_agent
 
-    def _of_site(self, binding: Binding, targets: Iterable[str]) -> list[Carried]:
+    def _resource(self, target: str) -> Resource:
+        return Resource(self.origin + target, target)
+
+    def _of_files(
+        self, view: AgentView, targets: Sequence[str], access: Decision, facts: Facts, is_fetched: bool
+    ) -> list[Carrier]:
         """What the site's files say of the uses of each of the targets."""
-        carriers = binding.carriers
-        return [carriers.of(self.origin + target, target) if carriers else Carried() for target in targets]
+        resources = [self._resource(target) for target in targets]
+        if access.verdict is Verdict.DENY:
+            disallowed = (view.disallows(target, facts) for target in targets)
+            resources = [
+                each._replace(is_disallowed=is_disallowed, is_fetched=is_fetched)
+                for each, is_disallowed in zip(resources, disallowed, strict=True)
+            ]
+        return [view.statements(resource) for resource in resources]
 
 
-def _about(said: ByVocabulary, content: Content) -> ByVocabulary:
-    """What is said of this content."""
-    return of_images(said) if content.media_type.startswith("image/") else said
+def _of_headers(fields: Sequence[tuple[bytes, bytes]], response: Response) -> Carrier:
+    """What the header fields of one response say of its content."""
+    values: dict[str, dict[bytes, list[bytes]]] = {}
+    for name, value in fields:
+        if (owner := FIELDS.get(name.lower())) is not None:
+            values.setdefault(owner, {}).setdefault(name.lower(), []).append(value)
+    if not values:
+        return Carrier()
+    readers = ((each, each.read_headers) for each in FORMATS if each.read_headers and each.name in values)
+    return Carrier({each.name: read(values[each.name], response) for each, read in readers})
+
+
+def _of_document(content: Content, response: Response) -> Carrier:
+    """What a page, or another document, says of itself."""
+    return Carrier({each.name: each.read_document(content, response) for each in FORMATS if each.read_document})
+
+
+def _of_documents(urls: Sequence[str], resources: Mapping[str, Fetched], url: str) -> Carrier:
+    """What documents say of a page that refers to them. `resources`: absolute URL -> what came back."""
+    return Carrier({each.name: each.read_documents(urls, resources, url) for each in FORMATS if each.read_documents})
+
+
+_FINAL = frozenset(each.name for each in FORMATS if not each.document_overrides)
+
+
+def _final(carrier: Carrier) -> Carrier:
+    """What no document can take back."""
+    return Carrier({name: each for name, each in carrier.statements.items() if name in _FINAL})
+
+
+def _about(stated: ByVocabulary, content: Content) -> ByVocabulary:
+    """What is stated of this content."""
+    return of_images(stated) if content.media_type.startswith("image/") else stated

@@ -37,6 +37,7 @@ from comity.guard.guard import Pass
 from comity.guard.incoming import Incoming
 from comity.policies import Agent, Page, PolicyError, Site, Verdict, ai_txt_from_xml, ai_txt_to_xml, instructions
 from comity.policies.answers.rule import RULES
+from comity.policies.formats.robots.file import RobotsFile
 from comity.policies.syntax.lines import MAX_FINDINGS
 from comity.policies.syntax.printable import HIDDEN
 from comity.policies.vocabulary.table import Vocabulary
@@ -499,7 +500,8 @@ def fuzz_monotony(octets: bytes) -> None:
     refusal = choices.of(REFUSALS[path])
     site = Site.from_files(ORIGIN, given)
     if path == "/robots.txt":
-        is_named = site._robots.robots is not None and site._robots.robots.names(AGENT.token)
+        read = RobotsFile(f"{ORIGIN}/robots.txt", site.files[f"{ORIGIN}/robots.txt"]).robots
+        is_named = read is not None and read.names(AGENT.token)
         refusal = b"User-agent: %s\n%s" % (AGENT.token.encode() if is_named else b"*", refusal)
     more = Site.from_files(ORIGIN, given | {path: before + b"\n" + refusal})
     with_comment = Site.from_files(ORIGIN, given | {path: before + (b"\n# comment\n" if before else b"# comment\n")})

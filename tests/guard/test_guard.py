@@ -754,7 +754,7 @@ SHARED = Guard(ORIGIN, FILES)
 def test_no_client_makes_the_guard_grow(guard: Guard) -> None:
     for number in range(3000):
         ask(guard, f"/{number}", user_agent=f"bot{number}", automation_purpose=f"p{number}", peer=f"192.0.2.{number % 250}")
-    assert len(guard._site._bindings) == 1
+    assert len(guard._site._views) == 1
     assert set(guard.passed) == {"automation.allow"}
 
 
@@ -767,7 +767,7 @@ def test_a_prohibition_for_one_purpose_is_for_it_alone() -> None:
     assert told(ask(guard, "/essays/")) == PASSES
     for number in range(300):
         assert told(ask(guard, "/essays/", automation_purpose=f"purpose{number}", peer=f"192.0.2.{number % 250}")) == PASSES
-    assert len(guard._site._bindings) == 1  # rules are compiled once for all of them
+    assert len(guard._site._views) == 1  # rules are compiled once for all of them
 
 
 @pytest.mark.requirement("SEC-4")

@@ -15,7 +15,7 @@ from scrapy.http import HtmlResponse, Request, Response, TextResponse
 from scrapy.resolver import CachingThreadedResolver
 
 from comity.crawler.fetching.store import PolicyStore
-from comity.policies.site import WELL_KNOWN
+from comity.policies.formats import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Serve

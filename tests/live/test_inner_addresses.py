@@ -21,7 +21,7 @@ from comity.crawler.fetching.network import Network
 from comity.crawler.fetching.reach import IPAddress, Reach
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.referrals import KEY
-from comity.policies.site import WELL_KNOWN
+from comity.policies.formats import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Serve

@@ -20,7 +20,7 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Request, Response, TextResponse
 
-from comity.policies.site import WELL_KNOWN
+from comity.policies.formats import WELL_KNOWN
 
 if TYPE_CHECKING:  # the processes that run the spiders do not know the tests
     from tests.conftest import Loopback, Serve

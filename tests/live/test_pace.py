@@ -17,7 +17,7 @@ import pytest
 from scrapy import Spider
 from scrapy.http import Request, Response
 
-from comity.policies.site import WELL_KNOWN
+from comity.policies.formats import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback

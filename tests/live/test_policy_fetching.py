@@ -30,7 +30,7 @@ from comity.crawler.fetching.reach import IPAddress, Reach
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.flights import ClosingError
 from comity.crawler.scrapy_internals import closing
-from comity.policies.site import WELL_KNOWN
+from comity.policies.formats import WELL_KNOWN
 from comity.policies.syntax.lines import MAX_BYTES
 
 if TYPE_CHECKING:

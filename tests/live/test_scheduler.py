@@ -16,7 +16,7 @@ from scrapy.exceptions import CloseSpider
 from scrapy.http import Request, Response
 
 from comity.crawler.crawl import Runtime
-from comity.policies.site import WELL_KNOWN
+from comity.policies.formats import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback

@@ -16,7 +16,7 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.http import Response
 
-from comity.policies.site import WELL_KNOWN
+from comity.policies.formats import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback, Serve

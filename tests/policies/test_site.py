@@ -10,9 +10,9 @@ from hashlib import sha256
 import pytest
 
 from comity.policies import Agent, Decision, Fetched, Finding, PolicyError, Reason, Site, Source, UseDecision, Verdict
-from comity.policies.agent_view import MAX_DECIDED
 from comity.policies.answers.fetched import Availability, availability
 from comity.policies.answers.rule import RULES
+from comity.policies.formats.robots.reading import MAX_DECIDED
 from comity.policies.syntax.printable import MAX_SHOWN, printable
 from comity.policies.syntax.urls import origin_of, target_of
 

@@ -600,7 +600,7 @@ NOTHING: dict[str, st.SearchStrategy[Any]] = {
         st.tuples(st.just("Usage-Pref"), st.sampled_from(("zzz9=n", "ai=no", ",;"))),
         st.tuples(st.just("Content-Signal"), st.sampled_from(("zzz9=no", "ai-train"))),
         st.tuples(st.just("X-Robots-Tag"), st.sampled_from(("zzz9", "otherbot: noai, nofollow", "all"))),
-        st.sampled_from([("tdm-reservation", "yes"), ("TDM", "1"), ("Link", '<https://example.org/>; rel="license"')]),
+        st.sampled_from([("TDM", "1"), ("Link", '<https://example.org/>; rel="license"')]),
     ),
     "markup": st.one_of(
         st.sampled_from(("zzz9", "index, follow, all")).map(lambda content: meta("robots", content)),

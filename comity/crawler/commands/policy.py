@@ -24,9 +24,9 @@ from comity.crawler.flights import ClosingError
 from comity.crawler.options import ASYNCIO_REACTOR, Options
 from comity.policies import Agent, Fetched, PolicyError, Site, Verdict, ai_txt_from_xml, ai_txt_to_xml, instructions
 from comity.policies.answers.request import DOCUMENT, KINDS, Facts
-from comity.policies.formats import ai_txt
-from comity.policies.formats.file import AI_PATH, AiFile
-from comity.policies.site import WELL_KNOWN
+from comity.policies.formats import WELL_KNOWN, ai_txt
+from comity.policies.formats.ai_txt.file import PATH as AI_PATH
+from comity.policies.formats.ai_txt.file import AiFile
 from comity.policies.syntax.printable import printable, unhidden
 from comity.policies.syntax.urls import origin_of, target_of
 

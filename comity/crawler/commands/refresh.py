@@ -22,7 +22,7 @@ from comity.crawler.flights import ClosingError
 from comity.dataset.records import DatasetError
 from comity.policies import Site
 from comity.policies.answers.fetched import Fetched
-from comity.policies.site import WELL_KNOWN
+from comity.policies.formats import WELL_KNOWN
 
 AT_ONCE = 32  # origins; the fetcher has a limit of its own for connections
 MAX_SEEN = 100_000  # origins that are remembered; of the others the store knows that they were asked

@@ -17,7 +17,7 @@ from comity.crawler.fetching.reach import Reach
 from comity.crawler.flights import Flights
 from comity.policies import Agent, Site
 from comity.policies.answers.fetched import Availability, Fetched, availability
-from comity.policies.site import WELL_KNOWN
+from comity.policies.formats import WELL_KNOWN
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -29,8 +29,7 @@ from comity.crawler.fetching.reach import Reach
 from comity.crawler.fetching.redirects import Answer, Redirects, conditions
 from comity.crawler.fetching.store import PolicyStore, Store
 from comity.policies.answers.fetched import Availability, Fetched, availability
-from comity.policies.carriers import max_age
-from comity.policies.formats.file import AUTOMATION_PATH, accepted
+from comity.policies.formats import FILES, accepted, lifetime
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
 
@@ -251,9 +250,9 @@ class PolicyFiles:
             assert file
             assert file.copy
             asker.count("not_modified")
-            return file.confirmed(fetched.headers, min(answer.seconds, max_age(url, file.copy)), now)
+            return file.confirmed(fetched.headers, min(answer.seconds, lifetime(url, file.copy)), now)
         asker.count("fetched")
-        seconds = min(answer.seconds, max_age(url, fetched))
+        seconds = min(answer.seconds, lifetime(url, fetched))
         return PolicyFile(due=now + seconds, copy=fetched, reach=answer.reach)
 
 
@@ -277,7 +276,8 @@ def _refuses_all(robots: PolicyFile, now: float) -> bool:
 def _log(url: str, file: PolicyFile, now: float, *, is_vital: bool) -> None:
     meanwhile = "its last good copy is obeyed"
     if availability(file.current(now)) is Availability.UNREACHABLE:
-        nothing = "no requests but plain ones for pages are made" if url.endswith(AUTOMATION_PATH) else "it states nothing"
+        restricts = any(file.restricts_access and url.endswith(file.path) for file in FILES)
+        nothing = "no requests but plain ones for pages are made" if restricts else "it states nothing"
         meanwhile = "nothing of the site is fetched" if is_vital else nothing
     assert file.failure
     logger.info(

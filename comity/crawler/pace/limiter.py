@@ -23,8 +23,7 @@ from comity.crawler.flights import ClosingError
 from comity.crawler.pace.ledger import Budget, Limit
 from comity.crawler.scrapy_internals import closing, in_downloader, wake
 from comity.policies import Agent, Decision, Site
-from comity.policies.formats.automation.directives import Limits
-from comity.policies.syntax.windows import Window, delay_of, windows_of
+from comity.policies.syntax.windows import Limits, Window, delay_of, windows_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

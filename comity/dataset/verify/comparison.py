@@ -22,7 +22,7 @@ from comity.policies.answers.decision import Reason, UseDecision
 from comity.policies.answers.fetched import Availability, availability
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.document.document import Content
-from comity.policies.formats.file import AI_PATH
+from comity.policies.formats.ai_txt.file import PATH as AI_PATH
 from comity.policies.formats.tdmrep.reservation import WELL_KNOWN
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of

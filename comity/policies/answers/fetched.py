@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 
@@ -20,6 +20,10 @@ class Fetched:
     error: str = ""  # why it could not be had; "" where it was
     oversized: bool = False  # the body was cut at the fetcher's limit
     unreachable_since: datetime | None = None  # set on a last good copy that stands in for a failing server
+
+    def failed(self, why: str) -> Fetched:
+        """The same as a file that could not be had."""
+        return replace(self, error=why)
 
     def header(self, name: bytes) -> bytes:
         """The first field of that name, or b""."""

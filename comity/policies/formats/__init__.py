@@ -1,1 +1,51 @@
-"""One module per policy format."""
+"""The formats in which sites speak to crawlers. Only this module names them.
+
+A format of somebody else's is found by its entry point in the group `comity.formats` (docs/formats.md)."""
+
+from __future__ import annotations
+
+from comity.policies.answers.fetched import Availability, Fetched, availability
+from comity.policies.answers.rule import declare
+from comity.policies.formats import acap, ai_txt, aipref, automation, content_signals, robots, robots_meta, rsl, tdmrep
+from comity.policies.formats.format import Format
+from comity.policies.formats.installed import checked, installed
+from comity.policies.vocabulary.table import add_rows
+
+FORMATS: tuple[Format, ...] = checked(
+    (
+        robots.FORMAT,
+        acap.FORMAT,
+        automation.FORMAT,
+        aipref.FORMAT,
+        content_signals.FORMAT,
+        ai_txt.FORMAT,
+        robots_meta.FORMAT,
+        rsl.FORMAT,
+        tdmrep.FORMAT,
+        *installed(),
+    )
+)
+for _format in FORMATS:
+    declare(_format.rules)
+    if _format.vocabulary:
+        add_rows(_format.vocabulary)
+
+# The paths that are fetched of every origin: first those that may refuse requests.
+FILES = tuple(sorted((file for each in FORMATS for file in each.files), key=lambda file: not file.restricts_access))
+WELL_KNOWN = tuple(file.path for file in FILES)
+# Name of a header field, in lower case -> the name of its format.
+FIELDS = {name: each.name for each in FORMATS for name in each.header_fields}
+ROBOTS_LINES = frozenset(name for each in FORMATS for name in each.robots_lines)
+
+
+def accepted(url: str, fetched: Fetched) -> Fetched:
+    """What came back for a policy file, with an error where the content is such that its format rejects the file."""
+    for file in FILES:
+        if url.endswith(file.path) and availability(fetched) is Availability.PRESENT and (why := file.rejection(fetched)):
+            return fetched.failed(why)
+    return fetched
+
+
+def lifetime(url: str, fetched: Fetched) -> float:
+    """Seconds for which a policy file says itself that it may be used; infinity where it does not."""
+    return min((each.lifetime(url, fetched) for each in FORMATS if each.lifetime), default=float("inf"))

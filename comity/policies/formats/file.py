@@ -1,23 +1,20 @@
-"""One policy file of a site: what came back for it, and the reasons that it gives."""
+"""The files that were had of a site, and the reasons that they give."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
+from typing import Any, TypeVar, cast
 
-from comity.policies.answers.decision import Finding, Reason, Source
+from comity.policies.answers.decision import Reason, Source
 from comity.policies.answers.fetched import Availability, Fetched, availability, is_html
-from comity.policies.formats import acap, ai_txt
-from comity.policies.formats.automation.grammar import Automation, media_type_findings, parse, rejection
-from comity.policies.formats.robots import grammar as robots
 from comity.policies.syntax.lines import Lines, text_of
 from comity.policies.syntax.printable import printable
-from comity.policies.syntax.urls import resolved
 
-AUTOMATION_PATH = "/automation-preferences.txt"
-AI_PATH = "/ai.txt"
+T = TypeVar("T")
+
+_ABSENT = Fetched(status=404)
 
 
 class File:
@@ -59,99 +56,30 @@ class File:
         )
 
 
-class RobotsFile(File):
-    """A robots.txt, or a file that one refers to: its conventional records, and what it says in ACAP."""
+class SiteFiles:
+    """All files that were had of one origin, for the formats to read."""
 
-    def __init__(
-        self, url: str, fetched: Fetched, *, definitions: acap.Definitions | None = None, crawlers: Iterable[str] = ()
-    ) -> None:
-        """Of a referenced file `definitions` and `crawlers` are those of what refers to it."""
-        super().__init__(url, fetched)
-        self._referred: dict[str, str] = {}  # locator -> URL; a file may refer to another for each of many crawlers
-        self.robots: robots.Robots | None = None
-        self.acap: acap.Acap | None = None
-        if self.is_present:
-            self.robots = robots.parse(fetched.body, url=url, oversized=fetched.oversized)
-            if b"acap" in self.text.lower():
-                self.acap = acap.parse(self.text, url=url, definitions=definitions, crawlers=crawlers)
+    def __init__(self, origin: str, fetched: Mapping[str, Fetched], *, robots_lines: frozenset[str] = frozenset()) -> None:
+        """`fetched`: absolute URL that was asked for -> what came back. `robots_lines`: names of lines in robots.txt, in lower
+        case, that formats have there."""
+        self.origin = origin
+        self.fetched = fetched
+        self.robots_lines = robots_lines
+        self._made: dict[Hashable, Any] = {}
 
-    def referred(self, reference: acap.Reference) -> str:
-        """The absolute URL of the file that is referred to; "" for what is nowhere that can be asked."""
-        locator = reference.locator
-        if locator not in self._referred:
-            try:
-                self._referred[locator] = resolved(self.url, locator) if locator else ""
-            except ValueError:
-                self._referred[locator] = ""
-        return self._referred[locator]
+    def get(self, path: str) -> Fetched:
+        """What came back for a path of the origin; a file that was not asked for counts as not there (404)."""
+        return self.fetched.get(self.origin + path, _ABSENT)
 
-    @property
-    def crawler_names(self) -> frozenset[str]:
-        """Whom a record names, in lower case: product tokens, and names in ACAP, which may have any form."""
-        tokens = self.robots.product_tokens if self.robots else frozenset()
-        records = self.acap.records if self.acap else ()
-        return tokens | {crawler.lower() for record in records for crawler in record.crawlers} - {"*"}
+    def file(self, url: str) -> File | None:
+        """The file at an absolute URL, None where it is not there."""
+        fetched = self.fetched.get(url)
+        if fetched is None or availability(fetched) is not Availability.PRESENT:
+            return None
+        return self.once((File, url), lambda: File(url, fetched))
 
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        conventional = self.robots.findings if self.robots else ()
-        return (*conventional, *self.acap.findings, *self._odd_references(self.acap)) if self.acap else conventional
-
-    def _odd_references(self, read: acap.Acap) -> Iterator[Finding]:
-        for reference in (reference for record in read.records for reference in record.references):
-            messages = {"": "this is no http or https URL: everything is refused", self.url: "the file refers to itself"}
-            if message := messages.get(self.referred(reference)):
-                yield Finding(rule="acap.reference", message=message, url=self.url, line=reference.line)
-
-
-class AutomationFile(File):
-    """An automation-preferences.txt. One whose content is rejected counts as one that cannot be had (AUTO-4)."""
-
-    def __init__(self, url: str, fetched: Fetched) -> None:
-        if why := accepted(url, fetched).error:
-            fetched = replace(fetched, error=why)
-        super().__init__(url, fetched)
-        self.automation: Automation | None = None
-        if self.is_present:
-            text, cut = text_of(fetched.body, cut=fetched.oversized)
-            self.automation = parse(text, url=url, cut=cut)
-
-    @property
-    def crawler_names(self) -> frozenset[str]:
-        """Whom a group names, in lower case."""
-        groups = self.automation.groups if self.automation else ()
-        return frozenset(token for group in groups for token in group.agents or ()) - {"*"}
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        return (*media_type_findings(self.fetched, self.url), *self.automation.findings) if self.automation else ()
-
-
-class AiFile(File):
-    """An ai.txt, in either of the formats that are served under that name."""
-
-    def __init__(self, url: str, fetched: Fetched) -> None:
-        super().__init__(url, fetched)
-        self.elements: ai_txt.AiTxt | None = None
-        self.spawning: ai_txt.Spawning | None = None
-        if self.is_present:
-            text, cut = text_of(fetched.body, cut=fetched.oversized)
-            self.elements = ai_txt.parse(text, url=url, cut=cut)
-            self.spawning = ai_txt.spawning(text, url=url, cut=cut)
-
-    @property
-    def crawler_names(self) -> frozenset[str]:
-        """Whom a block or group names, in lower case."""
-        named = {name.lower() for rule in self.elements.rules for name in rule.agents} if self.elements else set()
-        return frozenset(named | {name.lower() for name, _ in self.spawning.agents} if self.spawning else named) - {"*"}
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        return (*(self.elements.findings if self.elements else ()), *(self.spawning.findings if self.spawning else ()))
-
-
-def accepted(url: str, fetched: Fetched) -> Fetched:
-    """What came back for a policy file, with an error where the content is such that its format rejects the file."""
-    if url.endswith(AUTOMATION_PATH) and availability(fetched) is Availability.PRESENT and (why := rejection(fetched)):
-        return replace(fetched, error=why)
-    return fetched
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What several formats read in the same files, made when the first asks for it."""
+        if key not in self._made:
+            self._made[key] = make()
+        return cast("T", self._made[key])

@@ -49,6 +49,16 @@ class Window(NamedTuple):
         return self._replace(requests=max(1, self.requests // parts), seconds=self.seconds / parts)
 
 
+class Limits(NamedTuple):
+    """How often, and how many at a time, the requests of one scope may be made (extension section-3.1)."""
+
+    key: str  # the same in every process that reads the same group
+    windows: tuple[Window, ...]  # all hold
+    concurrent: int | None  # requests in flight; None: no limit
+    unreadable: bool = False  # a request-limit cannot be read: as slow as the operator's settings allow
+    source: str = ""  # path of the file that states it
+
+
 def _seconds(moment: time) -> int:
     """Since midnight."""
     return moment.hour * 3600 + moment.minute * 60 + moment.second

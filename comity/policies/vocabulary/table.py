@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from comity.policies.answers.errors import PolicyError
 
@@ -72,8 +72,12 @@ class Vocabulary:
         return _shipped()
 
     @classmethod
-    def of(cls, text: str) -> Self:
+    def of(cls, text: str) -> Vocabulary:
         """An operator's table. It adds to the shipped one unless it says `replaces = true`. PolicyError where it is none."""
+        return cls.shipped().joined(text)
+
+    def joined(self, text: str) -> Vocabulary:
+        """This one with the table that the text is (TOML); that alone, where it says `replaces = true`. PolicyError."""
         try:
             table = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -86,10 +90,9 @@ class Vocabulary:
         if not isinstance(replaces, bool):
             raise PolicyError("`replaces` is neither true nor false")
         if not replaces:
-            shipped = cls.shipped()
-            words = dict(shipped.words) | {name: _merged(shipped.words.get(name), one) for name, one in words.items()}
-            relations = [*shipped.relations, *relations]
-        return cls(words.values(), relations)
+            words = dict(self.words) | {name: _merged(self.words.get(name), one) for name, one in words.items()}
+            relations = [*self.relations, *relations]
+        return Vocabulary(words.values(), relations)
 
     def _check(self) -> None:
         for one in self.words.values():
@@ -157,10 +160,22 @@ class Vocabulary:
         return tuple(levels[:-1])
 
 
+_added: list[str] = []  # by formats of others
+
+
+def add_rows(text: str) -> None:
+    """Adds to the shipped table, as an operator's own table would. PolicyError where it is none."""
+    _added.append(text)
+    _shipped.cache_clear()
+
+
 @cache
 def _shipped() -> Vocabulary:
     table = tomllib.loads(files("comity.policies.vocabulary").joinpath("vocabulary.toml").read_text("utf-8"))
-    return Vocabulary(dict(_words(table)).values(), _relations(table))
+    vocabulary = Vocabulary(dict(_words(table)).values(), _relations(table))
+    for text in _added:
+        vocabulary = vocabulary.joined(text)
+    return vocabulary
 
 
 def _words(table: Mapping[str, Any]) -> Iterator[tuple[str, Words]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from comity.policies.site import WELL_KNOWN
+from comity.policies.formats import WELL_KNOWN
 
 if TYPE_CHECKING:
     from tests.conftest import Serve

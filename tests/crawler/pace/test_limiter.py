@@ -26,8 +26,7 @@ from comity.crawler.pace import limiter as module
 from comity.crawler.pace.ledger import Budget, Limit
 from comity.crawler.pace.limiter import Pace, Unit, slowest
 from comity.policies import Agent, Decision, Site, Verdict
-from comity.policies.formats.automation.directives import Limits
-from comity.policies.syntax.windows import Window
+from comity.policies.syntax.windows import Limits, Window
 
 URL = "https://a.test/"
 EPOCH = 1_800_000_000.0

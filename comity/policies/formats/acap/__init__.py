@@ -3,14 +3,20 @@
 usages      what can be permitted, and with which qualifiers
 grammar     the fields, records and definitions of a file
 resolution  which of them decide for one agent and resource
-page        what that means for the uses of a page that was fetched
+uses        what that means for the uses of a page that was fetched
+Its records stand in robots.txt and replace lines there: formats/robots reads them together (`RobotsReading`).
 What is supported, and every reading of an open point, stands in docs/acap.md."""
 
 from comity.policies.formats.acap.grammar import Acap, Definitions, Field, Record, Reference, parse
 from comity.policies.formats.acap.resolution import Answer, Matching, Names, PurposeView, Rules, addressed
-from comity.policies.formats.acap.uses import PageUses, SiteUses, Taken
+from comity.policies.formats.acap.rules import RULES
+from comity.policies.formats.acap.uses import PageUses, SiteUses
+from comity.policies.formats.format import Format
+
+FORMAT = Format(name="acap", rules=RULES)
 
 __all__ = [
+    "FORMAT",
     "Acap",
     "Answer",
     "Definitions",
@@ -23,7 +29,6 @@ __all__ = [
     "Reference",
     "Rules",
     "SiteUses",
-    "Taken",
     "addressed",
     "parse",
 ]

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.formats.acap.usages import NONE, USAGES, QualifierError, Stated, read_qualifiers
-from comity.policies.formats.robots.grammar import Kind, read_record
 from comity.policies.syntax.lines import EOL, MAX_FINDINGS, MAX_LINE, Findings, Lines
 from comity.policies.syntax.path_patterns import normal_pattern
+from comity.policies.syntax.records import Kind, read_record
 
 MAX_RECORDS = 10_000  # of one file
 MAX_FIELDS = 50_000  # permissions and prohibitions of one file, one for each usage and pattern that a line stands for

@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from urllib.parse import urljoin
 
 from comity.policies.agent import Agent
+from comity.policies.answers.combining import most_restrictive
 from comity.policies.answers.decision import Reason, UseDecision, Verdict
-from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.qualifiers import Qualifiers, Resource
 from comity.policies.document.document import Content
 from comity.policies.formats.acap.grammar import Field
 from comity.policies.formats.acap.resolution import Answer, Matching
 from comity.policies.formats.acap.usages import OTHER, PRESENT_USAGES, USAGES, Stated
+from comity.policies.formats.format import Taken
 from comity.policies.syntax.urls import resolved
+from comity.policies.vocabulary.table import Vocabulary
 
 DATED = ("index", "preserve", "present", *PRESENT_USAGES)  # whose permissions can have a time-limit
 
 Because = Callable[[str, Field], Reason]  # rule and field -> the reason
-
-
-class Taken:
-    """A page, and what is known of its taking."""
-
-    def __init__(
-        self,
-        url: str,
-        content: Content,
-        *,
-        now: datetime,
-        first_seen: Mapping[str, datetime],
-        resources: Mapping[str, Fetched],
-    ) -> None:
-        """`first_seen`: use -> when it was first taken for it. `resources`: absolute URL -> what came back."""
-        self.url = url
-        self.content = content
-        self.now = now
-        self.first_seen = first_seen
-        self.resources = resources
 
 
 class PageUses:
@@ -157,7 +139,9 @@ class PageUses:
 class SiteUses:
     """Use -> the refusal of it for every resource of the site."""
 
-    stated = ()
+    stated: Iterable[str] = ()
+    wanted: tuple[str, ...] = ()
+    dated: tuple[str, ...] = ()
 
     def __init__(self, everywhere: Matching, because: Because) -> None:
         self._everywhere = everywhere
@@ -167,6 +151,35 @@ class SiteUses:
         """None: there is none."""
         answer = self._everywhere.decide(use if use in USAGES else OTHER)
         return _refusal(answer, self._because) if answer and answer.verdict is Verdict.DENY else None
+
+
+class RelatedUses:
+    """ACAP as a source of decisions: its usages are uses, and refuse others that the table of vocabularies relates to them."""
+
+    def __init__(self, uses: PageUses | SiteUses, vocabulary: Vocabulary) -> None:
+        self._uses = uses
+        self._vocabulary = vocabulary
+
+    @property
+    def stated(self) -> Iterable[str]:
+        return self._uses.stated
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        return self._uses.wanted
+
+    @property
+    def dated(self) -> tuple[str, ...]:
+        return self._uses.dated
+
+    def decide(self, use: str) -> UseDecision | None:
+        related = () if use in USAGES else sorted(self._vocabulary.related("acap", use).touching)
+        decisions = [decision for usage in related if (decision := self._uses.decide(usage)) is not None]
+        refusing = [decision for decision in decisions if decision.verdict is Verdict.DENY]
+        return most_restrictive(refusing) if refusing else self._uses.decide(use)
+
+    def limits(self, use: str) -> Sequence[tuple[Qualifiers, Reason]]:
+        return ()
 
 
 def _refusal(answer: Answer, because: Because) -> UseDecision:

@@ -9,14 +9,21 @@
 What is supported, and every reading of an open point, stands in docs/ai-txt.md."""
 
 from comity.policies.formats.ai_txt.authoring import completions
+from comity.policies.formats.ai_txt.file import PATH
 from comity.policies.formats.ai_txt.forms import from_xml, to_xml, written
 from comity.policies.formats.ai_txt.grammar import parse
 from comity.policies.formats.ai_txt.kinds import kind_of
+from comity.policies.formats.ai_txt.rules import RULES
+from comity.policies.formats.ai_txt.site import AiSite
 from comity.policies.formats.ai_txt.spawning import Spawning, spawning
 from comity.policies.formats.ai_txt.values import ACTIONS, AgentRules, AiTxt, Guideline, Rule, of_action, shown
+from comity.policies.formats.format import Format, WellKnown
+
+FORMAT = Format(name="ai-txt", rules=RULES, files=(WellKnown(PATH),), read_site=AiSite)
 
 __all__ = [
     "ACTIONS",
+    "FORMAT",
     "AgentRules",
     "AiTxt",
     "Guideline",

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.formats.ai_txt.kinds import kind_of
-from comity.policies.formats.robots.grammar import Kind, Record, read_record
 from comity.policies.syntax.lines import Findings, Lines
 from comity.policies.syntax.path_patterns import PatternIndex, normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
+from comity.policies.syntax.records import Kind, Record, read_record
 from comity.policies.vocabulary.statement import Place, Statement
 
 SPEC = "https://site.spawning.ai/spawning-ai-txt"

@@ -1,1 +1,80 @@
-"""Usage preferences of the IETF: short strings, and the dictionaries of Content-Usage."""
+"""Usage preferences of the IETF: short strings, and the dictionaries of Content-Usage, in robots.txt and header fields.
+
+What is supported, and every reading of an open point, stands in docs/usage-preferences.md."""
+
+from comity.policies.agent import Agent
+from comity.policies.answers.decision import Finding, Verdict
+from comity.policies.formats.aipref import content_usage, short_strings
+from comity.policies.formats.aipref.rules import RULES
+from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.format import AgentReading, Format, Headers, Resource, Response, SiteReading, Statements
+from comity.policies.formats.robots.file import lines_of, robots_of
+from comity.policies.vocabulary.statement import Statement
+
+
+class PreferenceLines(AgentReading):
+    """What the lines of one robots.txt say to an agent; "*": to anybody."""
+
+    def __init__(self, site: SiteFiles, token: str) -> None:
+        file = robots_of(site)
+        assert file.robots
+        self.strings = short_strings.Lines(lines_of(site), file.robots, token, url=file.url)
+        self.dictionaries = content_usage.Rules(lines_of(site), file.robots, token, url=file.url)
+
+    def statements(self, resource: Resource) -> Statements:
+        """Content-Usage lines say nothing of what robots.txt disallows (draft-ietf-aipref-attach section robots), but their
+        refusals hold where it is fetched all the same."""
+        dictionaries = self.dictionaries.statements(resource.target)
+        if resource.is_disallowed:
+            dictionaries = tuple(each for each in dictionaries if resource.is_fetched and each.verdict is Verdict.DENY)
+        return Statements((*self.strings.statements(resource.target), *dictionaries))
+
+    def everywhere(self) -> tuple[Statement, ...]:
+        return (*self.strings.everywhere(), *self.dictionaries.everywhere())
+
+
+class PreferenceSite(SiteReading):
+    """The lines of one robots.txt."""
+
+    def __init__(self, site: SiteFiles) -> None:
+        self._site = site
+
+    def for_agent(self, agent: Agent) -> PreferenceLines:
+        return PreferenceLines(self._site, agent.token)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:  # type: ignore[override]
+        lines = PreferenceLines(self._site, "*")
+        return (*lines.strings.findings, *lines.dictionaries.findings)
+
+
+def read_site(site: SiteFiles) -> PreferenceSite | None:
+    """None where robots.txt has no such line."""
+    return PreferenceSite(site) if any(line.name in LINES for line in lines_of(site)) else None
+
+
+def read_headers(headers: Headers, response: Response) -> Statements:
+    """The fields of one response."""
+    statements: list[Statement] = []
+    findings: list[Finding] = []
+    outcomes = []
+    if values := headers.get(b"content-usage"):
+        outcomes.append(content_usage.field(values, readers=response.agent.content_usage, url=response.url))
+    if values := headers.get(b"usage-pref"):
+        outcomes.append(short_strings.string_field(values, url=response.url))
+    for more, reported in outcomes:
+        statements += more
+        findings += reported
+    return Statements(tuple(statements), tuple(findings))
+
+
+LINES = (*short_strings.NAMES, content_usage.NAME)
+
+FORMAT = Format(
+    name="aipref",
+    rules=RULES,
+    robots_lines=LINES,
+    header_fields=(b"content-usage", b"usage-pref"),
+    read_site=read_site,
+    read_headers=read_headers,
+)

@@ -1,7 +1,42 @@
-"""automation-preferences.txt: by which methods, for what, with which tools and how often a site may be automated.
+"""automation-preferences.txt, core and extension, and annotations in pages (draft-liao-aipref-autoctl-core, -ext).
 
-    parse(text) -> Automation       grammar.py: what the file says, group by group
-    Rules(automation, token, host)  resolution.py: which group speaks, and what it refuses
-    annotations(content)            annotation.py: what a page says of itself in JSON-LD
+What is supported, and every reading of an open point, stands in docs/automation.md."""
 
-Specifications: draft-liao-aipref-autoctl-core-01 and its extension, draft-liao-aipref-autoctl-ext."""
+from comity.policies.agent import Agent
+from comity.policies.document.document import Content
+from comity.policies.formats.automation.access import Annotated, Automated
+from comity.policies.formats.automation.annotation import annotations_in
+from comity.policies.formats.automation.directives import PATH
+from comity.policies.formats.automation.file import AutomationFile
+from comity.policies.formats.automation.grammar import rejection
+from comity.policies.formats.automation.rules import RULES
+from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.format import Format, Response, SiteReading, Statements, WellKnown
+
+
+class AutomationSite(SiteReading):
+    """One automation-preferences.txt."""
+
+    def __init__(self, site: SiteFiles) -> None:
+        self._origin = site.origin
+        self._file = AutomationFile(site.origin + PATH, site.get(PATH))
+        self.crawler_names = self._file.crawler_names
+        self.findings = self._file.findings
+
+    def for_agent(self, agent: Agent) -> Automated:
+        return Automated(agent, self._file, self._origin)
+
+
+def annotated(content: Content, response: Response) -> Statements:
+    """The annotations of a page (extension section-3.5): for it they come before the file."""
+    annotations, findings = annotations_in(content, response.agent.token)
+    return Statements(findings=tuple(findings), state=Annotated(response.url, annotations) if annotations else None)
+
+
+FORMAT = Format(
+    name="automation",
+    rules=RULES,
+    files=(WellKnown(PATH, restricts_access=True, rejection=rejection),),
+    read_site=AutomationSite,
+    read_document=annotated,
+)

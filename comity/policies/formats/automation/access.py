@@ -10,15 +10,18 @@ from comity.policies.answers.decision import Decision, Reason, Source, Verdict
 from comity.policies.answers.fetched import Availability
 from comity.policies.answers.request import Facts
 from comity.policies.formats.automation.annotation import Annotation, merged
-from comity.policies.formats.automation.directives import Group, Limits
+from comity.policies.formats.automation.directives import Group
+from comity.policies.formats.automation.file import AutomationFile
 from comity.policies.formats.automation.resolution import Refusal, Rules, limits, refusals
-from comity.policies.formats.file import AutomationFile
+from comity.policies.formats.format import AgentReading
+from comity.policies.syntax.windows import Limits
 
 JSON_LD = "JSON-LD"  # part of a page, in the source of a reason
+ROBOTS = "/robots.txt"  # is always allowed (RFC 9309 section-2.2.2)
 MAX_DECIDED = 1024  # decisions that are kept, one for each group and kind of request
 
 
-class Automated:
+class Automated(AgentReading):
     """The answers of one automation-preferences.txt to one agent."""
 
     def __init__(self, agent: Agent, file: AutomationFile, origin: str) -> None:
@@ -31,6 +34,7 @@ class Automated:
         self._is_unread = read is not None and not read.complete
         self.has_limits = self._rules is not None and self._rules.has_limits
         self._decided: dict[tuple[int, Facts], Decision] = {}
+        self.restricts_access = self.depends_on_request = not self.is_silent
 
     @property
     def is_silent(self) -> bool:
@@ -38,8 +42,12 @@ class Automated:
         is_unreachable = self._file.availability is Availability.UNREACHABLE
         return not (is_unreachable or self._is_unread or (self._rules is not None and self._rules.is_stating))
 
-    def access(self, target: str, facts: Facts, now: datetime | None, page: Annotated | None = None) -> Decision | None:
-        """May the request be made? None: nobody says. `page`: what came back for it."""
+    def access(
+        self, target: str, sent: str, facts: Facts, now: datetime | None, page: Annotated | None = None
+    ) -> Decision | None:
+        """None: nobody says. `page`: what the page that came back says of itself."""
+        if target == ROBOTS and facts.is_plain and page is None:
+            return None
         if self._unknown(facts):
             rule = "automation.unread" if self._is_unread else "automation.unreachable"
             reason = self._file.reason(rule) if self._is_unread else self._file.outcome_reason(rule)
@@ -58,10 +66,10 @@ class Automated:
             return self._agent.automation_required or not facts.is_plain
         return self._is_unread and not facts.is_plain
 
-    def considered(self, target: str, facts: Facts, now: datetime | None) -> list[Reason]:
+    def considered(self, target: str, facts: Facts) -> list[Reason]:
         """What each group says that covers the URL, the one that speaks first."""
         groups = self._rules.matching(target) if self._rules else []
-        decisions = (self._decide(group, facts, now, None) for group in groups)
+        decisions = (self._decide(group, facts, None, None) for group in groups)
         return [reason for decision in decisions if decision is not None for reason in decision.reasons]
 
     def limits(self, target: str) -> Limits | None:

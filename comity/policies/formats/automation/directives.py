@@ -15,6 +15,7 @@ T = TypeVar("T")
 CORE = "draft-liao-aipref-autoctl-core-01"
 EXTENSION = "draft-liao-aipref-autoctl-ext"
 
+PATH = "/automation-preferences.txt"  # core draft, file-location-and-format
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT")  # core, formal-syntax
 API_AUTOMATION = ("none", "with-key-only", "open")  # extension section-3.3
 ALLOW_XHR = ("none", "read-only", "open")  # extension section-3.3
@@ -65,12 +66,3 @@ class Group(NamedTuple):
     agents: frozenset[str] | None  # product tokens, lower case, or "*"; None: absent, all; empty: nobody
     directives: Directives
     key: str = ""  # of a group with limits: digest of its scopes, hosts and agents, the same in every process
-
-
-class Limits(NamedTuple):
-    """How often, and how many at a time, the requests of one group may be made (extension section-3.1)."""
-
-    key: str  # the same in every process that reads the same group
-    windows: tuple[Window, ...]  # all hold
-    concurrent: int | None  # requests in flight; None: no limit
-    unreadable: bool = False  # a request-limit cannot be read: as slow as the operator's settings allow

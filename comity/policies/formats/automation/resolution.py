@@ -13,11 +13,12 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from comity.policies.answers.request import API, XHR, Facts, Session
-from comity.policies.formats.automation.directives import SESSION_VALIDATION, Directives, Group, Limits, Stated, UrlPattern
+from comity.policies.formats.automation.directives import PATH, SESSION_VALIDATION, Directives, Group, Stated, UrlPattern
 from comity.policies.formats.automation.grammar import Automation
 from comity.policies.formats.automation.value_syntax import host_pattern
 from comity.policies.syntax.path_patterns import PatternIndex, covers, normal_target
 from comity.policies.syntax.urls import origin_of, spellings
+from comity.policies.syntax.windows import Limits
 
 
 def host_matches(pattern: str, host: str) -> bool:
@@ -240,4 +241,5 @@ def limits(group: Group, origin: str) -> Limits | None:
         windows=tuple(stated.value for stated in rates if stated.value),
         concurrent=min((stated.value for stated in concurrent), default=None),
         unreadable=any(stated.value is None for stated in rates),
+        source=PATH,
     )

@@ -1,1 +1,13 @@
-"""robots.txt (RFC 9309) with the records that many sites add to it."""
+"""robots.txt (RFC 9309), with the records that many sites add to it."""
+
+from comity.policies.formats.format import Format, WellKnown
+from comity.policies.formats.robots.file import PATH
+from comity.policies.formats.robots.reading import RobotsSite
+from comity.policies.formats.robots.rules import RULES
+
+FORMAT = Format(
+    name="robots",
+    rules=RULES,
+    files=(WellKnown(PATH, restricts_access=True),),
+    read_site=RobotsSite,
+)

@@ -1,10 +1,11 @@
 """The lines of robots.txt by which other formats speak in it: neither RFC 9309's nor ACAP's.
 
-extension_lines(robots) -> the lines, and the group in which each stands"""
+extension_lines(robots, names) -> the lines, and the group in which each stands"""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 from comity.policies.formats.robots.grammar import Robots
@@ -12,17 +13,15 @@ from comity.policies.syntax.lines import MAX_LINE
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.statement import Place
 
-NAMES = ("usage", "usage-pref", "content-usage", "content-signal", "content-signals", "license")
 
-# All of them hold one of these.
-_MENTIONED = (b"usage", b"content-signal", b"license")
-_LINE = re.compile(
-    rb"[\r\n][ \t]*+(%s)[ \t]*+:[ \t]*+([^#\r\n]*+)" % "|".join(sorted(NAMES, reverse=True)).encode(), re.IGNORECASE
-)
+@cache
+def _line(names: frozenset[str]) -> re.Pattern[bytes]:
+    named = b"|".join(re.escape(name.encode()) for name in sorted(names, reverse=True))
+    return re.compile(rb"[\r\n][ \t]*+(%s)[ \t]*+:[ \t]*+([^#\r\n]*+)" % named, re.IGNORECASE)
 
 
 class ExtensionLine(NamedTuple):
-    name: str  # of NAMES
+    name: str  # lower case
     value: bytes  # without its comment and the white space around it
     line: int  # 1-based, in the bytes as received
     at: int  # where it starts in `Robots.text`
@@ -34,15 +33,15 @@ class ExtensionLine(NamedTuple):
         return Place(line=self.line, text=printable(self.name.title().encode() + b": " + self.value), url=url)
 
 
-def extension_lines(robots: Robots) -> tuple[ExtensionLine, ...]:
-    """All of them, in the order of the file. Linear in the octets, which bound their number."""
+def extension_lines(robots: Robots, names: frozenset[str]) -> tuple[ExtensionLine, ...]:
+    """Those of these names (lower case), in the order of the file. Linear in the octets, which bound their number."""
     text = robots.text
     lowered = text.lower()
-    if not any(word in lowered for word in _MENTIONED):
+    if not any(name.encode() in lowered for name in names):
         return ()
     found = []
     number, counted = 1, 0  # the number of the line that starts there
-    for match in _LINE.finditer(b"\n" + text):
+    for match in _line(names).finditer(b"\n" + text):
         at = match.start()
         number += text.count(b"\n", counted, at) + text.count(b"\r", counted, at) - text.count(b"\r\n", counted, at)
         counted = at

@@ -11,7 +11,6 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Iterator
-from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
@@ -23,51 +22,12 @@ from comity.policies.formats.robots.rates import crawl_delay, request_rates, vis
 from comity.policies.syntax.lines import EOL, MAX_BYTES, MAX_LINE, Findings, Lines, text_of
 from comity.policies.syntax.path_patterns import PatternIndex, normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
+from comity.policies.syntax.records import NAME, RATE_KINDS, RULE_KINDS, Kind, read_record
 
 SPEC = "https://www.rfc-editor.org/rfc/rfc9309.html"
 MAX_SITEMAPS = 1000  # of one file
 MAX_RATES = 1000  # Crawl-delay, Request-rate and Visit-time lines, of one file and of the groups of one agent
 
-
-class Kind(Enum):
-    """What a record is, with its name as the specification spells it."""
-
-    AGENT = b"user-agent"  # section-2.2.1
-    ALLOW = b"allow"  # section-2.2.2
-    DISALLOW = b"disallow"
-    SITEMAP = b"sitemap"  # section-2.2.4
-    CRAWL_DELAY = b"crawl-delay"  # extensions
-    REQUEST_RATE = b"request-rate"
-    VISIT_TIME = b"visit-time"
-    ACAP_CRAWLER = b"acap-crawler"  # ACAP 1.0 section-2.3: begins a record that is not ours, and ends one that is
-
-
-_RULES = (Kind.ALLOW, Kind.DISALLOW)
-_RATES = (Kind.CRAWL_DELAY, Kind.REQUEST_RATE, Kind.VISIT_TIME)
-_SPELLINGS = {kind.value: kind for kind in Kind} | {
-    # LENIENT: misspellings that real files have. None of Allow: what is not understood is no permission.
-    b"useragent": Kind.AGENT,
-    b"user agent": Kind.AGENT,
-    b"dissallow": Kind.DISALLOW,
-    b"dissalow": Kind.DISALLOW,
-    b"disalow": Kind.DISALLOW,
-    b"diasllow": Kind.DISALLOW,
-    b"disallaw": Kind.DISALLOW,
-    b"site-map": Kind.SITEMAP,
-    b"sitemaps": Kind.SITEMAP,
-    b"crawl delay": Kind.CRAWL_DELAY,
-    b"crawldelay": Kind.CRAWL_DELAY,
-    b"request rate": Kind.REQUEST_RATE,
-    b"visit time": Kind.VISIT_TIME,
-}
-_NAME = rb"[ \t]*+(?i:%s)" % b"|".join(sorted(_SPELLINGS, reverse=True))
-
-# section-2.2
-#   rule = *WS ("allow" / "disallow") *WS ":" *WS (path-pattern / empty-pattern) EOL
-#   startgroupline = *WS "user-agent" *WS ":" *WS product-token EOL
-# LENIENT: white space instead of the colon. Prose that begins with such a word is no record: a rule must have a path then,
-# and other records a single word.
-_RECORD = re.compile(rb"(%s)(?:[ \t]*+(:)[ \t]*+|[ \t]++)([^#\r\n]*+)" % _NAME)
 
 # section-2.2.1
 #   product-token = identifier / "*"
@@ -76,8 +36,8 @@ _RECORD = re.compile(rb"(%s)(?:[ \t]*+(:)[ \t]*+|[ \t]++)([^#\r\n]*+)" % _NAME)
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]++|\*(?![^ \t])")
 
 # Whole lines that need no look of ours. While a list of agents is open: no colon. Elsewhere: no record. Within rules: more rules.
-_BLANK = rb"(?!%s)[^\r\n:#]*+(?:#[^\r\n]*+)?+%s" % (_NAME, EOL)
-_UNKNOWN = rb"(?!%s)[^\r\n]*+%s" % (_NAME, EOL)
+_BLANK = rb"(?!%s)[^\r\n:#]*+(?:#[^\r\n]*+)?+%s" % (NAME, EOL)
+_UNKNOWN = rb"(?!%s)[^\r\n]*+%s" % (NAME, EOL)
 _RULE = rb"(?:[Dd]is|[Dd]IS)?+(?:[Aa]llow|ALLOW):[ \t]*+(?:[/*][^\r\n]{0,1000}+)?+%s" % EOL
 _BLANKS = re.compile(rb"(?:%s)++" % _BLANK)
 _UNKNOWNS = re.compile(rb"(?:%s)++" % _UNKNOWN)
@@ -94,28 +54,6 @@ class RuleLine(NamedTuple):
     path_pattern: str
     line: int  # 1-based, in the bytes as received
     text: str  # the line as written, printable
-
-
-class Record(NamedTuple):
-    kind: Kind
-    name: bytes
-    value: bytes
-    colon: bool
-    overlong: bool  # the value is cut at MAX_LINE
-
-
-def read_record(line: bytes) -> Record | None:
-    """The record that a line is; None for unknown ones, blank lines and comments."""
-    match = _RECORD.match(line)
-    if match is None:
-        return None
-    name, colon, value = match.groups()
-    name = name.lstrip(b" \t").lower()
-    kind = _SPELLINGS[name]
-    value = value[:MAX_LINE].rstrip(b" \t")
-    if not colon and not (value[:1] in (b"/", b"*") if kind in _RULES else value and b" " not in value):
-        return None
-    return Record(kind, name, value, bool(colon), len(match[0]) > MAX_LINE)
 
 
 class Robots:
@@ -213,7 +151,7 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
                 other = other or number
             continue
         kind, name, value, colon, overlong = record
-        if in_acap and (kind in _RULES or kind in _RATES):
+        if in_acap and (kind in RULE_KINDS or kind in RATE_KINDS):
             message = "`{}` has no effect within an ACAP record: a User-agent line begins a conventional one"
             findings.report("acap.conventional", message, name, line=number, column=line.lower().find(name) + 1)
             continue
@@ -245,7 +183,7 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
                 )
             if token:
                 agents += b"\n%s\t%d" % (token.lower(), len(groups) - 1)
-        elif kind in _RULES:
+        elif kind in RULE_KINDS:
             naming = False
             if not groups:
                 findings.report("robots.no-agent", "a rule before any User-agent line binds nobody", line=number)
@@ -284,7 +222,7 @@ class AgentRules:
         self._text = groups[0].text if groups else b""
         self._at = array("I")  # rule -> where its line starts in the text
         self._number = array("I")  # rule -> number of its line
-        self._rate_lines: list[tuple[Kind, int, str, bytes]] = []  # of _RATES: line number, the line, value
+        self._rate_lines: list[tuple[Kind, int, str, bytes]] = []  # of RATE_KINDS: line number, the line, value
         self._contested: dict[int, tuple[str, Verdict]] = {}  # rule -> pattern and verdict
         self._index = PatternIndex(rule for lines in groups for rule in self._rules(lines, contested))
 
@@ -310,7 +248,7 @@ class AgentRules:
                 in_acap = record.kind is Kind.ACAP_CRAWLER
             elif in_acap:
                 continue
-            elif record.kind in _RULES:
+            elif record.kind in RULE_KINDS:
                 pattern, allow = normal_pattern(record.value), record.kind is Kind.ALLOW
                 if record.value and not (allow and pattern[0] in "/*" and not record.overlong):
                     self.only_allows = False
@@ -318,7 +256,7 @@ class AgentRules:
                 if record.value and not (allow and record.overlong):
                     self._note(lines, pattern, allow, contested)
                     yield pattern, allow
-            elif record.kind in _RATES and len(self._rate_lines) < MAX_RATES:
+            elif record.kind in RATE_KINDS and len(self._rate_lines) < MAX_RATES:
                 self._rate_lines.append((record.kind, lines.number, printable(line), record.value))
 
     def _note(self, lines: Lines, pattern: str, allow: bool, contested: Container[str]) -> None:

@@ -1,1 +1,59 @@
-"""Robots meta elements and X-Robots-Tag."""
+"""Robots meta elements and X-Robots-Tag, with the attribute data-nosnippet.
+
+What is supported, and every reading of an open point, stands in docs/robots-meta.md."""
+
+from comity.policies.agent import Agent
+from comity.policies.answers.decision import Reason, Source, Verdict
+from comity.policies.document.document import Content
+from comity.policies.formats.ai_txt.values import ACTIONS, ALL
+from comity.policies.formats.ai_txt.values import Rule as ElementRule
+from comity.policies.formats.format import ElementRules, Format, Headers, Response, Statements
+from comity.policies.formats.robots_meta.directives import header, markup
+from comity.policies.formats.robots_meta.rules import RULES
+
+NO_SNIPPET = "attribute data-nosnippet"  # as `Source.part`
+
+
+def read_headers(headers: Headers, response: Response) -> Statements:
+    """The X-Robots-Tag fields of one response."""
+    values = headers[b"x-robots-tag"]
+    return Statements(*header(values, response.agent.token, now=response.now, url=response.url))
+
+
+def read_document(content: Content, response: Response) -> Statements:
+    """The meta elements of a page."""
+    return Statements(*markup(content, response.agent.token, now=response.now, url=response.url))
+
+
+def page_elements(content: Content, agent: Agent) -> ElementRules | None:
+    """What `nosnippet` refuses of a page, `data-nosnippet` refuses of an element (META-3). No action of ai.txt is named: it would
+    refuse more."""
+    if not content.is_html or b"data-nosnippet" not in content.octets:
+        return None
+    vocabulary = agent.vocabulary
+    actions = {action.lower() for action in ACTIONS}
+    uses = (use for use in vocabulary.uses if "nosnippet" in vocabulary.related("robots-meta", use).words)
+    rule = ElementRule(
+        agents=(ALL,),
+        path="/",
+        file_type="html",
+        element="[data-nosnippet]",
+        verdict=Verdict.DENY,
+        actions=frozenset(use for use in uses if use not in actions),
+    )
+    return ElementRules((rule,), _because)
+
+
+def _because(rule: ElementRule, url: str) -> Reason:
+    return Reason(rule="robots-meta.disallow", source=Source(url=url, part=NO_SNIPPET))
+
+
+FORMAT = Format(
+    name="robots-meta",
+    rules=RULES,
+    header_fields=(b"x-robots-tag",),
+    read_headers=read_headers,
+    read_document=read_document,
+    page_elements=page_elements,
+    of_images={"robots-meta:noimageai": "robots-meta:noai", "robots-meta:noimageindex": "robots-meta:noindex"},
+)

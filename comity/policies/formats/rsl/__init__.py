@@ -1,1 +1,152 @@
-"""RSL 1.0, Really Simple Licensing."""
+"""RSL 1.0, Really Simple Licensing: documents that robots.txt, header fields and pages refer to, or that stand in pages.
+
+What is supported, and every reading of an open point, stands in docs/rsl.md."""
+
+from collections.abc import Iterable, Mapping
+
+from comity.policies.agent import Agent
+from comity.policies.answers.decision import Finding, Verdict
+from comity.policies.answers.fetched import Availability, Fetched, availability
+from comity.policies.document.document import Content
+from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.format import AgentReading, Format, Headers, Resource, Response, SiteReading, Statements
+from comity.policies.formats.robots.file import lines_of, robots_of
+from comity.policies.formats.rsl import references
+from comity.policies.formats.rsl.licensing import Rsl, inline, read, unlicensed
+from comity.policies.formats.rsl.rules import RULES
+from comity.policies.syntax.printable import printable
+from comity.policies.vocabulary.statement import Place, Statement
+
+MAX_PROLOGUE = 2000  # octets in which a document has its root element
+
+
+class Licenses(AgentReading):
+    """The documents that one robots.txt refers to for an agent; "*": for anybody."""
+
+    def __init__(self, site: SiteFiles, token: str) -> None:
+        self._origin = site.origin
+        file = robots_of(site)
+        self._referred = references.References()
+        if file.robots:
+            groups = file.robots.groups_naming(token)
+            self._referred = references.in_robots(lines_of(site), groups, file.robots.text, file.url)
+        self.documents = self._referred.urls
+        self._rsl: list[Rsl] = []
+        missing = []
+        for url in self.documents:
+            fetched = site.fetched.get(url)
+            if fetched is not None and _is_present(fetched):
+                self._rsl.append(document_of(url, fetched))
+            else:
+                missing.append(Place(url=url, text="it cannot be had"))
+        self._unlicensed = _unlicensed((*self._referred.unread, *missing))
+
+    @property
+    def is_silent(self) -> bool:
+        return not (self.documents or self._referred.unread)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(finding for document in self._rsl for finding in document.findings)
+
+    def statements(self, resource: Resource) -> Statements:
+        by_documents = (statement for document in self._rsl for statement in document.statements(resource.url))
+        return Statements((*by_documents, *self._unlicensed))
+
+    def everywhere(self) -> tuple[Statement, ...]:
+        statements: list[Statement] = []
+        for document in self._rsl:
+            refused = {f"rsl:{term}" for term in document.everywhere(self._origin)}
+            of_root = document.statements(f"{self._origin}/")
+            statements += (each if each.term in refused else each._replace(verdict=Verdict.ALLOW) for each in of_root)
+        return (*statements, *self._unlicensed)
+
+
+class LicenseSite(SiteReading):
+    """The License lines of one robots.txt."""
+
+    def __init__(self, site: SiteFiles) -> None:
+        self._site = site
+
+    def for_agent(self, agent: Agent) -> Licenses | None:
+        licenses = Licenses(self._site, agent.token)
+        return None if licenses.is_silent else licenses
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:  # type: ignore[override]
+        return Licenses(self._site, "*").findings
+
+
+def document_of(url: str, fetched: Fetched) -> Rsl:
+    """The document that was had."""
+    return read(fetched.body, url, cut=fetched.oversized)
+
+
+def lifetime(url: str, fetched: Fetched) -> float:
+    """Seconds, by the document's max-age (RSL-3); infinity for any other file."""
+    if b"rsl" not in fetched.body[:MAX_PROLOGUE] or url.endswith(".txt") or not _is_present(fetched):
+        return float("inf")
+    return document_of(url, fetched).max_age.total_seconds()
+
+
+def _is_present(fetched: Fetched) -> bool:
+    return availability(fetched) is Availability.PRESENT
+
+
+def _unlicensed(places: Iterable[Place]) -> tuple[Statement, ...]:
+    return tuple(statement for place in places for statement in unlicensed(place))
+
+
+def read_site(site: SiteFiles) -> LicenseSite | None:
+    """None where robots.txt has no such line."""
+    return LicenseSite(site) if any(line.name == "license" for line in lines_of(site)) else None
+
+
+def read_headers(headers: Headers, response: Response) -> Statements:
+    """The Link fields of one response (section-4.5)."""
+    fields = ((name, value) for name, values in headers.items() for value in values)
+    referred = references.in_fields(fields, response.url)
+    return Statements(_unlicensed(referred.unread), documents=referred.urls)
+
+
+def read_document(content: Content, response: Response) -> Statements:
+    """The links of a page, and the documents that stand in it (section-4.6)."""
+    referred = references.in_markup(content, response.url)
+    documents = inline(content, response.url)
+    statements = tuple(statement for document in documents for statement in document.statements(response.url))
+    findings = tuple(finding for document in documents for finding in document.findings)
+    return Statements((*statements, *_unlicensed(referred.unread)), findings, referred.urls)
+
+
+def read_documents(urls: Iterable[str], fetched: Mapping[str, Fetched], url: str) -> Statements:
+    """What documents say of a resource that refers to them."""
+    statements: list[Statement] = []
+    findings: list[Finding] = []
+    for address in urls:
+        answer = fetched.get(address)
+        if answer is not None and _is_present(answer):
+            document = document_of(address, answer)
+            statements += document.statements(url)
+            findings += document.findings
+        else:
+            statements += unlicensed(Place(url=address, text=f"{printable(address)} cannot be had"))
+    return Statements(tuple(statements), tuple(findings))
+
+
+def replay(name: str, text: str) -> list[tuple[str, str]]:
+    """A reason quotes one link of a field, or the address in an element: neither is the whole."""
+    return []
+
+
+FORMAT = Format(
+    name="rsl",
+    rules=RULES,
+    robots_lines=("license",),
+    header_fields=(b"link",),
+    read_site=read_site,
+    read_headers=read_headers,
+    read_document=read_document,
+    read_documents=read_documents,
+    lifetime=lifetime,
+    replay=replay,
+)

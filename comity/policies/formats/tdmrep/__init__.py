@@ -1,1 +1,94 @@
-"""TDMRep, the TDM Reservation Protocol."""
+"""TDMRep, the TDM Reservation Protocol: tdmrep.json, header fields, meta elements, EPUB and PDF.
+
+What is supported, and every reading of an open point, stands in docs/tdmrep.md."""
+
+import re
+from collections.abc import Sequence
+
+from comity.policies.agent import Agent
+from comity.policies.document.document import Content
+from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.format import AgentReading, Format, Headers, Resource, Response, SiteReading, Statements, WellKnown
+from comity.policies.formats.tdmrep.reservation import (
+    WELL_KNOWN,
+    Reservation,
+    TdmRep,
+    document,
+    fields,
+    markup,
+    read,
+    statements,
+)
+from comity.policies.formats.tdmrep.rules import RULES
+from comity.policies.vocabulary.statement import Statement
+
+
+class Reservations(AgentReading):
+    """One tdmrep.json: it says the same to all."""
+
+    def __init__(self, file: TdmRep) -> None:
+        self._file = file
+
+    def statements(self, resource: Resource) -> Statements:
+        return Statements(state=self._file.reservation(resource.target))
+
+    def everywhere(self) -> tuple[Statement, ...]:
+        return statements((self._file.reservation("/"),)) if self._file.everywhere() else ()
+
+
+class TdmRepSite(SiteReading):
+    """One tdmrep.json."""
+
+    def __init__(self, file: TdmRep) -> None:
+        self.findings = file.findings
+        self._reservations = Reservations(file)
+
+    def for_agent(self, agent: Agent) -> Reservations:
+        return self._reservations
+
+
+def read_site(site: SiteFiles) -> TdmRepSite | None:
+    """None where there is no tdmrep.json."""
+    file = site.file(site.origin + WELL_KNOWN)
+    return TdmRepSite(read(file.fetched.body, file.url, cut=file.fetched.oversized)) if file else None
+
+
+def read_headers(headers: Headers, response: Response) -> Statements:
+    """The fields of one response."""
+    return _of(fields(((name, value) for name, values in headers.items() for value in values), response.url))
+
+
+def read_document(content: Content, response: Response) -> Statements:
+    """The meta elements of a page, or what an EPUB or a PDF says of itself."""
+    return _of(markup(content, response.url) or document(content, response.url))
+
+
+def _of(reservation: Reservation | None) -> Statements:
+    return Statements(findings=reservation.findings if reservation else (), state=reservation)
+
+
+def conclude(states: Sequence[Reservation | None]) -> Statements:
+    """What comes later takes the place of what came before (sec-processing-priority)."""
+    return Statements(statements(states))
+
+
+_PROPERTY = re.compile(r"(tdm-reservation|tdm-policy): (.*?)(?=; tdm-(?:reservation|policy): |$)")
+
+
+def replay(name: str, text: str) -> list[tuple[str, str]]:
+    """A reason quotes both properties, each with its name."""
+    return _PROPERTY.findall(text)
+
+
+FORMAT = Format(
+    name="tdmrep",
+    rules=RULES,
+    files=(WellKnown(WELL_KNOWN, media_type="application/json"),),
+    header_fields=(b"tdm-reservation", b"tdm-policy"),
+    read_site=read_site,
+    read_headers=read_headers,
+    read_document=read_document,
+    conclude=conclude,
+    document_overrides=True,
+    replay=replay,
+)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from comity.policies import Agent, Decision, Site, UseDecision, Verdict
 from comity.policies.answers.request import PLAIN
 from comity.policies.formats.acap import resolution
+from comity.policies.formats.robots.reading import RobotsReading
 from comity.policies.syntax.path_patterns import PatternIndex
 
 ORIGIN = "https://example.com"
@@ -139,7 +140,9 @@ def test_purposes_that_others_send_compile_nothing(monkeypatch: pytest.MonkeyPat
     for number in range(2000):
         asked.access(NOBODY, f"{ORIGIN}/closed/", purposes=[f"purpose{number}"])
     assert len(built) == before
-    rules = asked._binding(NOBODY)._acap
+    reading = asked._view(NOBODY)._readings["robots"]
+    assert isinstance(reading, RobotsReading)
+    rules = reading._acap
     assert len(rules._views) <= resolution.MAX_VIEWS
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from comity.policies import Agent, Site
 from comity.policies.answers.decision import Reason, Source, Verdict
+from comity.policies.formats import ROBOTS_LINES
 from comity.policies.formats.aipref import content_usage
 from comity.policies.formats.aipref import short_strings as usage
 from comity.policies.formats.aipref.content_usage import Rules
@@ -47,7 +48,7 @@ def of(statements: tuple[Statement, ...], vocabulary: str = "aipref") -> Said:
 
 def rules(body: bytes, token: str = "examplebot") -> Rules:
     parsed = robots.parse(body)
-    return Rules(extension_lines(parsed), parsed, token, url="https://example.com/robots.txt")
+    return Rules(extension_lines(parsed, ROBOTS_LINES), parsed, token, url="https://example.com/robots.txt")
 
 
 def names(findings: Findings | tuple[object, ...]) -> list[str]:
@@ -257,7 +258,7 @@ def test_the_example_of_the_documentation() -> None:
     page = (Path(__file__).parents[4] / "docs" / "usage-preferences.md").read_text("utf-8")
     text = page.split("```")[1].encode()
     parsed = robots.parse(text)
-    lines = extension_lines(parsed)
+    lines = extension_lines(parsed, ROBOTS_LINES)
     strings, dictionaries = usage.Lines(lines, parsed, "examplebot"), Rules(lines, parsed, "examplebot")
     site = Site.from_files("https://example.com", {"/robots.txt": text})
     table = page.split("```")[2].split("\n\n")[1].splitlines()[2:]

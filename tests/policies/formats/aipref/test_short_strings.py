@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.policies.answers.decision import Reason, Source, Verdict
+from comity.policies.formats import ROBOTS_LINES
 from comity.policies.formats.aipref import short_strings as usage
 from comity.policies.formats.aipref.short_strings import Lines, common, deciding
 from comity.policies.formats.robots import grammar as robots
@@ -47,7 +48,7 @@ def because(statement: Statement) -> Reason:
 
 def lines(body: bytes, token: str = "examplebot") -> Lines:
     parsed = robots.parse(body)
-    return Lines(extension_lines(parsed), parsed, token, url="https://example.com/robots.txt")
+    return Lines(extension_lines(parsed, ROBOTS_LINES), parsed, token, url="https://example.com/robots.txt")
 
 
 def rules(found: Lines) -> list[tuple[str, int]]:

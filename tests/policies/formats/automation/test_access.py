@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from comity.policies import Agent, Decision, Fetched, Site, Verdict
 from comity.policies.answers.request import Facts
 from comity.policies.formats.automation import access as automated
+from comity.policies.formats.automation.access import Automated
 from comity.policies.site import MAX_AGENTS
 
 ORIGIN = "https://example.com"
@@ -184,7 +185,7 @@ def test_what_is_kept_of_agents_is_bounded() -> None:
     asked = site(GET)
     for number in range(MAX_AGENTS + 5):
         assert asked.access(Agent(f"bot{number}"), f"{ORIGIN}/x", method="POST").verdict is Verdict.DENY
-    assert len(asked._bindings) <= MAX_AGENTS
+    assert len(asked._views) <= MAX_AGENTS
 
 
 def test_a_site_knows_whom_it_names() -> None:
@@ -229,6 +230,6 @@ def test_what_is_kept_of_requests_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
     for number in range(9):
         for method, verdict in (("GET", Verdict.ALLOW), (f"M{number}", Verdict.DENY)):
             assert asked.access(AGENT, f"{ORIGIN}/x", method=method).verdict is verdict
-    answers = asked._binding(AGENT).automated
-    assert answers
+    answers = asked._view(AGENT)._readings["automation"]
+    assert isinstance(answers, Automated)
     assert 0 < len(answers._decided) <= 3

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from comity.policies.answers.decision import Verdict
 from comity.policies.answers.rule import RULES
+from comity.policies.formats import ROBOTS_LINES
 from comity.policies.formats.content_signals import signals as content_signal
 from comity.policies.formats.content_signals.signals import Signals
 from comity.policies.formats.robots import grammar as robots
@@ -21,7 +22,7 @@ Said = dict[str, tuple[str, int]]  # word -> rule without its format, line
 
 def signals(body: bytes, token: str = "examplebot") -> Signals:
     parsed = robots.parse(body)
-    return Signals(extension_lines(parsed), parsed, token, url="https://example.com/robots.txt")
+    return Signals(extension_lines(parsed, ROBOTS_LINES), parsed, token, url="https://example.com/robots.txt")
 
 
 def said(body: bytes, token: str = "examplebot") -> Said:

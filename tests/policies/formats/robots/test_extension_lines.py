@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from comity.policies.formats import ROBOTS_LINES
 from comity.policies.formats.robots import grammar as robots
-from comity.policies.formats.robots.extension_lines import NAMES, ExtensionLine, extension_lines
+from comity.policies.formats.robots.extension_lines import ExtensionLine, extension_lines
 from comity.policies.syntax.lines import MAX_BYTES, MAX_LINE
 
 
 def found(body: bytes, *, oversized: bool = False) -> list[ExtensionLine]:
-    return list(extension_lines(robots.parse(body, oversized=oversized)))
+    return list(extension_lines(robots.parse(body, oversized=oversized), ROBOTS_LINES))
 
 
 LINES: list[tuple[bytes, tuple[str, bytes] | None]] = [
@@ -51,7 +52,7 @@ def test_lines(line: bytes, want: tuple[str, bytes] | None, end: bytes) -> None:
 def test_places() -> None:
     body = b"\xef\xbb\xbfUsage: a=n\r\n\r\nUser-agent: x\rUser-agent: y\nUsage: b=n\n\nDisallow: /\nUser-agent: *\r\n usage: c=n"
     parsed = robots.parse(body)
-    lines = extension_lines(parsed)
+    lines = extension_lines(parsed, ROBOTS_LINES)
     assert [(one.value, one.line, one.group) for one in lines] == [(b"a=n", 1, -1), (b"b=n", 5, 0), (b"c=n", 9, 1)]
     assert [parsed.text[one.at : one.at + 6].strip().lower() for one in lines] == [b"usage:", b"usage:", b"usage"]
     assert lines[2].place("https://example.com/robots.txt") == ("body", 9, "Usage: c=n", "https://example.com/robots.txt")
@@ -84,7 +85,9 @@ def test_what_is_cut() -> None:
 @pytest.mark.requirement("SEC-1")
 @given(
     st.lists(
-        st.sampled_from([name.encode() for name in NAMES]) | st.binary(max_size=8) | st.sampled_from([b":", b"\n", b"\r", b"#"])
+        st.sampled_from([name.encode() for name in ROBOTS_LINES])
+        | st.binary(max_size=8)
+        | st.sampled_from([b":", b"\n", b"\r", b"#"])
     )
 )
 def test_each_line_is_found_where_it_stands(pieces: list[bytes]) -> None:

@@ -1,0 +1,36 @@
+"""ai.txt as a file of a site."""
+
+from __future__ import annotations
+
+from comity.policies.answers.decision import Finding
+from comity.policies.answers.fetched import Fetched
+from comity.policies.formats.ai_txt.grammar import parse
+from comity.policies.formats.ai_txt.spawning import Spawning, spawning
+from comity.policies.formats.ai_txt.values import AiTxt
+from comity.policies.formats.file import File
+from comity.policies.syntax.lines import text_of
+
+PATH = "/ai.txt"
+
+
+class AiFile(File):
+    """An ai.txt, in either of the formats that are served under that name."""
+
+    def __init__(self, url: str, fetched: Fetched) -> None:
+        super().__init__(url, fetched)
+        self.elements: AiTxt | None = None
+        self.spawning: Spawning | None = None
+        if self.is_present:
+            text, cut = text_of(fetched.body, cut=fetched.oversized)
+            self.elements = parse(text, url=url, cut=cut)
+            self.spawning = spawning(text, url=url, cut=cut)
+
+    @property
+    def crawler_names(self) -> frozenset[str]:
+        """Whom a block or group names, in lower case."""
+        named = {name.lower() for rule in self.elements.rules for name in rule.agents} if self.elements else set()
+        return frozenset(named | {name.lower() for name, _ in self.spawning.agents} if self.spawning else named) - {"*"}
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return (*(self.elements.findings if self.elements else ()), *(self.spawning.findings if self.spawning else ()))

@@ -1,0 +1,29 @@
+"""The rules of ai.txt."""
+
+from comity.policies.answers.rule import ALLOWS, FINDING, REFUSES, Rule
+
+RULES = {
+    "ait.disallow": Rule(
+        REFUSES, "ai.txt paper section-3.2", "a Disallow line prohibits the action on the element", depends_on_request=True
+    ),
+    "ait.guide": Rule(ALLOWS, "ai.txt paper section-3.2", "a Guide line permits the action on the element, with instructions"),
+    "ait.selector": Rule(
+        REFUSES,
+        "ai.txt paper section-3.2",
+        "a selector or name cannot be applied, or costs too much: the whole document is meant; or a part of it is left out",
+    ),
+    "spawning.disallow": Rule(REFUSES, "Spawning's ai.txt (docs/ai-txt.md)", "a pattern refuses AI training"),
+    "ait.action": Rule(FINDING, "ai.txt paper section-3.3", "an action that nobody knows, or a misspelled one"),
+    "ait.agent": Rule(FINDING, "ai.txt paper section-3.2", "the value of a User-agent line is more than names, or none"),
+    "ait.comment": Rule(FINDING, "ai.txt paper section-3.2", "a comment stands behind a value: it is left out"),
+    "ait.empty": Rule(FINDING, "ai.txt paper figure-11", "a line without its value, or a block that holds nothing"),
+    "ait.file-type": Rule(FINDING, "ai.txt paper section-3.2", "no file type, or not one that is known: every type is meant"),
+    "ait.format": Rule(FINDING, "ai.txt paper figure-11", "the file is in another format"),
+    "ait.indentation": Rule(FINDING, "ai.txt paper figure-11", "a line is not indented as its keyword asks: the keyword counts"),
+    "ait.keyword": Rule(FINDING, "ai.txt paper figure-11", "a keyword that nobody knows, or a misspelled one"),
+    "ait.language": Rule(FINDING, "ai.txt paper section-3.2", "a guideline without a language, or a language tag that is none"),
+    "ait.limit": Rule(FINDING, "comity, docs/ai-txt.md", "there is more than is read: it may prohibit more, and permits nothing"),
+    "ait.orphan": Rule(FINDING, "ai.txt paper figure-11", "a line has nothing above it to which it belongs"),
+    "ait.path": Rule(FINDING, "ai.txt paper section-3.2", "a path that is none, or is written in another way"),
+    "spawning.pattern": Rule(FINDING, "Spawning's ai.txt (docs/ai-txt.md)", "a value is not a single path or file type"),
+}

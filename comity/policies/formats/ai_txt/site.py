@@ -1,0 +1,59 @@
+"""What one ai.txt says, in either of its formats."""
+
+from __future__ import annotations
+
+from comity.policies.agent import Agent
+from comity.policies.answers.decision import Reason
+from comity.policies.document.document import Content
+from comity.policies.formats.ai_txt.file import PATH, AiFile
+from comity.policies.formats.ai_txt.values import Rule
+from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.format import AgentReading, ElementRules, Resource, SiteReading, Statements
+from comity.policies.vocabulary.statement import Statement
+
+
+class AiReading(AgentReading):
+    """The rules for elements, and Spawning's refusals, that bind one agent."""
+
+    def __init__(self, file: AiFile, token: str) -> None:
+        self._file = file
+        bound = file.elements.for_agent(token) if file.elements else None
+        self._elements = bound if bound and bound.rules else None
+        self._spawning = file.spawning.for_agent(token) if file.spawning and file.spawning.patterns else None
+
+    @property
+    def is_silent(self) -> bool:
+        return self._elements is None and self._spawning is None
+
+    @property
+    def is_same_for_pages(self) -> bool:
+        return self._elements is None
+
+    def statements(self, resource: Resource) -> Statements:
+        return Statements(self._spawning.statements(resource.target) if self._spawning else ())
+
+    def everywhere(self) -> tuple[Statement, ...]:
+        return self._spawning.everywhere() if self._spawning else ()
+
+    def element_rules(self, target: str, content: Content) -> ElementRules | None:
+        rules = self._elements.rules_for(target, content.media_type, content.kind) if self._elements else ()
+        return ElementRules(rules, self._because) if rules else None
+
+    def element_rules_everywhere(self) -> ElementRules | None:
+        return ElementRules(self._elements.everywhere(), self._because) if self._elements else None
+
+    def _because(self, rule: Rule, url: str) -> Reason:
+        return self._file.line_reason(rule.id, rule.line, rule.at)
+
+
+class AiSite(SiteReading):
+    """One ai.txt."""
+
+    def __init__(self, site: SiteFiles) -> None:
+        self._file = AiFile(site.origin + PATH, site.get(PATH))
+        self.crawler_names = self._file.crawler_names
+        self.findings = self._file.findings
+
+    def for_agent(self, agent: Agent) -> AiReading | None:
+        reading = AiReading(self._file, agent.token)
+        return None if reading.is_silent else reading

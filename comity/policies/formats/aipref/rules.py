@@ -1,0 +1,36 @@
+"""The rules of usage preferences."""
+
+from comity.policies.answers.rule import ALLOWS, FINDING, REFUSES, Rule
+
+RULES = {
+    "usage.allow": Rule(ALLOWS, "draft-thomson-aipref-sup section-3.3", "a short usage preference string says `y`"),
+    "usage.disallow": Rule(REFUSES, "draft-thomson-aipref-sup section-3.3", "a short usage preference string says `n`"),
+    "content-usage.allow": Rule(ALLOWS, "draft-ietf-aipref-attach-05 robots", "a Content-Usage rule or field says `y`"),
+    "content-usage.disallow": Rule(REFUSES, "draft-ietf-aipref-attach-05 robots", "a Content-Usage rule or field says `n`"),
+    "usage.late": Rule(
+        FINDING,
+        "draft-thomson-aipref-sup section-6.1",
+        "a usage line stands below the rules of its group: it counts all the same",
+    ),
+    "usage.ignored": Rule(FINDING, "draft-thomson-aipref-sup section-3.1", "a member is no preference: it is ignored"),
+    "usage.length": Rule(
+        FINDING,
+        "draft-thomson-aipref-sup section-5.3",
+        "an expression is longer than anybody has to read, or has too many labels",
+    ),
+    "usage.outside": Rule(
+        FINDING, "draft-thomson-aipref-sup section-6.1", "a usage line stands in no group: it refuses, and permits nothing"
+    ),
+    "content-usage.syntax": Rule(FINDING, "draft-ietf-aipref-attach-05 robots", "a value is no dictionary: it states nothing"),
+    "content-usage.path": Rule(FINDING, "draft-ietf-aipref-attach-05 robots", "what stands before the preferences is no path"),
+    "content-usage.label": Rule(FINDING, "draft-ietf-aipref-vocab-07 section-4", "a word of another vocabulary"),
+    "content-usage.value": Rule(
+        FINDING, "draft-ietf-aipref-vocab-07 y-or-n", "a value is neither `y` nor `n`: it states nothing"
+    ),
+    "content-usage.length": Rule(
+        FINDING, "draft-ietf-aipref-attach-05 robots", "a line or a field is longer than is read: it permits nothing"
+    ),
+    "content-usage.outside": Rule(
+        FINDING, "draft-ietf-aipref-attach-05 robots", "a rule stands in no group: it refuses, and permits nothing"
+    ),
+}

@@ -1,0 +1,34 @@
+"""automation-preferences.txt as a file of a site."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from comity.policies.answers.decision import Finding
+from comity.policies.answers.fetched import Availability, Fetched, availability
+from comity.policies.formats.automation.grammar import Automation, media_type_findings, parse, rejection
+from comity.policies.formats.file import File
+from comity.policies.syntax.lines import text_of
+
+
+class AutomationFile(File):
+    """An automation-preferences.txt. One whose content is rejected counts as one that cannot be had (AUTO-4)."""
+
+    def __init__(self, url: str, fetched: Fetched) -> None:
+        if availability(fetched) is Availability.PRESENT and (why := rejection(fetched)):
+            fetched = replace(fetched, error=why)
+        super().__init__(url, fetched)
+        self.automation: Automation | None = None
+        if self.is_present:
+            text, cut = text_of(fetched.body, cut=fetched.oversized)
+            self.automation = parse(text, url=url, cut=cut)
+
+    @property
+    def crawler_names(self) -> frozenset[str]:
+        """Whom a group names, in lower case."""
+        groups = self.automation.groups if self.automation else ()
+        return frozenset(token for group in groups for token in group.agents or ()) - {"*"}
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return (*media_type_findings(self.fetched, self.url), *self.automation.findings) if self.automation else ()

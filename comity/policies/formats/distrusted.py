@@ -1,0 +1,291 @@
+"""Formats of others, whose mistakes are theirs: what raises while it reads is a policy that nobody understands.
+
+Each call of such a format goes through here. Where it raises, the request, or every use, is refused by rule `comity.format`, and
+the reason names the format and what it raised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from comity.policies.agent import Agent
+from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Source, UseDecision, Verdict
+from comity.policies.answers.fetched import Fetched
+from comity.policies.answers.request import Facts
+from comity.policies.document.document import Content
+from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.format import (
+    AgentReading,
+    ElementRules,
+    Format,
+    PageSource,
+    Resource,
+    Response,
+    SiteReading,
+    Statements,
+    Taken,
+    UseSource,
+    WellKnown,
+)
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.windows import Limits
+from comity.policies.vocabulary.statement import Statement
+
+T = TypeVar("T")
+
+
+class FormatError(Exception):
+    """Nobody knows which elements of a page are refused."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+def distrusted(trusting: Format) -> Format:
+    """The same format, of which no call raises."""
+    return trusting._replace(
+        files=tuple(file._replace(rejection=_rejection(trusting.name, file)) for file in trusting.files),
+        read_site=trusting.read_site and _site(trusting),
+        read_headers=trusting.read_headers and _statements(trusting.name, trusting.read_headers),
+        read_document=trusting.read_document and _statements(trusting.name, trusting.read_document),
+        read_documents=trusting.read_documents and _statements(trusting.name, trusting.read_documents),
+        page_elements=trusting.page_elements and _page_elements(trusting),
+        conclude=_conclude(trusting),
+        lifetime=trusting.lifetime and _or(float("inf"), trusting.lifetime),
+        replay=_or([], trusting.replay),
+    )
+
+
+def failure(name: str, url: str, error: Exception) -> Reason:
+    """Why nobody knows what is stated."""
+    text = printable(f"format {name}: {type(error).__name__}: {error}")
+    return Reason(rule="comity.format", source=Source(url=url, part="format", text=text))
+
+
+def refusal(name: str, url: str, error: Exception) -> Decision:
+    return Decision(verdict=Verdict.DENY, reasons=(failure(name, url, error),))
+
+
+def _or(otherwise: Any, call: Callable[..., T]) -> Callable[..., T]:
+    @wraps(call)
+    def careful(*arguments: Any) -> T:
+        try:
+            return call(*arguments)
+        except Exception:
+            return cast("T", otherwise)
+
+    return careful
+
+
+def _page_elements(trusting: Format) -> Callable[[Content, Agent], ElementRules | None]:
+    def page_elements(content: Content, agent: Agent) -> ElementRules | None:
+        assert trusting.page_elements
+        try:
+            return trusting.page_elements(content, agent)
+        except Exception as error:
+            raise FormatError(failure(trusting.name, "", error)) from error
+
+    return page_elements
+
+
+def _rejection(name: str, file: WellKnown) -> Callable[[Fetched], str]:
+    def rejection(fetched: Fetched) -> str:
+        try:
+            return file.rejection(fetched)
+        except Exception as error:
+            return f"format {name}: {type(error).__name__}: {error}"
+
+    return rejection
+
+
+def _statements(name: str, read: Callable[..., Statements]) -> Callable[..., Statements]:
+    def careful(*arguments: Any) -> Statements:
+        try:
+            return read(*arguments)
+        except Exception as error:
+            last = arguments[-1]
+            return Statements(refused=(failure(name, last.url if isinstance(last, Response) else str(last), error),))
+
+    return careful
+
+
+def _conclude(trusting: Format) -> Callable[[Sequence[Any]], Statements]:
+    def conclude(states: Sequence[Any]) -> Statements:
+        try:
+            return trusting.conclude(states)
+        except Exception as error:
+            return Statements(refused=(failure(trusting.name, "", error),))
+
+    return conclude
+
+
+def _site(trusting: Format) -> Callable[[SiteFiles], SiteReading | None]:
+    def read_site(site: SiteFiles) -> SiteReading | None:
+        assert trusting.read_site
+        try:
+            reading = trusting.read_site(site)
+        except Exception as error:
+            return _FailedSite(trusting.name, site.origin, error)
+        return None if reading is None else _Site(trusting.name, site.origin, reading)
+
+    return read_site
+
+
+class _FailedSite(SiteReading):
+    def __init__(self, name: str, origin: str, error: Exception) -> None:
+        self._reading = _Failed(name, origin, error)
+
+    def for_agent(self, agent: Agent) -> AgentReading:
+        return self._reading
+
+
+class _Failed(AgentReading):
+    """Nobody knows what is stated: every request is refused."""
+
+    restricts_access = True
+
+    def __init__(self, name: str, origin: str, error: Exception) -> None:
+        self._refusal = refusal(name, origin, error)
+
+    def access(self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None) -> Decision:
+        return self._refusal
+
+    def considered(self, target: str, facts: Facts) -> Iterable[Reason]:
+        return self._refusal.reasons
+
+    def statements(self, resource: Resource) -> Statements:
+        return Statements(refused=self._refusal.reasons)
+
+
+class _Site(SiteReading):
+    def __init__(self, name: str, origin: str, reading: SiteReading) -> None:
+        self._name = name
+        self._origin = origin
+        self._reading = reading
+
+    def for_agent(self, agent: Agent) -> AgentReading | None:
+        try:
+            reading = self._reading.for_agent(agent)
+            return None if reading is None else _Reading(self._name, self._origin, reading)
+        except Exception as error:
+            return _Failed(self._name, self._origin, error)
+
+    @property
+    def crawler_names(self) -> frozenset[str]:  # type: ignore[override]
+        return _or(frozenset(), lambda: frozenset(self._reading.crawler_names))()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:  # type: ignore[override]
+        return _or((), lambda: tuple(self._reading.findings))()
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:  # type: ignore[override]
+        return _or((), lambda: tuple(self._reading.sitemaps))()
+
+
+class _Reading(AgentReading):
+    """Asks the reading. What restricts access, and cannot be asked, refuses."""
+
+    restricts_access = True
+
+    def __init__(self, name: str, origin: str, reading: AgentReading) -> None:
+        self._name = name
+        self._origin = origin
+        self._reading = reading
+        self.depends_on_request = reading.depends_on_request
+        self.references = tuple(reading.references)
+        self.documents = tuple(reading.documents)
+        self.rates = reading.rates
+        self._is_same_for_pages = bool(reading.is_same_for_pages)
+
+    @property
+    def is_same_for_pages(self) -> bool:
+        return self._is_same_for_pages
+
+    def access(self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None) -> Decision | None:
+        try:
+            decision = self._reading.access(target, sent, facts, now, page)
+            if decision is not None and not decision.reasons:
+                raise ValueError("a decision without a reason")
+        except Exception as error:
+            return refusal(self._name, self._origin, error)
+        return decision
+
+    def considered(self, target: str, facts: Facts) -> Iterable[Reason]:
+        try:
+            return tuple(self._reading.considered(target, facts))
+        except Exception as error:
+            return (failure(self._name, self._origin, error),)
+
+    def limits(self, target: str) -> Limits | None:
+        return _or(Limits(f"{self._origin} {self._name}", (), None, unreadable=True), self._reading.limits)(target)
+
+    def requests(self) -> Iterable[ActionRequest]:
+        return _or((), lambda: tuple(self._reading.requests()))()
+
+    def statements(self, resource: Resource) -> Statements:
+        try:
+            return self._reading.statements(resource)
+        except Exception as error:
+            return Statements(refused=(failure(self._name, resource.url, error),))
+
+    def everywhere(self) -> tuple[Statement, ...]:
+        return _or((), lambda: tuple(self._reading.everywhere()))()
+
+    def sources(self, targets: Iterable[str], taken: Taken) -> Sequence[PageSource]:
+        try:
+            return [_Source(self._name, taken.url, source) for source in self._reading.sources(targets, taken)]
+        except Exception as error:
+            return [_Refusing(failure(self._name, taken.url, error))]
+
+    def site_sources(self, purposes: Iterable[str] | None) -> Sequence[UseSource]:
+        return _or((), lambda: tuple(self._reading.site_sources(purposes)))()
+
+    def element_rules(self, target: str, content: Content) -> ElementRules | None:
+        """FormatError, for which all uses of the page are refused."""
+        try:
+            return self._reading.element_rules(target, content)
+        except Exception as error:
+            raise FormatError(failure(self._name, self._origin + target, error)) from error
+
+    def element_rules_everywhere(self) -> ElementRules | None:
+        return _or(None, self._reading.element_rules_everywhere)()
+
+
+class _Refusing:
+    """A source that refuses every use."""
+
+    stated: Iterable[str] = ()
+    wanted: tuple[str, ...] = ()
+    dated: tuple[str, ...] = ()
+
+    def __init__(self, reason: Reason) -> None:
+        self._decision = UseDecision(verdict=Verdict.DENY, stated=True, reasons=(reason,))
+
+    def decide(self, use: str) -> UseDecision | None:
+        return self._decision
+
+    def limits(self, use: str) -> Sequence[Any]:
+        return ()
+
+
+class _Source:
+    def __init__(self, name: str, url: str, source: PageSource) -> None:
+        self._name = name
+        self._url = url
+        self._source = source
+        self.stated = tuple(source.stated)
+        self.wanted = tuple(source.wanted)
+        self.dated = tuple(source.dated)
+
+    def decide(self, use: str) -> UseDecision | None:
+        try:
+            return self._source.decide(use)
+        except Exception as error:
+            return _Refusing(failure(self._name, self._url, error)).decide(use)
+
+    def limits(self, use: str) -> Sequence[Any]:
+        return _or((), lambda: tuple(self._source.limits(use)))()

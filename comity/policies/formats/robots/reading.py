@@ -1,0 +1,288 @@
+"""What robots.txt says to one agent: its conventional records (RFC 9309), and its records of ACAP, which may replace these.
+
+Both may stand in files that robots.txt refers to as well (ACAP 1.0 section-2.3.2). All files are read once and compiled once;
+any of them may refuse a request. Where a permission of ACAP has the pattern of a Disallow line, it takes the line's place."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cache, cached_property, partial
+from typing import Any, NamedTuple
+from urllib.parse import urljoin
+
+from comity.policies.agent import Agent
+from comity.policies.answers.combining import strictest
+from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, UseDecision, Verdict
+from comity.policies.answers.fetched import Availability, Fetched
+from comity.policies.answers.rates import Rates
+from comity.policies.answers.request import Facts
+from comity.policies.formats.acap.grammar import Field, Reference
+from comity.policies.formats.acap.resolution import PurposeView, Rules, addressed
+from comity.policies.formats.acap.uses import PageUses, RelatedUses, SiteUses
+from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.format import AgentReading, FileReference, SiteReading, Taken
+from comity.policies.formats.robots import grammar as robots
+from comity.policies.formats.robots.file import PATH, RobotsFile, robots_of
+from comity.policies.syntax.urls import merges_slashes_only, resolved
+
+MAX_DECIDED = 1024  # decisions, or reasons, that are kept of one file: one for each line that decided
+
+
+class Groups:
+    """The conventional records of one file that bind the agent (RFC 9309 section-2.2.1)."""
+
+    def __init__(self, file: RobotsFile, token: str, contested: Container[str]) -> None:
+        """`contested`: patterns of which ACAP says something."""
+        assert file.robots
+        self.rules = file.robots.for_agent(token, contested=contested)
+        self.by_name = file.robots.names(token)
+        self._file = file
+        self._decided: dict[int, Decision] = {}  # by the number of the deciding line; 0: none of a group, -1: no group
+
+    def access(self, target: str, sent: str, now: datetime | None, acap: PurposeView | None = None) -> Decision:
+        """`sent`: the URL's target as it is sent; `target` is one of its `spellings`. `acap`: what replaces lines."""
+        replaced = partial(acap.on_crawling, by_name=self.by_name) if acap else None
+        line = self.rules.deciding_line(target, replaced) or (0 if self.rules.has_group else -1)
+        if target != sent and line > 0 and merges_slashes_only(sent, target) and line in self._lines(sent):
+            return self.access(sent, sent, now, acap)  # there the line has been overcome
+        decision = self._decided.get(line)
+        if decision is None:
+            if len(self._decided) >= MAX_DECIDED:
+                self._decided.clear()
+            decision = self._decided[line] = self._decide(target, replaced)
+        visit_time = self.rules.rates.visit_time
+        if visit_time and decision.verdict is Verdict.ALLOW:
+            opens = visit_time.opens(now or datetime.now(UTC))
+            if opens is not None:
+                reason = self._file.reason("robots.visit-time", line=visit_time.line, text=visit_time.text)
+                return Decision(verdict=Verdict.DEFER, reasons=(reason,), not_before=opens)
+        return decision
+
+    def matching(self, target: str) -> Iterator[Reason]:
+        """All rules that match, the deciding one first."""
+        return map(self._reason, self.rules.matching(target))
+
+    def _lines(self, target: str) -> set[int]:
+        """The numbers of those that match."""
+        return {rule.line for rule in self.rules.matching(target)}
+
+    def _decide(self, target: str, replaced: robots.Replaced | None) -> Decision:
+        line = self.rules.decide(target, replaced)
+        if line:
+            return Decision(verdict=line.verdict, reasons=(self._reason(line),))
+        rule = "robots.no-match" if self.rules.has_group else "robots.no-group"
+        return Decision(verdict=Verdict.ALLOW, reasons=(self._file.reason(rule),))
+
+    def _reason(self, line: robots.RuleLine) -> Reason:
+        rule = "robots.allow" if line.verdict is Verdict.ALLOW else "robots.disallow"
+        return self._file.reason(rule, line=line.line, text=line.text)
+
+
+class _Referred(NamedTuple):
+    """A file that a record for the agent refers to (ACAP 1.0 section-2.3.2)."""
+
+    url: str  # absolute; "": nowhere that can be asked
+    crawlers: tuple[str, ...]
+    reference: Reference
+
+
+class RobotsReading(AgentReading):
+    """The answers of one robots.txt, and of what it refers to, to one agent."""
+
+    restricts_access = True
+
+    def __init__(self, agent: Agent, file: RobotsFile, fetched: Mapping[str, Fetched], origin: str) -> None:
+        """`fetched`: absolute URL -> what came back, of the files that robots.txt refers to."""
+        self._agent = agent
+        self._origin = origin
+        self._file = file
+        referred = list(_referred(agent, file))
+        self.references = tuple(dict.fromkeys(reference.url for reference in referred if reference.url))
+        self._reasons: dict[tuple[str, str, str, int], Reason] = {}  # by rule, its citation, and field of ACAP
+        self._constant: list[Decision] = []  # what holds for every request
+        self._unknown: list[Reason] = []  # why nobody knows what is permitted
+        files = [file]
+        for reference in referred:
+            read = _read_referred(reference, file, fetched)
+            if read is None or read.availability is Availability.UNREACHABLE:
+                reason = file.line_reason("acap.reference-unreachable", reference.reference.line, reference.reference.at)
+                self._unknown.append(reason)
+            elif read.is_present:
+                files.append(read)
+        self._files = {read.url: read for read in files}
+        if not file.is_present:
+            is_absent = file.availability is Availability.ABSENT
+            rule, verdict = ("robots.unavailable", Verdict.ALLOW) if is_absent else ("robots.unreachable", Verdict.DENY)
+            self._constant.append(Decision(verdict=verdict, reasons=(file.outcome_reason(rule),)))
+        if self._unknown:
+            self._constant.append(Decision(verdict=Verdict.DENY, reasons=tuple(self._unknown)))
+        speaking = [read.acap for read in files if read.acap]
+        self._acap = Rules(agent, speaking) if speaking else _no_rules()
+        self._bind_groups(files)
+
+    def _bind_groups(self, read: list[RobotsFile]) -> None:
+        for file in read:
+            if file.acap and file.acap.ignores_conventional:
+                reason = file.line_reason("acap.ignore-conventional", file.acap.ignores_conventional, file.acap.ignores_at)
+                self._constant.append(Decision(verdict=Verdict.ALLOW, reasons=(reason,)))
+        files = list({file.url: file for file in read if not (file.acap and file.acap.ignores_conventional)}.values())
+        self._groups = [Groups(file, self._agent.token, self._acap.crawl_patterns) for file in files if file.robots]
+        self.depends_on_request = self._acap.asks_purposes
+        # Most sites: one file, and no word of ACAP in it.
+        self._single = self._groups[0] if len(self._groups) == 1 and not self._constant and not self._acap.records else None
+
+    # Access
+
+    def access(self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None) -> Decision:
+        if target == PATH:
+            return Decision(verdict=Verdict.ALLOW, reasons=(self._file.reason("robots.self"),))
+        if self._single:
+            return self._single.access(target, sent, now)
+        acap = self._acap.for_purposes(facts.purposes)
+        answer = acap.matching(target).decide("crawl")
+        decisions = [Decision(verdict=answer.verdict, reasons=tuple(map(self._field_reason, answer.fields)))] if answer else []
+        decisions += self._constant
+        decisions += (groups.access(target, sent, now, acap) for groups in self._groups)
+        return strictest(decisions)
+
+    def disallows(self, target: str, facts: Facts) -> bool:
+        acap = self._acap.for_purposes(facts.purposes)
+        return any(groups.access(target, target, None, acap).verdict is Verdict.DENY for groups in self._groups)
+
+    def considered(self, target: str, facts: Facts) -> Iterator[Reason]:
+        for groups in self._groups:
+            yield from groups.matching(target)
+        yield from map(self._field_reason, self._acap.for_purposes(facts.purposes).matching(target).fields("crawl"))
+
+    @property
+    def rates(self) -> Rates | None:  # type: ignore[override]
+        """None where it has no rules for anybody."""
+        if self._single:
+            return self._single.rules.rates
+        rates = None
+        for groups in self._groups:
+            rates = rates.strictest(groups.rules.rates) if rates else groups.rules.rates
+        return rates
+
+    # Uses, by ACAP
+
+    @property
+    def is_same_for_pages(self) -> bool:
+        return not self._acap.records
+
+    def sources(self, targets: Iterable[str], taken: Taken) -> list[RelatedUses]:
+        if not self._acap.records:
+            return []
+        refused = UseDecision(verdict=Verdict.DENY, stated=True, reasons=tuple(self._unknown)) if self._unknown else None
+        distinct = dict.fromkeys(map(self._acap.for_purposes(taken.facts.purposes).matching, targets))
+        uses = (PageUses(self._agent, matching, self._because, taken, refused=refused) for matching in distinct)
+        return [RelatedUses(of_target, self._agent.vocabulary) for of_target in uses]
+
+    def site_sources(self, purposes: Iterable[str] | None) -> list[RelatedUses]:
+        if not self._acap.records:
+            return []
+        acap = self._acap.for_purposes(purposes)
+        return [RelatedUses(SiteUses(acap.everywhere(), self._because), self._agent.vocabulary)]
+
+    def requests(self) -> Iterable[ActionRequest]:
+        """Once for each resource (ACAP 1.0 section-2.6)."""
+        found: dict[tuple[str, str], ActionRequest] = {}
+        for file, request in ((record.url, request) for record in self._acap.records for request in record.requests):
+            url = resolved(self._origin, request.path)
+            if (request.action, url) not in found:
+                is_arranged = self._agent.has_arranged(url, request.action)
+                reason = self._files[file].line_reason("acap.request", request.line, request.at)
+                asked = ActionRequest(action=request.action, url=url, arranged=is_arranged, reason=reason)
+                found[request.action, url] = asked
+        return found.values()
+
+    def _field_reason(self, field: Field) -> Reason:
+        if field.verdict is Verdict.DENY:
+            return self._because("acap.disallow", field)
+        return self._because("acap.unusable" if field.unusable else "acap.allow", field)
+
+    def _because(self, rule: str, field: Field) -> Reason:
+        citation = field.unusable if rule == "acap.unusable" else ""
+        key = rule, citation, field.url, field.at
+        reason = self._reasons.get(key)
+        if reason is None:
+            if len(self._reasons) >= MAX_DECIDED:
+                self._reasons.clear()
+            reason = self._reasons[key] = self._files[field.url].line_reason(rule, field.line, field.at, citation)
+        return reason
+
+
+@cache
+def _no_rules() -> Rules:
+    """Shared by the sites without ACAP, which most are."""
+    return Rules(Agent("nobody"), ())
+
+
+def _referred(agent: Agent, file: RobotsFile) -> Iterator[_Referred]:
+    """Each file once for the records that name the agent, and once for those for any crawler."""
+    seen = set()
+    for record in addressed(agent, [file.acap] if file.acap else ()).records:
+        crawlers = ("*",) if "*" in record.crawlers else (agent.token,)
+        for reference in record.references:
+            url = file.referred(reference)
+            if url != file.url and (url, crawlers) not in seen:
+                seen.add((url, crawlers))
+                yield _Referred(url, crawlers, reference)
+
+
+def _read_referred(one: _Referred, file: RobotsFile, fetched: Mapping[str, Fetched]) -> RobotsFile | None:
+    assert file.acap
+    if one.url not in fetched:
+        return None
+    return RobotsFile(one.url, fetched[one.url], definitions=file.acap.definitions, crawlers=one.crawlers)
+
+
+class RobotsSite(SiteReading):
+    """One robots.txt, and the files that it refers to, as what they say to anybody."""
+
+    def __init__(self, site: SiteFiles) -> None:
+        self._site = site
+        self._file = robots_of(site)
+
+    def for_agent(self, agent: Agent) -> RobotsReading:
+        return RobotsReading(agent, self._file, self._site.fetched, self._site.origin)
+
+    @cached_property
+    def _referred(self) -> tuple[RobotsFile, ...]:
+        """The files that robots.txt refers to, each as what it says to any crawler."""
+        if not (acap := self._file.acap):
+            return ()
+        urls = dict.fromkeys(self._file.referred(reference) for record in acap.records for reference in record.references)
+        return tuple(
+            RobotsFile(url, self._site.fetched[url], definitions=acap.definitions, crawlers=("*",))
+            for url in urls
+            if url in self._site.fetched and url != self._file.url
+        )
+
+    @property
+    def crawler_names(self) -> frozenset[str]:  # type: ignore[override]
+        """Those that the files name to which robots.txt refers included."""
+        return self._file.crawler_names.union(*(file.crawler_names for file in self._referred))
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:  # type: ignore[override]
+        return tuple(finding for file in (self._file, *self._referred) for finding in file.findings)
+
+    @property
+    def referred_files(self) -> tuple[FileReference, ...]:  # type: ignore[override]
+        """ACAP 1.0 section-2.3.2."""
+        references = (
+            reference for record in (self._file.acap.records if self._file.acap else ()) for reference in record.references
+        )
+        return tuple(FileReference(self._file.referred(each), f"{self._file.url}:{each.line}") for each in references)
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The sitemaps that it names, as absolute URLs."""
+        urls = []
+        for sitemap in self._file.robots.sitemaps if self._file.robots else ():
+            with suppress(ValueError):  # not a URL
+                urls.append(urljoin(self._file.url, sitemap))
+        return tuple(urls)

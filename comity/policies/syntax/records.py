@@ -1,0 +1,72 @@
+"""Records of robots.txt (RFC 9309 section-2.2), which other formats have too, or stand among: `name: value`, a line each."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import NamedTuple
+
+from comity.policies.syntax.lines import MAX_LINE
+
+
+class Kind(Enum):
+    """What a record is, with its name as the specification spells it."""
+
+    AGENT = b"user-agent"  # section-2.2.1
+    ALLOW = b"allow"  # section-2.2.2
+    DISALLOW = b"disallow"
+    SITEMAP = b"sitemap"  # section-2.2.4
+    CRAWL_DELAY = b"crawl-delay"  # extensions
+    REQUEST_RATE = b"request-rate"
+    VISIT_TIME = b"visit-time"
+    ACAP_CRAWLER = b"acap-crawler"  # ACAP 1.0 section-2.3: begins a record that is not ours, and ends one that is
+
+
+RULE_KINDS = (Kind.ALLOW, Kind.DISALLOW)
+RATE_KINDS = (Kind.CRAWL_DELAY, Kind.REQUEST_RATE, Kind.VISIT_TIME)
+_SPELLINGS = {kind.value: kind for kind in Kind} | {
+    # LENIENT: misspellings that real files have. None of Allow: what is not understood is no permission.
+    b"useragent": Kind.AGENT,
+    b"user agent": Kind.AGENT,
+    b"dissallow": Kind.DISALLOW,
+    b"dissalow": Kind.DISALLOW,
+    b"disalow": Kind.DISALLOW,
+    b"diasllow": Kind.DISALLOW,
+    b"disallaw": Kind.DISALLOW,
+    b"site-map": Kind.SITEMAP,
+    b"sitemaps": Kind.SITEMAP,
+    b"crawl delay": Kind.CRAWL_DELAY,
+    b"crawldelay": Kind.CRAWL_DELAY,
+    b"request rate": Kind.REQUEST_RATE,
+    b"visit time": Kind.VISIT_TIME,
+}
+NAME = rb"[ \t]*+(?i:%s)" % b"|".join(sorted(_SPELLINGS, reverse=True))
+
+# section-2.2
+#   rule = *WS ("allow" / "disallow") *WS ":" *WS (path-pattern / empty-pattern) EOL
+#   startgroupline = *WS "user-agent" *WS ":" *WS product-token EOL
+# LENIENT: white space instead of the colon. Prose that begins with such a word is no record: a rule must have a path then,
+# and other records a single word.
+_RECORD = re.compile(rb"(%s)(?:[ \t]*+(:)[ \t]*+|[ \t]++)([^#\r\n]*+)" % NAME)
+
+
+class Record(NamedTuple):
+    kind: Kind
+    name: bytes
+    value: bytes
+    colon: bool
+    overlong: bool  # the value is cut at MAX_LINE
+
+
+def read_record(line: bytes) -> Record | None:
+    """The record that a line is; None for unknown ones, blank lines and comments."""
+    match = _RECORD.match(line)
+    if match is None:
+        return None
+    name, colon, value = match.groups()
+    name = name.lstrip(b" \t").lower()
+    kind = _SPELLINGS[name]
+    value = value[:MAX_LINE].rstrip(b" \t")
+    if not colon and not (value[:1] in (b"/", b"*") if kind in RULE_KINDS else value and b" " not in value):
+        return None
+    return Record(kind, name, value, bool(colon), len(match[0]) > MAX_LINE)
