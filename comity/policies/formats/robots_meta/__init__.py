@@ -2,6 +2,8 @@
 
 What is supported, and every reading of an open point, stands in docs/robots-meta.md."""
 
+from functools import lru_cache
+
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import Reason, Source, Verdict
 from comity.policies.document.document import Content
@@ -10,6 +12,7 @@ from comity.policies.formats.ai_txt.values import Rule as ElementRule
 from comity.policies.formats.format import ElementRules, Format, Headers, Response, Statements
 from comity.policies.formats.robots_meta.directives import header, markup
 from comity.policies.formats.robots_meta.rules import RULES
+from comity.policies.vocabulary.table import Vocabulary
 
 NO_SNIPPET = "attribute data-nosnippet"  # as `Source.part`
 
@@ -30,10 +33,15 @@ def page_elements(content: Content, agent: Agent) -> ElementRules | None:
     refuse more."""
     if not content.is_html or b"data-nosnippet" not in content.octets:
         return None
-    vocabulary = agent.vocabulary
+    return ElementRules((_no_snippet(agent.vocabulary),), _because)
+
+
+@lru_cache(maxsize=16)
+def _no_snippet(vocabulary: Vocabulary) -> ElementRule:
+    """The same for all pages: where two are joined, the rule is one."""
     actions = {action.lower() for action in ACTIONS}
     uses = (use for use in vocabulary.uses if "nosnippet" in vocabulary.related("robots-meta", use).words)
-    rule = ElementRule(
+    return ElementRule(
         agents=(ALL,),
         path="/",
         file_type="html",
@@ -41,7 +49,6 @@ def page_elements(content: Content, agent: Agent) -> ElementRules | None:
         verdict=Verdict.DENY,
         actions=frozenset(use for use in uses if use not in actions),
     )
-    return ElementRules((rule,), _because)
 
 
 def _because(rule: ElementRule, url: str) -> Reason:
