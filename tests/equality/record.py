@@ -558,10 +558,7 @@ def line(number: int) -> str:
 
 def lines(tree: Path, seed: int, cases: int, processes: int) -> Iterator[str]:
     """The cases in their order, whichever process makes them."""
-    if processes == 1:
-        _begin(tree, seed)
-        yield from map(line, range(cases))
-        return
+    os.environ.setdefault("PYTHONHASHSEED", "0")  # of the new processes; set it to look for what depends on the order of sets
     with multiprocessing.get_context("spawn").Pool(processes, _begin, (tree, seed)) as pool:
         yield from pool.imap(line, range(cases), chunksize=25)
 
