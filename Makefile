@@ -40,6 +40,9 @@ fuzz: .venv/ready-to-fuzz  ## MINUTES=60: look for input that breaks something, 
 mutants: .venv/ready-for-mutants  ## MODULE=comity.policies.answers.combining: make mistakes in it (in all modules) and look whether tests see them
 	$(BIN)/python -m tests.mutants.run $(MODULE)
 
+words:  ## FILES=comity/guard: show names that tell nothing and docstrings that begin with a fragment (in all files)
+	@$(PYTHON) tests/words/run.py $(FILES)
+
 SCRAPY_SUITE = $(or $(TMPDIR),/tmp)/comity-scrapy-suite
 
 test-scrapy: .venv-scrapy/ready-to-test  ## the tests of Scrapy itself, with the add-on on: what differs, and why (half an hour at first)
@@ -88,5 +91,5 @@ clean:  ## remove what was set up
 	$(PYTHON) -m pip --python .venv-scrapy/bin/python install --quiet pip . -r tests/scrapy_suite/requirements.txt
 	@touch $@
 
-.PHONY: help crawl test test-all test-oldest test-scrapy floors lint format docs bench fuzz mutants clean
+.PHONY: help crawl test test-all test-oldest test-scrapy floors lint format docs bench fuzz mutants words clean
 .PRECIOUS: %/bin/python

@@ -1,4 +1,4 @@
-"""Who asks, as far as a User-Agent says it: the crawlers that the policy files name, else nobody in particular.
+"""The agents that a User-Agent may name: crawlers that the policy files name too, else nobody in particular.
 
     Agents(names).asking(user_agent) -> Asking
 
@@ -46,7 +46,7 @@ BROWSER_WORDS = frozenset(
 
 
 class Asking(NamedTuple):
-    """Who asks."""
+    """The agents that a request may come from."""
 
     agents: tuple[Agent, ...]  # by all that the User-Agent may name, each by itself
     is_named: bool  # whether a file names the crawler: then it is one
@@ -54,7 +54,7 @@ class Asking(NamedTuple):
 
 
 class Agents:
-    """Those whom the policy files tell apart. There are never more of them than the files name, whatever clients send."""
+    """The agents that the policy files tell apart. There are never more of them than the files name, whatever clients send."""
 
     def __init__(self, names: Iterable[str], key_header: str) -> None:
         """`names`: `Site.crawler_names`. `key_header`: the field that carries a key."""
@@ -65,29 +65,29 @@ class Agents:
         self._agents: dict[tuple[str, str], Agent] = {}
 
     def asking(self, user_agent: str) -> Asking:
-        own, named = self._named(user_agent)
+        distinctive, tokens = self._product_tokens(user_agent)
         described = self._described(user_agent) if self._others else []
-        is_clear = len(named) + len(described) <= MAX_NAMED
-        known_by = "; ".join(name.rstrip("*") for name in described[:MAX_NAMED])
-        agents = tuple(self._agent(token, known_by) for token in named[:MAX_NAMED] or (self._nobody,))
-        is_named = bool(own and named) or any(_tells_apart(name, own) for name in described)
+        is_clear = len(tokens) + len(described) <= MAX_NAMED
+        acap_names = "; ".join(name.rstrip("*") for name in described[:MAX_NAMED])
+        agents = tuple(self._agent(token, acap_names) for token in tokens[:MAX_NAMED] or (self._nobody,))
+        is_named = bool(distinctive and tokens) or any(_tells_apart(name, distinctive) for name in described)
         return Asking(agents, is_named, is_clear)
 
-    def _named(self, user_agent: str) -> tuple[list[str], list[str]]:
+    def _product_tokens(self, user_agent: str) -> tuple[list[str], list[str]]:
         """Return the words that are not only those of browsers, and the product tokens of the files."""
         words = PRODUCT_TOKEN.findall(user_agent.lower())
         if not self._others and self._tokens.isdisjoint(words):
             return [], []
         words = list(dict.fromkeys(words_of(user_agent) if len(user_agent) <= MAX_PARSED else words))
-        own = [word for word in words if not is_of_browsers(word)]
-        return own, [word for word in own or words if word in self._tokens]
+        distinctive = [word for word in words if not is_of_browsers(word)]
+        return distinctive, [word for word in distinctive or words if word in self._tokens]
 
-    def _agent(self, token: str, known_by: str) -> Agent:
-        agent = self._agents.get((token, known_by))
+    def _agent(self, token: str, acap_names: str) -> Agent:
+        agent = self._agents.get((token, acap_names))
         if agent is None:
             if len(self._agents) >= MAX_AGENTS:
                 self._agents.clear()
-            agent = self._agents[token, known_by] = Agent(token, user_agent=known_by, key_header=self._key_header)
+            agent = self._agents[token, acap_names] = Agent(token, user_agent=acap_names, key_header=self._key_header)
         return agent
 
     def _described(self, user_agent: str) -> list[str]:
@@ -102,17 +102,20 @@ def words_of(user_agent: str) -> list[str]:
 
 
 def _is_address(item: str) -> bool:
-    """Whether it is that of a page or of somebody: names in it are no product's."""
+    """Return whether an item is the address of a page or of somebody: names in it are no product's."""
     return "://" in item or "@" in item or item.startswith("www.")
 
 
 def is_of_browsers(word: str) -> bool:
-    """`word`: in lower case."""
+    """Return whether browsers send a word of themselves. `word`: in lower case."""
     return len(word) < MIN_WORD or word in BROWSER_WORDS
 
 
-def _tells_apart(name: str, own: Iterable[str]) -> bool:
-    """Whether a name in ACAP has a word, or the beginning of one, that is not only that of browsers. `own`: such words of the
-    User-Agent."""
+def _tells_apart(name: str, distinctive: Iterable[str]) -> bool:
+    """Return whether a name in ACAP has a word, or the beginning of one, that is not only that of browsers.
+
+    `distinctive`: such words of the User-Agent."""
     of_name = words_of(name)
-    return any(word in of_name or (name.endswith("*") and word.startswith(of_name[-1:][0] if of_name else "")) for word in own)
+    return any(
+        word in of_name or (name.endswith("*") and word.startswith(of_name[-1:][0] if of_name else "")) for word in distinctive
+    )

@@ -1,4 +1,4 @@
-"""What the guard answers by itself: a refusal as a problem (RFC 9457), or a policy file."""
+"""The answers of the guard itself: a refusal as a problem (RFC 9457), or a policy file."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class Answer(NamedTuple):
 
     @property
     def close_code(self) -> int:
-        """With which a WebSocket is closed."""
+        """The code with which a WebSocket is closed."""
         return _CLOSE_CODES.get(self.status, 1008)
 
 
 def status_of(reasons: tuple[Reason, ...]) -> tuple[int, Reason]:
-    """With which status a request is refused, and the reason that asks for it.
+    """Return the status with which a request is refused, and the reason that asks for it.
 
     401 says that credentials would help: so only where there is no other reason."""
     for reason in reasons:
@@ -59,7 +59,7 @@ def status_of(reasons: tuple[Reason, ...]) -> tuple[int, Reason]:
 
 
 class Problems:
-    """How refusals are written."""
+    """Refusals as problems (RFC 9457)."""
 
     def __init__(self, *, types: str, challenge: str) -> None:
         """`types`: what the type of a problem begins with, before the rule id. `challenge`: the WWW-Authenticate of a 401."""
@@ -67,7 +67,7 @@ class Problems:
         self._challenge = challenge
 
     def answer(self, method: str, reasons: tuple[Reason, ...], *, detail: str = "", retry_after: int = 0) -> Answer:
-        """`retry_after`: seconds, of a 429 or 503."""
+        """Return the refusal of a request. `retry_after`: seconds, of a 429 or 503."""
         status, reason = status_of(reasons)
         source = reason.source
         problem: dict[str, Any] = {
@@ -80,7 +80,7 @@ class Problems:
             "source": {"url": source.url, "line": source.line, "text": source.text},
         }
         if len(reasons) > 1:
-            problem["rules"] = [one.rule for one in reasons]
+            problem["rules"] = [reason.rule for reason in reasons]
         body = json.dumps(problem, ensure_ascii=False).encode("utf-8", "replace")
         headers = [
             ("Content-Type", "application/problem+json"),
@@ -101,13 +101,13 @@ class ServedFile:
         """`max_age`: seconds for which a copy of it may be used."""
         self._body = body
         self._entity_tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-        self._kept = (("ETag", self._entity_tag), ("Cache-Control", f"max-age={max_age}"))
-        self._headers = (("Content-Type", media_type), ("Content-Length", str(len(body))), *self._kept)
+        self._cache_headers = (("ETag", self._entity_tag), ("Cache-Control", f"max-age={max_age}"))
+        self._headers = (("Content-Type", media_type), ("Content-Length", str(len(body))), *self._cache_headers)
 
     def answer(self, method: str, fields: Mapping[str, str]) -> Answer:
         if method not in ("GET", "HEAD"):
             return Answer(405, (("Allow", "GET, HEAD"), ("Content-Length", "0")), b"")
-        held = fields.get("if-none-match", "")
-        if held.strip() == "*" or self._entity_tag in _ENTITY_TAG.findall(held):
-            return Answer(304, self._kept, b"")
+        if_none_match = fields.get("if-none-match", "")
+        if if_none_match.strip() == "*" or self._entity_tag in _ENTITY_TAG.findall(if_none_match):
+            return Answer(304, self._cache_headers, b"")
         return Answer(200, self._headers, self._body if method == "GET" else b"")

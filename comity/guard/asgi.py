@@ -103,7 +103,7 @@ async def _answer(answer: Answer, scope: Scope, send: Send) -> None:
 def _counting(passed: Pass, scope: Scope, send: Send) -> Send:
     """`send`, with the end of the response reported to the guard just before the client can know of it."""
 
-    async def counted(message: Message) -> None:
+    async def counting_send(message: Message) -> None:
         if message["type"] == "http.response.start":
             lengths = (value for name, value in message.get("headers", ()) if bytes(name).lower() == b"content-length")
             has_body = scope.get("method") != "HEAD" and message["status"] not in (204, 304)
@@ -115,4 +115,4 @@ def _counting(passed: Pass, scope: Scope, send: Send) -> Send:
                 passed.end()
         await send(message)
 
-    return counted
+    return counting_send

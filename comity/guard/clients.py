@@ -1,4 +1,4 @@
-"""How often each client asked, and how many of its requests are in flight.
+"""Counts of requests: how often each client asked, and how many of its requests are in flight.
 
 A client that keeps to a limit is never refused; one that doesn't is refused what is too much, and a refused request counts
 nowhere: who asks too often gets through as often as permitted. Times are seconds since the epoch."""
@@ -22,7 +22,7 @@ SLOT_WAIT = 1  # seconds after which to ask again where too many are in flight; 
 
 
 class Limit(NamedTuple):
-    """What one file permits in one scope."""
+    """The limits of one file in one scope."""
 
     key: str
     path: str  # of the file
@@ -36,7 +36,7 @@ class Limit(NamedTuple):
 
 
 class TooMany(NamedTuple):
-    """Why a request has to wait."""
+    """The limit for which a request has to wait."""
 
     rule: str  # "comity.rate", "comity.concurrent" or "comity.uncounted"
     limit: Limit
@@ -45,7 +45,7 @@ class TooMany(NamedTuple):
 
 
 class Counts(Protocol):
-    """Where requests are counted: in this process (`Clients`), or for several (`SharedClients`). Never asked by two threads at
+    """A counter of requests: of this process (`Clients`), or of several (`SharedClients`). Never asked by two threads at
     a time."""
 
     def claim(self, name: str, limits: Sequence[Limit], now: float) -> TooMany | None:
@@ -56,7 +56,7 @@ class Counts(Protocol):
 
 
 def client_of(address: str) -> str:
-    """Whom an address stands for: itself, or all of its /64 network (IPv6), which one subscriber has."""
+    """Return the client that an address stands for: itself, or all of its /64 network (IPv6), which one subscriber has."""
     try:
         ip = ip_address(address.partition("%")[0])
     except ValueError:
@@ -67,29 +67,29 @@ def client_of(address: str) -> str:
 
 
 class Stamps:
-    """When a client made its requests under one key: every one, or every k-th, for windows of as many as that takes."""
+    """The moments of a client's requests under one key: of every one, or of every k-th, for windows of as many as that takes."""
 
-    __slots__ = ("every", "length", "moments", "requests")
+    __slots__ = ("length", "moments", "requests", "stride")
 
-    def __init__(self, every: int, length: int = 0, requests: int = 0, moments: Iterable[float] = ()) -> None:
-        self.every = every
+    def __init__(self, stride: int, length: int = 0, requests: int = 0, moments: Iterable[float] = ()) -> None:
+        self.stride = stride  # k
         self.length = length  # moments that can matter
         self.requests = requests  # that counted
         self.moments = array("d", moments)  # of the requests number k, 2k, ..., ascending
 
     def reach(self, requests: int) -> None:
         """Keep as many as a window for so many requests needs."""
-        self.length = max(self.length, requests // self.every + 2)
+        self.length = max(self.length, requests // self.stride + 2)
 
     def oldest(self, requests: int) -> float | None:
         """A moment that is not after that of the request which leaves the window for one more to come in; None: none has to."""
-        number = (self.requests + 1 - requests) // self.every
-        newer = self.requests // self.every - number
+        number = (self.requests + 1 - requests) // self.stride
+        newer = self.requests // self.stride - number
         return self.moments[-1 - newer] if number > 0 and newer < len(self.moments) else None
 
     def add(self, now: float) -> None:
         self.requests += 1
-        if self.requests % self.every == 0:
+        if self.requests % self.stride == 0:
             self.moments.append(now)
             if len(self.moments) > 2 * self.length:
                 del self.moments[: -self.length]
@@ -103,7 +103,7 @@ class Stamps:
 
 
 class Client:
-    """What is remembered of one client."""
+    """The counts of one client."""
 
     __slots__ = ("in_flight", "stamps")
 
@@ -118,8 +118,8 @@ class Client:
         if refused is None:
             for limit in limits:
                 for window in limit.windows:
-                    requests, every = _held(limit, window)
-                    self.stamps.setdefault((limit.key, every), Stamps(every)).reach(requests)
+                    requests, stride = _capacity(limit, window)
+                    self.stamps.setdefault((limit.key, stride), Stamps(stride)).reach(requests)
             keys = {limit.key for limit in limits}
             for (key, _), stamps in self.stamps.items():
                 if key in keys:
@@ -147,8 +147,8 @@ class Client:
         ]
         for limit in limits:
             for window in limit.windows:
-                requests, every = _held(limit, window)
-                stamps = self.stamps.get((limit.key, every))
+                requests, stride = _capacity(limit, window)
+                stamps = self.stamps.get((limit.key, stride))
                 oldest = stamps.oldest(requests) if stamps else None
                 if oldest is not None and window.holds(now) and oldest + window.seconds > now:
                     permitted = f"requests in {window.seconds:g} s: at most {window.requests}"
@@ -192,14 +192,14 @@ class Clients:
             self._idle.popitem(last=False)
 
 
-def _held(limit: Limit, window: Window) -> tuple[int, int]:
-    """How many requests the window may hold, and of which of them the moments are kept: every k-th.
+def _capacity(limit: Limit, window: Window) -> tuple[int, int]:
+    """Return how many requests the window may hold, and k: of every k-th of them the moment is kept.
 
     The k - 1 that may be too many are within the tolerance where there is one."""
     requests = max(1, window.requests)
     tolerated = requests + int(requests * limit.tolerance)
-    every = -(-tolerated // MAX_STAMPS)
-    return max(requests, tolerated - every + 1), every
+    stride = -(-tolerated // MAX_STAMPS)
+    return max(requests, tolerated - stride + 1), stride
 
 
 def _concurrent(limits: Sequence[Limit]) -> Iterator[str]:

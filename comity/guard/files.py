@@ -31,10 +31,10 @@ class OwnFiles:
             raise PolicyError(f"{error}: write e.g. https://example.com") from None
         if isinstance(files, Path):
             self._folder: Path | None = files
-            self.bodies = self._found(files)
+            self.bodies = self._read_folder(files)
         else:
             self._folder = None
-            self.bodies = {self._url(path): self._octets(path, given) for path, given in files.items()}
+            self.bodies = {self._url(path): self._octets(path, file) for path, file in files.items()}
         self._check()
         self._read_references()
 
@@ -45,7 +45,7 @@ class OwnFiles:
 
     @property
     def judging(self) -> dict[str, Fetched]:
-        """What requests are judged by: the files that may refuse some, and what these refer to."""
+        """The files by which requests are judged: those that may refuse some, and what these refer to."""
         served_only = {self.origin + file.path for file in FILES if not file.restricts_access}
         return {url: fetched for url, fetched in self.fetched.items() if url not in served_only}
 
@@ -63,14 +63,14 @@ class OwnFiles:
         except ValueError:
             raise PolicyError(f"`{path}` is neither a path nor a URL: write e.g. /robots.txt") from None
 
-    def _octets(self, path: str, given: bytes | Path) -> bytes:
-        return given if isinstance(given, bytes) else _read(given, f"create it, or leave {path} out")
+    def _octets(self, path: str, file: bytes | Path) -> bytes:
+        return file if isinstance(file, bytes) else _read(file, f"create it, or leave {path} out")
 
-    def _found(self, folder: Path) -> dict[str, bytes]:
-        found = {self.origin + path: _read(file, "make it readable") for path in SERVED if (file := folder / path[1:]).exists()}
-        if not found:
+    def _read_folder(self, folder: Path) -> dict[str, bytes]:
+        bodies = {self.origin + path: _read(file, "make it readable") for path in SERVED if (file := folder / path[1:]).exists()}
+        if not bodies:
             raise PolicyError(f"{folder} has no policy file: create one of {', '.join(path[1:] for path in SERVED)} in it")
-        return found
+        return bodies
 
     def _check(self) -> None:
         for url, fetched in self.judging.items():
@@ -79,7 +79,7 @@ class OwnFiles:
                 raise PolicyError(f"{url}: {file.outcome}: every crawler would reject it, so correct the file")
 
     def _read_references(self) -> None:
-        """The files that robots.txt refers to (ACAP 1.0 section-2.3.2): what they refuse has to be known."""
+        """Read the files that others refer to: what they refuse has to be known."""
         for reference in Site.from_files(self.origin, self.fetched).referred_files:
             if not reference.url:
                 raise PolicyError(f"{reference.source} refers to nothing that can be asked: write a path or a URL")
@@ -87,16 +87,16 @@ class OwnFiles:
                 self.bodies[reference.url] = self._referred(reference.url, f"{reference.source} refers to it")
         self._check()
 
-    def _referred(self, url: str, why: str) -> bytes:
+    def _referred(self, url: str, reason: str) -> bytes:
         if self._folder is None:
-            raise PolicyError(f"{url} is missing: {why}, so add it to `files`")
+            raise PolicyError(f"{url} is missing: {reason}, so add it to `files`")
         parts = urlsplit(url)
         host = "" if origin_of(url) == self.origin else parts.netloc
-        return _read(self._folder / host / parts.path.lstrip("/"), f"{why}, so create it")
+        return _read(self._folder / host / parts.path.lstrip("/"), f"{reason}, so create it")
 
 
 def media_type(url: str) -> str:
-    """With which a file is served."""
+    """Return the media type with which a file is served."""
     path = urlsplit(url).path
     return _MEDIA_TYPES.get(path) or ("application/json" if path.endswith(".json") else "text/plain; charset=utf-8")
 

@@ -1,4 +1,4 @@
-"""Which requests go on to the site's application, and what the others are answered.
+"""The guard of a site: requests that go on to its application, and answers to the others.
 
     guard.check(incoming) -> Pass | Answer
 
@@ -22,7 +22,7 @@ from comity.guard.agents import MAX_NAMED, Agents, Asking
 from comity.guard.answers import Answer, Problems, ServedFile, status_of
 from comity.guard.clients import Clients, Counts, Limit, client_of
 from comity.guard.files import Files, OwnFiles
-from comity.guard.incoming import KEY_HEADER, Incoming, is_automated, listed, mechanisms
+from comity.guard.incoming import KEY_HEADER, Incoming, is_automated, list_members, mechanisms
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import Decision, Finding, Reason, Source, Verdict
 from comity.policies.answers.errors import PolicyError
@@ -55,21 +55,21 @@ class Pass:
     def __init__(self, end: Callable[[], None] | None = None) -> None:
         self.is_counted = end is not None  # else nobody has to call anything
         self._end = end
-        self._left: int | None = None  # octets of the body that are still to go out
+        self._remaining: int | None = None  # octets of the body that are still to go out
 
     def begins(self, length: str | None, *, has_body: bool = True) -> None:
         """The response's header fields go out. `length`: its Content-Length."""
         if not has_body:
             self.end()
         elif length and length.isascii() and length.isdigit():
-            self.sends(0, left=int(length))
+            self._remaining = int(length)
+            self.sends(0)
 
-    def sends(self, octets: int, *, left: int | None = None) -> None:
+    def sends(self, octets: int) -> None:
         """Octets of the body go out: its last ones complete the response for the client, before anybody here hears of it."""
-        self._left = self._left if left is None else left
-        if self._left is not None:
-            self._left -= octets
-            if self._left <= 0:
+        if self._remaining is not None:
+            self._remaining -= octets
+            if self._remaining <= 0:
                 self.end()
 
     def end(self) -> None:
@@ -107,14 +107,14 @@ class Guard:
     ) -> None:
         """PolicyError where a file is missing or would be rejected by every crawler. The arguments: docs/guard.md."""
         _check(max_age=max_age, tolerance=tolerance, max_clients=max_clients)
-        own = OwnFiles(origin, files)
-        self.origin = own.origin
-        self._site = Site.from_files(self.origin, own.judging)
-        published = Site.from_files(self.origin, own.fetched)
+        own_files = OwnFiles(origin, files)
+        self.origin = own_files.origin
+        self._site = Site.from_files(self.origin, own_files.judging)
+        published = Site.from_files(self.origin, own_files.fetched)
         self.findings: tuple[Finding, ...] = published.findings
         self.passed: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
-        self._served = {path: ServedFile(body, media_type, max_age) for path, body, media_type in own.served}
+        self._served = {path: ServedFile(body, media_type, max_age) for path, body, media_type in own_files.served}
         self._is_automated = is_automated
         self._mechanisms = mechanisms
         self._session = session
@@ -134,8 +134,8 @@ class Guard:
         lengths = [len(target) for target in incoming.targets]
         is_long = max(lengths) > MAX_TARGET or sum(lengths) > MAX_JUDGED
         targets = _Targets((), frozenset(), 0) if is_long else _targets_of(incoming.targets)
-        if not is_long and (answered := self._policy_file(incoming, targets)):
-            return answered
+        if not is_long and (answer := self._policy_file(incoming, targets)):
+            return answer
         asking = self._agents.asking(incoming.field("user-agent"))
         if not (self._purpose_header in incoming.fields or asking.is_named or self._is_automated(incoming)):
             return UNTOUCHED
@@ -170,7 +170,7 @@ class Guard:
             method="",  # each that it may be is judged
             kind=None,
             automations=self._mechanisms(incoming),
-            purposes=listed(incoming.field(self._purpose_header)),
+            purposes=list_members(incoming.field(self._purpose_header)),
             fields=incoming.fields,
             key_header=self._key_header,
             referer=incoming.field("referer") or None,
@@ -181,8 +181,8 @@ class Guard:
     def _judge(
         self, incoming: Incoming, client: str, kinds: list[Facts], targets: tuple[str, ...], agents: tuple[Agent, ...]
     ) -> Pass | Answer:
-        """By everybody whom the User-Agent names, every method and every target that the application may see: any refusal
-        refuses, and the limits of all hold."""
+        """Judge by everybody whom the User-Agent names, every method and every target that the application may see: any
+        refusal refuses, and the limits of all hold."""
         now = self._clock()
         moment = datetime.fromtimestamp(now, UTC)
         decisions = [
@@ -211,7 +211,7 @@ class Guard:
         self._settle()
 
     def _settle(self) -> None:
-        """Whoever has the lock asks again when it is free."""
+        """Release what has ended. Where another thread has the lock, that does it, as it asks again when the lock is free."""
         while self._ended and self._lock.acquire(blocking=False):
             try:
                 self._release_ended()
@@ -250,9 +250,9 @@ class Guard:
         logger.info(
             "Refused %(method)s %(target)s of %(peer)s: %(detail)s",
             {
-                "method": _shown(incoming.method),
-                "target": _shown(incoming.target),
-                "peer": _shown(incoming.peer),
+                "method": _loggable(incoming.method),
+                "target": _loggable(incoming.target),
+                "peer": _loggable(incoming.peer),
                 "detail": detail,
             },
         )
@@ -260,7 +260,7 @@ class Guard:
 
 
 class _Targets(NamedTuple):
-    """What a request may ask for."""
+    """The targets that a request may ask for."""
 
     judged: tuple[str, ...]  # each in all its spellings
     spellings: frozenset[str]  # of all of them, as they are compared
@@ -269,16 +269,16 @@ class _Targets(NamedTuple):
 
 def _targets_of(targets: Iterable[str]) -> _Targets:
     judged: list[str] = []
-    every: set[str] = set()
+    all_spellings: set[str] = set()
     length = 0
     for target in map(target_of, targets):
         spelled = spellings(target)
-        own = set(map(normal_target, spelled))
-        if not own <= every:
+        normal = set(map(normal_target, spelled))
+        if not normal <= all_spellings:
             judged.append(target)
-            every |= own
+            all_spellings |= normal
             length += sum(map(len, spelled))
-    return _Targets(tuple(judged), frozenset(every), length)
+    return _Targets(tuple(judged), frozenset(all_spellings), length)
 
 
 def _too_long(asking: Asking, facts: Facts) -> str:
@@ -294,12 +294,12 @@ def _too_long(asking: Asking, facts: Facts) -> str:
 
 
 def _windows(rates: Rates) -> tuple[Window, ...]:
-    """As stated: a client may use them up in any way."""
+    """Return the rates as they are stated: a client may use them up in any way."""
     delay = (Window(1, rates.crawl_delay),) if rates.crawl_delay else ()
     return (*delay, *(Window(*rate) for rate in rates.request_rates))
 
 
-def _shown(text: str) -> str:
+def _loggable(text: str) -> str:
     return printable(text[:MAX_SHOWN].encode("utf-8", "replace"))
 
 

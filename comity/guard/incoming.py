@@ -44,8 +44,8 @@ class Incoming(NamedTuple):
     @property
     def targets(self) -> tuple[str, ...]:
         """All targets for which an application may answer, the one of the request line first."""
-        named = [target_from(_octets(self.fields[name])) for name in _TARGET_FIELDS if name in self.fields]
-        targets = [self.target, *self.aliases, *named]
+        overrides = [target_from(_octets(self.fields[name])) for name in _TARGET_FIELDS if name in self.fields]
+        targets = [self.target, *self.aliases, *overrides]
         targets += [_LEFT_OUT.sub("", target) for target in targets if "%0" in target]
         stripped = [target[scheme.end() :] for target in targets if (scheme := _SCHEME.match(target))]
         return tuple(dict.fromkeys(targets + stripped))
@@ -54,8 +54,8 @@ class Incoming(NamedTuple):
     def methods(self) -> tuple[str, ...]:
         """All methods that an application may take it for, the one of the request line first."""
         values = [self.fields[name] for name in _METHOD_FIELDS if name in self.fields]
-        named = [word.strip() for value in values for word in value.split(",", MAX_METHODS)]
-        return tuple(dict.fromkeys([self.method, *(word for word in named if word)]))
+        overrides = [word.strip() for value in values for word in value.split(",", MAX_METHODS)]
+        return tuple(dict.fromkeys([self.method, *(word for word in overrides if word)]))
 
 
 def target_from(octets: bytes) -> str:
@@ -73,7 +73,7 @@ def _octets(text: str) -> bytes:
     return text.encode("latin-1", "replace")
 
 
-def listed(value: str) -> tuple[str, ...]:
+def list_members(value: str) -> tuple[str, ...]:
     """Return the values of a field that is a list with commas between, each once."""
     return tuple(dict.fromkeys(word for part in value.split(",") if (word := part.strip())))
 
@@ -100,8 +100,8 @@ def is_automated(incoming: Incoming) -> bool:
 
 def mechanisms(incoming: Incoming) -> tuple[str, ...]:
     """Return by which tools the request is made, in words of draft-liao-aipref-autoctl-ext section-3.2; (): none that shows."""
-    shown = incoming.field("user-agent") + incoming.field("sec-ch-ua")
-    return ("headless",) if "HeadlessChrome" in shown or "PhantomJS" in shown else ()
+    products = incoming.field("user-agent") + incoming.field("sec-ch-ua")
+    return ("headless",) if "HeadlessChrome" in products or "PhantomJS" in products else ()
 
 
 def credentials(fields: Mapping[str, str], key_header: str = KEY_HEADER) -> frozenset[str]:

@@ -37,7 +37,7 @@ class WSGIMiddleware:
         if not checked.is_counted:
             return self._app(environ, start_response)
         try:
-            return _Counted(self._app(environ, _counting(checked, environ, start_response)), checked)
+            return _CountedBody(self._app(environ, _counting(checked, environ, start_response)), checked)
         except BaseException:
             checked.end()
             raise
@@ -80,7 +80,7 @@ def _is_within(target: bytes, path: bytes) -> bool:
 
 
 def _octets(text: str) -> bytes:
-    """Of a native string (PEP 3333)."""
+    """Return the octets of a native string (PEP 3333)."""
     return text.encode("latin-1", "replace")
 
 
@@ -96,22 +96,22 @@ def _discard_body(environ: WSGIEnvironment) -> None:
 def _counting(passed: Pass, environ: WSGIEnvironment, start_response: StartResponse) -> StartResponse:
     """`start_response`, with the length of the response told to the guard."""
 
-    def counted(status: str, headers: list[tuple[str, str]], exc_info: ExcInfo | None = None, /) -> Any:
+    def counting_start_response(status: str, headers: list[tuple[str, str]], exc_info: ExcInfo | None = None, /) -> Any:
         lengths = (value for name, value in headers if name.lower() == "content-length")
         has_body = environ.get("REQUEST_METHOD") != "HEAD" and status[:3] not in ("204", "304")
         passed.begins(next(lengths, None), has_body=has_body)
         write = start_response(status, headers, exc_info) if exc_info else start_response(status, headers)
 
-        def counted_write(body: bytes) -> object:
+        def counting_write(body: bytes) -> object:
             passed.sends(len(body))
             return write(body)
 
-        return counted_write
+        return counting_write
 
-    return counted
+    return counting_start_response
 
 
-class _Counted:
+class _CountedBody:
     """The body of a response that counts as in flight."""
 
     def __init__(self, body: Iterable[bytes], passed: Pass) -> None:
