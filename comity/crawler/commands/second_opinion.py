@@ -364,7 +364,11 @@ def _own_lines(question: Question) -> list[bytes]:
     """The rules that bind the agent, in the order of the file."""
     lines = _lines(question.body)
     parsed = robots.parse(question.body)
-    own = {number - 1 for group in parsed.groups_naming(question.token) for number in parsed.lines_of(group)}
+    own = {
+        number - 1
+        for group in parsed.groups_naming(question.token)
+        for number in parsed.lines_of(group)[: len(lines)]  # the last group has no end
+    }
     return [lines[record.at] for record in _records(lines) if record.at in own and record.kind is not Kind.AGENT]
 
 
