@@ -1,6 +1,6 @@
 """The second opinion: what other readers of robots.txt would do about a URL, and why it is not what comity does.
 
-    READERS                                      one row for each reader
+    READERS                                      one row for each reader; none whose time a site can make exponential
     second_opinions(site, agent, url, decision)  what each that is installed would do
     unread_uses(agent, page, decision)           which refusals of uses none of them reads
     sentences(opinions, uses)                    both for people, where there is a difference
@@ -30,7 +30,8 @@ from comity.policies.patterns import normal_pattern, normal_target
 from comity.policies.text import printable
 from comity.policies.urls import spellings, target_of
 
-MAX_EXPLAINED = 4 * MAX_BYTES  # octets of a file; of a larger one only the verdicts are given: each try reads all of it
+# Octets of a file times those of the target: about what matching may cost at each try. Beyond it only the verdicts are given.
+MAX_EXPLAINED = 16 * 1024 * 1024
 
 Allows = Callable[[str, str], bool]  # (product token, absolute URL)
 
@@ -84,12 +85,6 @@ def _google(module: Any, body: bytes) -> Allows:
     return lambda token, url: bool(module.RobotsMatcher().OneAgentAllowedByRobots(body, token, url))
 
 
-def _robotexclusionrulesparser(module: Any, body: bytes) -> Allows:
-    parser = module.RobotExclusionRulesParser()
-    parser.parse(body)
-    return lambda token, url: bool(parser.is_allowed(token, url))
-
-
 # What each reader does with what came back, besides a body.
 
 _UNKNOWN_TARGET = Outcome(None, "follows redirects by rules of its own: what they lead to is not known")
@@ -141,28 +136,10 @@ def _robotparser_outcome(fetched: Fetched) -> Outcome | None:
             return Outcome(None, "raises URLError where robots.txt cannot be had")
 
 
-def _robotexclusionrulesparser_outcome(fetched: Fetched) -> Outcome | None:
-    """robotexclusionrulesparser.RobotExclusionRulesParser.fetch"""
-    if fetched.status == 404:
-        return Outcome(True, "takes status 404 for no robots.txt")
-    if fetched.status // 100 == 4 and fetched.status not in (401, 403):
-        return Outcome(None, f"raises URLError after status {fetched.status} of robots.txt")
-    outcome = _robotparser_outcome(fetched)
-    if fetched.status // 100 == 5:
-        return Outcome(None, f"raises URLError after status {fetched.status} of robots.txt")
-    return outcome
-
-
 READERS = (
     Reader("protego", "Scrapy by itself", _protego, _scrapy_outcome),
     Reader("urllib.robotparser", "urllib.robotparser", _robotparser, _robotparser_outcome),
     Reader("jwm.robotstxt.googlebot", "Google's parser", _google, _google_outcome),
-    Reader(
-        "robotexclusionrulesparser",
-        "robotexclusionrulesparser",
-        _robotexclusionrulesparser,
-        _robotexclusionrulesparser_outcome,
-    ),
 )
 
 
@@ -213,7 +190,7 @@ def _opinion(reader: Reader, module: Any, site: Site, question: Question, decisi
     if outcome.why:
         return opinion(verdict, False, outcome.why, 0, "")
     asks = partial(_answer, reader, module)
-    if len(question.body) > MAX_EXPLAINED:
+    if len(question.body) * len(question.target) > MAX_EXPLAINED:
         return opinion(verdict, False, "", 0, "")
     why = _why(asks, site, question, decision, allowed=outcome.allowed)
     line_of = _agent_line if why == _NAMES else _rule_line
@@ -463,17 +440,35 @@ def _matching_alone(question: Question) -> Question:
     return _of_everybody(question, _matching_lines(question))
 
 
-def _deciding_alone(question: Question) -> Question:
-    return _of_everybody(question, _matching_lines(question)[:1])
-
-
 def _literally(question: Question) -> Question:
-    """The deciding rule, with the target for its pattern."""
+    """With the target for the pattern of the deciding rule, where that has a `*` or `$`; of the others, those that have none
+    and stay behind it."""
+    rule = _rules(question).decide(question.target)
+    deciding, *others = _matching_lines(question) or [b""]
+    if rule is None or not _SPECIAL.search(_pattern(deciding)):
+        return question
+    target = normal_target(question.target)
+    shorter = [line for line in others if not _SPECIAL.search(_pattern(line)) and len(_pattern(line)) < len(target)]
+    return _of_everybody(question._replace(url=_with_target(question, target)), [_rule(rule.verdict, target), *shorter])
+
+
+_SPECIAL = re.compile(r"[*$]")
+
+
+def _pattern(line: bytes) -> str:
+    record = robots.read_record(line)
+    return normal_pattern(record.value) if record else ""
+
+
+def _deciding_alone(question: Question) -> Question:
     rule = _rules(question).decide(question.target)
     target = normal_target(question.target)
-    name = "Allow" if rule is None or rule.verdict is Verdict.ALLOW else "Disallow"
-    body = _joined([b"User-agent: *", f"{name}: {target}".encode()])
-    return question._replace(body=body, url=_with_target(question, target))
+    own = _rule(rule.verdict if rule else Verdict.ALLOW, target)
+    return _of_everybody(question._replace(url=_with_target(question, target)), [own])
+
+
+def _rule(verdict: Verdict, pattern: str) -> bytes:
+    return f"{'Allow' if verdict is Verdict.ALLOW else 'Disallow'}: {pattern}".encode()
 
 
 _NAMES = "reads the names in User-agent lines otherwise"
@@ -489,8 +484,8 @@ REWRITINGS: tuple[tuple[str, Callable[[Question], Question]], ...] = (
     ("goes by the first rule that matches, and not by the longest", _by_rank),
     ("compares escapes such as %2F as they are written", _in_normal_form),
     ("takes another rule to match the path", _matching_alone),
-    ("ranks the rules that match otherwise", _deciding_alone),
     ("reads `*` or `$` in a pattern otherwise", _literally),
+    ("ranks the rules that match otherwise", _deciding_alone),
 )
 
 
