@@ -130,6 +130,13 @@ CASES = [
     Case("tie", STAR + b"Disallow: /a\nAllow: /a\n", "/a", "allow", deny(FIRST, PYTHON, line=2)),
     Case("a longer Allow", STAR + b"Disallow: /a\nAllow: /a/b\n", "/a/b", "allow", deny(FIRST, PYTHON, line=2)),
     Case("a longer Disallow", STAR + b"Allow: /a\nDisallow: /a/b\n", "/a/b", "deny", allow(FIRST, PYTHON, line=2)),
+    Case(
+        "one of many lines",
+        STAR + b"Disallow: /x\n" * 3 + b"Disallow: /a\n" + b"Disallow: /y\n" * 9 + b"Allow: /a/b\n",
+        "/a/b",
+        "allow",
+        deny(FIRST, PYTHON, line=5),
+    ),
     Case("index.html", STAR + b"Disallow: /\nAllow: /index.html\n", "/", "deny", allow(ANOTHER, PROTEGO, GOOGLE, line=3)),
     Case("no slash", STAR + b"Disallow: a\n", "/a", "allow", {}),
     Case("itself", STAR + b"Disallow: /\n", "/robots.txt", "allow", deny(ITSELF, PYTHON, GOOGLE, line=2)),
