@@ -11,6 +11,7 @@ from scrapy.settings import Settings
 
 from comity.crawler.commands.explanation import explain
 from comity.crawler.commands.policy import Command
+from comity.crawler.commands.second_opinion import READERS, sentences
 from comity.policies import Agent, Site
 from comity.policies.formats import WELL_KNOWN
 
@@ -53,6 +54,23 @@ def test_keys_of_the_json() -> None:
     assert sorted(re.findall(r"`(\w+)`", top_level)) == sorted(told)
     for key in told["reasons"][0]:
         assert f"`{key}`" in paragraph
+
+
+def test_other_readers() -> None:
+    section = PAGE.partition("## Other readers of robots.txt\n")[2]
+    rows = [row.split(" | ") for row in section.splitlines() if row.startswith("| ")][1:]
+    assert [row[1] for row in rows] == [f"`{reader.module}`" for reader in READERS]
+    assert [row[0].removeprefix("| ").startswith(reader.subject) for row, reader in zip(rows, READERS, strict=True)] == [
+        True
+    ] * len(rows)
+    robots = "User-agent: examplebot\nContent-Usage: train-ai=n\nUser-agent: x\nDisallow: /a\n"
+    told = explain(site(robots=robots), AGENT, f"{ORIGIN}/a")
+    assert (
+        section.partition("```\n")[2].partition("\n```")[0].splitlines()[3:]
+        == sentences(told["other_readers"], told["unread_uses"])[:1]
+    )
+    for key in told["other_readers"][0]:
+        assert f"`{key}`" in section
 
 
 @pytest.mark.requirement("WHY-1", "WHY-2")

@@ -7,13 +7,13 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from jwm.robotstxt import googlebot
-from protego import Protego
 
+from comity.crawler.commands.second_opinion import READERS, Allows
 from comity.policies import Verdict
 from comity.policies.formats.robots import grammar as robots
 from comity.policies.syntax.lines import MAX_BYTES
@@ -87,19 +87,23 @@ def generated() -> Iterator[Question]:
                 yield Question(body, agent, target, rules.decide(target))
 
 
+_read: dict[str, tuple[bytes, Allows]] = {}  # by module: the body that was read last, and what was made of it
+
+
+def answer_of(module: str, question: Question) -> bool:
+    """As the policy command asks the reader."""
+    if module not in _read or _read[module][0] != question.body:  # the questions come file by file
+        [reader] = [reader for reader in READERS if reader.module == module]
+        _read[module] = question.body, reader.parse(import_module(module), question.body)
+    return _read[module][1](question.agent, "https://example.com" + question.target)
+
+
 def by_google(question: Question) -> bool:
-    url = "https://example.com" + question.target
-    return bool(googlebot.RobotsMatcher().OneAgentAllowedByRobots(question.body, question.agent, url))
-
-
-_protego: dict[bytes, Protego] = {}
+    return answer_of("jwm.robotstxt.googlebot", question)
 
 
 def by_protego(question: Question) -> bool:
-    if question.body not in _protego:
-        _protego.clear()  # the questions come file by file
-        _protego[question.body] = Protego.parse(question.body.decode("utf-8-sig", "ignore"))
-    return bool(_protego[question.body].can_fetch("https://example.com" + question.target, question.agent))
+    return answer_of("protego", question)
 
 
 # Why another parser may answer differently. docs/robots.md explains each.

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from comity.crawler.commands.output import add_row, line, table
+from comity.crawler.commands.second_opinion import second_opinions, sentences, unread_uses
 from comity.policies import Agent, Reason, Site
 from comity.policies.answers.qualifiers import written
 from comity.policies.answers.request import PLAIN, Facts
@@ -30,6 +31,8 @@ def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN) -> dict[st
         "not_before": decision.not_before.isoformat() if decision.not_before else None,
         "reasons": _reasons(decision.reasons),
         "overruled": _reasons(reason for reason in site.considered(agent, url, facts) if reason not in decision.reasons),
+        "other_readers": [opinion.as_json for opinion in second_opinions(site, agent, url, decision)],
+        "unread_uses": unread_uses(agent, page, decision),
         "uses": {
             use: {"verdict": answer.verdict.value, "stated": answer.stated, "reasons": _reasons(answer.reasons)} | written(answer)
             for use, answer in page.uses.items()
@@ -92,6 +95,8 @@ def show(explanation: dict[str, Any], console: Console) -> None:
         console.print(line(f"{reason['rule']} ({reason['spec']})"))
         if reason["text"]:
             console.print(line(f"{_place(reason)}: {reason['text']}"))
+    for sentence in sentences(explanation["other_readers"], explanation["unread_uses"]):
+        console.print(line(sentence))
     console.print()
     if explanation["overruled"]:
         rows = table("Rules that match too, and lose", "rule", "where", "line")

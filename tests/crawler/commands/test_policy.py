@@ -93,6 +93,18 @@ def test_people_read_a_table(offline: Path, tmp_path: Path, arguments: list[str]
     assert done.stderr == ""
 
 
+@pytest.mark.requirement("WHY-1")
+def test_other_readers_are_named_where_they_differ(offline: Path, tmp_path: Path) -> None:
+    (offline / "robots.txt").write_bytes(b"User-agent: mybot\nContent-Usage: train-ai=n\nUser-agent: q\nDisallow: /a\n")
+    command = ("policy", "--agent", "mybot", "--offline", str(offline))
+    differing = scrapy(*command, "https://example.com/a", folder=tmp_path)
+    assert differing.stdout.splitlines()[3] == (
+        "Scrapy by itself would fetch this: it ends a group, or its list of agents, at lines that are no rules"
+    )
+    agreeing = scrapy(*command, "https://example.com/b", folder=tmp_path)
+    assert " fetch this" not in agreeing.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
