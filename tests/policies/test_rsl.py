@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies import elements
 from comity.policies.content import Content
 from comity.policies.formats import rsl, rsl_grammar
 from comity.policies.formats.rsl import TERMS, Rsl
 from comity.policies.formats.rsl_references import MAX_REFERENCES
 from comity.policies.lines import MAX_BYTES, MAX_FINDINGS
 from comity.policies.statements import Place, Statement
+from comity.policies.syntax import xml_tree
 from comity.policies.values import Verdict
 
 URL = "https://example.com/rsl.xml"
@@ -402,8 +402,8 @@ INVALID: list[tuple[str, bytes, str]] = [
     ("encoding-wide", b'<?xml version="1.0" encoding="gb2312"?>' + GOOD.encode(), "syntax"),
     ("encoding-unknown", b'<?xml version="1.0" encoding="nothing"?>' + GOOD.encode(), "syntax"),
     ("long", GOOD.encode() + b" " * MAX_BYTES, "limit"),
-    ("deep", b"<rsl>" * (elements.MAX_DEPTH + 1), "limit"),
-    ("many", b"<rsl>" + b"<a/>" * elements.MAX_ELEMENTS + b"</rsl>", "limit"),
+    ("deep", b"<rsl>" * (xml_tree.MAX_DEPTH + 1), "limit"),
+    ("many", b"<rsl>" + b"<a/>" * xml_tree.MAX_ELEMENTS + b"</rsl>", "limit"),
     ("many-contents", (ROOT % ("", content() * (rsl_grammar.MAX_SCOPES + 1))).encode(), "limit"),
     ("many-licenses", (ROOT % ("", content(*[permits("all")] * (rsl_grammar.MAX_LICENSES + 1)))).encode(), "limit"),
 ]
