@@ -12,7 +12,6 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -115,10 +114,9 @@ def _too_much(limit: str, body: bytes, elements: Sequence[Any]) -> XmlError:
 class _Prologue:  # a target of lxml, whose methods have the names that it calls
     """What stands before the root."""
 
-    has_dtd = is_over = False
+    is_over = False
 
     def doctype(self, name: str, public: str | None, system: str | None) -> None:
-        self.has_dtd = True
         raise XmlError("the document has a DTD")  # which stops the parser before it reads what is declared
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
@@ -129,14 +127,20 @@ class _Prologue:  # a target of lxml, whose methods have the names that it calls
 
 
 def _has_dtd(body: bytes) -> bool:
+    """XmlError for what is no XML before the root: with `recover` a parser would read a DTD behind it."""
     prologue = _Prologue()
     parser = etree.XMLParser(target=prologue, **_OPTIONS)
-    with suppress(XmlError, etree.XMLSyntaxError):  # who reads the document comes to the same error
+    try:
         for chunk in _chunks(body):
             _feed(parser, chunk)
             if prologue.is_over:
                 break
-    return prologue.has_dtd
+    except XmlError:
+        return True
+    except etree.XMLSyntaxError as error:
+        if not prologue.is_over:
+            raise XmlError(f"this is no XML: {str(error.msg).strip()[:200]}", error.lineno or 0) from None
+    return False
 
 
 def _chunks(body: bytes) -> Iterator[bytes]:

@@ -144,6 +144,16 @@ def test_a_dtd_refuses_the_document_before_it_is_read(name: str, padding: int, c
     assert (raised.value.line, raised.value.is_limit) == (2, False)
 
 
+@pytest.mark.requirement("RSL-3", "SEC-1")
+@pytest.mark.parametrize("name", DTDS)
+@pytest.mark.parametrize("before", ["", "<!-- a -- b -->", '<?xml version="2.0"?>', "<?xml?>", "a", "&a;", "</a>"])
+def test_nothing_that_reads_a_dtd_sees_one(before: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is wrong before it, which a parser that recovers would pass over."""
+    monkeypatch.setattr("lxml.etree.XMLPullParser", None)
+    with pytest.raises(XmlError):
+        read(f"{before}{DTDS[name]}<a/>".encode())
+
+
 LIMITS: list[tuple[str, Callable[[int], str], int]] = [
     ("elements", lambda count: f"<r>\n{'<a/>' * (count - 1)}</r>", xml_tree.MAX_ELEMENTS),
     ("depth", lambda count: "<a>\n" + "<a>" * (count - 1) + "</a>" * count, xml_tree.MAX_DEPTH),
