@@ -241,6 +241,7 @@ DOCUMENTS: dict[str, Callable[[int], bytes]] = {
     "attributes of contents": lambda n: numbered('<content url="/" a="{}"><license/></content>', n, RSL, "</rsl>"),
     "namespaces": lambda n: numbered('<x xmlns="u:{}"/>', n, RSL + CONTENT, END),
     "prefixes": lambda n: numbered(' xmlns:a{}="u"', n, "<rsl", "/>"),
+    "one namespace": lambda n: repeated(b"<a/>", n, b'<rsl xmlns="' + b"u" * (n // 2) + b'">', b"</rsl>"),
     "deep": lambda n: repeated(b"<a>", n),
     "text": lambda n: repeated(b"a", n, f"{RSL}{CONTENT}<permits>".encode(), f"</permits>{END}".encode()),
     "pieces of text": lambda n: repeated(b"a&amp;", n, f"{RSL}{CONTENT}<permits>".encode(), f"</permits>{END}".encode()),

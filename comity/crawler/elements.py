@@ -9,7 +9,7 @@ found.covering(response.css("p.quote"))          the elements of ai.txt that it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -62,9 +62,14 @@ def of(response: Response) -> Elements:
     return Elements(_crawls[response].page_now(response))
 
 
-def text(response: TextResponse) -> str:
+def text(response: TextResponse, extract: Callable[[str], str] | None = None) -> str:
     """The main text of an HTML page, as the ready spiders take it. Where an item has this text in a field, its tag says to the
-    character where elements are in it."""
+    character where elements are in it.
+
+    `extract`: takes the text from the source of a page in another way. It never sees the elements that are refused for one of
+    COMITY_USES, and the text counts as a part of each of the others, unless it is found outside of them."""
+    if extract is not None:
+        return _extracted(response, extract)
     page = None
     with suppress(LookupError):  # then the tag will find the same text
         page = _crawls[response].page_now(response)
@@ -73,6 +78,19 @@ def text(response: TextResponse) -> str:
     if known or (rules and not isinstance(response, HtmlResponse)) or response.selector.type == "json":
         return known
     return main_text(response.selector)
+
+
+def _extracted(response: TextResponse, extract: Callable[[str], str]) -> str:
+    if response not in _crawls:
+        return extract(response.text)
+    crawl = _crawls[response]
+    try:
+        page = crawl.page_now(response)
+    except LookupError:  # what is refused of it nobody knows yet
+        return ""
+    if page is None or page.element_rules is None:
+        return extract(response.text)
+    return page.element_rules.made_without(page.refusable(crawl.agent.uses), extract)
 
 
 def register(response: Response, crawl: Runtime) -> None:

@@ -18,15 +18,7 @@ from comity.policies.elements.rules import ElementRules, ElementUses
 from comity.policies.formats import FORMATS
 from comity.policies.formats.ai_txt.values import Rule as ElementRule
 from comity.policies.formats.file import File
-from comity.policies.formats.format import (
-    NO_STATEMENTS,
-    PageSource,
-    Resource,
-    SiteReading,
-    Statements,
-    Taken,
-    UseSource,
-)
+from comity.policies.formats.format import NO_STATEMENTS, PageSource, Resource, SiteReading, Statements, Taken, UseSource
 from comity.policies.formats.format import ElementRules as RulesOfElements
 from comity.policies.page import jointly
 from comity.policies.syntax.windows import Limits

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import NoReturn
 
 from comity.crawler import options
+from comity.spiders.pages import Extractor, by_trafilatura
 
 
 def stop(spider: str, message: str) -> NoReturn:
@@ -31,6 +33,17 @@ def flag(spider: str, name: str, value: str | bool) -> bool:
     if found is None:
         stop(spider, f"{name} `{value}` is neither true nor false")
     return found
+
+
+def extractor(spider: str, value: str) -> Extractor | None:
+    """What takes the text of a page, None for comity's own; ends the program where it is not installed."""
+    if value == "main":
+        return None
+    if value != "trafilatura":
+        stop(spider, f"text `{value}` is neither main nor trafilatura")
+    if find_spec("trafilatura") is None:
+        stop(spider, "text=trafilatura: trafilatura is not installed: pip install 'comity[text]'")
+    return by_trafilatura
 
 
 def only(spider: str, unknown: dict[str, object], known: str) -> None:

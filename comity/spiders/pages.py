@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +13,10 @@ from parsel import Selector
 from scrapy.http import Response, TextResponse
 
 from comity.crawler import elements
+
+logger = logging.getLogger(__name__)
+
+Extractor = Callable[[str], str]  # the source of a page -> its text
 
 _OF_NO_ELEMENT = {elements.CSS: ""}
 
@@ -25,15 +31,15 @@ class PageItem:
     fetched_at: str = field(metadata=_OF_NO_ELEMENT)  # ISO 8601, UTC
     content_type: str = field(metadata=_OF_NO_ELEMENT)  # as the server said, "" where it said nothing
     title: str
-    text: str  # the main text, a line a block
+    text: str  # the main text, a line a block; with an extractor, as that has it
     links: list[str]  # absolute, each once, in the order of the page
     sha256: str = field(metadata=_OF_NO_ELEMENT)  # of the body, hexadecimal
     html: str | None = None  # the page as it came, where it is asked for
     permissions: dict[str, Any] = field(default_factory=dict)  # what may be done with it; comity writes it
 
 
-def page_item(response: Response, *, html: bool = False) -> PageItem:
-    """What a response says, without its permissions."""
+def page_item(response: Response, *, html: bool = False, extractor: Extractor | None = None) -> PageItem:
+    """What a response says, without its permissions. `extractor`: None for comity's own."""
     request = response.request
     asked = request.meta.get("redirect_urls", [request.url])[0] if request else response.url
     page = response if isinstance(response, TextResponse) and is_html(response) else None
@@ -44,11 +50,22 @@ def page_item(response: Response, *, html: bool = False) -> PageItem:
         fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
         content_type=(response.headers.get("Content-Type") or b"").decode("latin-1"),
         title=title(page.selector) if page else "",
-        text=elements.text(page) if page else "",
+        text=elements.text(page, extractor) if page else "",
         links=links(page) if page else [],
         sha256=hashlib.sha256(response.body).hexdigest(),
         html=response.text if html and isinstance(response, TextResponse) else None,
     )
+
+
+def by_trafilatura(source: str) -> str:
+    """The text that trafilatura finds in a page, without its comments; "" where it finds none."""
+    import trafilatura  # of the extra `text`
+
+    try:
+        return trafilatura.extract(source, include_comments=False) or ""
+    except Exception as error:  # whatever trafilatura and lxml make of what the site sent
+        logger.info("trafilatura cannot read a page: %s", type(error).__name__)
+        return ""
 
 
 def is_html(response: Response) -> bool:

@@ -16,10 +16,10 @@ from comity.crawler.crawl import Runtime
 from comity.crawler.flights import ClosingError
 from comity.crawler.referrals import led
 from comity.policies.syntax.urls import origin_of
-from comity.spiders.arguments import flag, number, only, stop
+from comity.spiders.arguments import extractor, flag, number, only, stop
 from comity.spiders.pages import PageItem, page_item
 
-KNOWN = "url, depth, max_pages, subdomains, html"
+KNOWN = "url, depth, max_pages, subdomains, html, text"
 MAX_SITEMAP_BYTES = 50 * 1024 * 1024  # octets of one, uncompressed; sitemaps.org allows no more
 MAX_SITEMAPS = 100  # sitemaps that are read, those in sitemap indexes included
 
@@ -29,7 +29,8 @@ registered_domain = tldextract.TLDExtract(suffix_list_urls=())  # the list that 
 class SiteSpider(Spider):
     """Follows links within a host, and reads the sitemaps that its robots.txt names.
 
-    scrapy crawl site -a url=https://example.com [-a depth=N] [-a max_pages=N] [-a subdomains=true] [-a html=true]"""
+    scrapy crawl site -a url=https://example.com [-a depth=N] [-a max_pages=N] [-a subdomains=true] [-a html=true]
+    [-a text=trafilatura]"""
 
     name = "site"
 
@@ -40,10 +41,11 @@ class SiteSpider(Spider):
         max_pages: str | None = None,
         subdomains: str | bool = False,
         html: str | bool = False,
+        text: str = "main",
         **unknown: object,
     ) -> None:
         """`depth`: links from the first page, 0 for it alone. `max_pages`: items at most. `subdomains`: take in all hosts of the
-        registered domain. `html`: keep the page's source in the item."""
+        registered domain. `html`: keep the page's source in the item. `text`: what takes its text."""
         super().__init__()
         only(self.name, unknown, f"it takes {KNOWN}")
         if not url:
@@ -56,6 +58,7 @@ class SiteSpider(Spider):
         self.depth = number(self.name, "depth", depth)
         self.max_pages = number(self.name, "max_pages", max_pages)
         self.keep_html = flag(self.name, "html", html)
+        self.extractor = extractor(self.name, text)
         self.scope = _scope(self.url, subdomains=flag(self.name, "subdomains", subdomains))
         self._pages = 0
         self._sitemaps = 0
@@ -78,7 +81,7 @@ class SiteSpider(Spider):
             return
         self._end_where_full()
         self._pages += 1
-        item = page_item(response, html=self.keep_html)
+        item = page_item(response, html=self.keep_html, extractor=self.extractor)
         yield item
         self._end_where_full()
         if response.meta.get("depth", 0) != self.depth:

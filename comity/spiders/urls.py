@@ -14,30 +14,31 @@ from scrapy.http import Response
 from comity.crawler.crawl import Runtime
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
-from comity.spiders.arguments import flag, only, stop
+from comity.spiders.arguments import extractor, flag, only, stop
 from comity.spiders.pages import PageItem, page_item
 
-KNOWN = "file, html"
+KNOWN = "file, html, text"
 PAUSE = 0.1  # seconds between two looks at how many wait
 
 
 class UrlsSpider(Spider):
     """Fetches the URLs of a file or of standard input, one a line; blank lines and lines that begin with # are passed over.
 
-    scrapy crawl urls -a file=urls.txt [-a html=true]
+    scrapy crawl urls -a file=urls.txt [-a html=true] [-a text=trafilatura]
     ... | scrapy crawl urls -a file=-"""
 
     name = "urls"
     most_waiting = 1000  # requests; no more of the list is read while that many wait
 
-    def __init__(self, file: str = "", html: str | bool = False, **unknown: object) -> None:
-        """`file`: a path, or - for standard input. `html`: keep the page's source in the item."""
+    def __init__(self, file: str = "", html: str | bool = False, text: str = "main", **unknown: object) -> None:
+        """`file`: a path, or - for standard input. `html`: keep the page's source in the item. `text`: what takes its text."""
         super().__init__()
         only(self.name, unknown, f"it takes {KNOWN}")
         if not file:
             stop(self.name, "which URLs? Add -a file=urls.txt, or -a file=- for standard input")
         self.file = file
         self.keep_html = flag(self.name, "html", html)
+        self.extractor = extractor(self.name, text)
         try:
             self._lines: TextIO = sys.stdin if file == "-" else Path(file).open(encoding="utf-8", errors="replace")  # noqa: SIM115
         except OSError as error:
@@ -55,7 +56,7 @@ class UrlsSpider(Spider):
                     await asyncio.sleep(PAUSE)
 
     def parse(self, response: Response) -> Iterator[PageItem]:
-        yield page_item(response, html=self.keep_html)
+        yield page_item(response, html=self.keep_html, extractor=self.extractor)
 
     def _request(self, line: str, number: int) -> Request | None:
         if not line or line.startswith("#"):

@@ -14,18 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.crawler.commands.second_opinion import (
-    READERS,
-    REWRITINGS,
-    Question,
-    second_opinions,
-    sentences,
-    unread_uses,
-)
+from comity.crawler.commands.second_opinion import READERS, REWRITINGS, Question, second_opinions, sentences, unread_uses
 from comity.policies import Agent, Fetched, Site, Verdict
-from comity.policies.formats import robots
-from comity.policies.lines import MAX_BYTES
-from comity.policies.requests import Facts
+from comity.policies.answers.request import Facts
+from comity.policies.formats.robots import grammar as robots
+from comity.policies.syntax.lines import MAX_BYTES
 
 ORIGIN = "https://example.com"
 CORPUS = Path(__file__).parents[3] / "shared/corpus/robots/files"

@@ -23,12 +23,12 @@ from urllib.parse import urlsplit
 from w3lib.url import safe_url_string
 
 from comity.policies import Agent, Decision, Fetched, Page, Site, Verdict
-from comity.policies.formats import robots
-from comity.policies.formats.robots import Kind
-from comity.policies.lines import EOL, MAX_BYTES, text_of
-from comity.policies.patterns import normal_pattern, normal_target
-from comity.policies.text import printable
-from comity.policies.urls import spellings, target_of
+from comity.policies.formats.robots import grammar as robots
+from comity.policies.syntax.lines import EOL, MAX_BYTES, text_of
+from comity.policies.syntax.path_patterns import normal_pattern, normal_target
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.records import Kind, read_record
+from comity.policies.syntax.urls import spellings, target_of
 
 # Octets of a file times those of the target: about what matching may cost at each try. Beyond it only the verdicts are given.
 MAX_EXPLAINED = 16 * 1024 * 1024
@@ -318,7 +318,7 @@ def _records(lines: list[bytes]) -> Iterator[_Record]:
     """Those of groups, which have a User-agent line and are no ACAP record."""
     in_group = False
     for at, line in enumerate(lines):
-        record = robots.read_record(line)
+        record = read_record(line)
         if record is None:
             continue
         if record.kind in (Kind.AGENT, Kind.ACAP_CRAWLER):
@@ -386,7 +386,7 @@ def _in_ascii(question: Question) -> Question:
 def _spelled_out(question: Question) -> Question:
     lines = _lines(question.body)
     for at, line in enumerate(lines):
-        if (record := robots.read_record(line)) is not None:
+        if (record := read_record(line)) is not None:
             lines[at] = record.kind.value + b": " + record.value
     return question._replace(body=_joined(lines))
 
@@ -456,7 +456,7 @@ _SPECIAL = re.compile(r"[*$]")
 
 
 def _pattern(line: bytes) -> str:
-    record = robots.read_record(line)
+    record = read_record(line)
     return normal_pattern(record.value) if record else ""
 
 

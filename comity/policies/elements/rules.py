@@ -168,6 +168,7 @@ class ElementRules:
         self._vocabulary = vocabulary
         self._because = because
         self._said = covered(self._content, rules) if is_read else unread(rules)
+        self._without: dict[str, frozenset[int]] = {}  # text made of the page -> numbers of the elements that it was made without
         grouped: dict[tuple[str, str], list[Covered]] = {}
         for one in self._said:
             if one.nodes or one.is_whole or not is_read:
@@ -231,6 +232,16 @@ class ElementRules:
         kept = {id(rule) for element in self.refused(uses) for rule in element.rules}
         return redacted(self._content, [one for one in self._said if id(one.rule) in kept], uses, self._vocabulary)
 
+    def made_without(self, uses: Iterable[str], make: Callable[[str], str]) -> str:
+        """What `make` makes of the document, given as text, without what is refused for one of the uses.
+
+        Values that are equal to it have to do with other elements only."""
+        uses = tuple(uses)
+        refused = {id(element) for element in self.refused(uses)}
+        text = make(_text_of(self._content, self.redacted(uses)))
+        self._without[text] = frozenset(number for number, element in enumerate(self.elements) if id(element) in refused)
+        return text
+
     def without(self, uses: Iterable[str]) -> ElementRules:
         """The rules about what is left of the page."""
         uses = tuple(uses)
@@ -284,7 +295,8 @@ class ElementRules:
         elif self.is_document(value):
             yield from ((number, (name,)) for number in self._parts)
         else:
-            yield from self._origins.spans(name, value, selector)
+            without = self._without.get(value, frozenset()) if isinstance(value, str) else frozenset()
+            yield from (span for span in self._origins.spans(name, value, selector) if span[0] not in without)
 
     def is_document(self, value: Any) -> bool:
         """Whether it is the whole document, as text or as octets."""

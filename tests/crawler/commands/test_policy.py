@@ -287,6 +287,7 @@ def test_demo_says_when_its_port_is_taken(tmp_path: Path) -> None:
         ("site", ["-a", "url=example.com", "-a", "depth=x"], "depth `x` is not a whole number of at least 0"),
         ("site", ["-a", "url=example.com", "-a", "deep=1"], "there is no argument `deep`"),
         ("urls", [], "which URLs? Add -a file=urls.txt"),
+        ("site", ["-a", "url=example.com", "-a", "text=all"], "text `all` is neither main nor trafilatura"),
         ("urls", ["-a", "file=missing.txt"], "file `missing.txt` cannot be read: No such file or directory"),
     ],
 )

@@ -176,3 +176,24 @@ def test_places_in_the_main_text_are_not_told_apart_where_they_are_too_many(monk
     rules = rules_of(page_of())
     spans = {one.element.selector: one.spans for one in rules.traced({"text": rules.text}, {})}
     assert spans == {".quote": (("text", 10, 36),), "section": (("text", 23, 36),), "em": (("text", 5, 9),)}
+
+
+@pytest.mark.requirement("MEET-5")
+def test_a_text_made_without_what_is_refused_has_to_do_with_the_others_only() -> None:
+    rules = page_of().element_rules
+    assert rules is not None
+    seen = []
+
+    def make(source: str) -> str:
+        seen.append(source)
+        return "Made up of all that is there"
+
+    text = rules.made_without(["train"], make)
+    assert "quoted" not in seen[0]
+    assert "beside" not in seen[0]
+    assert "free <em>text</em>" in seen[0]
+    assert [one.element.selector for one in rules.traced({"text": text}, {}) if one.spans] == []
+    text = rules.made_without(["cite"], lambda source: f"Made of {len(source)} characters")
+    refused = {element.selector for element in rules.refused(["cite"])}
+    others = {element.selector for element in rules.refused(["summarize", "train", "return", "cite"])} - refused
+    assert {one.element.selector for one in rules.traced({"text": text}, {}) if one.spans} == others

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from typing import Any
 from xml.etree import ElementTree as ET
 
 from comity.policies.answers.decision import Verdict
 from comity.policies.formats.ai_txt.reading import MAX_RULES, MAX_SIZE, Position, RuleList, Values
 from comity.policies.formats.ai_txt.values import AiTxt, Guideline, Rule, shown
-from comity.policies.syntax import xml_tree as elements
+from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import Findings
-from comity.policies.syntax.xml_tree import Element, XmlError
+from comity.policies.syntax.xml_tree import XmlError, XmlTree, local_name, own_text
 
 MAX_XML = 8 * MAX_SIZE  # octets; escapes and markup take room
 MAX_XML_ELEMENTS = 8 * MAX_RULES
@@ -80,39 +81,42 @@ def from_xml(body: bytes, *, url: str = "") -> AiTxt:
     Attributes are read as the values of lines are; of elements that it does not know nothing is read."""
     findings = Findings(url)
     try:
-        root = elements.read(body, max_bytes=MAX_XML, max_elements=MAX_XML_ELEMENTS)
+        tree = xml_tree.read(body, max_bytes=MAX_XML, max_elements=MAX_XML_ELEMENTS)
     except XmlError as error:
         findings.report("ait.format", "{}", str(error).encode(), line=error.line)
         return AiTxt(rules=(), findings=tuple(findings))
-    if root.name != "ai-txt":
-        findings.report("ait.format", "the root is `{}`, not `ai-txt`", root.name.encode(), line=root.line)
+    root = tree.root
+    if (name := local_name(root)) != "ai-txt":
+        findings.report("ait.format", "the root is `{}`, not `ai-txt`", name.encode(), line=tree.lines[root])
         return AiTxt(rules=(), findings=tuple(findings))
     rules = RuleList(findings)
-    _XmlReader(findings).read(root, rules)
+    _XmlReader(findings, tree).read(rules)
     return AiTxt(rules=rules.closed(), findings=tuple(findings))
 
 
 class _XmlReader:
-    def __init__(self, findings: Findings) -> None:
+    def __init__(self, findings: Findings, tree: XmlTree) -> None:
         self._findings = findings
+        self._root, self._lines = tree
         self._values = Values(findings)
 
-    def read(self, root: Element, rules: RuleList) -> None:
-        for block in self._children(root, "user-agent"):
-            agents = self._values.agents(_attribute(block, "names"), Position(block.line))
+    def read(self, rules: RuleList) -> None:
+        for block in self._children(self._root, "user-agent"):
+            agents = self._values.agents(_attribute(block, "names"), Position(self._lines[block]))
             for path_block in self._children(block, "path") if agents else ():
-                position = Position(path_block.line)
+                position = Position(self._lines[path_block])
                 path = self._values.path(_attribute(path_block, "value"), position)
                 file_type = self._values.file_type(_attribute(path_block, "file-type"), position)
                 for element_block in self._children(path_block, "element") if path else ():
-                    element = self._values.element(_attribute(element_block, "name"), Position(element_block.line), {file_type})
+                    position = Position(self._lines[element_block])
+                    element = self._values.element(_attribute(element_block, "name"), position, {file_type})
                     for rule in self._action_blocks(element_block, agents, path, file_type, element):
                         rules.add((rule,))
 
-    def _action_blocks(self, parent: Element, agents: tuple[str, ...], path: str, file_type: str, element: str) -> Iterator[Rule]:
+    def _action_blocks(self, parent: Any, agents: tuple[str, ...], path: str, file_type: str, element: str) -> Iterator[Rule]:
         for block in self._children(parent, "disallow", "guide"):
-            actions = self._values.actions(_attribute(block, "actions"), Position(block.line))
-            is_guide = block.name == "guide"
+            actions = self._values.actions(_attribute(block, "actions"), Position(self._lines[block]))
+            is_guide = local_name(block) == "guide"
             if actions:
                 yield Rule(
                     agents=agents,
@@ -122,25 +126,25 @@ class _XmlReader:
                     verdict=None if is_guide else Verdict.DENY,
                     actions=actions,
                     guidelines=tuple(self._guidelines(block)) if is_guide else (),
-                    line=block.line,
+                    line=self._lines[block],
                 )
 
-    def _guidelines(self, guide: Element) -> Iterator[Guideline]:
-        for one in self._children(guide, "guideline"):
-            position = Position(one.line)
-            if text := self._values.guideline(_trimmed("".join(one.pieces)), position):
-                yield Guideline(self._values.lang(_attribute(one, "lang"), position), text, one.line)
+    def _guidelines(self, guide: Any) -> Iterator[Guideline]:
+        for guideline in self._children(guide, "guideline"):
+            line = self._lines[guideline]
+            if text := self._values.guideline(_trimmed(own_text(guideline)), Position(line)):
+                yield Guideline(self._values.lang(_attribute(guideline, "lang"), Position(line)), text, line)
 
-    def _children(self, element: Element, *names: str) -> Iterator[Element]:
-        for child in element.children:
-            if child.name in names:
+    def _children(self, element: Any, *names: str) -> Iterator[Any]:
+        for child in element:
+            if (name := local_name(child)) in names:
                 yield child
             else:
-                self._findings.report("ait.keyword", "`{}` is no element here", child.name.encode(), line=child.line)
+                self._findings.report("ait.keyword", "`{}` is no element here", name.encode(), line=self._lines[child])
 
 
-def _attribute(element: Element, name: str) -> bytes:
-    return _trimmed(element.attributes.get(name, ""))
+def _attribute(element: Any, name: str) -> bytes:
+    return _trimmed(element.get(name, ""))
 
 
 def _trimmed(text: str) -> bytes:

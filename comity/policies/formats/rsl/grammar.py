@@ -5,17 +5,17 @@ Lenient in what prohibits; what else is not as the specification has it is a con
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from comity.policies.answers.decision import Finding
-from comity.policies.syntax import xml_tree as elements
+from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.path_patterns import normal_pattern, normal_target
 from comity.policies.syntax.urls import origin_of, target_of
-from comity.policies.syntax.xml_tree import Element, XmlError
+from comity.policies.syntax.xml_tree import XmlError, local_name, namespace, own_text, plain_attributes
 
 NAMESPACE = "https://rslstandard.org/rsl"  # section-2.2
 DEFAULT_AGE = timedelta(days=30)  # section-3.2
@@ -147,18 +147,19 @@ class _Reader:
         self._first = first
         self._everywhere = everywhere
         self._findings = Findings(url)
+        self._lines: Mapping[Any, int] = {}  # element -> line
 
     def read(self, body: bytes, cut: bool) -> Document:
         scopes: tuple[Scope, ...] = ()
         age, problem = DEFAULT_AGE, 0
         try:
-            root = elements.read(body, cut=cut)
-            if root.name != "rsl":
-                raise XmlError(f"the document is {root.name}, not rsl", root.line)
+            root, self._lines = xml_tree.read(body, cut=cut)
+            if local_name(root) != "rsl":
+                raise XmlError(f"the document is {local_name(root)}, not rsl", self._lines[root])
             age = self._age(root)
             scopes = tuple(self._scopes(root))
             if not scopes:
-                raise XmlError("the document has no content", root.line)
+                raise XmlError("the document has no content", self._lines[root])
         except XmlError as error:
             scopes, problem = (), error.line or 1
             self._findings.clear()  # none of them matters now
@@ -169,111 +170,113 @@ class _Reader:
         line = self._first + line - 1 if self._first else 0
         self._findings.report(rule, message, *(text[:1000].encode(errors="replace") for text in quoted), line=line)
 
-    def _age(self, root: Element) -> timedelta:
-        written = root.attributes.get("max-age")
+    def _age(self, root: Any) -> timedelta:
+        written = root.get("max-age")
         if written is None:
             return DEFAULT_AGE
         if re.fullmatch(r"[0-9]{1,9}", written.strip()) and int(written):
             return min(timedelta(days=int(written)), MAX_AGE)
-        self._report("rsl.value", "max-age `{}` is no number of days: it is one day", written, line=root.line)
+        self._report("rsl.value", "max-age `{}` is no number of days: it is one day", written, line=self._lines[root])
         return timedelta(days=1)
 
-    def _scopes(self, root: Element) -> Iterator[Scope]:
+    def _scopes(self, root: Any) -> Iterator[Scope]:
         odd = self._not_understood(root, root)  # line, or 0
-        if root.namespace != NAMESPACE:
-            self._report(
-                "rsl.value", "the namespace is `{}`: nothing is permitted without arrangement", root.namespace, line=root.line
-            )
-            odd = odd or root.line
+        if namespace(root) != NAMESPACE:
+            message = "the namespace is `{}`: nothing is permitted without arrangement"
+            self._report("rsl.value", message, namespace(root), line=self._lines[root])
+            odd = odd or self._lines[root]
         left, licenses_left = MAX_SCOPES, MAX_LICENSES
         for content in _own(root, root, "content"):
-            licenses_left -= len(content.children)
+            licenses_left -= len(content)
             if licenses_left < 0:
-                raise XmlError(f"the contents have more than {MAX_LICENSES} elements", content.line, is_limit=True)
+                raise XmlError(f"the contents have more than {MAX_LICENSES} elements", self._lines[content], is_limit=True)
             for scope in self._scopes_of(content, root, odd):
                 left -= 1
                 if left < 0:
-                    raise XmlError(f"there are more than {MAX_SCOPES} scopes", content.line, is_limit=True)
+                    raise XmlError(f"there are more than {MAX_SCOPES} scopes", self._lines[content], is_limit=True)
                 yield scope
 
-    def _scopes_of(self, content: Element, root: Element, odd: int) -> Iterator[Scope]:
+    def _scopes_of(self, content: Any, root: Any, odd: int) -> Iterator[Scope]:
         odd = odd or self._not_understood(content, root)
         for name, harmless in (("server", ""), ("encrypted", "false")):
-            if content.attributes.get(name, harmless).strip() != harmless:
-                odd = odd or content.line
+            if content.get(name, harmless).strip() != harmless:
+                odd = odd or self._lines[content]
         licenses = [self._license(one, root, odd) for one in _own(content, root, "license")]
         if not licenses:
-            self._report("rsl.value", "the content has no license: nothing is licensed", line=content.line)
-            licenses = [License(content.line, (), (), odd, (), ())]
+            self._report("rsl.value", "the content has no license: nothing is licensed", line=self._lines[content])
+            licenses = [License(self._lines[content], (), (), odd, (), ())]
         if self._everywhere:
             yield Scope("", 0, tuple(licenses))
             return
-        written = content.attributes.get("url")
+        written = content.get("url")
         place = _pattern(written)
         if place is None:
             message = "url `{}` is no URL and no path: what is prohibited holds everywhere, what is permitted nowhere"
-            self._report("rsl.value", message, written or "", line=content.line)
+            self._report("rsl.value", message, written or "", line=self._lines[content])
             place, licenses = ("", 0), [one if one.permits is None else one._replace(permits=()) for one in licenses]
         yield Scope(*place, tuple(licenses))
-        alternates = (_pattern(one.text, exact=True) for one in _own(content, root, "alternate") if one.text)
+        texts = (own_text(alternate).strip() for alternate in _own(content, root, "alternate"))
+        alternates = (_pattern(text, exact=True) for text in texts if text)
         yield from (Scope(*place, tuple(licenses)) for place in dict.fromkeys(alternates) if place)
 
-    def _not_understood(self, element: Element, root: Element) -> int:
+    def _not_understood(self, element: Any, root: Any) -> int:
         """The line of what stands in an element of RSL and is not of RSL; 0: nothing. That of others is left out (section-3)."""
-        children, attributes = _KNOWN[element.name]
+        children, attributes = _KNOWN[local_name(element)]
         odd = 0
         for child in _own(element, root):
-            if child.name not in children:
-                self._report("rsl.value", "`{}` is no element of RSL here", child.name, line=child.line)
-                odd = odd or child.line
-        for name in sorted(element.attributes.keys() - attributes):
-            self._report("rsl.value", "`{}` is no attribute of RSL here", name, line=element.line)
-            odd = odd or element.line
+            if (name := local_name(child)) not in children:
+                self._report("rsl.value", "`{}` is no element of RSL here", name, line=self._lines[child])
+                odd = odd or self._lines[child]
+        for name in sorted(plain_attributes(element).keys() - attributes):
+            self._report("rsl.value", "`{}` is no attribute of RSL here", name, line=self._lines[element])
+            odd = odd or self._lines[element]
         return odd
 
-    def _license(self, license_: Element, root: Element, odd: int) -> License:
+    def _license(self, license_: Any, root: Any, odd: int) -> License:
         read = _Terms(odd or self._not_understood(license_, root))
         for child in _own(license_, root):
-            kind = child.attributes.get("type", "").strip().lower()
-            if child.name == "permits":
+            name, kind = local_name(child), child.get("type", "").strip().lower()
+            if name == "permits":
                 self._permits(read, kind, child, root)
-            elif child.name in ("prohibits", "prohibit"):
+            elif name in ("prohibits", "prohibit"):
                 self._prohibits(read, kind, child, root)
-            elif child.name == "payment":
-                is_free = kind in ("", "free") and not (child.children or child.text or child.attributes.keys() - {"type"})
-                read.condition = read.condition or (0 if is_free else child.line)
-            elif child.name == "reporting" or (child.name == "legal" and kind not in _LEGAL):
-                read.condition = read.condition or child.line
+            elif name == "payment":
+                has_more = len(child) or own_text(child).strip() or plain_attributes(child).keys() - {"type"}
+                is_free = kind in ("", "free") and not has_more
+                read.condition = read.condition or (0 if is_free else self._lines[child])
+            elif name == "reporting" or (name == "legal" and kind not in _LEGAL):
+                read.condition = read.condition or self._lines[child]
         listed = None if read.permits is None else tuple(read.permits.items())
         limits = tuple(read.limits.values())
         bars = tuple(Whom(kind, frozenset(words), read.bars_at[kind]) for kind, words in read.bars.items())
-        return License(license_.line, listed, tuple(read.prohibits.items()), read.condition, limits, bars)
+        return License(self._lines[license_], listed, tuple(read.prohibits.items()), read.condition, limits, bars)
 
-    def _permits(self, read: _Terms, kind: str, permits: Element, root: Element) -> None:
+    def _permits(self, read: _Terms, kind: str, permits: Any, root: Any) -> None:
         odd = self._not_understood(permits, root)
         words = _words(permits)
         if kind in read.kinds:
-            self._report("rsl.value", "permits of type `{}` stands twice in its license", kind, line=permits.line)
-            odd = odd or permits.line
-        if words != permits.text.split():
-            self._report("rsl.value", "`{}` is no list of words, which spaces separate", permits.text, line=permits.line)
-            odd = odd or permits.line
+            self._report("rsl.value", "permits of type `{}` stands twice in its license", kind, line=self._lines[permits])
+            odd = odd or self._lines[permits]
+        if words != own_text(permits).split():
+            text = own_text(permits).strip()
+            self._report("rsl.value", "`{}` is no list of words, which spaces separate", text, line=self._lines[permits])
+            odd = odd or self._lines[permits]
         read.kinds.add(kind)
         if kind in ("user", "geo"):
             whom = frozenset(word.lower() for word in words)
             if "all" not in whom and not (kind == "user" and whom >= _USERS):
-                read.limits.setdefault(kind, Whom(kind, whom, permits.line))
+                read.limits.setdefault(kind, Whom(kind, whom, self._lines[permits]))
         elif kind == "usage":
             read.permits = read.permits or {}
             for word in words:
                 if self._is_usage(word, permits):
-                    read.permits.setdefault(word, permits.line)
+                    read.permits.setdefault(word, self._lines[permits])
         elif words != ["all"]:
-            self._report("rsl.value", "permits of type `{}` is not understood", kind, line=permits.line)
-            odd = odd or permits.line
+            self._report("rsl.value", "permits of type `{}` is not understood", kind, line=self._lines[permits])
+            odd = odd or self._lines[permits]
         read.condition = read.condition or odd
 
-    def _prohibits(self, read: _Terms, kind: str, prohibits: Element, root: Element) -> None:
+    def _prohibits(self, read: _Terms, kind: str, prohibits: Any, root: Any) -> None:
         read.condition = read.condition or self._not_understood(prohibits, root)
         words = [word.lower() for word in _words(prohibits) if ":" not in word]  # section-3.4.1: those of others
         if not kind and words:
@@ -284,34 +287,34 @@ class _Reader:
                 known = frozenset(("all",))  # whom an unknown word means nobody knows
             if known:
                 read.bars.setdefault(kind, set()).update(known)
-                read.bars_at.setdefault(kind, prohibits.line)
+                read.bars_at.setdefault(kind, self._lines[prohibits])
         elif kind == "usage":
             for word in words:
-                read.prohibits.setdefault(self._prohibited(word, prohibits), prohibits.line)
+                read.prohibits.setdefault(self._prohibited(word, prohibits), self._lines[prohibits])
         elif words:
-            self._report("rsl.value", "prohibits of type `{}` is not understood", kind, line=prohibits.line)
-            read.condition = read.condition or prohibits.line
+            self._report("rsl.value", "prohibits of type `{}` is not understood", kind, line=self._lines[prohibits])
+            read.condition = read.condition or self._lines[prohibits]
 
-    def _is_usage(self, word: str, permits: Element) -> bool:
+    def _is_usage(self, word: str, permits: Any) -> bool:
         if word not in GENERAL:
-            self._report("rsl.value", "`{}` is no usage of RSL: it permits nothing", word, line=permits.line)
+            self._report("rsl.value", "`{}` is no usage of RSL: it permits nothing", word, line=self._lines[permits])
         return word in GENERAL
 
-    def _prohibited(self, word: str, prohibits: Element) -> str:
+    def _prohibited(self, word: str, prohibits: Any) -> str:
         usage = _PROHIBITED.get(word, "ai-all" if word.startswith("ai") else "all")
         if usage != word:
-            self._report("rsl.value", f"`{{}}` is no usage of RSL: it prohibits {usage}", word, line=prohibits.line)
+            self._report("rsl.value", f"`{{}}` is no usage of RSL: it prohibits {usage}", word, line=self._lines[prohibits])
         return usage
 
 
-def _words(element: Element) -> list[str]:
+def _words(element: Any) -> list[str]:
     """LENIENT: with commas between them, as RSL 0.9 has it."""
-    return [word for word in _SEPARATOR.split(element.text) if word]
+    return [word for word in _SEPARATOR.split(own_text(element)) if word]
 
 
-def _own(element: Element, root: Element, name: str = "") -> Iterator[Element]:
+def _own(element: Any, root: Any, name: str = "") -> Iterator[Any]:
     """Its children that are RSL's, as their namespace says; of that name."""
-    return (child for child in element.children if child.namespace == root.namespace and name in ("", child.name))
+    return (child for child in element if namespace(child) == namespace(root) and name in ("", local_name(child)))
 
 
 def _pattern(written: str | None, *, exact: bool = False) -> tuple[str, int] | None:

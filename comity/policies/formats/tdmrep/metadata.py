@@ -11,8 +11,9 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 from comity.policies.document.document import Content
-from comity.policies.syntax import xml_tree as elements
+from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import MAX_BYTES, Findings
+from comity.policies.syntax.xml_tree import own_text
 
 MAX_PACKAGE = 4 * 1024 * 1024  # octets of an EPUB file that are looked at; its pages and images need not be
 MAX_PACKAGES = 5  # package documents of an EPUB file
@@ -67,7 +68,7 @@ def _epub(body: bytes, report: Findings) -> Metadata:
                     (found.reservations if name == "reservation" else found.policies).append(value)
     except _LimitError:
         report.report("tdmrep.limit", f"the EPUB file is not read: its metadata takes more than {MAX_PACKAGE} octets")
-    except elements.XmlError as error:
+    except xml_tree.XmlError as error:
         report.report("tdmrep.limit" if error.is_limit else "tdmrep.syntax", "the EPUB file is not read: {}", str(error).encode())
     # What zipfile raises for what is no archive, is encrypted, or is packed in ways that EPUB does not have.
     except (zipfile.BadZipFile, zlib.error, ValueError, LookupError, EOFError, OSError, RuntimeError) as error:
@@ -75,12 +76,12 @@ def _epub(body: bytes, report: Findings) -> Metadata:
     return found
 
 
-def _packages(archive: zipfile.ZipFile) -> Iterator[elements.Element]:
+def _packages(archive: zipfile.ZipFile) -> Iterator[Any]:
     """The package documents that META-INF/container.xml names (EPUB 3.3 section 4.2.6.3.1)."""
-    container = elements.read(_member(archive, "META-INF/container.xml"))
-    paths = [root.attributes.get("full-path", "") for root in container.named("rootfile")]
+    container = xml_tree.read(_member(archive, "META-INF/container.xml")).root
+    paths = [file.get("full-path", "") for file in container.iterdescendants("{*}rootfile")]
     for path in list(dict.fromkeys(paths))[:MAX_PACKAGES]:
-        yield elements.read(_member(archive, path))
+        yield xml_tree.read(_member(archive, path)).root
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:
@@ -95,14 +96,14 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
 _PREFIX = re.compile(r"(\S{1,50}+)(?<=:)\s++https?://www\.w3\.org/ns/tdmrep[#/]?+(?=\s|$)")
 
 
-def _properties(package: elements.Element) -> Iterator[tuple[str, str]]:
+def _properties(package: Any) -> Iterator[tuple[str, str]]:
     """ "reservation" or "policy", and its value."""
-    prefixes = {"tdm:", *_PREFIX.findall(package.attributes.get("prefix", "")[:1000])}
-    for meta in package.named("meta"):
-        written = (meta.attributes.get("property") or meta.attributes.get("name") or "").strip()
+    prefixes = {"tdm:", *_PREFIX.findall(package.get("prefix", "")[:1000])}
+    for meta in package.iterdescendants("{*}meta"):
+        written = (meta.get("property") or meta.get("name") or "").strip()
         prefix, colon, name = written.partition(":")
         if prefix + colon in prefixes and name in ("reservation", "policy"):
-            yield name, meta.attributes.get("content", "").strip() or meta.text
+            yield name, meta.get("content", "").strip() or own_text(meta).strip()
 
 
 # PDF: XMP packets, not read as XML. The example of the specification has an attribute without quotes, and others follow it.

@@ -15,7 +15,7 @@ from comity.policies.formats.rsl import grammar as rsl_grammar
 from comity.policies.formats.rsl import licensing as rsl
 from comity.policies.formats.rsl.licensing import TERMS, Rsl
 from comity.policies.formats.rsl.references import MAX_REFERENCES
-from comity.policies.syntax import xml_tree as elements
+from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS
 from comity.policies.vocabulary.statement import Place, Statement
 
@@ -403,8 +403,8 @@ INVALID: list[tuple[str, bytes, str]] = [
     ("encoding-wide", b'<?xml version="1.0" encoding="gb2312"?>' + GOOD.encode(), "syntax"),
     ("encoding-unknown", b'<?xml version="1.0" encoding="nothing"?>' + GOOD.encode(), "syntax"),
     ("long", GOOD.encode() + b" " * MAX_BYTES, "limit"),
-    ("deep", b"<rsl>" * (elements.MAX_DEPTH + 1), "limit"),
-    ("many", b"<rsl>" + b"<a/>" * elements.MAX_ELEMENTS + b"</rsl>", "limit"),
+    ("deep", b"<rsl>" * (xml_tree.MAX_DEPTH + 1), "limit"),
+    ("many", b"<rsl>" + b"<a/>" * xml_tree.MAX_ELEMENTS + b"</rsl>", "limit"),
     ("many-contents", (ROOT % ("", content() * (rsl_grammar.MAX_SCOPES + 1))).encode(), "limit"),
     ("many-licenses", (ROOT % ("", content(*[permits("all")] * (rsl_grammar.MAX_LICENSES + 1)))).encode(), "limit"),
 ]
