@@ -86,7 +86,7 @@ SUITES: Mapping[str, Suite] = {
         "crawler/test_request_facts crawler/test_referrals",
     ),
     "pace": Suite("pace", "crawler/test_pace crawler/test_lanes"),
-    "scheduler": Suite("scheduler", "crawler/test_lanes", "live/test_scheduler"),
+    "scheduler": Suite("scheduler", "crawler/test_scheduler crawler/test_lanes"),
     "fetcher": Suite("fetcher", "crawler/test_fetcher"),
     "files": Suite("fetching.files", "crawler/fetching/test_files", "live/test_policy_fetching"),
     "elements": Suite("elements", "crawler/test_page_elements"),
