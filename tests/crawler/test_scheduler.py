@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import datetime, tzinfo
 from functools import partial
+from ipaddress import ip_address
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,14 +17,17 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 from scrapy import Spider, signals
+from scrapy.core.scheduler import Scheduler as ScrapyScheduler
+from scrapy.crawler import Crawler
 from scrapy.dupefilters import BaseDupeFilter
 from scrapy.exceptions import NotConfigured
-from scrapy.http import Request
+from scrapy.http import Request, Response
+from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.defer import maybe_deferred_to_future
-from scrapy.utils.test import get_crawler
+from scrapy.utils.request import RequestFingerprinter
 
 from comity.crawler import scheduler as module
-from comity.crawler.addresses import Reach
+from comity.crawler.addresses import Reach, reach_of
 from comity.crawler.engine import WAKE
 from comity.crawler.fetching.files import Obtained, Wanted
 from comity.crawler.fetching.network import BarredError
@@ -31,7 +35,7 @@ from comity.crawler.freshness import DAY
 from comity.crawler.job import NAME, Job
 from comity.crawler.options import SettingsError
 from comity.crawler.policy_file import PolicyFile
-from comity.crawler.referrals import led
+from comity.crawler.referrals import KEY, led
 from comity.crawler.runtime import Runtime
 from comity.crawler.scheduler import Scheduler
 from comity.policies import Fetched, PolicyError
@@ -59,7 +63,7 @@ class Files:
     """The policy files of sites. An origin that is not named has an open robots.txt."""
 
     def __init__(self, clock: Clock, sites: Mapping[str, Any], takes: Mapping[str, float]) -> None:
-        self.client = SimpleNamespace(network=SimpleNamespace(reach=lambda address: Reach.PUBLIC))
+        self.client = SimpleNamespace(network=SimpleNamespace(reach=reach_of))
         self.store = None
         self.sites = dict(sites)
         self.asked: list[tuple[float, str]] = []  # seconds since the start, origin
@@ -128,18 +132,24 @@ class Crawl:
         self.active: set[Request] = set()
         self.in_progress: set[Request] = set()
         self._woken = asyncio.Event()
-        self._waits = 0
+        self.woken = 0
         defaults = {"COMITY_AGENT": "testbot", "COMITY_STORE": str(folder / "store.sqlite"), "COMITY_MIN_DELAY": 0}
-        self.crawler = get_crawler(Pages, {**defaults, **settings})
+        self.crawler = Crawler(Pages, {**defaults, **settings})
+        self.crawler.stats = MemoryStatsCollector(self.crawler)
+        self.crawler.request_fingerprinter = RequestFingerprinter.from_crawler(self.crawler)
         self.spider = self.crawler.spider = Pages.from_crawler(self.crawler)
         self.slot = SimpleNamespace(
-            closing=None, nextcall=SimpleNamespace(schedule=self._woken.set), inprogress=self.in_progress, scheduler=None
+            closing=None, nextcall=SimpleNamespace(schedule=self._wake), inprogress=self.in_progress, scheduler=None
         )
         downloader = SimpleNamespace(active=self.active, total_concurrency=self.places)
         self.engine = SimpleNamespace(spider=self.spider, _slot=self.slot, downloader=downloader)
         self.crawler.engine = cast(Any, self.engine)
         self.runtime = Runtime.of(self.crawler)
         self.scheduler: Scheduler
+
+    def _wake(self) -> None:
+        self.woken += 1
+        self._woken.set()
 
     @property
     def now(self) -> float:
@@ -196,11 +206,12 @@ class Crawl:
         self.in_progress.add(request)
         flight = self.runtime.pace.flight(request)
         assert flight is not None
-        if (waits := self.holds.get(request.url)) and self.scheduler.hold(request, waits[0]):
-            waits.pop(0)
+        if waits := self.holds.get(request.url):
+            assert self.runtime.scheduler is not None
+            assert self.runtime.scheduler.hold(request, waits.pop(0))
             self.active.discard(request)
             self.in_progress.discard(request)
-            self.add(request)
+            assert self.add(request) == [True]
             return
         rule = "" if flight.decision.verdict.value == "allow" else flight.decision.reasons[0].rule
         self.out.append(Out(self.now, request.url, rule))
@@ -323,13 +334,17 @@ def test_what_is_known_to_be_refused_waits_for_nothing(make: Make) -> None:
     async def work() -> None:
         crawl.add(f"{A}/1", f"{A}/2", f"{A}/3")
         await crawl.go(50)
-        crawl.add(f"{A}/private/1", f"{A}/4", f"{A}/private/2")
+        assert crawl.add(f"{A}/private/1", f"{A}/4", f"{A}/private/2") == [True] * 3
         assert (len(crawl.scheduler), crawl.scheduler.has_pending_requests()) == (5, True)
         await crawl.go()
         assert (len(crawl.scheduler), crawl.scheduler.has_pending_requests()) == (0, False)
+        crawl.add(f"{A}/private/3")
+        assert (len(crawl.scheduler), crawl.scheduler.has_pending_requests()) == (1, True)
+        await crawl.go()
+        assert crawl.stats["scheduler/dequeued"] == 7
 
     crawl.does(work)
-    assert crawl.times == [
+    assert crawl.times[:-1] == [
         (0, f"{A}/1"),
         (50, f"{A}/private/1"),
         (50, f"{A}/private/2"),
@@ -466,6 +481,80 @@ def test_what_never_reaches_the_network_takes_no_place(make: Make) -> None:
     assert crawl.times == [(0, url) for url in urls]
 
 
+def test_what_never_reaches_the_network_frees_its_host_at_once(make: Make) -> None:
+    """Where there is nothing else to ask for, and soon where there is."""
+    crawl = make(CONCURRENT_REQUESTS_PER_DOMAIN=1)
+
+    async def work() -> None:
+        crawl.add(f"{A}/1", f"{A}/2")
+        assert crawl.scheduler.next_request() is None
+        await asyncio.sleep(1)
+        requests = [crawl.scheduler.next_request(), crawl.scheduler.next_request()]
+        assert [request and request.url for request in requests] == [f"{A}/1", f"{A}/2"]
+
+    crawl.does(work)
+    assert crawl.stats["scheduler/dequeued"] == 2
+    busy = make(CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    busy.places, busy.from_cache = 1, {f"{A}/1"}
+    others = [f"{B}/{number}" for number in range(60)]
+    busy.run(f"{A}/1", f"{A}/2", *others)
+    assert 0.05 < busy.out[busy.urls.index(f"{A}/2")].at < 0.2
+
+
+@pytest.mark.requirement("SEC-7")
+def test_what_is_made_while_a_request_is_handled_is_led_there_by_its_site(make: Make) -> None:
+    crawl = make()
+
+    async def work() -> None:
+        crawl.add(led(Request(f"{A}/1"), Reach.LINK_LOCAL))
+        assert crawl.scheduler.next_request() is None
+        crawl.add(nobodys := Request(f"{B}/1"))
+        assert KEY not in nobodys.meta
+        await asyncio.sleep(1)
+        assert crawl.scheduler.next_request() is not None
+        crawl.add(of_site := Request(f"{B}/2"))
+        assert of_site.meta[KEY] == Reach.LINK_LOCAL.value
+        while crawl.scheduler.next_request():
+            pass
+        crawl.add(nobodys := Request(f"{B}/3"))
+        assert KEY not in nobodys.meta
+
+    crawl.does(work)
+
+
+@pytest.mark.requirement("SEC-7")
+@pytest.mark.parametrize(("reach", "may"), [(Reach.PRIVATE, True), (Reach.PUBLIC, False)])
+def test_where_the_server_is_that_the_operator_asked_for(make: Make, reach: Reach, may: bool) -> None:
+    """A site may lead to an inner server that the operator has asked for, not to one that turns out to be inside."""
+    crawl = make()
+    crawl.files.sites[A] = PolicyFile(
+        due=EPOCH + crawl.clock.now + 100, copy=Fetched(status=200, body=OPEN.encode()), reach=reach
+    )
+    crawl.run(f"{A}/1")
+    link = led(Request(f"{A}/2"), Reach.PUBLIC)
+    response = Response(link.url, request=link, ip_address=ip_address("10.0.0.1"))
+    assert (crawl.runtime.referrals.answered(link, response) is None) is may
+
+
+@pytest.mark.requirement("SEC-7", "RFC-8")
+def test_policies_that_were_fetched_for_who_may_lead_there(make: Make) -> None:
+    """Who came before while they were fetched may not: they are for the one, and not for the other."""
+    crawl = make(takes={A: 1})
+    crawl.files.sites[A] = lambda: PolicyFile(
+        due=crawl.files.clock(), copy=Fetched(status=200, body=OPEN.encode()), reach=Reach.PRIVATE
+    )
+
+    async def work() -> None:
+        crawl.add(led(Request(f"{A}/1"), Reach.PRIVATE))
+        await crawl.go(0.5)
+        crawl.add(led(Request(f"{A}/2", priority=1), Reach.PUBLIC))
+        await crawl.go()
+
+    crawl.does(work)
+    assert crawl.urls == [f"{A}/2", f"{A}/1"]
+    assert crawl.refused == {f"{A}/2": "comity.inner-address"}
+
+
 PREFERENCES = "scope: /slow\nrequest-limit: 1/minute\nallowed-methods: GET\n"
 
 
@@ -494,6 +583,22 @@ def test_a_slow_scope_does_not_hold_up_the_rest_of_its_site(make: Make) -> None:
     assert rest[-1] < 50
     times = [out.at for out in crawl.out]
     assert all(after - before >= 10 for before, after in pairwise(times))
+
+
+@pytest.mark.requirement("AUTX-2")
+def test_who_waits_in_the_lane_of_the_origin_came_before(make: Make) -> None:
+    """Whatever scope it is in, and though its scope was known when the other came."""
+    preferences = PREFERENCES.replace("1/minute", "60/minute")
+    crawl = make({A: {"/robots.txt": OPEN, "/automation-preferences.txt": preferences}}, COMITY_MIN_DELAY=10)
+
+    async def work() -> None:
+        crawl.add(f"{A}/1", f"{A}/2", f"{A}/3", f"{A}/slow/1")
+        await crawl.go(5)
+        crawl.add(f"{A}/slow/2")
+        await crawl.go()
+
+    crawl.does(work)
+    assert crawl.urls == [f"{A}/1", f"{A}/2", f"{A}/3", f"{A}/slow/1", f"{A}/slow/2"]
 
 
 @pytest.mark.requirement("AUTX-3")
@@ -798,11 +903,15 @@ def test_a_crawl_that_ends_says_what_is_left(make: Make, caplog: pytest.LogCaptu
         crawl.add(f"{A}/1", f"{A}/2", f"{A}/3", f"{B}/1", f"{B}/2")
         await crawl.go(10)
         assert crawl.files.under_way == 1
+        await crawl.close()
+        assert not [task for task in asyncio.all_tasks() if "_fetch" in repr(task)]
+        woken = crawl.woken
+        await asyncio.sleep(200)
+        assert crawl.woken == woken
 
-    crawl.does(work)
+    crawl.does(work, is_killed=True)
     assert crawl.urls == [f"{A}/1"]
-    assert crawl.files.under_way == 0
-    assert crawl.now < 20
+    assert crawl.now < 220
     assert crawl.stats["comity/scheduler/left"] == 4
     assert crawl.stats["scheduler/dequeued"] == 1
     assert "comity/scheduler/set-aside" not in crawl.stats
@@ -938,6 +1047,7 @@ def test_a_killed_crawl_goes_on_with_all_that_was_not_done(make: Make, tmp_path:
 
     again.does(rest)
     assert again.urls == [f"{A}/{name}" for name in (4, 0, 2, 3, "private")]
+    assert again.refused == {f"{A}/private": "robots.disallow"}
     assert again.stats["scheduler/dequeued/disk"] == 5
     assert "JOBDIR: the crawl goes on with 5 requests that wait" in caplog.text
     last = make(JOBDIR=str(copies[0]))
@@ -1116,8 +1226,56 @@ def test_a_queue_without_a_spider(make: Make, tmp_path: Path) -> None:
     """In the unit test of a project."""
     crawl = make(JOBDIR=str(tmp_path / "job"))
     crawl.crawler.spider = None
-    crawl.run(f"{A}/1")
+    crawl.run(Request(f"{A}/1", callback=crawl.spider.parse_page))
     assert crawl.urls == [f"{A}/1"]
+    assert crawl.stats["scheduler/enqueued/disk"] == 1
+
+
+@pytest.mark.requirement("SEC-6")
+def test_a_request_that_is_held_survives(make: Make, tmp_path: Path) -> None:
+    crawl = make(JOBDIR=str(tmp_path / "job"))
+    crawl.holds = {f"{A}/1": [100.0]}
+    copies: list[Path] = []
+
+    async def work() -> None:
+        crawl.add(f"{A}/1")
+        await crawl.go(50)
+        copies.append(killed(tmp_path / "job"))
+        await crawl.go()
+
+    crawl.does(work)
+    assert crawl.urls == [f"{A}/1"]
+    again = make(JOBDIR=str(copies[0]))
+    again.run()
+    assert again.urls == [f"{A}/1"]
+    last = make(JOBDIR=str(tmp_path / "job"))
+    last.run()
+    assert last.out == []
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("dupefilter", ["scrapy.dupefilters.RFPDupeFilter", Filter])
+def test_what_scrapys_own_scheduler_has_left_is_taken_over(make: Make, tmp_path: Path, dupefilter: Any) -> None:
+    """With what was seen, where that filter is Scrapy's own."""
+    settings = {
+        "JOBDIR": str(tmp_path / "job"),
+        "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
+    }
+    before = make(**settings)
+    left = ScrapyScheduler.from_crawler(before.crawler)
+    left.open(before.spider)
+    for number in range(2):
+        assert left.enqueue_request(Request(f"{A}/{number}", callback=before.spider.parse_page))
+    left.close("finished")
+    crawl = make(**settings, DUPEFILTER_CLASS=dupefilter)
+
+    async def work() -> None:
+        assert len(crawl.scheduler) == 2
+        assert crawl.add(f"{A}/0") == [dupefilter is Filter]
+        await crawl.go()
+
+    crawl.does(work)
+    assert set(crawl.urls) == {f"{A}/0", f"{A}/1"}
 
 
 @pytest.mark.requirement("SEC-6", "AUTX-2")
