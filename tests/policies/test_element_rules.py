@@ -143,6 +143,16 @@ def test_a_tag_tells_of_what_there_is_alone() -> None:
     assert em["spans"] == [["text"]]
 
 
+@pytest.mark.requirement("MEET-5", "SEC-5")
+def test_a_tag_of_an_item_with_all_urls_of_an_element_says_that_there_are_no_more() -> None:
+    """Though others of the page have more than a tag takes."""
+    links = b"".join(b"<a href=/%d>link</a>" % number for number in range(60))
+    body = b"<!doctype html><p class=quote>%s</p><em><a href=/last>last</a></em>" % links
+    quote, em = page_of(body=body).tag_of({"links": [f"{ORIGIN}/last", f"{ORIGIN}/7"]}, {})["elements"]
+    assert (em["urls"], em.get("more_urls", False)) == ([f"{ORIGIN}/last"], False)
+    assert (quote["urls"], quote["more_urls"]) == ([f"{ORIGIN}/7"], True)
+
+
 @pytest.mark.requirement("MEET-5")
 def test_the_document_as_text_is_known_whatever_octets_it_has() -> None:
     body = BODY.replace(b"nested", b"nes\xffted")
