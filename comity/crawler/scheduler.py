@@ -455,7 +455,12 @@ class Scheduler(BaseScheduler):
         while self._wanted and len(self._fetches) < ORIGINS_AT_ONCE and not closing(self._crawler):
             task = asyncio.create_task(self._fetch(self._wanted.popleft()))
             self._fetches.add(task)
-            task.add_done_callback(self._fetches.discard)
+            task.add_done_callback(self._fetched)
+
+    def _fetched(self, task: asyncio.Task[None]) -> None:
+        """Its place is free for the next one, also where the engine asks for no request meanwhile."""
+        self._fetches.discard(task)
+        self._start_fetches()
 
     async def _fetch(self, lane: Lane) -> None:
         request = self._first(lane)
@@ -474,7 +479,6 @@ class Scheduler(BaseScheduler):
         lane.fetched = policies
         if lane:  # else it was dropped
             self._lanes.date(lane, monotonic())
-        asyncio.get_running_loop().call_soon(self._start_fetches)
         wake(self._crawler)
 
     def _set_timer(self, due: float | None) -> None:

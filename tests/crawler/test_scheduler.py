@@ -815,6 +815,22 @@ def test_no_more_origins_are_asked_for_policies_at_a_time(make: Make, monkeypatc
     ]
 
 
+def test_policies_are_asked_for_while_no_request_can_go_out(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ORIGINS_AT_ONCE", 1)
+    crawl = make()
+    crawl.places, crawl.page_takes = 1, 1000
+
+    async def work() -> None:
+        crawl.add(f"{A}/1")
+        await crawl.go(1)
+        crawl.add(f"{B}/1", f"{C}/1", "http://a.test/")
+        await crawl.go(100)
+        assert len(crawl.files.asked) == 4
+
+    crawl.does(work)
+    assert crawl.urls == [f"{A}/1"]
+
+
 @pytest.mark.requirement("RATE-2")
 def test_a_request_that_is_held_comes_back_first_and_its_origin_waits(make: Make) -> None:
     crawl = make({A: PRIVATE})
