@@ -456,6 +456,14 @@ def test_the_root_of_xml_is_the_document() -> None:
     assert [(one.is_whole, [node.tag for node in one.nodes]) for one in said] == [(True, []), (False, ["b"]), (False, ["a"])]
 
 
+@pytest.mark.requirement("AIT-13")
+@pytest.mark.parametrize(("element", "is_whole"), [("item", True), ("ITEM", True), ("other", False)])
+def test_what_is_served_as_html_and_is_none_is_searched_as_html(element: str, is_whole: bool) -> None:
+    """As a browser reads it: names of elements in any case. Where anything is selected, the whole is covered."""
+    (one,) = covered(content('<?xml version="1.0"?><rss><Item>one</Item></rss>', "text/html"), [rule(element)])
+    assert (one.is_whole, one.nodes) == (is_whole, ())
+
+
 @pytest.mark.requirement("AIT-5")
 @pytest.mark.parametrize(("doctype", "number"), [("", 1), ("<!doctype html>", 0)])
 def test_classes_in_any_case_where_browsers_have_quirks(doctype: str, number: int) -> None:
