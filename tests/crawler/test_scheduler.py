@@ -986,6 +986,16 @@ def test_duplicates_are_filtered_unless_the_request_says_otherwise(make: Make) -
     assert crawl.stats["scheduler/enqueued"] == 3
 
 
+@pytest.mark.parametrize(("settings", "number"), [({}, 1), ({"DUPEFILTER_DEBUG": True}, 3)])
+def test_duplicates_are_logged_as_scrapy_does(
+    make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture, settings: dict[str, Any], number: int
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    crawl = make(JOBDIR=str(tmp_path / "job"), **settings)
+    crawl.run(*[f"{A}/1"] * 4)
+    assert caplog.text.count(f"Filtered duplicate request: <GET {A}/1>") == number
+
+
 def test_what_only_wakes_the_engine_goes_nowhere(make: Make) -> None:
     crawl = make()
 
