@@ -88,7 +88,7 @@ SUITES: Mapping[str, Suite] = {
         "crawler/fetching/test_policy_copy crawler/fetching/test_store crawler/request/test_facts crawler/test_referrals",
     ),
     "pace": Suite("pace.limiter", "crawler/pace/test_limiter crawler/frontier/test_host_queues"),
-    "scheduler": Suite("frontier.scheduler", "crawler/frontier/test_host_queues", "live/test_scheduler"),
+    "scheduler": Suite("frontier.scheduler", "crawler/frontier/test_scheduler crawler/frontier/test_host_queues"),
     "fetcher": Suite("fetching.fetcher", "crawler/fetching/test_fetcher"),
     "files": Suite("fetching.files", "crawler/fetching/test_files", "live/test_policy_fetching"),
     "elements": Suite("elements", "crawler/test_page_elements"),

@@ -35,7 +35,7 @@ class Lane:
         self.units = scopes if host is None else (host, *scopes)  # whose pace it keeps; (): it has no origin
         self.turn = 0  # the entry in the heap of Lanes that counts; 0: none, the lane waits for something else
         self.aside = ""  # why nobody waits for it; "": it is waited for
-        self.fetched: Policies | None = None  # just fetched: good for one request, however short they are fresh
+        self.fetched: Policies | None = None  # just fetched: good for one turn, however short they are fresh
         self._heap: list[tuple[int, int, Request | int]] = []
 
     def __len__(self) -> int:

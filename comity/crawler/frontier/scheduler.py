@@ -203,6 +203,7 @@ class Scheduler(BaseScheduler):
         if due is not None:
             lane = self._lane(origin, self._scopes(policies, request))
             lane.push_back(request)
+            lane.fetched = None
             self._waiting += 1
             self._wait(lane, monotonic(), due, "it asks to come back later")
             return True
@@ -298,6 +299,7 @@ class Scheduler(BaseScheduler):
 
     def _from_lane(self, lane: Lane, now: float) -> Request | None:
         """The first request of a lane that is due; None where it waits on, for whatever will date it again."""
+        fetched, lane.fetched = lane.fetched, None  # for this turn alone: while the lane waits on, they may become stale
         request = self._first(lane)
         if request is None:
             return None
@@ -305,8 +307,8 @@ class Scheduler(BaseScheduler):
             return self._hand_out(lane, request, now, self._runtime.decide(None, request))
         led_from = self._runtime.referrals.led_from(request)
         policies = self._runtime.policies.known(lane.origin, led_from)
-        if policies is None and lane.fetched is not None and lane.fetched.barred_for in (None, led_from):
-            policies = lane.fetched.seen_from(led_from)
+        if policies is None and fetched is not None and fetched.barred_for in (None, led_from):
+            policies = fetched.seen_from(led_from)
         if policies is None:
             self._want_policies(lane)
             return None
@@ -322,7 +324,7 @@ class Scheduler(BaseScheduler):
             self._wait(lane, now, now + max(wait, MIN_WAIT), "it asks to come back later")
             return None
         if (scopes := self._scopes(policies, request)) != lane.scopes:
-            self._move(lane, request, scopes, now)
+            self._move(lane, request, scopes, fetched, now)
             return None
         host = lane.units[0]
         host.states(lane.origin, asked_windows(policies.site, self._runtime.agent))
@@ -343,10 +345,9 @@ class Scheduler(BaseScheduler):
             return None
         return self._hand_out(lane, request, now, decision, policies, lane.units, turn)
 
-    def _move(self, lane: Lane, request: Request, scopes: tuple[Unit, ...], now: float) -> None:
+    def _move(self, lane: Lane, request: Request, scopes: tuple[Unit, ...], fetched: Policies | None, now: float) -> None:
         """The first request of the lane to that of its scopes: there it waits for no others, and no others for it."""
-        other = self._lane(lane.origin, scopes, lane.fetched)
-        lane.fetched = None
+        other = self._lane(lane.origin, scopes, fetched)
         if lane.move(other, self._keys.get(request)):
             del self._keys[request]
         if lane:
@@ -398,7 +399,6 @@ class Scheduler(BaseScheduler):
     ) -> Request:
         lane.pop()
         self._waiting -= 1
-        lane.fetched = None
         self._lanes.set_aside(lane, "")
         if lane:
             self._lanes.date(lane, now)
@@ -413,10 +413,9 @@ class Scheduler(BaseScheduler):
             self._out.add(request)
 
     def _lane(self, origin: str, scopes: tuple[Unit, ...] = (), fetched: Policies | None = None) -> Lane:
-        """`fetched`: the policies for the request that is about to be put there."""
+        """`fetched`: the policies for the first turn of a lane that was not there."""
         lane = self._lanes.get(origin, scopes)
         if lane is not None:
-            lane.fetched = fetched or lane.fetched
             return lane
         lane = Lane(origin, self._pace.host(origin) if origin else None, scopes)
         lane.fetched = fetched
@@ -445,7 +444,6 @@ class Scheduler(BaseScheduler):
         wait = policies.fresh_until - time()
         if lane.origin in self._failures and self._failures[lane.origin][0] > self._retry_times:
             return False
-        lane.fetched = None
         self._wait(lane, now, now + max(wait, MIN_WAIT), f"its policies ({policies.why}) are not to be asked for")
         return True
 
@@ -457,7 +455,12 @@ class Scheduler(BaseScheduler):
         while self._wanted and len(self._fetches) < ORIGINS_AT_ONCE and not closing(self._crawler):
             task = asyncio.create_task(self._fetch(self._wanted.popleft()))
             self._fetches.add(task)
-            task.add_done_callback(self._fetches.discard)
+            task.add_done_callback(self._fetched)
+
+    def _fetched(self, task: asyncio.Task[None]) -> None:
+        """Its place is free for the next one, also where the engine asks for no request meanwhile."""
+        self._fetches.discard(task)
+        self._start_fetches()
 
     async def _fetch(self, lane: Lane) -> None:
         request = self._first(lane)
@@ -476,7 +479,6 @@ class Scheduler(BaseScheduler):
         lane.fetched = policies
         if lane:  # else it was dropped
             self._lanes.date(lane, monotonic())
-        asyncio.get_running_loop().call_soon(self._start_fetches)
         wake(self._crawler)
 
     def _set_timer(self, due: float | None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import selectors
 import sqlite3
 import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -18,7 +17,6 @@ from scrapy import signals
 from scrapy.http import Request
 from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
-from scrapy.utils.asyncio import call_later
 
 from comity.crawler.flights import ClosingError
 from comity.crawler.frontier.host_queues import Lane
@@ -27,9 +25,9 @@ from comity.crawler.pace.ledger import Budget, Limit
 from comity.crawler.pace.limiter import Pace, Unit, slowest
 from comity.policies import Agent, Decision, Site, Verdict
 from comity.policies.syntax.windows import Limits, Window
+from tests.crawler.clock import EPOCH, Clock, Loop
 
 URL = "https://a.test/"
-EPOCH = 1_800_000_000.0
 AGENT = Agent("testbot")
 ALLOWED = Decision(verdict=Verdict.ALLOW, reasons=())
 SCOPE = "https://a.test 1"
@@ -40,40 +38,6 @@ def site(robots: str = "User-agent: *\nDisallow:\n", preferences: str = "", orig
 
 
 SITE = site()
-
-
-class Clock:
-    now = 1000.0  # monotonic
-
-    def call_later(self, delay: float, func: Callable[[], object]) -> Any:
-        """Where no loop runs, nobody is called."""
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return SimpleNamespace(cancel=lambda: None)
-        return call_later(delay, func)
-
-
-class Selector(selectors.DefaultSelector):
-    """The clock goes on by what the loop would sleep."""
-
-    def __init__(self, clock: Clock) -> None:
-        super().__init__()
-        self._clock = clock
-
-    def select(self, timeout: float | None = None) -> list[Any]:
-        assert timeout is not None, "nothing will ever happen"
-        self._clock.now += timeout
-        return super().select(0)
-
-
-class Loop(asyncio.SelectorEventLoop):
-    def __init__(self, clock: Clock) -> None:
-        super().__init__(Selector(clock))
-        self._clock = clock
-
-    def time(self) -> float:
-        return self._clock.now
 
 
 class Crawl:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from comity.policies.answers.decision import Verdict
 from comity.policies.answers.rule import RULES
 from comity.policies.document.document import Content
-from comity.policies.elements.coverage import Covered, covered, findings, redacted, refuses, text_with_spans
+from comity.policies.elements.coverage import Covered, covered, findings, redacted, refuses, refusing_actions, text_with_spans
 from comity.policies.formats.ai_txt import ACTIONS, Rule
 from comity.policies.vocabulary.table import Vocabulary
 
@@ -265,12 +265,36 @@ JSON = b'[{"user": {"name": "N", "mail": ["m1"]}, "posts": [{"text": "t1", "id":
         ("User", []),
         ("name", []),
         ("user.name.x", []),
+        ("0.user", [(0, "user")]),
+        ("1.user", []),
+        ("posts.0", [(0, "posts", 0), (0, "posts", 1, 0)]),
+        ("posts.1.text", [(0, "posts", 1, 0, "text")]),
+        ("posts.1.0.text", [(0, "posts", 1, 0, "text")]),
+        ("0.posts.0.text", [(0, "posts", 0, "text"), (0, "posts", 1, 0, "text")]),
+        ("user.mail.0", [(0, "user", "mail", 0)]),
     ],
 )
 def test_names_in_json(name: str, paths: list[tuple[str | int, ...]]) -> None:
     (one,) = covered(content(JSON, TYPES["json"]), [rule(name, "json")])
     assert sorted(one.nodes) == paths
     assert not one.is_whole
+
+
+@pytest.mark.requirement("AIT-5")
+def test_numbers_beside_names_in_json() -> None:
+    """A number is a place in an array; a name beside it goes on meaning what is in all of them."""
+    said = covered(content(JSON, TYPES["json"]), [rule(name, "json") for name in ("posts.0", "posts.text", "posts.0.id")])
+    assert [sorted(one.nodes) for one in said] == [
+        [(0, "posts", 0), (0, "posts", 1, 0)],
+        [(0, "posts", 0, "text"), (0, "posts", 1, 0, "text")],
+        [(0, "posts", 0, "id")],
+    ]
+
+
+@pytest.mark.requirement("AIT-5", "SEC-5")
+def test_arrays_within_one_another() -> None:
+    (one,) = covered(content("[" * 60 + '{"a": 1}' + "]" * 60, TYPES["json"]), [rule("a", "json")])
+    assert (one.nodes, one.is_whole) == (((*[0] * 60, "a"),), False)
 
 
 @pytest.mark.requirement("AIT-5")
@@ -298,6 +322,7 @@ XML = """<?xml version="1.0" encoding="iso-8859-1"?><!--top--><?pi x?>
         ("entry.x.y.z", ["q"]),
         ("Title", []),
         ("entry.e:by", []),
+        ("entry.None:title", []),
     ],
 )
 def test_names_in_xml(name: str, texts: list[str]) -> None:
@@ -360,6 +385,7 @@ WHOLE = [
     ("json", '{"a": 1}', "a.*"),
     ("json", '{"a": 1}', "a..b"),
     ("json", '{"a": 1}', ".".join("a" * 51)),
+    ("json", '{"a": 1}', "a" * 5_000),
     ("json", '{"a": 1', "a"),
     ("json", 'f({"a": 1})', "a"),
     ("json", '{"a": 1, "a": 2}', "a"),
@@ -389,6 +415,60 @@ def test_what_cannot_be_told_is_the_whole_document(file_type: str, body: str | b
     assert (finding.rule, finding.line, finding.url) == ("ait.selector", 7, "https://example.com/ai.txt")
     assert finding.rule in RULES
     assert finding.message.isprintable()
+
+
+@pytest.mark.requirement("AIT-5")
+def test_longest_names() -> None:
+    """Of fifty parts."""
+    body: Any = 1
+    for _ in range(50):
+        body = {"a": body}
+    for number, is_whole in ((49, False), (50, False), (51, True)):
+        (one,) = covered(content(json.dumps(body), TYPES["json"]), [rule(".".join("a" * number), "json")])
+        assert (one.nodes, one.is_whole) == (() if is_whole else (("a",) * number,), is_whole)
+
+
+@pytest.mark.requirement("AIT-13")
+@pytest.mark.parametrize(
+    ("element", "tags", "why"),
+    [
+        ("p", ["p"], ""),
+        ("p:hover", ["p"], "is read without :hover"),
+        ("p:hover > b:focus", ["b"], "is read without :focus, :hover"),
+        ("i:hover", [], "is read without :hover"),
+        ("html", None, ""),
+        (":root", None, ""),
+        (":root:hover", None, "covers the whole document: it is read without :hover"),
+        (":hover", None, "covers the whole document: it is read without :hover"),
+    ],
+)
+def test_why_a_rule_covers_more_than_it_says(element: str, tags: list[str] | None, why: str) -> None:
+    """`tags`: None for the whole document."""
+    (one,) = covered(content("<!doctype html><p>one<b>two"), [rule(element, line=3)])
+    assert ([node.tag for node in one.nodes], one.is_whole) == (tags or [], tags is None)
+    assert one.why.replace("`", "") == why
+    assert [(finding.line, finding.message) for finding in findings([one])] == ([(3, f"`{element}` {one.why}")] if why else [])
+
+
+@pytest.mark.requirement("AIT-5")
+def test_the_root_of_xml_is_the_document() -> None:
+    said = covered(content("<a><b><a/></b></a>", TYPES["xml"]), [rule("a", "xml"), rule("a.b", "xml"), rule("b.a", "xml")])
+    assert [(one.is_whole, [node.tag for node in one.nodes]) for one in said] == [(True, []), (False, ["b"]), (False, ["a"])]
+
+
+@pytest.mark.requirement("AIT-13")
+@pytest.mark.parametrize(("element", "is_whole"), [("item", True), ("ITEM", True), ("other", False)])
+def test_what_is_served_as_html_and_is_none_is_searched_as_html(element: str, is_whole: bool) -> None:
+    """As a browser reads it: names of elements in any case. Where anything is selected, the whole is covered."""
+    (one,) = covered(content('<?xml version="1.0"?><rss><Item>one</Item></rss>', "text/html"), [rule(element)])
+    assert (one.is_whole, one.nodes) == (is_whole, ())
+
+
+@pytest.mark.requirement("AIT-5")
+@pytest.mark.parametrize(("doctype", "number"), [("", 1), ("<!doctype html>", 0)])
+def test_classes_in_any_case_where_browsers_have_quirks(doctype: str, number: int) -> None:
+    (one,) = covered(content(f"{doctype}<p class=Ad>one"), [rule(".aD")])
+    assert len(one.nodes) == number
 
 
 @pytest.mark.requirement("AIT-13")
@@ -424,7 +504,7 @@ def test_kinds(media_type: str, body: str, kind: str) -> None:
 @pytest.mark.requirement("AIT-5")
 def test_xhtml_is_xml_too() -> None:
     page = '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body><p>one</p><h1>two</h1></body></html>'
-    for element, file_type in (("p", "html"), ("body.p", "xml"), ("html.body.p", "xml"), ("p", "")):
+    for element, file_type in (("p", "html"), ("body.p", "xml"), ("Body.P", "xml"), ("html.body.p", "xml"), ("p", "")):
         left = without(page, element, file_type=file_type, media_type="application/xhtml+xml")
         assert b"two" in left
         assert (b"one" in left) is (file_type == "xml" and element == "p")
@@ -496,6 +576,16 @@ def test_a_guide_takes_nothing_away() -> None:
     assert [len(one.nodes) for one in both] == [1, 1]
 
 
+@pytest.mark.requirement("AIT-7")
+@pytest.mark.parametrize("use", ["crawl", "follow", "index", "train", "summarize", "made-up"])
+def test_actions_that_refuse_a_use(use: str) -> None:
+    """All of them together refuse every use but those of fetching."""
+    actions = refusing_actions(use, SHIPPED)
+    assert ("*" in actions) is (use not in ("crawl", "follow")) is refuses(["*"], use, SHIPPED)
+    assert use in actions
+    assert all(refuses([action], use, SHIPPED) for action in actions - {"*"})
+
+
 @pytest.mark.requirement("MEET-5")
 def test_the_table_of_vocabularies_relates_actions_to_uses() -> None:
     table = Vocabulary.of(
@@ -530,6 +620,7 @@ def test_the_encoding_stays(encoding: str) -> None:
     page = content(f"<!doctype html><p>{letters}<b>two</b>&#8364;".encode(encoding), f"text/html; charset={charset}")
     left = redacted(page, covered(page, [rule("b")]), ["train"], SHIPPED)
     again = content(left, f"text/html; charset={charset}")
+    assert left.decode(charset).count("\ufeff") == (encoding == "utf-8-sig")  # that of UTF-16 is taken off by its decoder
     assert again.selector.xpath("string(//p)").get() == f"{letters}€"
     if encoding in ("utf-8-sig", "utf-16"):
         assert content(left, "text/html").text == again.text

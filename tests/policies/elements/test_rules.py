@@ -10,8 +10,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import comity.policies
-from comity.policies import Agent, Page, Site
+from comity.policies import Agent, Page, Site, Verdict
 from comity.policies.elements.rules import ElementRules
+from comity.policies.formats.ai_txt import ACTIONS
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/news/1.html"
@@ -63,6 +64,7 @@ def test_what_is_said_of_each_element() -> None:
     assert quote.urls == (f"{ORIGIN}/q#x", f"{ORIGIN}/q")
     assert section.deny == {"*"}
     assert section.guides == ()
+    assert em.urls == ()
     assert (em.deny, len(em.guides)) == (frozenset(), 1)
 
 
@@ -100,6 +102,72 @@ def test_the_rules_about_what_is_left() -> None:
     assert left.covering("words nobody finds") == []
     assert [element.selector for element in rules.without(["index"]).elements] == [".quote", "em"]
     assert rules.without([]).redacted([]) == BODY
+    assert left.refused(["translate"]) == []
+    assert [element.selector for element in rules.without(["index"]).refused(["cite"])] == [".quote"]
+
+
+@pytest.mark.requirement("MEET-5")
+def test_what_is_left_is_not_covered_by_what_was_cut_out() -> None:
+    """Though the selector would select something else there."""
+    first = "User-agent: *\nPath: /\nElement: p:first-of-type\nDisallow: Train\n"
+    rules = rules_of(page_of(first, b"<!doctype html><p>one</p><p>two</p>"))
+    left = rules.without(["train"])
+    assert (left.text, left.elements) == ("two", ())
+
+
+@pytest.mark.requirement("AIT-7", "AIT-8")
+@pytest.mark.parametrize(
+    ("rule", "refused", "permitted"),
+    [
+        ("Disallow: *", ["index", "train", "made-up"], []),
+        ("Disallow: Train", ["train"], []),
+        ("Guide: *\n    Guideline: Ask.", [], ["index", "train"]),
+        ("Guide: Train\n    Guideline: Ask.", [], ["train"]),
+    ],
+)
+def test_rules_about_the_whole_document_are_a_source(rule: str, refused: list[str], permitted: list[str]) -> None:
+    """All actions of the format, none of fetching."""
+    source = rules_of(page_of(f"User-agent: *\n  Path: /\n  Element: *\n    {rule}\n")).source
+    uses = ("crawl", "follow", "index", "train", "summarize", "made-up")
+    verdicts = {use: said.verdict for use in uses if (said := source.decide(use)) is not None}
+    assert [use for use in uses if verdicts.get(use) is Verdict.DENY and use in refused] == refused
+    assert not {"crawl", "follow"} & verdicts.keys()
+    assert [use for use in permitted if verdicts.get(use) is not Verdict.ALLOW] == []
+    assert set(source.stated) == ({action.lower() for action in ACTIONS} if "*" in rule else {"train"})
+
+
+@pytest.mark.requirement("MEET-5")
+def test_a_tag_tells_of_what_there_is_alone() -> None:
+    *_, em = page_of().tag_of({"text": "free text"}, {})["elements"]
+    assert em.keys() & {"urls", "names", "more_urls", "whole"} == set()
+    assert em["spans"] == [["text"]]
+
+
+@pytest.mark.requirement("MEET-5", "SEC-5")
+def test_a_tag_of_an_item_with_all_urls_of_an_element_says_that_there_are_no_more() -> None:
+    """Though others of the page have more than a tag takes."""
+    links = b"".join(b"<a href=/%d>link</a>" % number for number in range(60))
+    body = b"<!doctype html><p class=quote>%s</p><em><a href=/last>last</a></em>" % links
+    quote, em = page_of(body=body).tag_of({"links": [f"{ORIGIN}/last", f"{ORIGIN}/7"]}, {})["elements"]
+    assert (em["urls"], em.get("more_urls", False)) == ([f"{ORIGIN}/last"], False)
+    assert (quote["urls"], quote["more_urls"]) == ([f"{ORIGIN}/7"], True)
+
+
+@pytest.mark.requirement("MEET-5")
+def test_the_document_as_text_is_known_whatever_octets_it_has() -> None:
+    body = BODY.replace(b"nested", b"nes\xffted")
+    rules = rules_of(page_of(body=body))
+    assert rules.is_document(body.decode("utf-8", "replace"))
+    assert not rules.is_document("")
+    left = rules.document_without(["train"], body.decode("utf-8", "replace"))
+    assert isinstance(left, str)
+    assert ("free" in left, "quoted" in left) == (True, False)
+    site = Site.from_files(ORIGIN, {"/ai.txt": b"User-agent: *\n  Path: / json\n    Element: a\n      Disallow: Train\n"})
+    json_page = site.page(
+        Agent("bot", uses=("train",)), URL, headers=[(b"Content-Type", b"application/json")], body=b'{"a": "\xff"}'
+    )
+    assert not rules_of(json_page).is_document('{"a": "\ufffd"}')
+    assert rules_of(json_page).document_without([], "text") == ""
 
 
 @pytest.mark.requirement("MEET-5", "AIT-8")

@@ -351,6 +351,7 @@ def test_findings_and_places_of_lines() -> None:
         "Content-Usage: /c ai-train=no",
         "User-agent: other",
         "Content-Usage: /b Ai=n",
+        "Content-Usage: /b ai=maybe",
     ]
     found = rules("\n".join(body).encode())
     assert [(one.rule, one.line) for one in found.findings] == [
@@ -361,6 +362,7 @@ def test_findings_and_places_of_lines() -> None:
         (LABEL, 6),
         (LABEL, 7),
         (SYNTAX, 9),
+        ("content-usage.value", 10),
     ]
     assert {one.term: one.place for one in found.statements("/a")} == {
         "aipref:ai": Place("body", 1, "Content-Usage: /a ai=n", "https://example.com/robots.txt"),
@@ -371,10 +373,10 @@ def test_findings_and_places_of_lines() -> None:
 
 @pytest.mark.requirement("SEC-1")
 def test_a_line_that_is_too_long_permits_nothing() -> None:
-    group = ANY + "Content-Usage: /a ai=n\nContent-Usage: /a/b tdm=n, x=y, " + "y=y, " * MAX_LINE + "z=n\n"
+    group = ANY + "Content-Usage: /a ai=n\nContent-Usage: /a/b x=y, tdm=n, " + "y=y, " * MAX_LINE + "z=n\n"
     found = rules(group.encode())
     assert of(found.statements("/a/b")) == {"ai": "n", "tdm": "n"}
-    assert names(found.findings) == ["content-usage.length"]
+    assert [(finding.rule, finding.line) for finding in found.findings] == [("content-usage.length", 3)]
     assert of(rules(group.replace("*", "x", 1).encode()).statements("/a/b")) == {}
 
 
@@ -393,6 +395,7 @@ EVERYWHERE: list[tuple[str, str, Said]] = [
     ("/", "/ ai=n", {"ai": "n"}),
     ("/*", "/* ai=n", {"ai": "n"}),
     ("some", "/a ai=n", {}),
+    ("some permits", "/a ai=y", {"ai": "y"}),
     ("some more", "ai=n\n/a ai=n, search=n", {"ai": "n"}),
     ("an exception", "ai=n\n/a ai=y", {"ai": "y"}),
     ("unknown somewhere", "ai=n\n/a search=y", {"search": "y"}),

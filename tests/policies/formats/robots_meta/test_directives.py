@@ -101,6 +101,8 @@ DIRECTIVES: list[tuple[bytes, Said]] = [
     (b"noarchive, nocache, nosnippet, noimageindex", dict.fromkeys(("noarchive", "nocache", "nosnippet", "noimageindex"), DENY)),
     (b"noai, noimageai, noml", {"noai": DENY, "noimageai": DENY, "noml": DENY}),
     (b"max-snippet:0", {"nosnippet": DENY}),
+    (b"max-snippet:1", {"max-snippet": None}),
+    (b"max-video-preview:1", {"max-video-preview": None}),
     (b"max-snippet:50, max-snippet:0", {"max-snippet": None, "nosnippet": DENY}),
     (b"Max-Image-Preview:NONE", {"max-image-preview": DENY}),
     (b"max-image-preview:standard", {"max-image-preview": None}),
@@ -137,6 +139,8 @@ def test_indexifembedded_alone_says_nothing() -> None:
     statements, (finding,) = header(b"indexifembedded, nofollow, indexifembedded")
     assert said(statements) == {"nofollow": DENY}
     assert finding.rule == "robots-meta.value"
+    (finding,) = meta(b'<p>\n<meta name="robots" content="indexifembedded">')[1]
+    assert (finding.rule, finding.line) == ("robots-meta.value", 2)
 
 
 @pytest.mark.requirement("META-2")
@@ -180,6 +184,7 @@ DATES = [
     ("Sunday, 01 Jan 2023 00:00:00 GMT", "2023-01-01T00:00:00Z"),
     ("Sun, 1 Jan 23 00:00 +0100", "2022-12-31T23:00:00Z"),
     ("1 Jan 2023 00:00:00 +01:00", "2022-12-31T23:00:00Z"),
+    ("1 Jan 2023 00:00:00 +00:00", "2023-01-01T00:00:00Z"),
     ("1 jan 2023 00:00:00 ut", "2023-01-01T00:00:00Z"),
     ("1 January 2023 00:00:00 Z", "2023-01-01T00:00:00Z"),
     # RFC 850
@@ -240,6 +245,7 @@ UNREADABLE: list[tuple[bytes, Said, str]] = [
     (b"max-snippet", {}, "robots-meta.value"),
     (b"nostore", {}, "robots-meta.unknown"),
     (b"please noindex this", {"noindex": DENY}, "robots-meta.unknown"),
+    (b"noindex: true", {"noindex": DENY}, "robots-meta.unknown"),
 ]
 
 
@@ -249,6 +255,12 @@ def test_what_cannot_be_read(value: bytes, want: Said, rule: str) -> None:
     statements, findings = header(value)
     assert said(statements) == want
     assert {finding.rule for finding in findings} == {rule}
+    in_markup = robots_meta.markup(
+        Content(HTML, b'<p>\n<meta name="robots" content="' + value + b'">'), "mybot", url="https://u.test/"
+    )
+    assert {(one.rule, one.line, one.url) for one in in_markup[1]} == {(rule, 2, "https://u.test/")}
+    in_field = robots_meta.header([value], "mybot", url="https://u.test/")
+    assert {(one.rule, one.line, one.url) for one in in_field[1]} == {(rule, 0, "https://u.test/")}
 
 
 PAGES: list[tuple[bytes, Said]] = [
@@ -308,10 +320,12 @@ def test_elements_for_other_agents() -> None:
 <meta name="CCBot" content="nofollow">
 <meta name="description" content="all of noindex">
 <meta name="rating" content="all">
+<meta name="keywords" content="please, noindex">
+<meta name="GPTBot" content="max-snippet:5">
 <meta name="robots" content="noai, noimageai">"""
     statements, findings = meta(body)
     assert said(statements) == {"noai": DENY, "noimageai": DENY}
-    assert [(finding.rule, finding.line) for finding in findings] == [("robots-meta.agent", 2)]
+    assert [(finding.rule, finding.line) for finding in findings] == [("robots-meta.agent", 2), ("robots-meta.agent", 6)]
 
 
 @pytest.mark.requirement("META-1", "WHY-1")
@@ -466,6 +480,16 @@ def test_what_is_more_than_is_read_refuses_all_that_directives_can_refuse(parts:
     assert read(robots_meta.MAX_CHARS) == ({}, [])
     assert read(robots_meta.MAX_CHARS + 1) == (dict.fromkeys(ALL_THAT_DIRECTIVES_REFUSE, DENY), ["robots-meta.unread"])
     assert read(3 * robots_meta.MAX_CHARS) == (dict.fromkeys(ALL_THAT_DIRECTIVES_REFUSE, DENY), ["robots-meta.unread"])
+
+
+@pytest.mark.requirement("SEC-1", "META-2")
+def test_all_that_is_not_too_much_is_read() -> None:
+    """To the last octet, and after it everything is refused."""
+    longest = b"a" * (robots_meta.MAX_CHARS - 9) + b", noindex"
+    assert said(header(longest)[0]) == {"noindex": DENY}
+    statements, _ = header(longest, b"noarchive")
+    assert said(statements) == dict.fromkeys(ALL_THAT_DIRECTIVES_REFUSE, DENY)
+    assert {one.rule for one in statements} == {"robots-meta.disallow", "robots-meta.unread"}
 
 
 @pytest.mark.requirement("SEC-1")

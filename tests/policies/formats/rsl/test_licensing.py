@@ -237,6 +237,7 @@ CASES: list[tuple[str, str, str]] = [
     ("narrower-permits-broadly", content(prohibits("ai-train")) + content(permits("all"), url="/blog/"), "AAPAAA"),
     ("narrower-list", content(permits("all")) + content(permits("search"), url="/blog/"), "UUUUUA"),
     ("broader-list", content(permits("search")) + content(permits("ai-train"), url="/blog/"), "UUAUUU"),
+    ("narrower-for-all", content(permits("search")) + content(permits("all"), url="/blog/"), "AAAAAA"),
     ("narrower-for-sale", content(permits("all")) + content(permits("all") + '<payment type="use"/>', url="/blog/"), "UUUUUU"),
     ("elsewhere", content(permits("all")) + content(prohibits("all"), url="/shop/"), "AAAAAA"),
     ("order", content(prohibits("ai-train"), url="/blog/") + content(permits("all")), "AAPAAA"),
@@ -382,6 +383,32 @@ def test_reasons_are_the_lines_that_decide() -> None:
     assert (all_.rule, all_.place.line) == ("rsl.unlicensed", 14)
 
 
+@pytest.mark.requirement("RSL-2", "WHY-2")
+def test_reasons_are_the_narrowest_and_prohibitions_first() -> None:
+    document = read(
+        content(permits("all"), permits("ai-train"), prohibits("ai-all")),
+        content(prohibits("search"), url="/"),
+        content(permits("ai-index"), prohibits("ai-index"), url="/blog/"),
+        content(permits("search") + '<payment type="crawl"/>', url="/blog/"),
+    )
+    lines = {one.term.removeprefix("rsl:"): (one.rule, one.place.line) for one in document.statements(PAGE)}
+    assert lines["ai-index"] == ("rsl.prohibits", 3)
+    assert lines["search"] == ("rsl.prohibits", 2)  # a prohibition says more than that something is not licensed
+    assert lines["ai-input"] == ("rsl.prohibits", 1)
+    places = {one.term: one.place for one in read(content(permits("all")), content(permits("search"))).statements(PAGE)}
+    assert (places["rsl:search"].line, places["rsl:ai-train"].line) == (2, 1)
+
+
+@pytest.mark.requirement("RSL-2", "RSL-3", "WHY-2")
+def test_where_what_is_no_document_is_told() -> None:
+    broken = rsl.read(b"\n\n<rsl>\n<content></rsl>", URL)
+    assert [(finding.url, finding.line) for finding in broken.findings] == [(URL, 4)]
+    assert {one.place for one in broken.statements(PAGE)} == {Place("body", 4, "<content></rsl>", URL)}
+    (inner,) = rsl.inline(page('<p>\n<script type="application/rsl+xml">\n<rsl>\n<content></rsl></script>'), PAGE)
+    assert [(finding.url, finding.line) for finding in inner.findings] == [(PAGE, 4)]
+    assert {one.place.line for one in inner.statements(PAGE)} == {4}
+
+
 # No valid document, RSL-3
 
 DTD = '<!DOCTYPE rsl [<!ENTITY a "ai-train"><!ENTITY b "&a;&a;&a;">]>'
@@ -477,6 +504,9 @@ EVERYWHERE: list[tuple[str, str]] = [
     (content(prohibits("ai-all"), url="https://example.org/"), ""),
     (content(prohibits("ai-all"), url="/blog/"), ""),
     (content(prohibits("ai-all"), url="/$"), ""),
+    (content(prohibits("ai-train search")) + content(permits("search"), url="/o"), "ai-train"),
+    (content(permits("all") + '<payment type="use"/>'), "all ai-all ai-train ai-input ai-index search"),
+    (content(prohibits("search")) + content(permits("search") + permits("education", "user"), url="/open/"), "search"),
     (content(prohibits("ai-train search")) + content(permits("search"), url="/open/"), "ai-train"),
     (content(prohibits("ai-train")) + content(permits("all"), url="/open/"), ""),
     (content(prohibits("ai-train")) + content(permits("ai-train") + '<payment type="use"/>', url="/open/"), "ai-train"),

@@ -88,6 +88,7 @@ CASES: list[tuple[str, list[Any], str, str]] = [
     ("value-as-text", [rule("/", "1")], "/", "1"),
     ("value-as-text-0", [rule("/", " 0 ")], "/", "0"),
     ("value-as-float", [rule("/", 1.0)], "/", "1"),
+    ("value-as-float-0", [rule("/", 0.0)], "/", "0"),
     ("unset-then-reserved", [rule("/a", "x"), rule("/", 1)], "/a", "1"),
     ("unset-then-given-up", [rule("/a", "x"), rule("/", 0)], "/a", "-"),
     ("unset-elsewhere", [rule("/a", "x"), rule("/", 0)], "/b", "0"),
@@ -103,8 +104,12 @@ CASES: list[tuple[str, list[Any], str, str]] = [
     ("absolute-location-of-nothing", [rule("http://[/papers/", 0)], "/papers/1", "-"),
     ("absolute-location-elsewhere-1", [rule("https://example.org/papers/", 1)], "/papers/1", "1"),
     # The policy
+    ("star-alone", [rule("*", 0)], "/papers/1", "0"),
     ("policy-relative", [rule("/", 1, "/policies/policy.json")], "/", f"1 {POLICY}"),
     ("policy-fragment", [rule("/", 1, POLICY + "#uid")], "/", f"1 {POLICY}#uid"),
+    ("policy-fragment-beyond-ascii", [rule("/", 1, POLICY + "#\u00e9")], "/", f"1 {POLICY}"),
+    ("policy-fragment-unprintable", [rule("/", 1, POLICY + "#a\x01")], "/", f"1 {POLICY}"),
+    ("policy-longest", [rule("/", 1, POLICY.ljust(2000, "x"))], "/", f"1 {POLICY.ljust(2000, 'x')}"),
     ("policy-none", [rule("/", 1, "mailto:rights@example.com")], "/", "1"),
     ("policy-long", [rule("/", 1, POLICY + "x" * 2000)], "/", "1"),
 ]
@@ -152,6 +157,16 @@ MALFORMED: list[tuple[str, str, str, str]] = [
     ("twice-not-reserved", '[{"location": "/", "tdm-reservation": 0, "tdm-reservation": 0, "x": 1, "x": 2}]', "0", ""),
     ("twice-else", '[{"location": "/", "tdm-reservation": 0, "x": 1, "x": 2}]', "0", ""),
     ("bom", '\ufeff[{"location": "/", "tdm-reservation": 1}]', "1", ""),
+    ("space-before", '\n [{"location": "/", "tdm-reservation": 1}]', "1", ""),
+    ("one-character-after", '[{"location": "/", "tdm-reservation": 1}]x', "1", "syntax 1"),
+    ("text-after-the-last-line", '[{"location": "/", "tdm-reservation": 1}\n]more', "1", "syntax 2"),
+    ("error-within", '[{"location": "/a",\n oops}]', "-", "syntax 2"),
+    ("no-reservation", '[\n{"location": "/"}]', "-", "syntax 2"),
+    ("odd-location", '[\n{"location": "page", "tdm-reservation": 1}]', "1", "syntax 2"),
+    ("odd-location-surrogate", '[\n{"location": "page\\ud800", "tdm-reservation": 1}]', "-", "syntax 2"),
+    ("object-odd", '\n{"tdm-reservation": "x"}', "-", "syntax 2; value 2"),
+    ("object-odd-policy", '\n\n{"tdm-reservation": 1, "tdm-policy": 7}', "1", "syntax 3; value 3"),
+    ("twice-odd", '[{"location": "/", "tdm-reservation": 1, "tdm-reservation": "x"}]', "1", ""),
     ("not-a-number", '[{"location": "/", "tdm-reservation": NaN}]', "-", "value 1"),
     ("surrogate", '[{"location": "/\\ud800", "tdm-reservation": "\\udc00", "tdm-policy": "\\ud800"}]', "-", "value 1; value 1"),
 ]
@@ -166,6 +181,42 @@ def test_malformed_file(text: str, want: str, findings: str) -> None:
 
 
 @pytest.mark.requirement("TDM-3")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[{"location": "/", "tdm-reservation": true}]', "`true` is neither 0 nor 1: the reservation is not set"),
+        ('[{"location": "/", "tdm-reservation": null}]', "`null` is neither 0 nor 1: the reservation is not set"),
+        ('[{"location": "/", "tdm-reservation": 2}]', "`2` is neither 0 nor 1: the reservation is not set"),
+        ('[{"location": "/", "tdm-reservation": 1, "tdm-policy": "http://"}]', "`http://` is no address of a policy"),
+        ('[{"location": "/", "tdm-reservation": 1, "tdm-policy": 7}]', "`what is no text` is no address of a policy"),
+        (
+            '[{"location": "a/", "tdm-reservation": 1}]',
+            "location `a/` is read with a / before it: the rule can only reserve",
+        ),
+        ('[{"location": 7, "tdm-reservation": 1}]', "location `` is no pattern: the rule can only reserve, and everything"),
+        ('[{"location": "/" 1}]', "this is no JSON: Expecting ',' delimiter"),
+    ],
+)
+def test_findings_quote_what_they_are_about(text: str, message: str) -> None:
+    (finding,) = read(text).findings
+    assert (finding.message, finding.url) == (message, URL)
+
+
+@pytest.mark.requirement("TDM-3")
+def test_reasons_of_what_is_no_array_and_of_what_is_not_read() -> None:
+    whole = read('\n{"tdm-reservation":\n1}').reservation("/a")
+    assert whole is not None
+    assert whole.place == Place("body", 2, '{"tdm-reservation": 1}', URL)
+    past = read("[", cut=True)
+    reservation = past.reservation("/a")
+    assert reservation is not None
+    assert (said(reservation), reservation.place.url) == ("1", URL)
+    assert "longer than what is read" in reservation.place.text
+    assert found(past.findings) == "limit 0; syntax 1"
+    assert found(read('[{"location": "/", "tdm-reservation": 1},\n', cut=True).findings) == "limit 0"
+
+
+@pytest.mark.requirement("TDM-3")
 def test_utf_16_file_is_read() -> None:
     assert said(tdmrep.read('[{"location": "/", "tdm-reservation": 1}]'.encode("utf-16")).reservation("/")) == "1"
 
@@ -174,7 +225,11 @@ def test_utf_16_file_is_read() -> None:
 def test_what_lies_past_a_limit_gives_nothing_up() -> None:
     many = read([rule(f"/{number}/", 0) for number in range(tdmrep.MAX_RULES + 1)])
     assert [said(many.reservation(path)) for path in ("/0/", f"/{tdmrep.MAX_RULES}/", "/other")] == ["0", "1", "1"]
-    assert [finding.rule for finding in many.findings] == ["tdmrep.limit"]
+    assert found(many.findings) == "limit 1"
+    most = read("[\n" + ",\n".join(json.dumps(rule(f"/{number}/", 0)) for number in range(tdmrep.MAX_RULES)) + "]")
+    assert (len(most.rules), most.findings, most.reservation("/other")) == (tdmrep.MAX_RULES, (), None)
+    lines = read("[\n" + ",\n".join(json.dumps(rule("/", 0)) for _ in range(tdmrep.MAX_RULES + 1)) + "]")
+    assert found(lines.findings) == f"limit {tdmrep.MAX_RULES + 2}"
     none = read([rule("/a", 0), *[0] * tdmrep.MAX_RULES, rule("/", 1)])
     assert [said(none.reservation(path)) for path in ("/a", "/b")] == ["0", "1"]
     long = read('[{"location": "/a", "tdm-reservation": 0},\n' + " " * MAX_BYTES + '{"location": "/", "tdm-reservation": 1}]')
@@ -197,6 +252,7 @@ def test_findings_are_bounded() -> None:
 EVERYWHERE: list[tuple[list[Any], bool]] = [
     ([rule("/", 1)], True),
     ([rule("/*", 1)], True),
+    ([rule("*", 1)], True),
     ([rule("/a", 1), rule("/b", "x"), rule("/", 1)], True),
     ([rule("/a", 0), rule("/", 1)], False),
     ([rule("/", 1), rule("/a", 0)], True),
@@ -291,6 +347,10 @@ def test_what_came_before_is_told_of_values_that_are_odd() -> None:
     assert found(one.findings) == "value 0; value 0"
     assert [finding.url for finding in one.findings] == [PAGE, PAGE]
     assert "\x1b" not in str(one)
+    assert one.place == Place("header tdm-reservation", text="tdm-reservation: maybe\ufffd; tdm-policy: http://")
+    element = markup('<meta name="tdm-reservation" content="1"><meta name="tdm-policy" content="/p">')
+    assert element is not None
+    assert element.place == Place("meta tdm-reservation", text="tdm-reservation: 1; tdm-policy: /p")
 
 
 # sec-processing-priority
@@ -336,6 +396,22 @@ def test_later_sources_supersede_and_absence_resets_nothing(reservations: list[R
 def test_the_policy_stands_in_the_reason_and_only_where_the_right_is_reserved() -> None:
     assert tdmrep.statements([R, NO_POLICY])[0].place.text == "bare; tdm-policy: https://example.com/1"
     assert tdmrep.statements([R, N])[0].place.text == "n"
+
+
+@pytest.mark.requirement("TDM-1", "WHY-2")
+@pytest.mark.parametrize(
+    ("reservations", "text"),
+    [([R, N], "n"), ([R, UNSET], "r"), ([UNSET, N], "n"), ([N, POLICY_ALONE], "n"), ([UNSET, POLICY_ALONE], "policy")],
+)
+def test_the_place_is_that_of_who_sets_the_reservation(reservations: list[Reservation], text: str) -> None:
+    """And what is odd in any of them is reported."""
+    odd = [
+        one._replace(findings=(Finding(rule="tdmrep.value", message="odd", url=PAGE, line=number),))
+        for number, one in enumerate(reservations)
+    ]
+    holds = tdmrep.effective(odd)
+    assert holds is not None
+    assert (holds.place.text, [finding.line for finding in holds.findings]) == (text, [0, 1])
 
 
 @pytest.mark.requirement("TDM-1")
