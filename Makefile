@@ -4,6 +4,8 @@
 PYTHON ?= python3
 BIN = .venv/bin
 export URL
+# Without what was compiled each process of the tests would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## */  make \1\t/p' Makefile | expand -t 20
@@ -11,8 +13,18 @@ help:  ## this list
 crawl: .venv/ready  ## URL=https://example.com: crawl the site into items.jsonl; without URL: crawl the demo site
 	@if [ -n "$$URL" ]; then $(BIN)/scrapy crawl site -a "url=$$URL" -O items.jsonl; else $(BIN)/scrapy demo --crawl; fi
 
-test: lint  ## every check and every test
-	$(BIN)/pytest -n 2 --dist loadfile
+TESTS = pytest -n 4 --dist worksteal
+
+test: .venv/ready-to-test  ## every check, and the tests but for what takes long (its end says what)
+	@$(MAKE) --no-print-directory --jobs=2 lint quick
+
+test-all: lint  ## every test in full, the tests with the oldest dependencies, and a minute of fuzzing
+	$(BIN)/$(TESTS) --all
+	@$(MAKE) --no-print-directory test-oldest
+	$(BIN)/python tests/fuzz/run.py --minutes 1
+
+quick: .venv/ready-to-test
+	$(BIN)/$(TESTS)
 
 lint: .venv/ready-to-test  ## style, types, import rules
 	$(BIN)/ruff check
@@ -24,15 +36,12 @@ format: .venv/ready-to-test  ## lay out the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-docs: .venv/ready-to-test  ## write docs/conformance.md and docs/vocabulary.md anew
-	$(BIN)/python tests/test_conformance.py
+docs: .venv/ready-to-test  ## write docs/conformance.md (which requirement is proved by which tests) and docs/vocabulary.md
+	$(BIN)/python -m tests.test_conformance
 	$(BIN)/python tests/test_vocabulary_page.py
 
 bench: .venv/ready-to-test  ## run the benchmarks and print their tables
 	$(BIN)/python benchmarks
-
-test-all: test test-oldest  ## the tests, also with the oldest dependencies, and a minute of fuzzing
-	$(BIN)/python tests/fuzz/run.py --minutes 1
 
 fuzz: .venv/ready-to-fuzz  ## MINUTES=60: look for input that breaks something, on all cores; it goes on where the last run ended
 	$(BIN)/python tests/fuzz/run.py --minutes $(or $(MINUTES),60)
@@ -50,7 +59,7 @@ test-scrapy: .venv-scrapy/ready-to-test  ## the tests of Scrapy itself, with the
 	$(CURDIR)/.venv-scrapy/bin/python tests/scrapy_suite/run.py "$(SCRAPY_SUITE)"
 
 test-oldest: .venv-oldest/ready-to-test  ## the tests with the oldest versions that setup.cfg promises
-	.venv-oldest/bin/pytest -n 2 --dist loadfile
+	.venv-oldest/bin/$(TESTS)
 
 floors:  ## the oldest versions that setup.cfg promises, as constraints of pip; what only the tests need promises none
 	@sed -n '/^install_requires/,/^fuzz/s/^ *\([a-z0-9.-]*\) >= \([0-9.]*\).*/\1 == \2/p' setup.cfg
@@ -91,5 +100,5 @@ clean:  ## remove what was set up
 	$(PYTHON) -m pip --python .venv-scrapy/bin/python install --quiet pip . -r tests/scrapy_suite/requirements.txt
 	@touch $@
 
-.PHONY: help crawl test test-all test-oldest test-scrapy floors lint format docs bench fuzz mutants words clean
+.PHONY: help crawl test test-all quick test-oldest test-scrapy floors lint format docs bench fuzz mutants words clean
 .PRECIOUS: %/bin/python

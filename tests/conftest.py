@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +19,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
+from zlib import crc32
 
 import pytest
 from cryptography import x509
@@ -28,6 +30,11 @@ from hypothesis import settings
 from scrapy import Spider
 
 from comity.policies.formats import WELL_KNOWN
+from tests.collected import Collected, collect_elsewhere
+from tests.fork_server import NewProcess, forking
+
+# What tests write as modules can change within a second: what is compiled of them is not kept.
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 # No test touches the store of whoever runs it.
 _home = TemporaryDirectory(prefix="comity-tests-")
@@ -43,8 +50,94 @@ def pytest_unconfigure() -> None:
     _home.cleanup()
 
 
-settings.register_profile("comity", deadline=None)  # no test is about time: other programs run on this machine
-settings.load_profile("comity")
+# No test is about time: other programs run on this machine.
+settings.register_profile("quick", deadline=None, max_examples=25)
+settings.register_profile("all", deadline=None)
+settings.load_profile("quick")
+
+
+# What `make test` leaves to `make test-all`
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="run every test, in both modes of Scrapy and in full")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[COLLECTED] = Collected()
+    config.pluginmanager.register(config.stash[COLLECTED])
+    if config.getoption("--all"):
+        settings.load_profile("all")
+    else:
+        config.pluginmanager.register(LeftOut())
+
+
+COLLECTED = pytest.StashKey[Collected]()
+
+
+class LeftOut:
+    """Leaves out slow tests, and of those that run in both modes of Scrapy one mode, which depends on the test's id alone.
+
+    The run says so at its end. Where tests are named one by one, they all run."""
+
+    def __init__(self) -> None:
+        self._slow = self._other_mode = 0
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        if any("::" in argument for argument in config.args):
+            return
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        by_mode: dict[str, list[pytest.Item]] = {}
+        for item in items:
+            if isinstance(item, pytest.Function) and "mode" in item.fixturenames:
+                by_mode.setdefault(item.nodeid.replace("no-reactor", "*").replace("reactor", "*"), []).append(item)
+        kept = {modes[crc32(name.encode()) % len(modes)] for name, modes in by_mode.items()}
+        other_mode = [item for modes in by_mode.values() for item in modes if item not in kept and item not in slow]
+        self._slow, self._other_mode = len(slow), len(other_mode)
+        left = {*slow, *other_mode}
+        items[:] = [item for item in items if item not in left]
+        config.hook.pytest_deselected(items=[*left])
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if hasattr(session.config, "workeroutput"):  # of pytest-xdist: what it collects is not seen by the process that reports
+            session.config.workeroutput["left out"] = self._slow, self._other_mode
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        self._slow, self._other_mode = getattr(node, "workeroutput", {}).get("left out", (self._slow, self._other_mode))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.write_line(
+            f"Left to `make test-all` (pytest --all): {self._slow} slow tests, {self._other_mode} in the other mode of Scrapy, "
+            "and of those that ran most examples of Hypothesis, most kills, and a new process for each command."
+        )
+
+
+@pytest.fixture(scope="session")
+def collected(request: pytest.FixtureRequest) -> Collected:
+    """All tests, however few of them run now."""
+    found = request.config.stash[COLLECTED]
+    return found if found.is_whole else collect_elsewhere()
+
+
+@pytest.fixture(scope="session")
+def in_full(request: pytest.FixtureRequest) -> bool:
+    """Whether a test should take the time to try all that it can."""
+    return bool(request.config.getoption("--all"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forking(in_full: bool) -> Iterator[None]:
+    """Commands that tests start are forked from a process that has imported everything, or are new processes."""
+    with nullcontext() if in_full else forking():
+        yield
+
+
+@pytest.fixture
+def new_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what a command imports, or of what the interpreter does when it starts: nothing is forked."""
+    monkeypatch.setattr(subprocess, "Popen", NewProcess)
 
 
 @dataclass

@@ -18,7 +18,6 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import duckdb
 import pyarrow.parquet as pq
 import pytest
 from scrapy import Request, Spider
@@ -430,6 +429,8 @@ def planted(serve: Serve) -> Loopback:
 
 def everything(path: Path) -> bytes:
     """What is in a file, unpacked, as programs read it. What compression leaves of a mark and a time may look like a mark."""
+    import duckdb
+
     octets = path.read_bytes()
     if path.suffix == ".gz":
         octets = gzip.decompress(octets)

@@ -13,9 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import datasets
-import duckdb
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from scrapy import Spider
@@ -84,6 +81,10 @@ def test_the_feed_holds_what_a_feed_of_json_lines_holds(crawled: tuple[Path, lis
 
 @pytest.mark.requirement("MEET-3")
 def test_other_programs_ask_the_tag_by_its_names(crawled: tuple[Path, list[Record]], tmp_path: Path) -> None:
+    import datasets
+    import duckdb
+    import pandas as pd
+
     path, items = crawled
     indexed = {one["title"] for one in items if one["permissions"]["uses"]["index"]["verdict"] == "allow"}
     refused = {one["title"] for one in items if one["permissions"]["uses"]["index"]["verdict"] == "deny"}

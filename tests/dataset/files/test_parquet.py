@@ -11,8 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -95,6 +93,8 @@ def test_limits_are_moments_for_other_programs(tmp_path: Path) -> None:
     query = """
         SELECT u.use, u.until > TIMESTAMPTZ '2026-12-21 11:59:59Z', u.until > TIMESTAMPTZ '2026-12-21 12:00:00Z'
         FROM (SELECT unnest(permissions.uses) AS u FROM read_parquet(?)) WHERE u.until IS NOT NULL"""
+    import duckdb
+
     assert duckdb.execute(query, [str(path)]).fetchall() == [("index", True, False)]
 
 
@@ -276,6 +276,8 @@ def test_a_row_with_a_broken_column_of_others_is_unreadable_alone(tmp_path: Path
 def test_what_pandas_writes_again_is_read_as_before(tmp_path: Path) -> None:
     records: list[Record] = [{"n": 1, "permissions": FULL}, {"n": 2, "permissions": FULL | {"elements": []}}]
     path, other, third = (tmp_path / name for name in ("a.parquet", "b.parquet", "c.parquet"))
+    import pandas as pd
+
     pd.read_parquet(written(path, [records])).to_parquet(other)
     assert normal(read(other)) == normal(records)
     reader = Reader(other)
@@ -291,6 +293,8 @@ def test_what_pandas_writes_again_is_read_as_before(tmp_path: Path) -> None:
 def test_what_duckdb_writes_again_is_read_as_before(tmp_path: Path) -> None:
     records: list[Record] = [{"n": 1, "permissions": FULL}, {"n": 2, "permissions": FULL | {"embedded": {}}}, {"n": 3}]
     path, other = written(tmp_path / "a.parquet", [records]), tmp_path / "b.parquet"
+    import duckdb
+
     duckdb.execute(f"COPY (SELECT * FROM '{path}') TO '{other}' (FORMAT parquet)")
     assert normal(read(other)) == normal(records)
 

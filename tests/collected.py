@@ -1,0 +1,61 @@
+"""Which tests there are, and which requirements they name.
+
+    python -m tests.collected
+
+prints it as JSON: a list of files and an object from requirements to lists of tests."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+class Collected:
+    """A plugin of pytest that keeps what is collected, before anything is left out."""
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+        self.proofs: dict[str, set[str]] = {}  # requirement -> the tests that name it
+        self.is_whole = False  # all that a plain `pytest` finds
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        self.is_whole = config.args == config.getini("testpaths")
+        for item in items:
+            self.files.add(item.path.relative_to(ROOT).as_posix())
+            for marker in item.iter_markers("requirement"):
+                for requirement in marker.args:
+                    self.proofs.setdefault(requirement, set()).add(item.nodeid.partition("[")[0])
+
+
+def collect() -> Collected:
+    """What a plain `pytest` in the checkout finds. Pytest runs once in a process: see `collect_elsewhere`."""
+    collected = Collected()
+    with redirect_stdout(sys.stderr):
+        status = pytest.main(["--collect-only", "-qq"], plugins=[collected])
+    if status:
+        raise SystemExit(status)
+    return collected
+
+
+def collect_elsewhere() -> Collected:
+    """The same, by a process of its own."""
+    done = subprocess.run([sys.executable, "-m", __name__], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    collected = Collected()
+    files, proofs = json.loads(done.stdout)
+    collected.files.update(files)
+    collected.proofs.update((requirement, set(tests)) for requirement, tests in proofs.items())
+    return collected
+
+
+if __name__ == "__main__":
+    every = collect()
+    json.dump([sorted(every.files), {requirement: sorted(tests) for requirement, tests in every.proofs.items()}], sys.stdout)

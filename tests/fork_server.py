@@ -1,0 +1,303 @@
+"""Python processes for the tests, forked from one that has imported Scrapy, comity and the servers of others already.
+
+To import them takes longer than most commands that tests run. While `forking()` is on, `subprocess.Popen`, and with it
+`subprocess.run`, forks where it is to start `python [-W ...] (-m scrapy | -c PROGRAM | SCRIPT) ...` with options that a fork
+can keep: a working directory, an environment, files, a umask. Everything else is started as ever.
+
+    python fork_server.py DESCRIPTOR
+
+is the process that forks: it reads jobs from a socket, each with four descriptors, for standard input, output and error, and
+a pipe, which gets the id of the new process, and its status when it ends. Between the two a keeper waits for that end."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import inspect
+import json
+import os
+import pkgutil
+import random
+import runpy
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import types
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+# Beside all of comity. Nothing here may start a thread of Python or install a reactor.
+PRELOADED = (
+    *("scrapy.cmdline", "scrapy.core.engine", "scrapy.core.scraper", "scrapy.core.scheduler", "scrapy.extensions.feedexport"),
+    *(
+        "scrapy.core.downloader.handlers.http11",
+        "scrapy.pipelines.files",
+        "scrapy.spiderloader",
+        "twisted.internet.asyncioreactor",
+    ),
+    *("aiohttp", "pyarrow.parquet", "warcio", "uvicorn", "gunicorn.app.base", "werkzeug.serving", "wsgiref.simple_server"),
+)
+OWN = {
+    "PYTHONPATH",
+    "PYTHONDONTWRITEBYTECODE",
+}  # of the variables that the interpreter reads when it starts, those that a fork can obey
+OPTIONS = {
+    "args",
+    "bufsize",
+    "stdin",
+    "stdout",
+    "stderr",
+    "cwd",
+    "env",
+    "umask",
+    "text",
+    "encoding",
+    "errors",
+    "universal_newlines",
+}
+JOB = 1 << 20  # octets, at most
+NUMBER = struct.Struct("i")
+
+
+# The side of the tests
+
+NewProcess = subprocess.Popen
+
+
+class ForkServer:
+    """The process that forks, from the first job on."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+
+    def start(self, job: dict[str, Any], files: list[int]) -> tuple[int, int]:
+        """The id of a new process, and the descriptor from which its status can be read when it has ended."""
+        if self._socket is None:
+            self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, JOB)
+                self._process = NewProcess([sys.executable, __file__, str(theirs.fileno())], pass_fds=[theirs.fileno()])
+        report, theirs_report = os.pipe()
+        try:
+            socket.send_fds(self._socket, [json.dumps(job).encode()], [*files, theirs_report])
+        finally:
+            os.close(theirs_report)
+        return _number(report), report
+
+    def close(self) -> None:
+        if self._socket is not None and self._process is not None:
+            self._socket.close()
+            self._process.wait(10)
+
+
+def _number(report: int) -> int:
+    octets = os.read(report, NUMBER.size)
+    if not octets:
+        raise RuntimeError("the process that forks, or a keeper, has ended")
+    number: int = NUMBER.unpack(octets)[0]
+    return number
+
+
+@contextmanager
+def forking() -> Iterator[None]:
+    """`subprocess.Popen` forks what it can."""
+    server = ForkServer()
+
+    class Popen(NewProcess[Any]):
+        _job: dict[str, Any] | None = None
+        _report: int | None = None
+
+        def __init__(self, args: Any, *others: Any, **options: Any) -> None:
+            if not others:
+                self._job = _job_of(args, options)
+            super().__init__(args, *others, **options)
+
+        def _execute_child(self, *arguments: Any) -> None:
+            if self._job is None:
+                super()._execute_child(*arguments)  # type: ignore[misc]
+                return
+            given = inspect.signature(super()._execute_child).bind(*arguments).arguments  # type: ignore[misc]
+            files = [given["p2cread"], given["c2pwrite"], given["errwrite"]]
+            files = [number if file == -1 else file for number, file in enumerate(files)]
+            try:
+                self.pid, self._report = server.start(self._job, files)
+                self._child_created = True
+            finally:
+                names = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+                self._close_pipe_fds(*(given[name] for name in names))  # type: ignore[attr-defined]
+
+        def _internal_poll(self, *arguments: Any, **options: Any) -> int | None:
+            if self._report is None:
+                found: int | None = super()._internal_poll(*arguments, **options)  # type: ignore[misc]
+                return found
+            try:
+                return self._wait(0)
+            except subprocess.TimeoutExpired:
+                return None
+
+        def _wait(self, timeout: float | None) -> int:
+            if self._report is None:
+                found: int = super()._wait(timeout=timeout)  # type: ignore[misc]
+                return found
+            if self.returncode is None:
+                if not select.select([self._report], [], [], timeout)[0]:
+                    raise subprocess.TimeoutExpired(self.args, timeout or 0)
+                self.returncode = _number(self._report)
+                os.close(self._report)
+            return self.returncode
+
+    subprocess.Popen = Popen  # type: ignore[misc]
+    try:
+        yield
+    finally:
+        subprocess.Popen = NewProcess  # type: ignore[misc]
+        server.close()
+
+
+def _job_of(args: Any, options: dict[str, Any]) -> dict[str, Any] | None:
+    """What a fork has to know. None: it would not be the same."""
+    words = [os.fspath(word) for word in args] if isinstance(args, list) else []
+    if words[:1] != [sys.executable] or len(words) < 2 or not options.keys() <= OPTIONS:
+        return None
+    environment = dict(os.environ if options.get("env") is None else options["env"])
+    for name in environment.keys() | os.environ.keys():
+        if (
+            name.startswith(("PYTHON", "LC_", "LANG", "LD_"))
+            and name not in OWN
+            and environment.get(name) != os.environ.get(name)
+        ):
+            return None
+    del words[0]
+    filters = []
+    while words[:1] == ["-W"]:
+        filters.append(words[1])
+        del words[:2]
+    if words[:2] != ["-m", "scrapy"] and words[0] != "-c" and words[0].startswith("-"):
+        return None
+    folder = os.fspath(options.get("cwd") or Path.cwd())
+    return {"words": words, "filters": filters, "folder": folder, "environment": environment, "umask": options.get("umask", -1)}
+
+
+# The side of the process that forks
+
+
+def main(descriptor: int) -> None:
+    # Who runs the tests ends them with Ctrl-C; this ends with them.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    comity = importlib.import_module("comity")
+    found = [module.name for module in pkgutil.walk_packages(comity.__path__, "comity.")]
+    for name in (*PRELOADED, *found):
+        importlib.import_module(name)
+    assert "twisted.internet.reactor" not in sys.modules  # each process has one of its own
+    gc.collect()
+    gc.freeze()
+    # Without the folder of this file, and PYTHONPATH of who runs the tests.
+    base = sys.path[1 + len([*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]) :]
+    with socket.socket(fileno=descriptor) as jobs:
+        while True:
+            octets, descriptors, _, _ = socket.recv_fds(jobs, JOB, 4)
+            if not octets:
+                return
+            if not os.fork():
+                jobs.close()
+                if _keep(descriptors):
+                    break
+                os._exit(0)
+            for given in descriptors:
+                os.close(given)
+            with suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass  # a keeper that has ended
+    try:
+        _become(json.loads(octets), base)
+        status: Any = 0
+    except SystemExit as ended:
+        status = ended.code
+    _exit(status)
+
+
+def _keep(descriptors: list[int]) -> bool:
+    """Fork; whether this is the new process. To the keeper it returns when that has ended."""
+    *files, report = descriptors
+    # Nothing is reported before the new process has its signals: from then on others may send it some.
+    ready, set_up = os.pipe()
+    process = os.fork()
+    if not process:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+        for given in (*descriptors, ready, set_up):
+            os.close(given)
+        return True
+    os.close(set_up)
+    for given in files:
+        os.close(given)
+    os.read(ready, 1)
+    os.write(report, NUMBER.pack(process))
+    _, status = os.waitpid(process, 0)
+    os.write(report, NUMBER.pack(os.waitstatus_to_exitcode(status)))
+    return False
+
+
+def _become(job: dict[str, Any], base: list[str]) -> None:
+    """Do in this process what a new one would have been started for."""
+    os.chdir(job["folder"])
+    if job["umask"] != -1:
+        os.umask(job["umask"])
+    environment = job["environment"]
+    os.environ.clear()
+    os.environ.update(environment)
+    time.tzset()
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        old = getattr(sys, name)
+        new = open(number, "w" if number else "r", encoding=old.encoding, errors=old.errors, closefd=False)  # noqa: SIM115
+        setattr(sys, name, new)
+        setattr(sys, f"__{name}__", new)
+    sys.stderr.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    sys.dont_write_bytecode = bool(environment.get("PYTHONDONTWRITEBYTECODE"))
+    sys.warnoptions[:] = job["filters"]
+    warnings._processoptions(job["filters"])  # type: ignore[attr-defined]
+    random.seed()  # all forks would have the same numbers
+
+    how, *words = job["words"]
+    paths = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
+    first = {"-m": job["folder"], "-c": ""}.get(how, os.path.dirname(os.path.abspath(how)))  # noqa: PTH100, PTH120  # as Python does it
+    sys.path[:] = [first, *paths, *base]
+    if how == "-m":
+        module, *words = words
+        sys.argv[:] = [module, *words]
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    elif how == "-c":
+        program, *words = words
+        sys.argv[:] = ["-c", *words]
+        main = sys.modules["__main__"] = types.ModuleType("__main__")
+        exec(compile(program, "<string>", "exec"), main.__dict__)
+    else:
+        sys.argv[:] = [how, *words]
+        runpy.run_path(how, run_name="__main__")
+
+
+def _exit(status: Any) -> NoReturn:
+    """As Python does, but that it does not take apart all that was imported, which costs more than many a command."""
+    if not isinstance(status, int | None):
+        print(status, file=sys.stderr)  # noqa: T201
+        status = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status or 0)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
