@@ -12,16 +12,6 @@ from typing import Any, NamedTuple
 from comity.policies.answers.decision import Reason
 from comity.policies.answers.rule import RULES
 
-# draft-liao-aipref-autoctl-ext section-6: 401 for missing or invalid authentication
-UNAUTHORIZED = ("automation.key", "automation.session", "automation.session-validation", "automation.session-ttl")
-STATUSES = {  # of other refusals, that are not 403
-    "comity.rate": 429,
-    "comity.concurrent": 429,
-    "robots.visit-time": 429,
-    "comity.uncounted": 503,
-    "comity.long-target": 414,
-    "comity.long-fields": 431,  # RFC 6585 section-5
-}
 RETRY = (429, 503)  # with Retry-After
 
 # Where a WebSocket cannot be answered by an HTTP response: IANA's WebSocket Close Code Number Registry, "Unauthorized",
@@ -52,10 +42,8 @@ def status_of(reasons: tuple[Reason, ...]) -> tuple[int, Reason]:
     """Return the status with which a request is refused, and the reason that asks for it.
 
     401 says that credentials would help: so only where there is no other reason."""
-    for reason in reasons:
-        if reason.rule not in UNAUTHORIZED:
-            return STATUSES.get(reason.rule, 403), reason
-    return 401, reasons[0]
+    statuses = [(RULES[reason.rule].status, reason) for reason in reasons]
+    return next((each for each in statuses if each[0] != HTTPStatus.UNAUTHORIZED), statuses[0])
 
 
 class Problems:

@@ -11,9 +11,10 @@ import pytest
 
 from comity.guard import Answer, ASGIMiddleware, Guard, Incoming, SharedClients, WSGIMiddleware
 from comity.guard.agents import MAX_NAMED, MAX_PARSED
-from comity.guard.answers import RETRY, STATUSES, UNAUTHORIZED
+from comity.guard.answers import RETRY
 from comity.guard.clients import MAX_STAMPS
 from comity.guard.guard import MAX_JUDGED, MAX_NAME, MAX_PURPOSES, MAX_REFERER, MAX_TARGET
+from comity.policies.answers.rule import RULES
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "guard.md").read_text("utf-8")
 CODE = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -34,9 +35,9 @@ def test_the_arguments_are_those_of_the_guard() -> None:
 @pytest.mark.requirement("GUARD-1")
 def test_the_statuses_are_those_of_the_rules() -> None:
     told = {int(status): (what, fields) for status, what, fields in rows("| status |")}
-    assert set(told) == {403, 401, *STATUSES.values()}
-    for rule, status in {**STATUSES, **dict.fromkeys(UNAUTHORIZED, 401)}.items():
-        assert f"`{rule}`" in told[status][0]
+    statuses = {rule: entry.status for rule, entry in RULES.items()}
+    assert set(told) == set(statuses.values())
+    assert all(f"`{rule}`" in told[status][0] for rule, status in statuses.items() if status != 403)
     assert {status for status, (_, fields) in told.items() if "Retry-After" in fields} == set(RETRY)
 
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from comity.policies.answers.decision import Decision, Reason, UseDecision, Verdict
-
-SILENT = frozenset(("robots.no-match", "robots.no-group", "robots.unavailable", "acap.ignore-conventional"))
+from comity.policies.answers.rule import is_silent
 
 
 def strictest(decisions: Sequence[Decision]) -> Decision:
@@ -20,7 +19,7 @@ def strictest(decisions: Sequence[Decision]) -> Decision:
         if speaking:
             break
     reasons = list(dict.fromkeys(reason for decision in speaking for reason in decision.reasons))
-    reasons = [reason for reason in reasons if reason.rule not in SILENT] or reasons[:1]
+    reasons = [reason for reason in reasons if not is_silent(reason.rule)] or reasons[:1]
     opens = [decision.not_before for decision in speaking if decision.not_before]
     return Decision(verdict=verdict, reasons=tuple(reasons), not_before=max(opens, default=None))
 

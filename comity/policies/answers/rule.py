@@ -48,6 +48,11 @@ def declare(rules: Mapping[str, Rule]) -> None:
     RULES.update(rules)
 
 
+def is_silent(rule: str) -> bool:
+    """Whether nothing is stated where this is the reason."""
+    return rule in RULES and RULES[rule].effect is SILENT
+
+
 def refuses(rule: str) -> bool:
     """Whether a reason by this rule refuses. Of a rule that nobody knows nothing better is known."""
     return rule not in RULES or RULES[rule].effect in (REFUSES, FINDING)
