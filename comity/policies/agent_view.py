@@ -18,7 +18,17 @@ from comity.policies.elements.rules import ElementRules, ElementUses
 from comity.policies.formats import FORMATS
 from comity.policies.formats.ai_txt.values import Rule as ElementRule
 from comity.policies.formats.file import File
-from comity.policies.formats.format import NO_STATEMENTS, PageSource, Resource, SiteReading, Statements, Taken, UseSource
+from comity.policies.formats.format import (
+    NO_STATEMENTS,
+    AgentReading,
+    PageSource,
+    Resource,
+    SiteReading,
+    Statements,
+    Taken,
+    UseSource,
+    nothing_more,
+)
 from comity.policies.formats.format import ElementRules as RulesOfElements
 from comity.policies.page import jointly
 from comity.policies.syntax.windows import Limits
@@ -61,6 +71,10 @@ class AgentView:
         self._readings = {name: reading for name, site in sites.items() if (reading := site.for_agent(agent)) is not None}
         self._restricting = tuple((name, reading) for name, reading in self._readings.items() if reading.restricts_access)
         self._only = self._restricting[0][1] if len(self._restricting) == 1 else None
+        readings = self._readings.items()
+        self._stating = tuple((name, each) for name, each in readings if _overrides(each, "statements"))
+        self._ruling = tuple(each for _, each in readings if _overrides(each, "element_rules"))
+        self._differing = tuple(each for _, each in readings if not each.is_same_for_pages)
         self.asks_facts = any(reading.depends_on_request for reading in self._readings.values())
         self._unusable: dict[frozenset[str] | None, Decision | None] = {}  # by purposes
         self._files: dict[str, File] = {}  # those that say something of uses, as they are asked for their reasons
@@ -128,17 +142,16 @@ class AgentView:
 
     def statements(self, resource: Resource) -> Carrier:
         """What the site's files say of one resource."""
-        return Carrier({name: reading.statements(resource) for name, reading in self._readings.items()})
+        return Carrier({name: reading.statements(resource) for name, reading in self._stating})
 
     @property
     def is_same_for_pages(self) -> bool:
         """Whether `access` and `statements` tell all that the files say of a page."""
-        return all(reading.is_same_for_pages for reading in self._readings.values())
+        return not self._differing
 
     def page_sources(self, targets: Sequence[str], taken: Taken) -> list[list[PageSource]]:
         """What may be done with a page, as far as statements cannot say it: a list for each format that speaks so."""
-        speaking = [reading for reading in self._readings.values() if not reading.is_same_for_pages]
-        return [list(sources) for reading in speaking if (sources := reading.sources(targets, taken))]
+        return [list(sources) for reading in self._differing if (sources := reading.sources(targets, taken))]
 
     def unusable(self, purposes: Iterable[str] | None) -> Decision | None:
         """The refusal, where the site refuses every declared use of all its pages to requests for these purposes; None: those of
@@ -198,13 +211,22 @@ class AgentView:
     def element_rules(self, target: str, content: Content, url: str, *, is_read: bool = True) -> ElementRules | None:
         """What the site and the page itself say of the page's elements; None: nothing. `target`: path and query of its URL.
         `is_read`: see `elements.rules.ElementRules`."""
-        stated = [rules for reading in self._readings.values() if (rules := reading.element_rules(target, content))]
-        stated += (rules for each in FORMATS if each.page_elements and (rules := each.page_elements(content, self._agent)))
+        stated = [rules for reading in self._ruling if (rules := reading.element_rules(target, content))]
+        stated += [rules for of_page in _PAGE_ELEMENTS if (rules := of_page(content, self._agent))]
         if not stated:
             return None
         all_rules = [rule for each in stated for rule in each.rules]
         because = partial(_because_of, stated, url)
         return ElementRules(content, all_rules, url, self._agent.vocabulary, because, is_read=is_read)
+
+
+def _overrides(reading: AgentReading, method: str) -> bool:
+    """Whether the format speaks of this at all: most pages are asked about by the thousand."""
+    return getattr(type(reading), method) is not getattr(AgentReading, method)
+
+
+_PAGE_ELEMENTS = tuple(each.page_elements for each in FORMATS if each.page_elements)
+_CONCLUDING = tuple((each.name, each.conclude) for each in FORMATS if each.conclude is not nothing_more)
 
 
 def _because(rules: RulesOfElements, url: str, rule: ElementRule) -> Reason:
@@ -224,8 +246,8 @@ def concluded(carriers: Sequence[Carrier]) -> tuple[ByVocabulary, tuple[Reason, 
     header fields, document."""
     statements = [statement for carrier in carriers for each in carrier.statements.values() for statement in each.statements]
     refused = [reason for carrier in carriers for reason in carrier.refused]
-    for each in FORMATS:
-        end = each.conclude([carrier.statements.get(each.name, NO_STATEMENTS).state for carrier in carriers])
+    for name, conclude in _CONCLUDING:
+        end = conclude([carrier.statements.get(name, NO_STATEMENTS).state for carrier in carriers])
         statements += end.statements
         refused += end.refused
     return _by_vocabulary(statements), tuple(dict.fromkeys(refused))

@@ -25,7 +25,7 @@ from comity.policies.document.document import Content
 from comity.policies.formats import FIELDS, FORMATS, ROBOTS_LINES, WELL_KNOWN
 from comity.policies.formats.distrusted import FormatError
 from comity.policies.formats.file import SiteFiles
-from comity.policies.formats.format import FileReference, Resource, Response, Taken, UseSource
+from comity.policies.formats.format import FileReference, PageSource, Resource, Response, Taken, UseSource
 from comity.policies.page import Page, Refusal, jointly
 from comity.policies.syntax.urls import origin_of, spellings
 from comity.policies.syntax.windows import Limits
@@ -145,9 +145,10 @@ class Site:
         stated, refused = zip(*map(concluded, carriers), strict=True)
         first += [Refusal(reasons) for reasons in dict.fromkeys(refused) if reasons]
         preferences = view.sources([_about(each, content) for each in stated], url)
-        moment = now or datetime.now(UTC)
-        taken = Taken(url, content, moment, first_seen or {}, resources or {}, facts)
-        page_sources = view.page_sources(targets, taken)
+        page_sources: list[list[PageSource]] = []
+        if not view.is_same_for_pages:
+            taken = Taken(url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts)
+            page_sources = view.page_sources(targets, taken)
         last: list[UseSource] = [jointly(sources) for sources in page_sources]
         elements = None
         try:
@@ -293,20 +294,22 @@ def _of_headers(fields: Sequence[tuple[bytes, bytes]], response: Response) -> Ca
             values.setdefault(owner, {}).setdefault(name.lower(), []).append(value)
     if not values:
         return Carrier()
-    readers = ((each, each.read_headers) for each in FORMATS if each.read_headers and each.name in values)
-    return Carrier({each.name: read(values[each.name], response) for each, read in readers})
+    return Carrier({name: read(values[name], response) for name, read in _READ_HEADERS if name in values})
 
 
 def _of_document(content: Content, response: Response) -> Carrier:
     """What a page, or another document, says of itself."""
-    return Carrier({each.name: each.read_document(content, response) for each in FORMATS if each.read_document})
+    return Carrier({name: read(content, response) for name, read in _READ_DOCUMENT})
 
 
 def _of_documents(urls: Sequence[str], resources: Mapping[str, Fetched], url: str) -> Carrier:
     """What documents say of a page that refers to them. `resources`: absolute URL -> what came back."""
-    return Carrier({each.name: each.read_documents(urls, resources, url) for each in FORMATS if each.read_documents})
+    return Carrier({name: read(urls, resources, url) for name, read in _READ_DOCUMENTS})
 
 
+_READ_HEADERS = tuple((each.name, each.read_headers) for each in FORMATS if each.read_headers)
+_READ_DOCUMENT = tuple((each.name, each.read_document) for each in FORMATS if each.read_document)
+_READ_DOCUMENTS = tuple((each.name, each.read_documents) for each in FORMATS if each.read_documents)
 _FINAL = frozenset(each.name for each in FORMATS if not each.document_overrides)
 
 

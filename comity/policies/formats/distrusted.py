@@ -28,6 +28,7 @@ from comity.policies.formats.format import (
     Taken,
     UseSource,
     WellKnown,
+    nothing_more,
 )
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.windows import Limits
@@ -53,7 +54,7 @@ def distrusted(trusting: Format) -> Format:
         read_document=trusting.read_document and _statements(trusting.name, trusting.read_document),
         read_documents=trusting.read_documents and _statements(trusting.name, trusting.read_documents),
         page_elements=trusting.page_elements and _page_elements(trusting),
-        conclude=_conclude(trusting),
+        conclude=trusting.conclude if trusting.conclude is nothing_more else _conclude(trusting),
         lifetime=trusting.lifetime and _or(float("inf"), trusting.lifetime),
         replay=_or([], trusting.replay),
     )

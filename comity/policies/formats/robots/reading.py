@@ -136,10 +136,10 @@ class RobotsReading(AgentReading):
     # Access
 
     def access(self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None) -> Decision:
+        if self._single and target != PATH:
+            return self._single.access(target, sent, now)
         if target == PATH:
             return Decision(verdict=Verdict.ALLOW, reasons=(self._file.reason("robots.self"),))
-        if self._single:
-            return self._single.access(target, sent, now)
         acap = self._acap.for_purposes(facts.purposes)
         answer = acap.matching(target).decide("crawl")
         decisions = [Decision(verdict=answer.verdict, reasons=tuple(map(self._field_reason, answer.fields)))] if answer else []
