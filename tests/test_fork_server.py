@@ -65,8 +65,9 @@ def both(monkeypatch: pytest.MonkeyPatch, *, in_full: bool) -> Iterator[Any]:
         def run(command: list[str], **options: Any) -> tuple[Any, Any]:
             done = []
             for popen in (NewProcess, forked):
-                monkeypatch.setattr(subprocess, "Popen", popen)
-                done.append(subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **options))
+                with monkeypatch.context() as patched:
+                    patched.setattr(subprocess, "Popen", popen)
+                    done.append(subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **options))
             assert forked is not NewProcess
             return done[0], done[1]
 
@@ -103,8 +104,8 @@ def test_programs(name: str, both: Any, tmp_path: Path) -> None:
     assert forked.stderr.splitlines()[-1:] == new.stderr.splitlines()[-1:]  # a traceback of a fork begins elsewhere
 
 
-def test_forks_can_be_waited_for_and_ended(both: Any) -> None:
-    both([sys.executable, "-c", ""])  # which leaves the forked one
+@pytest.mark.usefixtures("both")
+def test_forks_can_be_waited_for_and_ended() -> None:
     command = [sys.executable, "-c", "import time; print('on', flush=True); time.sleep(300)"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
