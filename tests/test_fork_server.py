@@ -51,7 +51,7 @@ PROGRAMS = {
     "a message": "import sys; sys.exit('why')",
     "a signal": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
     "Ctrl-C": "import os, signal; os.kill(os.getpid(), signal.SIGINT)",
-    "threads": "import threading; threading.Timer(0.01, print, ['thread']).start(); print('main')",
+    "threads": "import threading; print('main'); threading.Timer(0.1, print, ['thread']).start()",
     "its end": "import atexit; atexit.register(print, 'exit'); print('main')",
 }
 
