@@ -15,8 +15,8 @@ crawl: .venv/ready  ## URL=https://example.com: crawl the site into items.jsonl;
 
 TESTS = pytest -n 4 --dist worksteal
 
-test: .venv/ready-to-test  ## every check, and the tests but for what takes long (its end says what)
-	@$(MAKE) --no-print-directory --jobs=2 lint quick
+test: style  ## every check, and the tests but for what takes long (its end says what)
+	@$(MAKE) --no-print-directory --jobs=2 types quick
 
 test-all: lint  ## every test in full, the tests with the oldest dependencies, and a minute of fuzzing
 	$(BIN)/$(TESTS) --all
@@ -26,9 +26,13 @@ test-all: lint  ## every test in full, the tests with the oldest dependencies, a
 quick: .venv/ready-to-test
 	$(BIN)/$(TESTS)
 
-lint: .venv/ready-to-test  ## style, types, import rules
+lint: style types  ## style, types, import rules
+
+style: .venv/ready-to-test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+
+types: .venv/ready-to-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -100,5 +104,5 @@ clean:  ## remove what was set up
 	$(PYTHON) -m pip --python .venv-scrapy/bin/python install --quiet pip . -r tests/scrapy_suite/requirements.txt
 	@touch $@
 
-.PHONY: help crawl test test-all quick test-oldest test-scrapy floors lint format docs bench fuzz mutants words clean
+.PHONY: help crawl test test-all quick style types test-oldest test-scrapy floors lint format docs bench fuzz mutants words clean
 .PRECIOUS: %/bin/python

@@ -293,6 +293,7 @@ def _exit(status: Any) -> NoReturn:
         print(status, file=sys.stderr)  # noqa: T201
         status = 1
     threading._shutdown()  # type: ignore[attr-defined]
+    gc.collect()  # an error that nobody handled is logged when what holds it goes
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()

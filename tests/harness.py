@@ -15,6 +15,7 @@ import io
 import json
 import logging
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -69,6 +70,7 @@ async def run(job: dict[str, Any], mode: str) -> dict[str, Any]:
 
 
 def main(mode: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who ends the tests with Ctrl-C closes standard input
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     if mode == "reactor":

@@ -131,7 +131,7 @@ def _run_suite(name: str, modules: Sequence[str], *, again: bool) -> int:
     watch.start()  # before anything is imported: what is done then is done without any mistake
     plugin = Plugin(suite, modules, watch, again=again)
     status = pytest.main(
-        ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", *map(str, suite.files)], plugins=[plugin]
+        ["-q", "--all", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", *map(str, suite.files)], plugins=[plugin]
     )
     return 0 if plugin.is_done else int(status) or 1
 

@@ -610,7 +610,7 @@ NOTHING: dict[str, st.SearchStrategy[Any]] = {
 }
 NOTHING["own"] = NOTHING["everybodys"]
 
-MANY = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=3 * settings().max_examples // 2, suppress_health_check=[HealthCheck.too_slow])
 
 
 def with_one_more(data: st.DataObject, site: Site_, additions: Mapping[str, st.SearchStrategy[Any]]) -> Site_:

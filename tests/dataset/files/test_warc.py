@@ -321,7 +321,7 @@ def test_a_file_that_was_cut_off_is_read_to_its_last_record(archive: Archive, tm
 
 
 @pytest.mark.requirement("SEC-6")
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3 * settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(where=st.floats(0, 1, exclude_max=True), bits=st.integers(1, 255), ending=st.sampled_from([".warc", ".warc.gz"]))
 def test_what_is_damaged_costs_no_other_record(where: float, bits: int, ending: str, tmp_path: Path) -> None:
     archive = Archive(tmp_path / f"pages{ending}")
@@ -338,7 +338,7 @@ def test_what_is_damaged_costs_no_other_record(where: float, bits: int, ending: 
 
 
 @pytest.mark.requirement("SEC-6")
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3 * settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     octets=st.binary(max_size=200)
     | st.binary(max_size=100).map(lambda rest: b"WARC/1.1\r\nContent-Length: 3\r\n\r\nabc\r\n\r\n" + rest)

@@ -57,7 +57,7 @@ JSON = st.sampled_from(
 
 
 @pytest.mark.requirement("MEET-5", "SEC-6")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=400)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=4 * settings().max_examples)
 @given(st.data())
 def test_what_is_understood_is_valid_and_what_is_valid_is_understood(make_record: MakeRecord, data: st.DataObject) -> None:
     root = {"tag": full(make_record)}

@@ -360,7 +360,7 @@ ELEMENT = st.fixed_dictionaries(
 
 
 @pytest.mark.requirement("MEET-5")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=3 * settings().max_examples)
 @given(
     st.lists(ELEMENT, max_size=4), st.sampled_from([("train",), ("present",), ("train", "present"), ("present-snippet", "train")])
 )

@@ -143,7 +143,7 @@ soup = st.lists(st.sampled_from(PIECES), max_size=25).map("".join) | st.text(max
 
 
 @pytest.mark.requirement("SEC-5", "AIT-5")
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=10 * settings().max_examples, deadline=None)
 @given(soup, st.data())
 def test_whatever_text_it_is_both_trees_have_the_same_elements(text: str, data: st.DataObject) -> None:
     page = Html(text)

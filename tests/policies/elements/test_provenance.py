@@ -539,7 +539,7 @@ def taken(draw: st.DrawFn, kind: str, root: Any, names: list[str]) -> tuple[Any,
 
 @pytest.mark.requirement("MEET-5", "AIT-5")
 @pytest.mark.parametrize("kind", ["html", "xml"])
-@settings(max_examples=400)
+@settings(max_examples=4 * settings().max_examples)
 @given(data=st.data())
 def test_nothing_that_a_spider_takes_is_missed(kind: str, data: st.DataObject) -> None:
     body, names = data.draw(trees(kind))
@@ -589,7 +589,7 @@ def json_parts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[Any, tu
 
 
 @pytest.mark.requirement("MEET-5", "AIT-5")
-@settings(max_examples=400)
+@settings(max_examples=4 * settings().max_examples)
 @given(json_trees(), st.data())
 def test_nothing_that_a_spider_takes_from_json_is_missed(document: Any, data: st.DataObject) -> None:
     common = {"a", "s"}  # names that are in the document more than once

@@ -421,7 +421,7 @@ def having(said: Iterable[Statement], verdict: Verdict) -> set[str]:
 
 
 @pytest.mark.requirement("MEET-3", "MEET-4", "PREF-4")
-@settings(max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 @given(some, terms)
 def test_a_refusal_more_permits_nothing(said: list[Statement], term: str) -> None:
     more = [*said, statement(term, Verdict.DENY)]

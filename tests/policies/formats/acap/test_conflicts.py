@@ -547,7 +547,7 @@ def answers_of(rules: Rules, target: str) -> dict[str, tuple[Verdict, Stated] | 
 @pytest.mark.requirement(
     *(f"ACAP-{number}" for number in (11, 15, 16, 23, 24, 25, 26, 28, 29, 38, 45, 46, 47, 48, 49)),
 )
-@settings(max_examples=1_000)
+@settings(max_examples=10 * settings().max_examples)
 @given(sites(), st.lists(targets, min_size=1, max_size=3), purposes)
 def test_rules_are_the_rows(site: list[Said], targets: list[str], purposes: frozenset[str]) -> None:
     """Whatever else was asked before."""
@@ -560,7 +560,7 @@ def test_rules_are_the_rows(site: list[Said], targets: list[str], purposes: froz
 
 
 @pytest.mark.requirement("ACAP-11", "ACAP-24", "ACAP-29", "ACAP-45", "ACAP-46")
-@settings(max_examples=1_000)
+@settings(max_examples=10 * settings().max_examples)
 @example(
     [
         Said("*", (), "present", False, "/*a", ""),
