@@ -186,7 +186,7 @@ import sys
 from scrapy import Spider
 from scrapy.utils.test import get_crawler
 crawler = get_crawler(Spider, {"ADDONS": {"comity.crawler.addon.Addon": 100}, "COMITY_AGENT": "a", "COMITY_STORE": sys.argv[1]})
-from comity.crawler.pipeline import PermissionsPipeline
+from comity.crawler.items.pipeline import PermissionsPipeline
 print(PermissionsPipeline.from_crawler(crawler).process_item({})["permissions"]["agent"])
 """
 

@@ -42,8 +42,9 @@ import signal
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from comity.dataset import jobs, parquet
-from comity.dataset.judging import Terms
+from comity.dataset import jobs
+from comity.dataset.files import parquet
+from comity.dataset.permissions.terms import Terms
 
 for line in sys.stdin:
     kind, source, path, last = line.split()
@@ -198,8 +199,9 @@ WORKERS = """
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from comity.dataset import jobs, jsonl
-from comity.dataset.judging import Terms
+from comity.dataset import jobs
+from comity.dataset.files import jsonl
+from comity.dataset.permissions.terms import Terms
 
 jsonl.PART = 1000
 if __name__ == "__main__":

@@ -170,9 +170,10 @@ import json, os, shutil, sys
 from pathlib import Path
 from scrapy import Request, Spider
 from scrapy.utils.test import get_crawler
-from comity.crawler import job, taking_over
-from comity.crawler.job import Job
-from comity.crawler.taking_over import take_over
+from comity.crawler.frontier import journal as job
+from comity.crawler.frontier import scrapy_queues as taking_over
+from comity.crawler.frontier.journal import Job
+from comity.crawler.frontier.scrapy_queues import take_over
 
 class S(Spider):
     name = "s"

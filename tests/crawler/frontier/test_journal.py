@@ -230,7 +230,7 @@ import sys
 from pathlib import Path
 from scrapy import Request, Spider
 from comity.crawler.database import checksum
-from comity.crawler.job import Job
+from comity.crawler.frontier.journal import Job
 
 job = Job(Path(sys.argv[1]))
 job.open(Spider("pages"))
@@ -478,7 +478,7 @@ HOLDER = """
 import sys
 from pathlib import Path
 from comity.crawler.database import checksum
-from comity.crawler.job import Job
+from comity.crawler.frontier.journal import Job
 from comity.policies import PolicyError
 
 try:

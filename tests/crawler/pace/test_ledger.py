@@ -583,8 +583,8 @@ CRAWLER = """
 import sys
 import time
 from pathlib import Path
-from comity.crawler.budget import Budget, Limit
-from comity.policies.limits import Window
+from comity.crawler.pace.ledger import Budget, Limit
+from comity.policies.syntax.windows import Window
 
 path, requests, seconds, lasts = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])
 limits = [Limit("example.org", (Window(requests, seconds),)), Limit("in flight", (Window(1, 0),), through=True)]
