@@ -28,8 +28,8 @@ from rich.table import Table
 
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import PolicyStore
-from comity.dataset.counts import Counts
 from comity.dataset.permissions.terms import Terms, judged
+from comity.dataset.record_counts import RecordCounts
 from comity.dataset.verify.comparison import Today, verified
 from comity.guard import Guard
 from comity.guard.incoming import Incoming
@@ -677,7 +677,7 @@ def tags() -> Iterator[Case]:
         return lambda: judged(record, TERMS)
 
     def counted(record: dict[str, Any]) -> Step:
-        return lambda: Counts().read(record, NOW)
+        return lambda: RecordCounts().read(record, NOW)
 
     def checked(record: dict[str, Any]) -> Step:
         return lambda: verified(record, lambda _: site, Today(AGENT, NOW))

@@ -19,7 +19,7 @@ from contextlib import closing
 from multiprocessing import get_context, parent_process
 from typing import Any, NamedTuple, Protocol, cast
 
-from comity.dataset.files.files import Part, Reader, Writer
+from comity.dataset.files.formats import Part, Reader, Writer
 from comity.dataset.records import DatasetError, Record, Unreadable
 
 SMALL = 16 * 2**20  # octets: files that together have fewer are done before other processes have started

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import IO, Any
 from weakref import finalize
 
-from comity.dataset.permissions.tags import GUESSED, Carried, read_carried
 from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, Placed, Record
+from comity.dataset.tag_sources import GUESSED, Carried
 from comity.policies import Agent
-from comity.policies.page import combined
+from comity.policies.tag import join_tags, read_tag
 
 _EXACT = 2**53  # whole numbers up to it are the same as floats
 _ROW = re.compile(rb'\{"id":"([0-9a-f]{64})"(?:,"url":("(?:[^"\\]|\\.)*"))?')  # how it begins, though it may be cut off
@@ -87,8 +87,8 @@ class Sidecar:
         field = SPARE_FIELD if FIELD in record else FIELD
         first, *others = (Carried(tag, field) for tag in by_page.values())
         for other in others:
-            one, two = read_carried(first).raw, read_carried(other).raw
-            first = Carried(combined(Agent(one["agent"]), one, two), field)
+            one, two = read_tag(first.raw).raw, read_tag(other.raw).raw
+            first = Carried(join_tags(Agent(one["agent"]), one, two), field)
         return first
 
     def _tags(self, identity: str) -> Iterator[tuple[bytes, Any]]:

@@ -24,7 +24,8 @@ from comity.crawler.commands.refresh import RefreshSpider, StoredSites
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
 from comity.dataset import passes
-from comity.dataset.files.files import Reader, Replacement, open_reader
+from comity.dataset.files.formats import Reader, open_reader
+from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import DatasetError, Unreadable
 from comity.dataset.verify.comparison import GAINED, LOST, RESTRICTED, URL_FIELDS, Today, origin, page_url
 from comity.dataset.verify.report import Host, Report, Verify

@@ -32,9 +32,9 @@ from comity.dataset.files.arrow_types import (
     Whole,
     rows,
 )
-from comity.dataset.files.collecting import uncollected
-from comity.dataset.permissions.tags import TEXT_FIELDS, is_tag_like
+from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.records import FIELD, SPARE_FIELD, Batch, Record, Unreadable
+from comity.dataset.tag_sources import TEXT_FIELDS, is_tag_like
 
 EXTRA = "extra_json"
 MAX_MEMBERS = 100  # of an object that becomes a struct: one with more has keys that are data
@@ -225,7 +225,7 @@ def _kinds(schema: pa.Schema) -> dict[str, Kind]:
 # Records
 
 
-@uncollected()
+@gc_paused()
 def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.RecordBatch:
     """`schema`: one of schema_of or proper."""
     schema = schema or schema_of(records)
@@ -243,7 +243,7 @@ def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.Rec
     return pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
-@uncollected()
+@gc_paused()
 def decode(batch: pa.RecordBatch, numbers: Sequence[int] | None = None) -> Batch:
     """`numbers`: of the rows in their file; None: from 1."""
     numbers = numbers or range(1, batch.num_rows + 1)
@@ -268,7 +268,7 @@ def _with_rest(record: Record, text: str, number: int) -> Record | Unreadable:
     return Unreadable(f"row {number}", _json({**record, EXTRA: text}).encode(), why)
 
 
-@uncollected()
+@gc_paused()
 def adapted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """As `schema` has it, column by column: what does not fit there goes into EXTRA."""
     if batch.schema.equals(schema):

@@ -15,8 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, NamedTuple, Self, cast
 
-from comity.dataset.files.collecting import uncollected
-from comity.dataset.files.files import Part, Replacement
+from comity.dataset.files.formats import Part
+from comity.dataset.files.gc_pause import gc_paused
+from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import Batch, DatasetError, Record, Unreadable
 
 PART = 2 * 2**20  # octets of text
@@ -94,7 +95,7 @@ class Reader:
         if lines.start == 0:
             octets = octets.removeprefix(BOM)
         numbered = enumerate(octets.split(b"\n"), lines.number)
-        with uncollected():
+        with gc_paused():
             batch = [_record(line, number) for number, line in numbered if not line.isspace() and line]
         yield batch
 

@@ -1,4 +1,4 @@
-"""Parquet: records in typed columns (typed.py), read by row groups and written as they come."""
+"""Parquet: records in typed columns (arrow_schema.py), read by row groups and written as they come."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from comity.dataset.files.arrow_schema import EXTRA, TAG, adapted, decode, encode, is_tag_type, may_hold_tags, proper, schema_of
-from comity.dataset.files.files import Part, Replacement
-from comity.dataset.permissions.tags import TEXT_FIELDS
+from comity.dataset.files.formats import Part
+from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import TAG_FIELDS, Batch, DatasetError, Record, Unreadable
+from comity.dataset.tag_sources import TEXT_FIELDS
 
 ROWS = 2_500  # read at once, at most
 OCTETS = 16 * 2**20  # read at once, uncompressed, unless one row alone has more

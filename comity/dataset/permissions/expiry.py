@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
-from comity.dataset.permissions.tags import GUESSED, Carried, TagError, TagSource, Use, read
 from comity.dataset.records import Record
+from comity.dataset.tag_sources import GUESSED, Carried, TagSource
 from comity.policies.syntax.path_patterns import normal_target
 from comity.policies.syntax.urls import origin_of, spellings, target_of
+from comity.policies.tag import TagError, Use, read_tag
 
 EXPIRED, SUPERSEDED, UNDATED = "expired", "superseded", "undated"
 _RECRAWLED = {False: "", True: SUPERSEDED, None: UNDATED}
@@ -169,7 +170,8 @@ def expired(record: Record, limits: Limits) -> Expired:
     if limits.taken_down and _is_taken_down(record, limits.taken_down):
         return Expired("taken-down")
     try:
-        tag = read(record, limits.tags)
+        carried = limits.tags.find(record)
+        tag = read_tag(carried.raw)
     except TagError as error:
         return Expired(str(error))
     first, is_usable = None, False
@@ -183,7 +185,7 @@ def expired(record: Record, limits: Limits) -> Expired:
             return Expired(f"{why}:{name}", tag.because(use))
         elif first is None:
             first = Expired(f"{why}:{name}", tag.because(use))
-    return Expired(tag=tag.carried) if is_usable or first is None else first
+    return Expired(tag=carried) if is_usable or first is None else first
 
 
 def _is_taken_down(record: Record, taken_down: frozenset[str]) -> bool:

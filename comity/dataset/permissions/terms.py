@@ -13,26 +13,14 @@ from typing import Any, NamedTuple, Self
 
 from comity.dataset.permissions.expiry import EXPIRED, NEVER_RECRAWLED, SUPERSEDED, Recrawled, ended
 from comity.dataset.permissions.lengths import beyond, content, fits
-from comity.dataset.permissions.tags import (
-    FREE,
-    GUESSED,
-    Carried,
-    Element,
-    Span,
-    Tag,
-    TagError,
-    TagSource,
-    Use,
-    read,
-    read_carried,
-)
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, DatasetError, Record
+from comity.dataset.tag_sources import GUESSED, Carried, TagSource
 from comity.policies.answers.decision import UseDecision, Verdict
 from comity.policies.answers.qualifiers import Resource
 from comity.policies.document.nofollow import canonical
 from comity.policies.elements.coverage import refuses
 from comity.policies.elements.spans import Cut, Removals, is_empty, removals
-from comity.policies.page import without_extracts
+from comity.policies.tag import FREE, Element, Span, Tag, TagError, Use, read_tag, without_extracts
 from comity.policies.vocabulary.table import Vocabulary
 
 _USE = re.compile("[a-z0-9][a-z0-9._-]*")
@@ -97,11 +85,12 @@ class _RefusedError(Exception):
 def judged(record: Record, terms: Terms) -> Judged:
     """Whether each of the uses is permitted, and the record without what is not."""
     try:
-        tag = read(record, terms.tags)
+        carried = terms.tags.find(record)
+        tag = read_tag(carried.raw)
         if terms.defaults:
             tag = _by_defaults(tag, terms.defaults)
         uses = _permitted(record, tag, terms)
-        return _usable(record, tag, uses, terms)
+        return _usable(record, carried, tag, uses, terms)
     except TagError as error:
         return Judged(None, str(error))
     except _RefusedError as refused:
@@ -124,7 +113,7 @@ def _by_defaults(tag: Tag, defaults: Mapping[str, Verdict]) -> Tag:
         use = raw["uses"][name]
         because = [len(raw["reasons"]) - 1, *use["because"][1:]]  # the rest limits it
         raw["uses"][name] = use | {"verdict": defaults[name].value, "because": because}
-    return read_carried(tag.carried._replace(raw=raw))
+    return read_tag(raw)
 
 
 def _is_silent(tag: Tag, name: str, default: Verdict) -> bool:
@@ -160,9 +149,9 @@ def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
 # What of the record
 
 
-def _usable(record: Record, tag: Tag, uses: list[Use], terms: Terms) -> Judged:
+def _usable(record: Record, carried: Carried, tag: Tag, uses: list[Use], terms: Terms) -> Judged:
     """The record without what is refused or too much, and with what has to be shown."""
-    usable = _Usable(record, tag, uses, terms)
+    usable = _Usable(record, carried, tag, uses, terms)
     if tag.elements:
         usable.cut_elements()
     if tag.embedded:
@@ -178,8 +167,9 @@ def _usable(record: Record, tag: Tag, uses: list[Use], terms: Terms) -> Judged:
 class _Usable:
     """A record on its way. What cannot be done without breaking another of its terms raises _RefusedError."""
 
-    def __init__(self, record: Record, tag: Tag, uses: list[Use], terms: Terms) -> None:
+    def __init__(self, record: Record, carried: Carried, tag: Tag, uses: list[Use], terms: Terms) -> None:
         self.record = record  # its tag stands in it as it was
+        self._carried = carried
         self._tag = tag
         self._raw = tag.raw  # as it is to be
         self._uses = uses
@@ -190,15 +180,15 @@ class _Usable:
 
     def judged(self) -> Judged:
         """The record with its tag."""
-        carried = self._tag.carried
-        if self._raw is carried.raw and self._raw is self.record.get(carried.field):
+        carried = self._carried._replace(raw=self._raw)
+        if self._raw is self.record.get(carried.field):
             return Judged(self.record, tag=carried)
-        return Judged(carried.put(self.record, self._raw), tag=carried._replace(raw=self._raw))
+        return Judged(carried.put(self.record, self._raw), tag=carried)
 
     @property
     def _fields(self) -> Record:
         """What the record says besides its tag."""
-        return {field: value for field, value in self.record.items() if field != self._tag.carried.field}
+        return {field: value for field, value in self.record.items() if field != self._carried.field}
 
     def cut_elements(self) -> None:
         """Elements on which one of the uses is refused."""
@@ -213,7 +203,7 @@ class _Usable:
                 raise _RefusedError(f"deny:{because[0]['rule']}", because)
         self._doubt_extracts()
         spans = [span for element in refused for span in (*element.spans, *self._stored(element))]
-        gone = frozenset(name for element in refused for name in element.names if name != self._tag.carried.field)
+        gone = frozenset(name for element in refused for name in element.names if name != self._carried.field)
         self._remove(removals(self.record, spans), without=places, gone=gone)
 
     def _is_licensed(self, use: str) -> bool:

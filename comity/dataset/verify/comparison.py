@@ -11,12 +11,11 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from comity.dataset.permissions import tags
-from comity.dataset.permissions.tags import GUESSED, TagError, TagSource, Use
 from comity.dataset.records import Record
-from comity.dataset.verify.alike import Alike, octets_of
+from comity.dataset.tag_sources import GUESSED, TagSource
 from comity.dataset.verify.element_changes import DOCUMENT, MARKUP, ElementChanges, document_of
 from comity.dataset.verify.replay import Recalled, Tag, is_of_page, recalled, refuses
+from comity.dataset.verify.shared_results import Alike, octets_of
 from comity.policies import Agent, Page, Site, Verdict
 from comity.policies.answers.decision import Reason, UseDecision
 from comity.policies.answers.fetched import Availability, availability
@@ -26,6 +25,7 @@ from comity.policies.formats.file import AI_PATH
 from comity.policies.formats.tdmrep.reservation import WELL_KNOWN
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
+from comity.policies.tag import TagError, Use, read_tag
 
 URL_FIELDS = ("final_url", "url")  # the first that a record has names its page
 FIELDS = (*URL_FIELDS, DOCUMENT)  # what is read of a record besides its tag
@@ -135,7 +135,7 @@ def verified(record: Record, sites: Sites, today: Today) -> Verified:
         octets = octets_of(carried.raw)
         if site and octets and (known := today.alike.find(site, octets, url, today.now)):
             return known._replace(url=url)
-        uses = tags.read_carried(carried).uses
+        uses = read_tag(carried.raw).uses
     except TagError as error:
         return _unknown(found, Because(str(error)))
     tag: Tag = carried.raw

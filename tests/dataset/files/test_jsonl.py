@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comity.dataset.files import jsonl
-from comity.dataset.files.files import Reader, open_reader, open_writer
+from comity.dataset.files.formats import Reader, open_reader, open_writer
 from comity.dataset.records import DatasetError, Record, Unreadable
 
 VALUES = st.recursive(

@@ -19,8 +19,8 @@ from warcio.archiveiterator import ArchiveIterator as WarcioIterator  # type: ig
 from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
-from comity.dataset.files.files import open_reader, open_writer
-from comity.dataset.files.warc import warc
+from comity.dataset.files.formats import open_reader, open_writer
+from comity.dataset.files.warc import reader as warc
 from comity.dataset.files.warc.records import WarcRecord, records
 from comity.dataset.records import DatasetError, Record, Unreadable
 

@@ -449,7 +449,11 @@ def test_thousands_of_rules_are_bounded(body: str) -> None:
 @pytest.mark.requirement("SEC-5")
 @pytest.mark.parametrize(
     ("file_type", "body", "parser"),
-    [("json", "[" * 1000, "document.document.Json"), ("xml", "<r>", "document.document.Xml"), ("html", "<br>" * 200_001, "elements.coverage.Outline")],
+    [
+        ("json", "[" * 1000, "document.document.Json"),
+        ("xml", "<r>", "document.document.Xml"),
+        ("html", "<br>" * 200_001, "elements.coverage.Outline"),
+    ],
 )
 def test_what_is_not_read_is_tried_once(file_type: str, body: str, parser: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once to tell what it is, where its octets tell that, and once for all rules."""

@@ -14,7 +14,7 @@ from shutil import copyfileobj
 from types import TracebackType
 from typing import IO, Self, cast
 
-from comity.dataset.files.files import Replacement
+from comity.dataset.files.replacement import Replacement
 from comity.dataset.files.warc.items import MAX_BLOCK, Place, belongs_to, is_item, item_of, key, name_of
 from comity.dataset.files.warc.records import BUFFER, Damage, WarcRecord, is_compressed, records
 from comity.dataset.records import DatasetError, Placed, Record

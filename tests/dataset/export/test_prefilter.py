@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.dataset.export.columns import sorted_out
+from comity.dataset.export.prefilter import sorted_out
 from comity.dataset.files.arrow_schema import EXTRA, decode, encode
 from comity.dataset.permissions.expiry import Recrawled
 from comity.dataset.permissions.terms import Terms, judged

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from comity.dataset.files.arrow_schema import EXTRA, TAG, may_hold_tags
-from comity.dataset.permissions.tags import AGENT, HASH, RULE, USE, InField, TagSource
 from comity.dataset.permissions.terms import CURRENT, LICENSES, Terms
-from comity.policies.page import BASIC_USES
+from comity.dataset.tag_sources import InField, TagSource
+from comity.policies.tag import AGENT, BASIC_USES, HASH, RULE, USE
 
 _NAMES = ("prohibited_modifications", "prohibited_contexts", "required_contexts")
 _RESOURCES = ("must_use", "must_include")

@@ -24,9 +24,10 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from comity import __version__
-from comity.dataset.files.files import Replacement, format_of, open_reader, sync
-from comity.dataset.permissions.tags import Carried
+from comity.dataset.files.formats import format_of, open_reader
+from comity.dataset.files.replacement import Replacement, sync
 from comity.dataset.records import DatasetError, Record
+from comity.dataset.tag_sources import Carried
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 ENCODINGS = {"jsonl": "application/jsonlines", "parquet": "application/x-parquet", "warc": "application/warc"}

@@ -1,23 +1,29 @@
-"""The tag of a record, read as strictly as it is written: comity/policies/permissions.schema.json.
+"""The tag that an item carries (schema 1): what may be done with it, and why.
 
-    read(record, source) -> Tag         TagError where anything in it is not understood
-    InField(name)                       a source: a field of the record, found out where it has no name
+    write_tag(agent, uses, policies)    decisions as a tag
+    join_tags(agent, first, second)     the tag of what came from two pages
+    read_tag(raw)                       TagError where anything in it is not understood
 
 What a later version may add is no permission here. Types are exact, as in JSON: `true` is no number."""
 
 from __future__ import annotations
 
-import json
 import marshal
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from comity.dataset.records import FIELD, SPARE_FIELD, TAG_FIELDS, Record
+from comity.policies.agent import Agent
 from comity.policies.answers import qualifiers
+from comity.policies.answers.decision import Reason, Source, UseDecision, Verdict
 from comity.policies.answers.qualifiers import Qualifiers
-from comity.policies.page import BASIC_USES, USE_NAME
+from comity.policies.answers.rule import RULES
+from comity.policies.elements.rules import Traced
+
+USE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+BASIC_USES = ("crawl", "follow", "index", "preserve", "present")  # ACAP 1.0 section 2.5; every tag lists them
 
 # Patterns of texts.
 AGENT, USE, RULE, HASH = r"[A-Za-z0-9_-]+", USE_NAME.pattern, r"[a-z-]+\.[a-z-]+", r"[0-9a-f]{64}"
@@ -60,106 +66,17 @@ class Tag(NamedTuple):
     uses: Mapping[str, Use]
     embedded: Mapping[str, Use]  # of files that are embedded in the page, where it differs
     elements: tuple[Element, ...]
-    reasons: list[dict[str, Any]]
-    carried: Carried
-
-    @property
-    def raw(self) -> dict[str, Any]:
-        """As it stands in the record."""
-        raw: dict[str, Any] = self.carried.raw
-        return raw
+    raw: dict[str, Any]  # as it stands in the record
 
     def because(self, said: Use | Element) -> tuple[dict[str, Any], ...]:
-        return tuple(self.reasons[place] for place in said.because)
+        return tuple(self.raw["reasons"][place] for place in said.because)
 
-
-# Where it is
-
-TEXT_FIELDS = (FIELD, SPARE_FIELD)  # in which JSON text is taken for a tag, without being told so
-
-
-class Carried(NamedTuple):
-    """The tag of a record, not looked into yet."""
-
-    raw: Any
-    field: str  # that it stands in, or will where the record is written
-    is_text: bool = False  # it stands there as JSON
-
-    def put(self, record: Record, raw: dict[str, Any]) -> Record:
-        """The record with this tag, where and as its own stands."""
-        return record | {self.field: json.dumps(raw, separators=(",", ":")) if self.is_text else raw}
-
-
-class TagSource(Protocol):
-    """Where the tags of records are. It can be pickled."""
-
-    @property
-    def fields(self) -> tuple[str, ...] | None:
-        """What `find` has to see of a record; None: all of it."""
-
-    def find(self, record: Record) -> Carried:
-        """TagError where there is none, or nobody can tell which it is."""
-
-
-class InField(NamedTuple):
-    """A field of the record."""
-
-    name: str = ""  # "": it is the only one that looks like a tag; as text, in TEXT_FIELDS only
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        return (self.name or TAG_FIELDS,)
-
-    def find(self, record: Record) -> Carried:
-        if self.name:
-            return _carried(self.name, record.get(self.name))
-        alike = [
-            field
-            for field, value in record.items()
-            if (type(value) is dict and "schema" in value and "uses" in value) or (field in TEXT_FIELDS and is_tag_like(value))
-        ]
-        if len(alike) > 1:
-            raise TagError("several-tags")
-        field = alike[0] if alike else FIELD
-        return _carried(field, record.get(field))
-
-
-def _carried(field: str, value: Any) -> Carried:
-    if not value:
-        raise TagError("no-tag")
-    return Carried(_from_json(value), field, is_text=True) if isinstance(value, str) else Carried(value, field)
-
-
-def is_tag_like(value: Any) -> bool:
-    """Whether it is meant as a tag, of whatever version, valid or not: an object, or the JSON of one."""
-    if isinstance(value, str):
-        if not (value.startswith("{") and '"schema"' in value and '"uses"' in value):
-            return False
-        value = _from_json(value)
-    return isinstance(value, dict) and "schema" in value and "uses" in value
-
-
-def _from_json(text: str) -> Any:
-    """None for what is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-GUESSED = InField()
 
 # What it says
 
 
-def read(record: Record, source: TagSource = GUESSED) -> Tag:
-    """TagError where the record has no tag, or one that cannot be understood."""
-    return read_carried(source.find(record))
-
-
-def read_carried(carried: Carried) -> Tag:
-    """TagError where it cannot be understood."""
-    raw = carried.raw
+def read_tag(raw: Any) -> Tag:
+    """The tag as it stands in a record. TagError where it cannot be understood."""
     if type(raw) is not dict or not _TAG.keys() >= raw.keys() >= _REQUIRED:
         raise TagError("invalid-tag:keys")
     for key, is_valid in _TAG.items():
@@ -171,7 +88,7 @@ def read_carried(carried: Carried) -> Tag:
     elements = tuple(map(_element, raw["elements"])) if raw["elements"] else ()
     if max(highest, other, *(place for element in elements for place in element.because)) >= len(reasons):
         raise TagError("invalid-tag:because")
-    return Tag(uses, embedded, elements, reasons, carried)
+    return Tag(uses, embedded, elements, raw)
 
 
 # What of the schema is a type
@@ -354,3 +271,108 @@ _TAG: Mapping[str, Check] = {
     "policies": _Known(lambda value: type(value) is dict and all(map(_text, value)) and all(map(_policy, value.values()))),
 }
 _REQUIRED = _TAG.keys() - {"embedded"}
+
+
+# Writing
+
+
+def write_tag(
+    agent: Agent,
+    uses: Mapping[str, UseDecision],
+    policies: Mapping[str, Any],
+    *,
+    embedded: Mapping[str, UseDecision] | None = None,
+    elements: Iterable[Traced] = (),
+) -> dict[str, Any]:
+    """Decisions by use -> the tag on an item (schema 1). `embedded`: those for embedded files; None: the same. `elements`: with
+    where they are in the item."""
+    reasons: list[dict[str, Any]] = []
+    places: dict[Reason, int] = {}
+
+    def place(reason: Reason) -> int:
+        number = places.get(reason)
+        if number is None:
+            number = places[reason] = len(reasons)
+            source = reason.source
+            part = {} if source.part == "body" else {"part": source.part}
+            place = {"url": source.url, **part, "line": source.line, "text": source.text}
+            reasons.append({"rule": reason.rule, "spec": reason.spec, **place})
+        return number
+
+    def told(decisions: Iterable[tuple[str, UseDecision]]) -> dict[str, Any]:
+        return {
+            use: {"verdict": decision.verdict.value, "stated": decision.stated, "because": list(map(place, decision.reasons))}
+            | qualifiers.written(decision)
+            for use, decision in decisions
+        }
+
+    others = {} if embedded is None or embedded is uses else {use: embedded[use] for use in {**embedded, **uses}}
+    differing = [(use, decision) for use, decision in others.items() if replace(decision, reasons=uses[use].reasons) != uses[use]]
+    return {
+        "schema": 1,
+        "agent": agent.token,
+        "uses": told(uses.items()),
+        **({"embedded": told(differing)} if differing else {}),
+        "elements": [one.tag | {"because": list(map(place, one.element.reasons))} for one in elements],
+        "reasons": reasons,
+        "policies": dict(policies),
+    }
+
+
+def without_extracts(tag: dict[str, Any]) -> dict[str, Any]:
+    """The tag of what is not the whole page any more: elements of the page that a permission names may be, or hold, what was cut
+    from it. Such a permission cannot be used."""
+    reasons = list(tag["reasons"])
+    told = {part: dict(tag[part]) for part in ("uses", "embedded") if part in tag}
+    for uses in told.values():
+        for name, use in uses.items():
+            resources = (*use.get("must_use", ()), *use.get("must_include", ()))
+            if any(resource["extract"] and resource["content"] for resource in resources):
+                reason = reasons[use["because"][0]]
+                reasons.append(reason | {"rule": "acap.resource", "spec": RULES["acap.resource"].spec})
+                uses[name] = {"verdict": "deny", "stated": use["stated"], "because": [len(reasons) - 1]}
+    return tag | told | {"reasons": reasons}
+
+
+def join_tags(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """The tag of what came from two pages: of each use the more restrictive decision, stated before not stated.
+
+    Where both permit, what restricts either restricts the whole."""
+    reasons: list[dict[str, Any]] = []
+
+    def because(one: dict[str, Any], places: list[int]) -> list[int]:
+        found = [one["reasons"][place] for place in places]
+        reasons.extend(reason for reason in found if reason not in reasons)
+        return [reasons.index(reason) for reason in found]
+
+    def joined(use: str, *, embedded: bool = False) -> dict[str, Any]:
+        said = []
+        for one in (first, second):
+            decisions = one["uses"] | one.get("embedded", {}) if embedded else one["uses"]
+            if use not in decisions:  # a tag that does not list the use leaves it to the default
+                one = write_tag(agent, {use: agent.default_of(use, is_asked=False)}, {})
+                decisions = one["uses"]
+            said.append((one, decisions[use]))
+        deciding = [one for one in said if one[1]["verdict"] == "deny"] or said
+        deciding = [one for one in deciding if one[1]["stated"]] or deciding[:1]
+        decision = {key: deciding[0][1][key] for key in ("verdict", "stated")}
+        is_refused = decision == {"verdict": "deny", "stated": True}  # else both may restrict it, a refusal by default too
+        restricting = deciding if is_refused else [*deciding, *said]
+        places = [place for one, its in restricting for place in because(one, its["because"])]
+        restricted = qualifiers.read(deciding[0][1]).conjoined(*(qualifiers.read(its) for _, its in restricting))
+        return decision | {"because": list(dict.fromkeys(places))} | qualifiers.written(restricted)
+
+    uses = {use: joined(use) for use in {**first["uses"], **second["uses"]}}
+    embedded = {use: joined(use, embedded=True) for use in {**first.get("embedded", {}), **second.get("embedded", {})}}
+    embedded = {use: decision for use, decision in embedded.items() if decision != uses.get(use)}
+    elements = [element | {"because": because(one, element["because"])} for one in (first, second) for element in one["elements"]]
+    policies = {**second["policies"], **first["policies"]}
+    tagged = {key: value for key, value in first.items() if key != "embedded"} | ({"embedded": embedded} if embedded else {})
+    return tagged | {"uses": uses, "elements": elements, "reasons": reasons, "policies": policies}
+
+
+def no_page(agent: Agent, why: str) -> dict[str, Any]:
+    """The tag of an item that came from no page: every basic and declared use is refused, and nobody said so."""
+    reason = Reason(rule="comity.no-page", source=Source(url="", part="item", text=why))
+    refused = UseDecision(verdict=Verdict.DENY, stated=False, reasons=(reason,))
+    return write_tag(agent, dict.fromkeys((*BASIC_USES, *agent.uses), refused), {})

@@ -10,12 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, NamedTuple, NoReturn
 
-from comity.dataset.files.files import Part
+from comity.dataset.files.formats import Part
 from comity.dataset.files.warc.items import MAX_BLOCK, Place, is_item, item_of, key, name_of, refers_to
 from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
-from comity.dataset.permissions.tags import GUESSED, TagError
 from comity.dataset.records import Batch, DatasetError, Placed, Record, Unreadable
+from comity.dataset.tag_sources import GUESSED
 from comity.policies.document.document import Content
+from comity.policies.tag import TagError
 
 PART = 4 * 2**20  # octets of the file
 BATCH = 256  # records

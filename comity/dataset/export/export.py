@@ -1,0 +1,82 @@
+"""An export: what may be used of some datasets so today, with a manifest beside it.
+
+It is one pass over files of any size, or two where it depends on when pages were fetched last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from comity.dataset import manifest
+from comity.dataset.files.formats import open_writer
+from comity.dataset.job import JobOptions, files_of, first_of, open_readers, recrawled
+from comity.dataset.passes import Outcome, Sinks, run
+from comity.dataset.permissions.terms import Terms, judged
+from comity.dataset.records import DatasetError, Record
+from comity.dataset.side_files import UnreadLines, side_files
+from comity.dataset.summary import Summary
+
+
+class ExportPass(NamedTuple):
+    """The records as they may be used."""
+
+    terms: Terms
+    fields: Sequence[str] | None = None
+
+    def __call__(self, records: list[Record]) -> Outcome:
+        exported = Summary()
+        kept = [usable for record in records if (usable := self.judged(record, exported)) is not None]
+        return Outcome(kept, exported)
+
+    def judged(self, record: Record, exported: Summary) -> Record | None:
+        answer = judged(record, self.terms)
+        if answer.record is None:
+            exported.counts.drop(answer.why)
+        else:
+            assert answer.tag
+            exported.keep(answer.record, answer.tag)
+        return answer.record
+
+    def columns(self, batch: Any, number: int) -> Outcome:
+        from comity.dataset.export.column_pass import export_columns  # pyarrow is there where there are columns
+
+        return export_columns(batch, number, self.terms, self.judged)
+
+
+def export(inputs: Sequence[Path], output: Path, terms: Terms, options: JobOptions = JobOptions()) -> Summary:  # noqa: B008  # immutable
+    """`terms`: without the pages that were fetched again; it finds them itself.
+
+    DatasetError, and `output` as it was, where a file cannot be used or written."""
+    readers, entering = open_readers(inputs), open_writer(output)
+    if place := first_of((output, *side_files(output)), files_of(inputs)):
+        raise DatasetError(f"{place} is read from: give the export another name")
+    exported = Summary()
+    with UnreadLines(output) as unread:
+        with manifest.kept(output), entering as writer:
+            terms = terms._replace(recrawled=recrawled(readers, options, terms.tags, terms.uses))
+            sinks = Sinks(exported.merge, unreadable=unread.add, progress=options.progress)
+            run(ExportPass(terms), readers, sinks, writer=writer, workers=options.workers)
+            exported.counts.unreadable += unread.records
+            unread.replace()
+            manifest.retract(output)
+        manifest.write(output, manifest.manifest(output, _told(terms, exported), exported.composition))
+    return exported
+
+
+def _told(terms: Terms, exported: Summary) -> manifest.Told:
+    counts = exported.counts
+    return manifest.Told(
+        description=f"Records that could be used for {', '.join(terms.uses)} on {terms.now:%Y-%m-%d},"
+        " by what their sites said when they were fetched.",
+        uses=terms.uses,
+        exported_at=terms.now,
+        counts={
+            "read": counts.records,
+            "exported": counts.kept,
+            "refused": dict(counts.whys),
+            "unreadable": counts.unreadable,
+        },
+        vocabulary={name: words.revision for name, words in terms.vocabulary.words.items()},
+        defaults={use: verdict.value for use, verdict in terms.defaults.items()},
+    )
