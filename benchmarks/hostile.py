@@ -30,7 +30,8 @@ from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import PolicyStore
 from comity.dataset.permissions.terms import Terms, judged
 from comity.dataset.record_counts import RecordCounts
-from comity.dataset.verify.comparison import Today, verified
+from comity.dataset.verify.recheck import rechecked
+from comity.dataset.verify.today import Today
 from comity.guard import Guard
 from comity.guard.incoming import Incoming
 from comity.policies import Agent, Fetched, Page, PolicyError, Site, ai_txt_from_xml, ai_txt_to_xml, instructions
@@ -680,7 +681,7 @@ def tags() -> Iterator[Case]:
         return lambda: RecordCounts().read(record, NOW)
 
     def checked(record: dict[str, Any]) -> Step:
-        return lambda: verified(record, lambda _: site, Today(AGENT, NOW))
+        return lambda: rechecked(record, lambda _: site, Today(AGENT, NOW))
 
     for name, make in TAGS.items():
         for what, step in (("export", exported), ("stats", counted), ("verify", checked)):

@@ -31,7 +31,8 @@ from comity.dataset.permissions.expiry import Limits, expired
 from comity.dataset.permissions.terms import Terms, judged
 from comity.dataset.record_counts import RecordCounts
 from comity.dataset.records import DatasetError, Unreadable
-from comity.dataset.verify.comparison import Today, verified
+from comity.dataset.verify.recheck import rechecked
+from comity.dataset.verify.today import Today
 from comity.guard import Guard
 from comity.guard.guard import Pass
 from comity.guard.incoming import Incoming
@@ -735,7 +736,7 @@ def fuzz_tag(octets: bytes) -> None:
     RecordCounts().read(record, NOW)
     expired(record, Limits.of(NOW, taken_down=[f"{ORIGIN}/b"]))
     site = Site.from_files(ORIGIN, {"/robots.txt": b"User-agent: *\nUsage: ai=n\n"})
-    check = verified(record, lambda _: site, Today(AGENT, NOW))
+    check = rechecked(record, lambda _: site, Today(AGENT, NOW))
     assert check.refusals or all(one.verdict is not None for one in check.uses)
     with contextlib.suppress(TagError):
         tag_sources.read(record)

@@ -27,8 +27,9 @@ from comity.dataset import passes
 from comity.dataset.files.formats import Reader, open_reader
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import DatasetError, Unreadable
-from comity.dataset.verify.comparison import GAINED, LOST, RESTRICTED, URL_FIELDS, Today, origin, page_url
 from comity.dataset.verify.report import Host, Report, Verify
+from comity.dataset.verify.result import GAINED, LOST, RESTRICTED
+from comity.dataset.verify.today import URL_FIELDS, Today, origin, page_url
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable, unhidden
 

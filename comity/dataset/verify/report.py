@@ -9,7 +9,9 @@ from typing import Any
 
 from comity.dataset.passes import Outcome
 from comity.dataset.records import Record
-from comity.dataset.verify.comparison import FIELDS, GAINED, LOST, RESTRICTED, Because, Sites, Today, Verified, verified
+from comity.dataset.verify.recheck import rechecked
+from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, Because, Rechecked
+from comity.dataset.verify.today import FIELDS, Sites, Today
 
 NO_HOST = ""  # of records without a URL
 
@@ -26,7 +28,7 @@ class Host:
     losses: Counter[tuple[str, str, Because]] = field(default_factory=Counter)  # by use, change and what decides
     whys: Counter[Because] = field(default_factory=Counter)  # of the unknown ones
 
-    def add(self, one: Verified) -> None:
+    def add(self, one: Rechecked) -> None:
         self.records += 1
         self.refused += bool(one.refusals) and not one.is_unknown
         self.unknown += one.is_unknown
@@ -92,7 +94,7 @@ class Report:
     def is_compliant(self) -> bool:
         return not self.refused and not self.unknown
 
-    def add(self, one: Verified) -> None:
+    def add(self, one: Rechecked) -> None:
         self.hosts.setdefault(one.origin or NO_HOST, Host()).add(one)
         if one.agent:
             self.agents[one.agent] += 1
@@ -131,14 +133,14 @@ class Verify:
     def __call__(self, records: list[Record]) -> Outcome:
         report, notes = Report(), []
         for record in records:
-            one = verified(record, self._sites, self._today)
+            one = rechecked(record, self._sites, self._today)
             report.add(one)
             if one.refusals:
                 notes.append({"url": one.url, "unknown": one.is_unknown, "why": list(_told(one))})
         return Outcome([], report, notes)
 
 
-def _told(one: Verified) -> Iterable[str]:
+def _told(one: Rechecked) -> Iterable[str]:
     refused = {use.because: use for use in reversed(one.uses)}
     for because in one.refusals:
         yield f"{refused[because].use}: {because}" if because in refused else str(because)
