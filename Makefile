@@ -24,9 +24,10 @@ format: .venv/ready-to-test  ## lay out the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-docs: .venv/ready-to-test  ## write docs/conformance.md and docs/vocabulary.md anew
+docs: .venv/ready-to-test  ## write docs/conformance.md, docs/vocabulary.md and the JSON Schema of the tag anew
 	$(BIN)/python tests/test_conformance.py
 	$(BIN)/python tests/test_vocabulary_page.py
+	$(BIN)/python tests/policies/test_tag_schema.py
 
 bench: .venv/ready-to-test  ## run the benchmarks and print their tables
 	$(BIN)/python benchmarks

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, ValidationError
 
 from comity.policies import Agent, Fetched, Site, Verdict
-from comity.policies.answers.qualifiers import Extract, Qualifiers, Resource, read, written
+from comity.policies.answers.qualifiers import Extract, Qualifiers, Resource
 from comity.policies.answers.rule import RULES
-from comity.policies.tag import join_tags, no_page, without_extracts
+from comity.policies.tag import join_tags, no_page, read_conditions, without_extracts, write_conditions
 
 SCHEMA = json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -350,11 +350,11 @@ qualifiers = st.builds(
 @pytest.mark.requirement("WHY-2", "MEET-3")
 @given(qualifiers)
 def test_conditions_in_a_tag_are_read_as_they_were_written(stated: Qualifiers) -> None:
-    in_tag = written(stated)
+    in_tag = write_conditions(stated)
     assert json.loads(json.dumps(in_tag)) == in_tag
-    assert read(in_tag) == stated
+    assert read_conditions(in_tag) == stated
     assert in_tag.get("until", "Z").endswith("Z")
-    assert read(in_tag | {"verdict": "allow", "stated": True, "because": [0]}) == stated
+    assert read_conditions(in_tag | {"verdict": "allow", "stated": True, "because": [0]}) == stated
 
 
 @pytest.mark.requirement("MEET-3")

@@ -1,6 +1,6 @@
-"""The pass of an export over columns instead of records: what `sorted_out` decides never becomes a record.
+"""The pass of an export over columns instead of records: what the prefilter decides never becomes a record.
 
-export_columns(batch, number, terms, judge) -> Outcome      what `judge` gives for the records of the batch, as columns"""
+export_columns(batch, number, prefilter, judge) -> Outcome      what `judge` gives for the records of the batch, as columns"""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.dataset.export.prefilter import sorted_out, tag_column
+from comity.dataset.export.prefilter import Prefilter, tag_column
 from comity.dataset.files.arrow_schema import EXTRA, adapted, decode, encode, proper
 from comity.dataset.files.arrow_types import Moment
 from comity.dataset.manifest import Fields
 from comity.dataset.passes import Outcome
-from comity.dataset.permissions.terms import ARRANGEMENT, Terms
+from comity.dataset.permissions.terms import ARRANGEMENT
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, Record, Unreadable
 from comity.dataset.summary import Summary
 
@@ -27,14 +27,14 @@ _ADDED = {LICENSE: pa.list_(pa.string()), ATTRIBUTION: _RESOURCES, INSTEAD: _RES
 Judge = Callable[[Record, Summary], Record | None]  # the record as it may be used, after it was counted; None: it may not
 
 
-def export_columns(batch: pa.RecordBatch, number: int, terms: Terms, judge: Judge) -> Outcome:
+def export_columns(batch: pa.RecordBatch, number: int, prefilter: Prefilter, judge: Judge) -> Outcome:
     """`number`: of the first row in its file."""
-    exported, found = Summary(), sorted_out(batch, terms)
+    exported, found = Summary(), prefilter.sort(batch)
     for why in found.whys.drop_null().value_counts().to_pylist():
         exported.counts.drop(why["values"], why["counts"])
     schema = _with_added(proper(batch.schema))
     kept = adapted(batch.filter(found.kept), schema)
-    name = tag_column(batch.schema, terms.tags)
+    name = tag_column(batch.schema, prefilter.tags)
     if kept.num_rows and name:
         _note(exported, kept, name)
     places = pc.indices_nonzero(found.rest).to_pylist()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from comity.dataset import manifest
 from comity.dataset.files.formats import open_writer
@@ -18,11 +18,14 @@ from comity.dataset.side_files import UnreadLines, side_files
 from comity.dataset.summary import Summary
 
 
-class ExportPass(NamedTuple):
+class ExportPass:
     """The records as they may be used."""
 
-    terms: Terms
     fields: Sequence[str] | None = None
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self._prefilter: Any = None
 
     def __call__(self, records: list[Record]) -> Outcome:
         exported = Summary()
@@ -39,9 +42,12 @@ class ExportPass(NamedTuple):
         return answer.record
 
     def columns(self, batch: Any, number: int) -> Outcome:
-        from comity.dataset.export.column_pass import export_columns  # pyarrow is there where there are columns
+        # pyarrow is there where there are columns
+        from comity.dataset.export.column_pass import export_columns
+        from comity.dataset.export.prefilter import Prefilter
 
-        return export_columns(batch, number, self.terms, self.judged)
+        self._prefilter = self._prefilter or Prefilter(self.terms)
+        return export_columns(batch, number, self._prefilter, self.judged)
 
 
 def export(inputs: Sequence[Path], output: Path, terms: Terms, options: JobOptions = JobOptions()) -> Summary:  # noqa: B008  # immutable

@@ -5,7 +5,6 @@ A tag that cannot be understood permits nothing, and neither does one that does 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -16,14 +15,12 @@ from comity.dataset.permissions.lengths import beyond, content, fits
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, DatasetError, Record
 from comity.dataset.tag_sources import GUESSED, Carried, TagSource
 from comity.policies.answers.decision import UseDecision, Verdict
-from comity.policies.answers.qualifiers import Resource
 from comity.policies.document.nofollow import canonical
 from comity.policies.elements.coverage import refuses
 from comity.policies.elements.spans import Cut, Removals, is_empty, removals
-from comity.policies.tag import FREE, Element, Span, Tag, TagError, Use, read_tag, without_extracts
+from comity.policies.tag import FREE, RESOURCES, USE_NAME, Element, Span, Tag, TagError, Use, read_tag, without_extracts
 from comity.policies.vocabulary.table import Vocabulary
 
-_USE = re.compile("[a-z0-9][a-z0-9._-]*")
 # Of the most recent fetch, by what they mean (ACAP 1.0 section-2.5.5.1).
 CURRENT = frozenset(("present-currentcopy", "present-snippet", "present-thumbnail"))
 _OF_ITEM = ("urls", "more_urls", "names")  # what a tag says of an element besides its spans
@@ -59,7 +56,7 @@ class Terms(NamedTuple):
         """DatasetError where a use cannot be one, or there is none."""
         names = tuple(dict.fromkeys(use.strip().lower() for use in uses))
         for name in names or ("",):
-            if not _USE.fullmatch(name):
+            if not USE_NAME.fullmatch(name):
                 raise DatasetError(f"`{name}` is no name of a use: write, for example, train,index")
         return cls(names, now or datetime.now(UTC), vocabulary or Vocabulary.shipped(), recrawled, tags, defaults or {})
 
@@ -266,7 +263,7 @@ class _Usable:
         if not common:
             raise _RefusedError("must-use")
         self._remove(dict.fromkeys(content(self._fields)))
-        self.record = self.record | {INSTEAD: [_written(resource) for resource in common]}
+        self.record = self.record | {INSTEAD: RESOURCES.write(common)}
 
     def cut_length(self) -> None:
         """Text beyond the lengths that are permitted (ACAP 1.0 section-2.5.5.2.3)."""
@@ -284,7 +281,7 @@ class _Usable:
         """What is to be shown with it (ACAP 1.0 section-2.5.5.2.5)."""
         included = dict.fromkeys(resource for use in self._uses for resource in use.qualifiers.must_include)
         if included:
-            self.record = self.record | {ATTRIBUTION: [_written(resource) for resource in included]}
+            self.record = self.record | {ATTRIBUTION: RESOURCES.write(included)}
 
     def license(self) -> None:
         """The RSL documents by which the uses are permitted, and the operator's own licences."""
@@ -348,8 +345,3 @@ def _shows(use: str) -> bool:
 def _refuses(deny: frozenset[str], uses: tuple[str, ...], vocabulary: Vocabulary) -> bool:
     """Whether an element on which these actions are prohibited may not be used in one of the ways."""
     return any(refuses(deny, use, vocabulary) for use in uses)
-
-
-def _written(resource: Resource) -> dict[str, str]:
-    """As the tag has it."""
-    return {"role": resource.role, "extract": str(resource.extract or ""), "url": resource.uri, "content": resource.content}

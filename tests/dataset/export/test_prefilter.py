@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.dataset.export.prefilter import sorted_out
+from comity.dataset.export.prefilter import Prefilter
 from comity.dataset.files.arrow_schema import EXTRA, decode, encode
 from comity.dataset.permissions.expiry import Recrawled
 from comity.dataset.permissions.terms import Terms, judged
@@ -114,7 +114,7 @@ TERMS = st.builds(
 
 def agree(batch: pa.RecordBatch, terms: Terms) -> None:
     """Judgement by columns and by records."""
-    said = sorted_out(batch, terms)
+    said = Prefilter(terms).sort(batch)
     rest = said.rest.to_pylist()
     for record, kept, why, is_rest in zip(decode(batch), said.kept.to_pylist(), said.whys.to_pylist(), rest, strict=True):
         assert kept + (why is not None) + is_rest == 1
@@ -153,10 +153,10 @@ def test_plain_records_need_no_second_look() -> None:
     refused = plain()
     refused["permissions"]["uses"]["index"] |= {"verdict": "deny", "because": [1]}
     batch = encode([plain(), refused, plain() | {"html": None}])
-    said = sorted_out(batch, Terms.of(["index"], now=NOW))
+    said = Prefilter(Terms.of(["index"], now=NOW)).sort(batch)
     assert said.kept.to_pylist() == [True, False, True]
     assert said.whys.to_pylist() == [None, "deny:acap.disallow", None]
-    assert sorted_out(batch, Terms.of(["train"], now=NOW)).whys.to_pylist() == ["not-listed:train"] * 3
+    assert Prefilter(Terms.of(["train"], now=NOW)).sort(batch).whys.to_pylist() == ["not-listed:train"] * 3
     assert said.rest.true_count == 0
 
 
@@ -207,4 +207,4 @@ def test_columns_that_others_have_altered_are_judged_as_they_are_read(changed: d
     assert decode(batch) != [plain()] * 3 or EXTRA in changed
     terms = Terms.of(["index"], now=NOW)
     agree(batch, terms)
-    assert sorted_out(batch, terms).kept.to_pylist()[::2] == [True, True]
+    assert Prefilter(terms).sort(batch).kept.to_pylist()[::2] == [True, True]
