@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from comity.dataset.export import prefilter
 from comity.dataset.export.prefilter import Prefilter
 from comity.dataset.files.arrow_schema import EXTRA, decode, encode
-from comity.dataset.permissions.expiry import Recrawled
-from comity.dataset.permissions.terms import Terms, judged
+from comity.dataset.permissions.expiry import Fetches, Recrawled
+from comity.dataset.permissions.terms import Judged, Terms, judged
 from comity.dataset.records import Record
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
@@ -158,6 +159,44 @@ def test_plain_records_need_no_second_look() -> None:
     assert said.whys.to_pylist() == [None, "deny:acap.disallow", None]
     assert Prefilter(Terms.of(["train"], now=NOW)).sort(batch).whys.to_pylist() == ["not-listed:train"] * 3
     assert said.rest.true_count == 0
+
+
+@pytest.mark.requirement("MEET-3")
+@pytest.mark.parametrize("use", ["index", "preserve"])
+def test_whether_a_page_was_fetched_again_is_asked_of_each(use: str) -> None:
+    fetches, crawled = Fetches(), []
+    for page, days in (("a", (1,)), ("b", (1, 2))):
+        record = plain() | {"url": f"https://a.example/{page}"}
+        record["permissions"]["uses"][use] |= {"until_recrawled": True}
+        crawled.append(record)
+        for day in days:
+            fetches.note(record | {"fetched_at": f"2026-11-2{day}T03:00:00+00:00"})
+    terms = Terms.of(["index"], now=NOW, recrawled=fetches.recrawled())
+    assert [judged(record, terms).why for record in crawled] == ["", f"superseded:{use}"]
+    batch = encode(crawled)
+    agree(batch, terms)
+    assert Prefilter(terms).sort(batch).rest.to_pylist() == [True, True]
+
+
+@pytest.mark.requirement("MEET-3")
+def test_one_record_is_judged_for_all_that_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def watched(record: Record, terms: Terms) -> Judged:
+        seen.append(record["url"])
+        return judged(record, terms)
+
+    monkeypatch.setattr(prefilter, "judged", watched)
+    refused = plain()
+    refused["permissions"]["uses"]["index"] |= {"verdict": "deny", "because": [1]}
+    records = [one | {"url": f"https://a.example/{number}"} for number in range(10) for one in (plain(), refused)]
+    terms = Terms.of(["index"], now=NOW)
+    sieve = Prefilter(terms)
+    for _ in range(2):
+        answer = sieve.sort(encode(records))
+        assert answer.kept.to_pylist() == [True, False] * 10
+        assert answer.whys.to_pylist() == [None, "deny:acap.disallow"] * 10
+    assert len(seen) == 2
 
 
 def columns_of(record: Record, **changed: Any) -> pa.RecordBatch:
