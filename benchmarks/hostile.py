@@ -28,7 +28,7 @@ from rich.table import Table
 
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import PolicyStore
-from comity.dataset.permissions.terms import Terms, judged
+from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.record_counts import RecordCounts
 from comity.dataset.verify.recheck import rechecked
 from comity.dataset.verify.today import Today
@@ -675,7 +675,7 @@ def tags() -> Iterator[Case]:
     site = _bound(PLAIN_SITE)
 
     def exported(record: dict[str, Any]) -> Step:
-        return lambda: judged(record, TERMS)
+        return lambda: apply_terms(record, TERMS)
 
     def counted(record: dict[str, Any]) -> Step:
         return lambda: RecordCounts().read(record, NOW)

@@ -29,19 +29,19 @@ class ExpirePass(NamedTuple):
     fields: Sequence[str] | None = None
 
     def __call__(self, records: list[Record]) -> Outcome:
-        left, kept, notes = Summary(), [], []
+        summary, staying, notes = Summary(), [], []
         for record in records:
             answer = expired(record, self.limits)
             if answer.why:
-                left.counts.drop(answer.why)
+                summary.counts.drop(answer.why)
                 note: Note = {"url": record.get("url"), "why": answer.why, "because": list(answer.because)}
-                place = {"place": record.place} if isinstance(record, Placed) else {}
+                place = {"place": record.position} if isinstance(record, Placed) else {}
                 notes.append(note | place | ({"record": record} if answer.why.startswith(UNTAGGED) else {}))
             else:
                 assert answer.tag
-                left.keep(record, answer.tag)
-                kept.append(record)
-        return Outcome(kept, left, notes)
+                summary.keep(record, answer.tag)
+                staying.append(record)
+        return Outcome(staying, summary, notes)
 
 
 class _NothingGoes(Exception):  # noqa: N818  # no error
@@ -72,23 +72,23 @@ def expire(
 
 
 def _expire(reader: Reader, limits: Limits, *, dry_run: bool, options: JobOptions) -> RecordCounts:
-    path, left, rewriter = reader.path, Summary(), open_rewriter(reader.path)
+    path, summary, rewriter = reader.path, Summary(), open_rewriter(reader.path)
     with UnreadLines(path) as unread, Lines(beside(path, "expired")) as gone, ExitStack() as stack:
 
         def note(notes: list[Note]) -> None:
-            for one in notes:
-                place, record = one.pop("place", None), one.pop("record", None)
-                options.removed(one)
+            for line in notes:
+                place, record = line.pop("place", None), line.pop("record", None)
+                options.removed(line)
                 if rewriter:
                     rewriter.leave_out(place, keep_aside=record is not None)
                 elif record is not None:
-                    unread.put({"place": "", "why": one["why"], "record": record})
-                gone.put(one | {"when": limits.now.isoformat(timespec="seconds")})
+                    unread.put({"place": "", "why": line["why"], "record": record})
+                gone.put(line | {"when": limits.now.isoformat(timespec="seconds")})
 
         stack.enter_context(suppress(_NothingGoes))
-        stack.enter_context(manifest.kept(path))
+        stack.enter_context(manifest.restored_on_error(path))
         writer = None if dry_run else stack.enter_context(rewriter or open_writer(path))
-        sinks = Sinks(left.merge, note, unread.add, options.progress)
+        sinks = Sinks(summary.merge, note, unread.add, options.progress)
         run(
             ExpirePass(limits, fields_with_tag(limits.tags, "fetched_at") if rewriter else None),
             [reader],
@@ -96,10 +96,10 @@ def _expire(reader: Reader, limits: Limits, *, dry_run: bool, options: JobOption
             writer=writer,
             workers=options.workers,
         )
-        left.counts.unreadable += unread.records
+        summary.counts.unreadable += unread.records
         if dry_run or not (gone.number or unread.number):
             raise _NothingGoes
-        if not rewriter and left.counts.whys == {"no-tag": left.counts.records}:
+        if not rewriter and summary.counts.whys == {"no-tag": summary.counts.records}:
             raise DatasetError(f"{path}: no record has a tag, and all would go; say where the tags are. Nothing has changed")
         if rewriter:
             rewriter.copy()
@@ -109,5 +109,7 @@ def _expire(reader: Reader, limits: Limits, *, dry_run: bool, options: JobOption
         manifest.retract(path)
         stack.close()  # the dataset is replaced
         if described:
-            manifest.write(path, manifest.changed(path, described, left.composition, removed=left.counts.whys, at=limits.now))
-    return left.counts
+            manifest.write(
+                path, manifest.changed(path, described, summary.composition, removed=summary.counts.whys, when=limits.now)
+            )
+    return summary.counts

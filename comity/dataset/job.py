@@ -67,4 +67,4 @@ def files_of(paths: Iterable[Path]) -> set[File]:
 
 def first_of(places: Iterable[Path], files: set[File]) -> Path | None:
     """The first of these places where one of these files stands."""
-    return next((place for place in places if place.exists() and not files.isdisjoint(files_of([place]))), None)
+    return next((path for path in places if path.exists() and not files.isdisjoint(files_of([path]))), None)

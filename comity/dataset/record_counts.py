@@ -41,7 +41,7 @@ class RecordCounts:
         self.unreadable = 0  # for whoever reads files
         self.whys: Counter[str] = (
             Counter()
-        )  # Judged.why or Expired.why of those that were dropped; of tags that are not understood
+        )  # TermsApplied.why or Expired.why of those that were dropped; of tags that are not understood
         self.rules: Counter[str] = (
             Counter()
         )  # of each refusal of a use, the rule that decided; EXPIRED where the permission has ended

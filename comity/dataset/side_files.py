@@ -84,10 +84,10 @@ class UnreadLines(Lines):
 
     def add(self, unread: Unread) -> None:
         """UTF-8 as text, anything else in base64."""
-        place, octets, why = unread.unreadable
+        position, octets, why = unread.unreadable
         try:
             kept = {"text": octets.decode()}
         except UnicodeDecodeError:
             kept = {"base64": base64.b64encode(octets).decode("ascii")}
         self.records += 1
-        self.put({"file": str(unread.reader.path), "place": place, "why": why, **kept})
+        self.put({"file": str(unread.reader.path), "place": position, "why": why, **kept})

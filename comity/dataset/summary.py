@@ -25,7 +25,7 @@ class Summary:
         self.fields.note(record, tag)
         licenses = record.get(LICENSE)
         if isinstance(licenses, list):  # and no field of that name that the record had before
-            self.licenses |= dict.fromkeys(one for one in licenses if isinstance(one, str))
+            self.licenses |= dict.fromkeys(url for url in licenses if isinstance(url, str))
         texts = {reason["text"] for reason in tag.raw["reasons"] if reason["rule"] == ARRANGEMENT}
         self.arrangements.update(texts)
 

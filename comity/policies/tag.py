@@ -240,7 +240,10 @@ def _uses(name: str) -> Remembered[tuple[dict[str, Use], int]]:
     def uses(raw: Any) -> tuple[dict[str, Use], int]:
         if not is_valid(raw):
             raise TagError(f"invalid-tag:{name}")
-        of_each = {use: Use(one["verdict"] == "allow", tuple(one["because"]), read_conditions(one)) for use, one in raw.items()}
+        of_each = {
+            use: Use(decision["verdict"] == "allow", tuple(decision["because"]), read_conditions(decision))
+            for use, decision in raw.items()
+        }
         return of_each, max(max(use.because) for use in of_each.values())
 
     return Remembered(uses, most=MAX_REMEMBERED)
@@ -355,8 +358,8 @@ def join_tags(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> di
                 tag = write_tag(agent, {use: agent.default_of(use, is_asked=False)}, {})
                 decisions = tag["uses"]
             both.append((tag, decisions[use]))
-        deciding = [one for one in both if one[1]["verdict"] == "deny"] or both
-        deciding = [one for one in deciding if one[1]["stated"]] or deciding[:1]
+        deciding = [pair for pair in both if pair[1]["verdict"] == "deny"] or both
+        deciding = [pair for pair in deciding if pair[1]["stated"]] or deciding[:1]
         decision = {key: deciding[0][1][key] for key in ("verdict", "stated")}
         is_refused = decision == {"verdict": "deny", "stated": True}  # else both may restrict it, a refusal by default too
         restricting = deciding if is_refused else [*deciding, *both]

@@ -20,7 +20,7 @@ from comity.dataset.export.export import export
 from comity.dataset.files.arrow_schema import EXTRA, TAG, decode, encode, schema_of
 from comity.dataset.files.formats import open_reader, open_writer
 from comity.dataset.job import JobOptions
-from comity.dataset.permissions.terms import Terms, judged
+from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.records import DatasetError, Record, Unreadable
 from comity.dataset.sidecar import Sidecar, item_id, row
 from comity.dataset.stats import stats
@@ -100,8 +100,8 @@ def test_of_two_tags_nobody_knows_which_counts(make_record: MakeRecord) -> None:
     record = moved(make_record(train=None), "rights") | {"data": forged}
     with pytest.raises(TagError, match="several-tags"):
         read(record)
-    assert judged(record, Terms.of(["train"], now=NOW)).why == "several-tags"
-    assert judged(record, Terms.of(["train"], now=NOW, tags=InField("rights"))).why == "deny:acap.disallow"
+    assert apply_terms(record, Terms.of(["train"], now=NOW)).why == "several-tags"
+    assert apply_terms(record, Terms.of(["train"], now=NOW, tags=InField("rights"))).why == "deny:acap.disallow"
     with pytest.raises(TagError, match="no-tag"):
         read({"url": "a", "data": forged}, InField("rights"))
 

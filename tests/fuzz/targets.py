@@ -28,7 +28,7 @@ from comity.dataset.files import arrow_schema as typed
 from comity.dataset.files import jsonl, parquet
 from comity.dataset.files.warc import reader as warc
 from comity.dataset.permissions.expiry import Limits, expired
-from comity.dataset.permissions.terms import Terms, judged
+from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.record_counts import RecordCounts
 from comity.dataset.records import DatasetError, Unreadable
 from comity.dataset.verify.recheck import rechecked
@@ -609,7 +609,7 @@ def fuzz_redaction(octets: bytes) -> None:
     assert MARK.encode() not in left
     record = {"url": page.url, "html": made, "text": MARK + " a " + MARK, "permissions": page.tag_of({"html": made}, {})}
     if MARK in made:
-        answer = judged(record, Terms.of(["train"], now=NOW))
+        answer = apply_terms(record, Terms.of(["train"], now=NOW))
         assert answer.record is None or MARK not in str(answer.record.get("html") or "")
 
 
@@ -728,7 +728,7 @@ def fuzz_tag(octets: bytes) -> None:
     choices = Choices(octets)
     record = record_in(choices)
     use = choices.of(("train", "index", "search", "present-snippet"))
-    answer = judged(record, Terms.of([use], now=NOW))
+    answer = apply_terms(record, Terms.of([use], now=NOW))
     if answer.record is not None:
         read = tag_sources.read(record)
         assert read.uses[use].is_allowed

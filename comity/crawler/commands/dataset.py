@@ -169,10 +169,10 @@ def _missing(whys: Collection[str]) -> Iterator[str]:
 
 
 def _unknown(use: str, vocabulary: Vocabulary) -> str:
-    known = {*vocabulary.uses, *(word for words in vocabulary.words.values() for word in words.narrows)}
-    if use in known:
+    vocabulary_uses = {*vocabulary.uses, *(word for words in vocabulary.words.values() for word in words.narrows)}
+    if use in vocabulary_uses:
         return ""
-    close = get_close_matches(use, known, 1)
+    close = get_close_matches(use, vocabulary_uses, 1)
     meant = (
         f"did you mean `{close[0]}`?" if close else "only what a crawl had in COMITY_USES, or a site names itself, permits it."
     )
@@ -201,8 +201,8 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     tags, store = tag_option.tag_source(opts, settings), _store(opts.store, settings)
     try:
         urls = [url for url, _ in store.take_downs()] if store else []
-        known = f"Take-downs that sites asked for: {len(urls)}, by {store.path}" if store else "No policy store, no take-downs"
-        console.print(line(known))
+        source = f"Take-downs that sites asked for: {len(urls)}, by {store.path}" if store else "No policy store, no take-downs"
+        console.print(line(source))
         # Each dataset is read twice: once for when its pages were fetched.
         with _progress("expiring", opts.datasets, passes=2) as advance:
             options = JobOptions(opts.workers, advance, _print_removed)

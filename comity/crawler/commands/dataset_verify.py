@@ -144,7 +144,7 @@ def _verified(work: Verify, reader: Reader, listed: Path | None, workers: int | 
 
         def keep(one: passes.Unread) -> None:
             report.unreadable += 1
-            write([{"place": one.unreadable.place, "unknown": True, "why": [f"unreadable: {one.unreadable.why}"]}])
+            write([{"place": one.unreadable.position, "unknown": True, "why": [f"unreadable: {one.unreadable.why}"]}])
 
         sinks = passes.Sinks(report.merge, notes=write, unreadable=keep, progress=advance)
         passes.run(work, [reader], sinks, workers=workers)

@@ -29,29 +29,29 @@ Judge = Callable[[Record, Summary], Record | None]  # the record as it may be us
 
 def export_columns(batch: pa.RecordBatch, number: int, prefilter: Prefilter, judge: Judge) -> Outcome:
     """`number`: of the first row in its file."""
-    exported, found = Summary(), prefilter.sort(batch)
-    for why in found.whys.drop_null().value_counts().to_pylist():
+    exported, sorted_rows = Summary(), prefilter.sort(batch)
+    for why in sorted_rows.whys.drop_null().value_counts().to_pylist():
         exported.counts.drop(why["values"], why["counts"])
     schema = _with_added(proper(batch.schema))
-    kept = adapted(batch.filter(found.kept), schema)
+    staying = adapted(batch.filter(sorted_rows.kept), schema)
     name = tag_column(batch.schema, prefilter.tags)
-    if kept.num_rows and name:
-        _note(exported, kept, name)
-    places = pc.indices_nonzero(found.rest).to_pylist()
+    if staying.num_rows and name:
+        _note(exported, staying, name)
+    places = pc.indices_nonzero(sorted_rows.rest).to_pylist()
     if not places:
-        return Outcome(kept, exported)
+        return Outcome(staying, exported)
     records: list[Record] = []
     stood: list[int] = []
     unreadable = []
-    for place, record in zip(places, decode(batch.filter(found.rest)), strict=True):
+    for row, record in zip(places, decode(batch.filter(sorted_rows.rest)), strict=True):
         if isinstance(record, Unreadable):
-            unreadable.append(record._replace(place=f"row {number + place}"))
+            unreadable.append(record._replace(position=f"row {number + row}"))
         elif (usable := judge(record, exported)) is not None:
             records.append(usable)
-            stood.append(place)
+            stood.append(row)
     if records:
-        kept = _merged(kept, pc.indices_nonzero(found.kept).to_pylist(), encode(records, schema), stood)
-    return Outcome(kept, exported, unreadable=unreadable)
+        staying = _merged(staying, pc.indices_nonzero(sorted_rows.kept).to_pylist(), encode(records, schema), stood)
+    return Outcome(staying, exported, unreadable=unreadable)
 
 
 def _merged(one: pa.RecordBatch, places: list[int], other: pa.RecordBatch, other_places: list[int]) -> pa.RecordBatch:

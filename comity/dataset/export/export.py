@@ -12,7 +12,7 @@ from comity.dataset import manifest
 from comity.dataset.files.formats import open_writer
 from comity.dataset.job import JobOptions, files_of, first_of, open_readers, recrawled
 from comity.dataset.passes import Outcome, Sinks, run
-from comity.dataset.permissions.terms import Terms, judged
+from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.records import DatasetError, Record
 from comity.dataset.side_files import UnreadLines, side_files
 from comity.dataset.summary import Summary
@@ -29,11 +29,11 @@ class ExportPass:
 
     def __call__(self, records: list[Record]) -> Outcome:
         exported = Summary()
-        kept = [usable for record in records if (usable := self.judged(record, exported)) is not None]
-        return Outcome(kept, exported)
+        usable = (self.usable(record, exported) for record in records)
+        return Outcome([record for record in usable if record is not None], exported)
 
-    def judged(self, record: Record, exported: Summary) -> Record | None:
-        answer = judged(record, self.terms)
+    def usable(self, record: Record, exported: Summary) -> Record | None:
+        answer = apply_terms(record, self.terms)
         if answer.record is None:
             exported.counts.drop(answer.why)
         else:
@@ -47,7 +47,7 @@ class ExportPass:
         from comity.dataset.export.prefilter import Prefilter
 
         self._prefilter = self._prefilter or Prefilter(self.terms)
-        return export_columns(batch, number, self._prefilter, self.judged)
+        return export_columns(batch, number, self._prefilter, self.usable)
 
 
 def export(inputs: Sequence[Path], output: Path, terms: Terms, options: JobOptions = JobOptions()) -> Summary:  # noqa: B008  # immutable
@@ -59,20 +59,20 @@ def export(inputs: Sequence[Path], output: Path, terms: Terms, options: JobOptio
         raise DatasetError(f"{place} is read from: give the export another name")
     exported = Summary()
     with UnreadLines(output) as unread:
-        with manifest.kept(output), entering as writer:
+        with manifest.restored_on_error(output), entering as writer:
             terms = terms._replace(recrawled=recrawled(readers, options, terms.tags, terms.uses))
             sinks = Sinks(exported.merge, unreadable=unread.add, progress=options.progress)
             run(ExportPass(terms), readers, sinks, writer=writer, workers=options.workers)
             exported.counts.unreadable += unread.records
             unread.replace()
             manifest.retract(output)
-        manifest.write(output, manifest.manifest(output, _told(terms, exported), exported.composition))
+        manifest.write(output, manifest.manifest(output, _history(terms, exported), exported.composition))
     return exported
 
 
-def _told(terms: Terms, exported: Summary) -> manifest.Told:
+def _history(terms: Terms, exported: Summary) -> manifest.History:
     counts = exported.counts
-    return manifest.Told(
+    return manifest.History(
         description=f"Records that could be used for {', '.join(terms.uses)} on {terms.now:%Y-%m-%d},"
         " by what their sites said when they were fetched.",
         uses=terms.uses,

@@ -1,7 +1,7 @@
 """Columns before an export: records that are alike are judged once.
 
-Judgement has one place, `judged` in comity.dataset.permissions.terms, which takes a record. To make a record of each row of a
-Parquet file would take many times as long as to copy its columns, and most rows differ in nothing that judgement asks for. So:
+Judgement has one place, `apply_terms` in comity.dataset.permissions.terms, which takes a record. To make a record of each row of
+a Parquet file would take many times as long as to copy its columns, and most rows differ in nothing that judgement asks for. So:
 
 1. A row is doubtful where its columns do not show that its tag is valid by its shape (comity.policies.tag.TAG), or that it has
    nothing but its columns (EXTRA). It is made a record and judged by itself.
@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from comity.dataset.files.arrow_schema import EXTRA, TAG, decode, may_hold_tags
-from comity.dataset.permissions.terms import CURRENT, LICENSES, Terms, judged
+from comity.dataset.permissions.terms import CURRENT, LICENSES, Terms, apply_terms
 from comity.dataset.records import Unreadable
 from comity.dataset.tag_sources import InField, TagSource
 from comity.policies import tag as tags
@@ -43,7 +43,7 @@ class Sorted(NamedTuple):
     """The rows of a batch."""
 
     kept: pa.BooleanArray  # permitted; nothing is to be cut and nothing to be added
-    whys: pa.StringArray  # Judged.why of those that are refused; null of others
+    whys: pa.StringArray  # TermsApplied.why of those that are refused; null of others
 
     @property
     def rest(self) -> pa.BooleanArray:
@@ -98,7 +98,7 @@ class Prefilter:
     def _judged(self, batch: pa.RecordBatch) -> Iterator[tuple[bool, str | None]]:
         """Neither: all that are like the row are to be judged one by one."""
         for record in decode(batch):
-            answer = None if isinstance(record, Unreadable) else judged(record, self._terms)
+            answer = None if isinstance(record, Unreadable) else apply_terms(record, self._terms)
             yield answer is not None and answer.record is record, answer.why or None if answer else None
 
 
@@ -222,8 +222,8 @@ def _facts(tag: pa.StructArray, terms: Terms) -> pa.StringArray:
     length = len(tag)
     uses, rules = _Flat(tag.field("uses")), _Rules(_Flat(tag.field("reasons")))
     facts, is_refused, is_particular = [], _same(False, length), _same(False, length)
-    asked = [_Use(uses, name, length, terms) for name in terms.uses]
-    for use in asked:
+    of_each = [_Use(uses, name, length, terms) for name in terms.uses]
+    for use in of_each:
         facts.append(use.facts(rules))
         is_particular = pc.or_(is_particular, pc.and_not(use.ends_by_record, is_refused))
         is_refused = _any(is_refused, use.is_missing, use.is_denied, use.is_ended)
@@ -235,7 +235,7 @@ def _facts(tag: pa.StructArray, terms: Terms) -> pa.StringArray:
         preserve.ends_by_record,
         pc.greater(elements, 0),
         embedded.is_valid(),
-        *(use.is_limited for use in asked),
+        *(use.is_limited for use in of_each),
     )
     is_particular = pc.or_(is_particular, pc.and_not(asks, is_refused))
     return pc.if_else(is_particular, None, pc.binary_join_element_wise(*facts, " "))

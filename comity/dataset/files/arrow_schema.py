@@ -88,13 +88,13 @@ TAG = _struct_of(tag.TAG, tag.IN_COMMON)
 
 def schema_of(records: Iterable[Record], *, tagged: bool = True) -> pa.Schema:
     """Of a file that begins with these records. `tagged`: it has a column for tags, though none of them has one."""
-    found: dict[str, pa.DataType | None] = {}
+    types: dict[str, pa.DataType | None] = {}
     for record in records:
         for name, value in record.items():
-            if name in found or (len(found) < MAX_FIELDS and _is_name(name)):
+            if name in types or (len(types) < MAX_FIELDS and _is_name(name)):
                 is_tag = isinstance(value, dict) and is_tag_like(value)
-                found[name] = TAG.type if is_tag else _joined(found.get(name, pa.null()), _type_of(value))
-    return _completed({name: type_ for name, type_ in found.items() if type_ is not None and _is_known(type_)}, tagged=tagged)
+                types[name] = TAG.type if is_tag else _joined(types.get(name, pa.null()), _type_of(value))
+    return _completed({name: type_ for name, type_ in types.items() if type_ is not None and _is_known(type_)}, tagged=tagged)
 
 
 def proper(schema: pa.Schema) -> pa.Schema:
@@ -222,13 +222,13 @@ def decode(batch: pa.RecordBatch, numbers: Sequence[int] | None = None) -> Batch
     """`numbers`: of the rows in their file; None: from 1."""
     numbers = numbers or range(1, batch.num_rows + 1)
     columns = {name: kind.values(batch.column(name)) for name, kind in _kinds(batch.schema).items()}
-    found: Batch = [*rows(batch.num_rows, columns)]
+    records: Batch = [*rows(batch.num_rows, columns)]
     if EXTRA not in batch.schema.names:
-        return found
+        return records
     for row, text in enumerate(batch.column(EXTRA).to_pylist()):
         if text is not None:
-            found[row] = _with_rest(found[row], text, numbers[row])  # type: ignore[arg-type]  # no row was here yet
-    return found
+            records[row] = _with_rest(records[row], text, numbers[row])  # type: ignore[arg-type]  # no row was here yet
+    return records
 
 
 def _with_rest(record: Record, text: str, number: int) -> Record | Unreadable:

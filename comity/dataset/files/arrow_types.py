@@ -119,7 +119,7 @@ class Moment:
         if not pa.types.is_timestamp(array.type):
             return _foreign(array)
         instants = array.cast(self.type, safe=False).cast(pa.int64()).to_pylist()
-        return [instant if instant is None else _written(instant, self._suffix) for instant in instants]
+        return [instant if instant is None else _text_of(instant, self._suffix) for instant in instants]
 
 
 @lru_cache(10_000)
@@ -129,13 +129,13 @@ def _instant(text: str, suffix: str) -> int:
         instant = (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, TypeError):  # a date without a time zone
         raise MisfitError from None
-    if _written(instant, suffix) != text:
+    if _text_of(instant, suffix) != text:
         raise MisfitError
     return instant
 
 
 @lru_cache(10_000)
-def _written(instant: int, suffix: str) -> str:
+def _text_of(instant: int, suffix: str) -> str:
     try:
         text = (_EPOCH + timedelta(microseconds=instant)).isoformat()
     except OverflowError:
@@ -184,7 +184,7 @@ class Struct:
         if not pa.types.is_struct(array.type):
             return _foreign(array)
         columns = {
-            field.name: self.members.get(field.name, _ANY).values(array.field(place)) for place, field in enumerate(array.type)
+            field.name: self.members.get(field.name, _ANY).values(array.field(number)) for number, field in enumerate(array.type)
         }
         found: list[Any] = rows(len(array), columns, self.nullable)
         if array.null_count:

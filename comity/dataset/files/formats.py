@@ -32,7 +32,7 @@ WRITABLE = tuple(ending for ending, module in FORMATS.items() if module != "warc
 class Part(NamedTuple):
     """Some records of a file, as many as are read at once: a few MB. Picklable."""
 
-    place: Any  # where they stand; or, in a file that can only be read from its front, what stands there
+    position: Any  # where they stand; or, in a file that can only be read from its front, what stands there
     octets: int  # how much of the file that is: all parts together have the file's size
 
 
@@ -77,7 +77,7 @@ class Rewriter(Writer, Protocol):
 
     `copy` comes last within `with`."""
 
-    def leave_out(self, place: Any, *, keep_aside: bool) -> None:
+    def leave_out(self, position: Any, *, keep_aside: bool) -> None:
         """The record does not stay. `keep_aside`: it is kept in another file."""
 
     def copy(self) -> None: ...

@@ -58,9 +58,9 @@ class Reader:
         number, start, done = 1, 0, 0
         with self.path.open("rb") as file:
             for lines in self._lines(self._text(file)):
-                at = file.tell() if self._compressed else start + len(lines)
-                yield Part(Lines(number, start, lines if self._compressed else b"", len(lines)), at - done)
-                done = at
+                end = file.tell() if self._compressed else start + len(lines)
+                yield Part(Lines(number, start, lines if self._compressed else b"", len(lines)), end - done)
+                done = end
                 number += lines.count(b"\n")
                 start += len(lines)
 
@@ -86,7 +86,7 @@ class Reader:
             yield held
 
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
-        lines: Lines = part.place
+        lines: Lines = part.position
         octets = lines.octets
         if not octets:
             with self.path.open("rb") as file:

@@ -77,7 +77,7 @@ class Reader:
 
     def read_columns(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
         """With the number of the first row, from 1."""
-        group, number = part.place
+        group, number = part.position
         with self._opened() as file:
             columns = _columns(file.schema_arrow, fields)
             try:
@@ -128,7 +128,7 @@ def _valid(batch: pa.RecordBatch, number: int) -> Iterator[tuple[pa.RecordBatch 
 
 
 def _leaves(file: pq.ParquetFile) -> Iterator[str]:
-    return (file.schema.column(place).path for place in range(len(file.schema)))
+    return (file.schema.column(number).path for number in range(len(file.schema)))
 
 
 def _is_set(file: pq.ParquetFile, path: str) -> bool:

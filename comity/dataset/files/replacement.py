@@ -31,8 +31,8 @@ def open_beside(path: Path) -> IO[bytes]:
         if error.errno in (errno.ELOOP, errno.ENXIO):
             raise _foreign(path) from None
         raise
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         os.close(descriptor)
         raise _foreign(path)
     return os.fdopen(descriptor, "r+b")

@@ -1,6 +1,6 @@
 """May a record be used in these ways, now, and which of it?
 
-    judged(record, terms) -> Judged     the record as it may be used, or why not
+    apply_terms(record, terms) -> TermsApplied      the record as it may be used, or why not
 A tag that cannot be understood permits nothing, and neither does one that does not list the use. Readings: docs/datasets.md."""
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Terms(NamedTuple):
         return cls(names, now or datetime.now(UTC), vocabulary or Vocabulary.shipped(), recrawled, tags, defaults or {})
 
 
-class Judged(NamedTuple):
+class TermsApplied(NamedTuple):
     """One record."""
 
     record: Record | None  # a copy where it differs; None: it may not be used
@@ -79,7 +79,7 @@ class _RefusedError(Exception):
         self.because = because
 
 
-def judged(record: Record, terms: Terms) -> Judged:
+def apply_terms(record: Record, terms: Terms) -> TermsApplied:
     """Whether each of the uses is permitted, and the record without what is not."""
     try:
         carried = terms.tags.find(record)
@@ -89,9 +89,9 @@ def judged(record: Record, terms: Terms) -> Judged:
         uses = _permitted(record, tag, terms)
         return _usable(record, carried, tag, uses, terms)
     except TagError as error:
-        return Judged(None, str(error))
+        return TermsApplied(None, str(error))
     except _RefusedError as refused:
-        return Judged(None, refused.why, refused.because)
+        return TermsApplied(None, refused.why, refused.because)
 
 
 # The uses as a whole
@@ -146,7 +146,7 @@ def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
 # What of the record
 
 
-def _usable(record: Record, carried: Carried, tag: Tag, uses: list[Use], terms: Terms) -> Judged:
+def _usable(record: Record, carried: Carried, tag: Tag, uses: list[Use], terms: Terms) -> TermsApplied:
     """The record without what is refused or too much, and with what has to be shown."""
     usable = _Usable(record, carried, tag, uses, terms)
     if tag.elements:
@@ -158,7 +158,7 @@ def _usable(record: Record, carried: Carried, tag: Tag, uses: list[Use], terms: 
         usable.cut_length()
         usable.attribute()
     usable.license()
-    return usable.judged()
+    return usable.result()
 
 
 class _Usable:
@@ -175,12 +175,12 @@ class _Usable:
         self._words = [use.qualifiers.max_words for use in uses if use.qualifiers.max_words is not None]
         self._is_limited = bool(self._chars or self._words)
 
-    def judged(self) -> Judged:
+    def result(self) -> TermsApplied:
         """The record with its tag."""
         carried = self._carried._replace(raw=self._raw)
         if self._raw is self.record.get(carried.field):
-            return Judged(self.record, tag=carried)
-        return Judged(carried.put(self.record, self._raw), tag=carried)
+            return TermsApplied(self.record, tag=carried)
+        return TermsApplied(carried.put(self.record, self._raw), tag=carried)
 
     @property
     def _fields(self) -> Record:
@@ -190,7 +190,7 @@ class _Usable:
     def cut_elements(self) -> None:
         """Elements on which one of the uses is refused."""
         names, vocabulary = tuple(name for name in self._terms.uses if not self._is_licensed(name)), self._terms.vocabulary
-        places = {place: one for place, one in enumerate(self._tag.elements) if _refuses(one.deny, names, vocabulary)}
+        places = {number: one for number, one in enumerate(self._tag.elements) if _refuses(one.deny, names, vocabulary)}
         if not places:
             return
         refused = places.values()
@@ -216,24 +216,24 @@ class _Usable:
         urls = {_compared(url) for url in element.urls}
         for field in _FILES:
             stored = self.record.get(field)
-            for place, file in enumerate(stored if isinstance(stored, list) else ()):
+            for number, file in enumerate(stored if isinstance(stored, list) else ()):
                 url = _compared(file["url"]) if isinstance(file, dict) and isinstance(file.get("url"), str) else None
                 if url is None or url in urls or (element.more_urls and url not in self._named):
-                    yield [field, place]
+                    yield [field, number]
 
     @cached_property
     def _named(self) -> frozenset[str]:
         """What may be a URL in the record, but for what media pipelines say."""
-        found: set[str] = set()
+        urls: set[str] = set()
         stack = [value for field, value in self._fields.items() if field not in _FILES]
         while stack:
             value = stack.pop()
             if isinstance(value, str):
                 if value.strip().startswith(_WEB):
-                    found.add(_compared(value))
+                    urls.add(_compared(value))
             elif isinstance(value, dict | list | tuple):
                 stack += value.values() if isinstance(value, dict) else value
-        return frozenset(found)
+        return frozenset(urls)
 
     def _doubt_extracts(self) -> None:
         """A permission that asks for an element of the page cannot be used."""
@@ -252,13 +252,13 @@ class _Usable:
 
     def use_instead(self) -> None:
         """Nothing but the resources that are to be used instead of the page (ACAP 1.0 section-2.5.3.2)."""
-        stated = [use.qualifiers.must_use for use in self._uses if use.qualifiers.must_use]
-        if not stated:
+        alternatives = [use.qualifiers.must_use for use in self._uses if use.qualifiers.must_use]
+        if not alternatives:
             return
-        common = [*dict.fromkeys(stated[0])]
-        for other in map(frozenset, stated):
+        common = [*dict.fromkeys(alternatives[0])]
+        for other in map(frozenset, alternatives):
             common = [resource for resource in common if resource in other]
-        if len(stated) < len(self._uses):  # a use that may have the page may have a part of it, and no other resource
+        if len(alternatives) < len(self._uses):  # a use that may have the page may have a part of it, and no other resource
             common = [resource for resource in common if resource.extract]
         if not common:
             raise _RefusedError("must-use")
@@ -285,13 +285,13 @@ class _Usable:
 
     def license(self) -> None:
         """The RSL documents by which the uses are permitted, and the operator's own licences."""
-        found: dict[str, None] = {}
+        references: dict[str, None] = {}
         for reason in (reason for use in self._uses for reason in self._tag.because(use)):
             if reason["rule"] in LICENSES:
-                found[_reference(reason) if reason["rule"] == ARRANGEMENT else reason["url"]] = None
-        found.pop("", None)
-        if found:
-            self.record = self.record | {LICENSE: list(found)}
+                references[_reference(reason) if reason["rule"] == ARRANGEMENT else reason["url"]] = None
+        references.pop("", None)
+        if references:
+            self.record = self.record | {LICENSE: list(references)}
 
     def _remove(self, removed: Removals, *, without: Collection[int] = (), gone: frozenset[str] = frozenset()) -> None:
         """`without`: the elements that go, by their places: of these nothing is left. `gone`: fields that go with their names."""
@@ -304,16 +304,16 @@ class _Usable:
             return
         cut = Cut(self.record, removed, gone)
         elements = []
-        for place, element in enumerate(self._raw["elements"]):
-            if place in without:
+        for number, element in enumerate(self._raw["elements"]):
+            if number in without:
                 elements.append({key: value for key, value in element.items() if key not in _OF_ITEM} | {"spans": []})
                 continue
             if (removed or gone) and self._keeps_length(element) and ("whole" in element or cut.shortens(element["spans"])):
-                raise _RefusedError("clip", self._tag.because(self._tag.elements[place]))
-            left = element | {"spans": cut.moved(element["spans"])}
+                raise _RefusedError("clip", self._tag.because(self._tag.elements[number]))
+            remaining = element | {"spans": cut.moved(element["spans"])}
             if not gone.isdisjoint(element.get("names", ())):
-                left["names"] = [name for name in element["names"] if name not in gone]
-            elements.append(left)
+                remaining["names"] = [name for name in element["names"] if name not in gone]
+            elements.append(remaining)
         self.record = cut.fields
         self._raw = self._raw | {"elements": elements}
 

@@ -79,7 +79,7 @@ class Comparison:
         return any(reason.rule == "tdmrep.reserved" for use in permitted for reason in self._page.uses[use].reasons)
 
     def _was_arranged(self, then: Use) -> bool:
-        return any(self._tag["reasons"][place]["rule"] == "comity.arrangement" for place in then.because)
+        return any(self._tag["reasons"][number]["rule"] == "comity.arrangement" for number in then.because)
 
     @property
     def is_by_files(self) -> bool:
@@ -87,12 +87,12 @@ class Comparison:
         there = self._recalled
         return not (there.headers or there.body or there.resources or there.lost or self._document)
 
-    def verified(self, found: Rechecked) -> Rechecked:
-        asked = self._today.uses
-        uses = tuple(self._use(use) for use in asked or self._uses)
+    def rechecked(self, result: Rechecked) -> Rechecked:
+        uses_asked_for = self._today.uses
+        uses = tuple(self._use(use) for use in uses_asked_for or self._uses)
         refusals = tuple(one.because for one in uses if self._is_refused(one))
         gained = any(one.verdict is Verdict.ALLOW and one.change != GAINED and self._elements.gained(one.use) for one in uses)
-        return found._replace(uses=uses, refusals=tuple(dict.fromkeys(refusals)), gained_elements=gained)
+        return result._replace(uses=uses, refusals=tuple(dict.fromkeys(refusals)), gained_elements=gained)
 
     def _is_refused(self, one: UseToday) -> bool:
         """What the tag refuses stays refused until the page is fetched again, and links are not followed any more."""
@@ -112,12 +112,12 @@ class Comparison:
             return UseToday(use, verdict, GAINED, because)
         if because.rule != "comity.arrangement" and (part := self._elements.lost(use, was_licensed=self._was_arranged(then))):
             element, reason = part
-            found = because_of(reason)
+            because = because_of(reason)
             return UseToday(
                 use,
                 Verdict.DENY,
                 LOST,
-                found._replace(text=f"{found.text} ({printable(element.selector.encode('utf-8', 'replace'))})"),
+                because._replace(text=f"{because.text} ({printable(element.selector.encode('utf-8', 'replace'))})"),
             )
         if now is not None and (tighter := list(_tighter(then.qualifiers, now))):
             text = f"{because.text} ({', '.join(tighter)} not in the tag)".lstrip()
@@ -126,11 +126,11 @@ class Comparison:
 
     def _judged(self, use: str, then: Use) -> tuple[Verdict, Because, Qualifiers | None]:
         """With the conditions that hold today, None where the tag has all that is known of them."""
-        now, reasons = self._page.uses[use], [self._tag["reasons"][place] for place in then.because]
+        now, reasons = self._page.uses[use], [self._tag["reasons"][number] for number in then.because]
         if now.reasons[0].rule == "comity.arrangement":
             return now.verdict, because_of(now.reasons[0]), now
-        if kept := next((one for one in reasons if refuses(one) and is_of_page(one, self._tag)), None):
-            return Verdict.DENY, quoted(kept), None
+        if standing_refusal := next((one for one in reasons if refuses(one) and is_of_page(one, self._tag)), None):
+            return Verdict.DENY, quoted(standing_refusal), None
         until = then.qualifiers.until
         if then.is_allowed and until is not None and until <= self._today.now:
             return Verdict.DENY, Because("expired", text=f"until {until.isoformat()}"), None
@@ -152,12 +152,12 @@ class Comparison:
         quoted: list[dict[str, Any]] = self._tag["reasons"]
         if self._was_arranged(then):
             return None
-        refusing = [reason for reason in now.reasons if refuses(_written(reason))]
+        refusing = [reason for reason in now.reasons if refuses(_as_quoted(reason))]
         if not self._nothing_changed and not all(self._is_same(reason.source.url) for reason in refusing):
             return None
         if refusing and _UNTOLD.issuperset(reason.rule for reason in refusing):
             return quoted[then.because[0]]
-        permits = (quoted[place] for place in then.because if place in self._recalled.lost and not refuses(quoted[place]))
+        permits = (quoted[number] for number in then.because if number in self._recalled.lost and not refuses(quoted[number]))
         return next(permits, None)
 
     def _hidden(self, use: str, now: UseDecision, reasons: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -165,7 +165,7 @@ class Comparison:
         if not self._recalled.lost or self._nothing_changed:
             return None
         then = {_key(reason) for reason in reasons if not is_of_page(reason, self._tag)}
-        if then == {_key(_written(reason)) for reason in now.reasons}:
+        if then == {_key(_as_quoted(reason)) for reason in now.reasons}:
             return None
         vocabulary = self.agent.vocabulary
         words = frozenset().union(*(vocabulary.related(name, use).words for name in vocabulary.words))
@@ -175,12 +175,16 @@ class Comparison:
     @cached_property
     def _lost_refusals(self) -> dict[str, tuple[int, int]]:
         """Use -> its number in the tag, and the first reason of the page that refuses it and cannot be said again."""
-        found = {}
-        for number, (name, decision) in enumerate(self._uses.items()):
-            lost = (place for place in decision.because if place in self._recalled.lost and refuses(self._tag["reasons"][place]))
-            if not decision.is_allowed and (place := next(lost, None)) is not None:
-                found[name] = number, place
-        return found
+        refusals = {}
+        for number, (use, decision) in enumerate(self._uses.items()):
+            refusing = (reason for reason in decision.because if reason in self._recalled.lost and self._refuses(reason))
+            if not decision.is_allowed and (reason := next(refusing, None)) is not None:
+                refusals[use] = number, reason
+        return refusals
+
+    def _refuses(self, reason: int) -> bool:
+        """Whether a reason of the tag does, by its number."""
+        return refuses(self._tag["reasons"][reason])
 
     @cached_property
     def _nothing_changed(self) -> bool:
@@ -210,7 +214,7 @@ class Comparison:
 
 
 def _refusing(decision: UseDecision) -> Reason:
-    return next((reason for reason in decision.reasons if refuses(_written(reason))), decision.reasons[0])
+    return next((reason for reason in decision.reasons if refuses(_as_quoted(reason))), decision.reasons[0])
 
 
 def _tighter(then: Qualifiers, now: Qualifiers) -> Iterator[str]:
@@ -232,7 +236,7 @@ def _tighter(then: Qualifiers, now: Qualifiers) -> Iterator[str]:
             yield name
 
 
-def _written(reason: Reason) -> Mapping[str, Any]:
+def _as_quoted(reason: Reason) -> Mapping[str, Any]:
     return {"rule": reason.rule, "url": reason.source.url, "text": reason.source.text}
 
 

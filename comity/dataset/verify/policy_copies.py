@@ -44,6 +44,6 @@ def other_page(tag: Tag, site: Site, sites: Sites) -> Because | None:
     for url in tag["policies"]:
         if url.endswith("/robots.txt") and url not in site.files and (its := origin(url)):
             other = sites(its)
-            if other is None or not all(is_same_copy(tag, other, one) for one in other.files):
+            if other is None or not all(is_same_copy(tag, other, file) for file in other.files):
                 return Because("another-page", its, text="a page of this site is in it too, and nobody knows which")
     return None

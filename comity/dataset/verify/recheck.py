@@ -18,32 +18,32 @@ from comity.policies.tag import TagError, read_tag
 def rechecked(record: Record, sites: Sites, today: Today) -> Rechecked:
     """Whatever nobody knows is no permission."""
     url = page_url(record)
-    found = Rechecked(url, origin(url), "")
-    site = sites(found.origin) if url else None
+    result = Rechecked(url, origin(url), "")
+    site = sites(result.origin) if url else None
     try:
         carried = today.tags.find(record)
         octets = octets_of(carried.raw)
-        if site and octets and (known := today.alike.find(site, octets, url, today.now)):
-            return known._replace(url=url)
+        if site and octets and (shared := today.alike.find(site, octets, url, today.now)):
+            return shared._replace(url=url)
         uses = read_tag(carried.raw).uses
     except TagError as error:
-        return _unknown(found, Because(str(error)))
+        return _unknown(result, Because(str(error)))
     tag: Tag = carried.raw
-    found = found._replace(agent=tag["agent"])
+    result = result._replace(agent=tag["agent"])
     if not url:
-        return _unknown(found, Because("no-url", text=f"neither {' nor '.join(URL_FIELDS)} has an http or https URL"))
+        return _unknown(result, Because("no-url", text=f"neither {' nor '.join(URL_FIELDS)} has an http or https URL"))
     if site is None:
-        return _unknown(found, Because("no-policies", found.origin, text="the policy store has not all of its policy files"))
+        return _unknown(result, Because("no-policies", result.origin, text="the policy store has not all of its policy files"))
     if unreachable := newly_unreachable(tag, site):
-        return _unknown(found, unreachable)
+        return _unknown(result, unreachable)
     if other := other_page(tag, site, sites):
-        return _unknown(found, other)
+        return _unknown(result, other)
     comparison = Comparison(record, tag, uses, url, site, today)
-    found = comparison.verified(found)
+    result = comparison.rechecked(result)
     if comparison.is_by_files:
-        today.alike.keep(site, octets, comparison.agent, url, today.now, found)
-    return found
+        today.alike.keep(site, octets, comparison.agent, url, today.now, result)
+    return result
 
 
-def _unknown(found: Rechecked, why: Because) -> Rechecked:
-    return found._replace(refusals=(why,), is_unknown=True)
+def _unknown(result: Rechecked, why: Because) -> Rechecked:
+    return result._replace(refusals=(why,), is_unknown=True)

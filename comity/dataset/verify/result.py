@@ -21,8 +21,8 @@ class Because(NamedTuple):
     text: str = ""
 
     def __str__(self) -> str:
-        place = f"{self.url}:{self.line}" if self.line else self.url
-        return ": ".join(filter(None, (f"{self.rule} at {place}" if place else self.rule, self.text)))
+        position = f"{self.url}:{self.line}" if self.line else self.url
+        return ": ".join(filter(None, (f"{self.rule} at {position}" if position else self.rule, self.text)))
 
 
 class UseToday(NamedTuple):

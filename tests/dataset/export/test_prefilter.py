@@ -15,7 +15,7 @@ from comity.dataset.export import prefilter
 from comity.dataset.export.prefilter import Prefilter
 from comity.dataset.files.arrow_schema import EXTRA, decode, encode
 from comity.dataset.permissions.expiry import Fetches, Recrawled
-from comity.dataset.permissions.terms import Judged, Terms, judged
+from comity.dataset.permissions.terms import Terms, TermsApplied, apply_terms
 from comity.dataset.records import Record
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
@@ -121,7 +121,7 @@ def agree(batch: pa.RecordBatch, terms: Terms) -> None:
         assert kept + (why is not None) + is_rest == 1
         if not is_rest:
             assert isinstance(record, dict)
-            answer = judged(record, terms)
+            answer = apply_terms(record, terms)
             assert answer.record == (record if kept else None)
             assert kept or answer.why == why
 
@@ -172,7 +172,7 @@ def test_whether_a_page_was_fetched_again_is_asked_of_each(use: str) -> None:
         for day in days:
             fetches.note(record | {"fetched_at": f"2026-11-2{day}T03:00:00+00:00"})
     terms = Terms.of(["index"], now=NOW, recrawled=fetches.recrawled())
-    assert [judged(record, terms).why for record in crawled] == ["", f"superseded:{use}"]
+    assert [apply_terms(record, terms).why for record in crawled] == ["", f"superseded:{use}"]
     batch = encode(crawled)
     agree(batch, terms)
     assert Prefilter(terms).sort(batch).rest.to_pylist() == [True, True]
@@ -182,11 +182,11 @@ def test_whether_a_page_was_fetched_again_is_asked_of_each(use: str) -> None:
 def test_one_record_is_judged_for_all_that_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
-    def watched(record: Record, terms: Terms) -> Judged:
+    def watched(record: Record, terms: Terms) -> TermsApplied:
         seen.append(record["url"])
-        return judged(record, terms)
+        return apply_terms(record, terms)
 
-    monkeypatch.setattr(prefilter, "judged", watched)
+    monkeypatch.setattr(prefilter, "apply_terms", watched)
     refused = plain()
     refused["permissions"]["uses"]["index"] |= {"verdict": "deny", "because": [1]}
     records = [one | {"url": f"https://a.example/{number}"} for number in range(10) for one in (plain(), refused)]

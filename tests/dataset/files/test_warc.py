@@ -359,7 +359,7 @@ def test_an_item_that_is_no_json_is_kept_as_unreadable(archive: Archive) -> None
     archive.page(1, b"<p>")
     broken, record = read(archive.close())
     assert isinstance(broken, Unreadable)
-    assert (broken.place, broken.octets) == ("record at octet 0", archive.path.read_bytes()[: archive.ends[1]])
+    assert (broken.position, broken.octets) == ("record at octet 0", archive.path.read_bytes()[: archive.ends[1]])
     assert titles([record]) == ["1"]
 
 

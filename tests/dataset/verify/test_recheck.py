@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from parsel import Selector
 
-from comity.dataset.permissions.terms import Terms, judged
+from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.verify.recheck import rechecked
 from comity.dataset.verify.report import Report, Verify
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, SAME, Because, Rechecked
@@ -537,7 +537,7 @@ def test_no_character_is_left_in_use_that_a_crawl_today_would_cut(
     one = next(use for use in today(made, files).uses if use.use == "train")
     if one.verdict is not Verdict.ALLOW or one.change == GAINED:
         return
-    ours = judged(made, Terms.of(("train",), now=NOW, vocabulary=AGENT.vocabulary)).record
+    ours = apply_terms(made, Terms.of(("train",), now=NOW, vocabulary=AGENT.vocabulary)).record
     headers = [(b"Content-Type", b"text/html")]
     crawled = site(files).page(AGENT, URL, headers=headers, body=NEWS.encode(), now=NOW).redacted(("train",)).decode()
     assert ours is not None
@@ -666,7 +666,7 @@ def test_a_report_counts_by_host_and_can_be_merged_and_pickled() -> None:
     ]
     whole = Report()
     for _ in range(2):
-        whole.merge(pickle.loads(pickle.dumps(outcome.found)))
+        whole.merge(pickle.loads(pickle.dumps(outcome.result)))
     assert not whole.is_compliant
     told = whole.as_json()
     assert (told["records"], told["compliant"], told["refused"], told["unknown"]) == (6, 2, 2, 2)
