@@ -40,9 +40,10 @@ format: .venv/ready-to-test  ## lay out the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-docs: .venv/ready-to-test  ## write docs/conformance.md (which requirement is proved by which tests) and docs/vocabulary.md
+docs: .venv/ready-to-test  ## write docs/conformance.md, docs/vocabulary.md and the JSON Schema of the tag
 	$(BIN)/python -m tests.test_conformance
 	$(BIN)/python tests/test_vocabulary_page.py
+	$(BIN)/python tests/policies/test_tag_schema.py
 
 bench: .venv/ready-to-test  ## run the benchmarks and print their tables
 	$(BIN)/python benchmarks

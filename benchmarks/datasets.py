@@ -25,9 +25,10 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from comity.dataset import jobs
+from comity.dataset.export.export import export
 from comity.dataset.files.arrow_schema import encode
-from comity.dataset.files.files import open_writer
+from comity.dataset.files.formats import open_writer
+from comity.dataset.job import JobOptions
 from comity.dataset.permissions.terms import Terms
 from comity.policies import Agent, Fetched, Site
 
@@ -117,11 +118,11 @@ class Cost(NamedTuple):
 
 
 def ours(source: Path, output: Path) -> int:
-    return jobs.export([source], output, Terms.of([USE], now=NOW)).counts.kept
+    return export([source], output, Terms.of([USE], now=NOW)).counts.kept
 
 
 def ours_alone(source: Path, output: Path) -> int:
-    return jobs.export([source], output, Terms.of([USE], now=NOW), jobs.How(workers=1)).counts.kept
+    return export([source], output, Terms.of([USE], now=NOW), JobOptions(workers=1)).counts.kept
 
 
 def by_duckdb(source: Path, output: Path) -> int:

@@ -28,9 +28,10 @@ from rich.table import Table
 
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import PolicyStore
-from comity.dataset.counts import Counts
-from comity.dataset.permissions.terms import Terms, judged
-from comity.dataset.verify.comparison import Today, verified
+from comity.dataset.permissions.terms import Terms, apply_terms
+from comity.dataset.record_counts import RecordCounts
+from comity.dataset.verify.recheck import rechecked
+from comity.dataset.verify.today import Today
 from comity.guard import Guard
 from comity.guard.incoming import Incoming
 from comity.policies import Agent, Fetched, Page, PolicyError, Site, ai_txt_from_xml, ai_txt_to_xml, instructions
@@ -675,13 +676,13 @@ def tags() -> Iterator[Case]:
     site = _bound(PLAIN_SITE)
 
     def exported(record: dict[str, Any]) -> Step:
-        return lambda: judged(record, TERMS)
+        return lambda: apply_terms(record, TERMS)
 
     def counted(record: dict[str, Any]) -> Step:
-        return lambda: Counts().read(record, NOW)
+        return lambda: RecordCounts().read(record, NOW)
 
     def checked(record: dict[str, Any]) -> Step:
-        return lambda: verified(record, lambda _: site, Today(AGENT, NOW))
+        return lambda: rechecked(record, lambda _: site, Today(AGENT, NOW))
 
     for name, make in TAGS.items():
         for what, step in (("export", exported), ("stats", counted), ("verify", checked)):

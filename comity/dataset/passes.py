@@ -19,13 +19,13 @@ from contextlib import closing
 from multiprocessing import get_context, parent_process
 from typing import Any, NamedTuple, Protocol, cast
 
-from comity.dataset.files.files import Part, Reader, Writer
+from comity.dataset.files.formats import Part, Reader, Writer
 from comity.dataset.records import DatasetError, Record, Unreadable
 
 SMALL = 16 * 2**20  # octets: files that together have fewer are done before other processes have started
 AHEAD = 1  # parts a process that wait for it, or for their place in the output
 
-Found = Any  # what a pass finds out: it has `merge(other)`
+Result = Any  # what a pass finds out: it has `merge(other)`
 Note = dict[str, Any]  # a line of a log
 
 
@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
     """What a pass made of some records. It can be pickled."""
 
     records: Any  # those to be written: a list of Records; of `columns` a pyarrow.RecordBatch
-    found: Found
+    result: Result
     notes: Sequence[Note] = ()
     unreadable: Sequence[Unreadable] = ()
 
@@ -66,7 +66,7 @@ class Made(NamedTuple):
     """Of one part."""
 
     encoded: list[Any]  # by the writer's `encode`
-    found: list[Found]
+    results: list[Result]
     notes: list[Note]
     unreadable: list[Unreadable]
 
@@ -74,7 +74,7 @@ class Made(NamedTuple):
 class Sinks(NamedTuple):
     """What takes that up which comes out beside the records."""
 
-    found: Callable[[Found], object]
+    result: Callable[[Result], object]
     notes: Callable[[list[Note]], object] = lambda _: None
     unreadable: Callable[[Unread], object] = lambda _: None
     progress: Callable[[int], object] = lambda _: None  # octets that are done
@@ -99,8 +99,8 @@ def run(work: Work, readers: Sequence[Reader], sinks: Sinks, *, writer: Writer |
             for encoded in done.encoded:
                 assert writer
                 writer.write(encoded)
-            for found in done.found:
-                sinks.found(found)
+            for result in done.results:
+                sinks.result(result)
             sinks.notes(done.notes)
             for unreadable in done.unreadable:
                 sinks.unreadable(Unread(readers[number], unreadable))
@@ -125,8 +125,8 @@ class _Task(NamedTuple):
         for outcome in self._outcomes(self.readers[number], part):
             if self.encode and len(outcome.records):
                 made.encoded.append(self._encoded(outcome.records, self.encode))
-            if outcome.found is not None:
-                made.found.append(outcome.found)
+            if outcome.result is not None:
+                made.results.append(outcome.result)
             made.notes.extend(outcome.notes)
             made.unreadable.extend(outcome.unreadable)
         return made

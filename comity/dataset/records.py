@@ -19,11 +19,11 @@ IDENTITY = frozenset(("url", "final_url", "status", "fetched_at", "content_type"
 class Placed(Record):
     """A record that is not written anew where it stays: its octets are copied. It can be pickled."""
 
-    __slots__ = ("place",)
+    __slots__ = ("position",)
 
-    def __init__(self, record: Record, place: Any) -> None:
+    def __init__(self, record: Record, position: Any) -> None:
         super().__init__(record)
-        self.place = place  # for the Rewriter of its format
+        self.position = position  # for the Rewriter of its format
 
 
 class DatasetError(Exception):
@@ -33,7 +33,7 @@ class DatasetError(Exception):
 class Unreadable(NamedTuple):
     """What stands where a record should and is none."""
 
-    place: str  # "line 12", "row 4711", "record at octet 93"
+    position: str  # "line 12", "row 4711", "record at octet 93"
     octets: bytes  # as they stand there
     why: str
 

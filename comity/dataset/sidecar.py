@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import IO, Any
 from weakref import finalize
 
-from comity.dataset.permissions.tags import GUESSED, Carried, read_carried
 from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, Placed, Record
+from comity.dataset.tag_sources import GUESSED, Carried
 from comity.policies import Agent
-from comity.policies.page import combined
+from comity.policies.tag import join_tags, read_tag
 
 _EXACT = 2**53  # whole numbers up to it are the same as floats
 _ROW = re.compile(rb'\{"id":"([0-9a-f]{64})"(?:,"url":("(?:[^"\\]|\\.)*"))?')  # how it begins, though it may be cut off
@@ -69,8 +69,8 @@ class Sidecar:
         except OSError as error:
             raise DatasetError(f"{path} cannot be read: {error.strerror}") from None
         order = sorted(range(len(keys)), key=keys.__getitem__)
-        self._keys = array("Q", (keys[place] for place in order))
-        self._offsets = array("Q", (offsets[place] for place in order))
+        self._keys = array("Q", (keys[number] for number in order))
+        self._offsets = array("Q", (offsets[number] for number in order))
 
     def __len__(self) -> int:
         """Rows."""
@@ -87,17 +87,17 @@ class Sidecar:
         field = SPARE_FIELD if FIELD in record else FIELD
         first, *others = (Carried(tag, field) for tag in by_page.values())
         for other in others:
-            one, two = read_carried(first).raw, read_carried(other).raw
-            first = Carried(combined(Agent(one["agent"]), one, two), field)
+            first_tag, other_tag = read_tag(first.raw).raw, read_tag(other.raw).raw
+            first = Carried(join_tags(Agent(first_tag["agent"]), first_tag, other_tag), field)
         return first
 
     def _tags(self, identity: str) -> Iterator[tuple[bytes, Any]]:
         """URL and tag of each row, in their order. A row that was cut off counts: nobody knows what it would have refused."""
         key = _key(identity)
-        for place in range(bisect_left(self._keys, key), len(self._keys)):
-            if self._keys[place] != key:
+        for number in range(bisect_left(self._keys, key), len(self._keys)):
+            if self._keys[number] != key:
                 break
-            line = self._line(self._offsets[place])
+            line = self._line(self._offsets[number])
             match = _ROW.match(line)
             if match and match[1].decode() == identity:
                 yield match[2] or b"", _tag_of(line)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from comity.policies.answers.decision import Verdict
+from comity.policies.answers.decision import Reason, Source, UseDecision, Verdict
 from comity.policies.answers.errors import PolicyError
 from comity.policies.vocabulary.table import Vocabulary
 
@@ -17,6 +17,7 @@ from comity.policies.vocabulary.table import Vocabulary
 # LENIENT: digits are accepted, as the tokens of real crawlers have them.
 PRODUCT_TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 
+_FOLLOW_DEFAULT = {"follow": Verdict.ALLOW}  # no statement against following is none; MEET-2 drops links on refusal only
 
 # ACAP 1.0 section-2.5.3.2, section-2.5.5.2.5, section-2.6: what is done by prior arrangement only.
 FEATURES = ("must-use-resource", "must-include-resource", "take-down", "re-crawl")
@@ -80,3 +81,11 @@ class Agent:
         if not self.arrangements:
             return None
         return next((arranged for arranged in self.arrangements if use in arranged.uses and arranged.holds_for(url)), None)
+
+    def default_of(self, use: str, *, is_asked: bool = True) -> UseDecision:
+        """The decision by the operator's default. `is_asked`: the sources were, and none speaks of the use."""
+        default = (_FOLLOW_DEFAULT | dict(self.defaults)).get(use)
+        text = f"{use}: {default.value}" if default else f"no default for {use}"
+        part = "setting" if is_asked or default is Verdict.ALLOW else "item"
+        source = Source(url="COMITY_DEFAULTS", part=part, text=text)
+        return UseDecision(verdict=default or Verdict.DENY, stated=False, reasons=(Reason(rule="comity.default", source=source),))

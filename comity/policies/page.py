@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -12,16 +11,13 @@ from typing import Any
 from comity.policies.agent import Agent
 from comity.policies.answers.combining import most_restrictive, strictest
 from comity.policies.answers.decision import Decision, Finding, Reason, Source, UseDecision, Verdict
-from comity.policies.answers.qualifiers import Qualifiers, read, written
-from comity.policies.answers.rule import RULES
+from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.elements.rules import Element, ElementRules, Traced
 from comity.policies.formats.format import PageSource, UseSource
 from comity.policies.syntax.printable import MAX_SHOWN
+from comity.policies.tag import BASIC_USES, USE_NAME, without_extracts, write_tag
 
-USE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 MAX_STATED = 100  # uses that a tag lists for the sole reason that the site names them
-BASIC_USES = ("crawl", "follow", "index", "preserve", "present")  # ACAP 1.0 section 2.5; every tag lists them
-_FOLLOW_DEFAULT = {"follow": Verdict.ALLOW}  # no statement against following is none; MEET-2 drops links on refusal only
 
 
 Limit = tuple[Qualifiers, Reason]  # what restricts a use that is permitted elsewhere
@@ -125,7 +121,7 @@ class Uses(Mapping[str, UseDecision]):
             source = Source(url="COMITY_ARRANGEMENTS", part="setting", text=f"{arranged.host}: {use}, {arranged.reference}")
             reasons = (Reason(rule="comity.arrangement", source=source), *(most_restrictive(stated).reasons if stated else ()))
             return UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=reasons)
-        decision = most_restrictive(stated) if stated else _unstated(self._agent, use)
+        decision = most_restrictive(stated) if stated else self._agent.default_of(use)
         if decision.verdict is Verdict.DENY and decision.stated:
             return decision
         # A refusal by default has limits too: whoever judges silence anew has to know them.
@@ -142,16 +138,6 @@ class Uses(Mapping[str, UseDecision]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-
-def _unstated(agent: Agent, use: str, *, is_asked: bool = True) -> UseDecision:
-    """By the operator's default. `is_asked`: the sources were, and none speaks of the use."""
-    default = (_FOLLOW_DEFAULT | dict(agent.defaults)).get(use)
-    text = f"{use}: {default.value}" if default else f"no default for {use}"
-    part = "setting" if is_asked or default is Verdict.ALLOW else "item"
-    source = Source(url="COMITY_DEFAULTS", part=part, text=text)
-    reason = Reason(rule="comity.default", source=source)
-    return UseDecision(verdict=default or Verdict.DENY, stated=False, reasons=(reason,))
 
 
 class Page:
@@ -258,107 +244,5 @@ class Page:
 
     def tag_with(self, elements: Iterable[Traced]) -> dict[str, Any]:
         """The tag of an item in which the elements are there."""
-        made = tag(self.agent, self.uses, self._policies, embedded=self.embedded, elements=elements)
+        made = write_tag(self.agent, self.uses, self._policies, embedded=self.embedded, elements=elements)
         return without_extracts(made) if self.is_cut else made
-
-
-def tag(
-    agent: Agent,
-    uses: Mapping[str, UseDecision],
-    policies: Mapping[str, Any],
-    *,
-    embedded: Mapping[str, UseDecision] | None = None,
-    elements: Iterable[Traced] = (),
-) -> dict[str, Any]:
-    """Decisions by use -> the tag on an item (schema 1). `embedded`: those for embedded files; None: the same. `elements`: with
-    where they are in the item."""
-    reasons: list[dict[str, Any]] = []
-    places: dict[Reason, int] = {}
-
-    def place(reason: Reason) -> int:
-        number = places.get(reason)
-        if number is None:
-            number = places[reason] = len(reasons)
-            source = reason.source
-            part = {} if source.part == "body" else {"part": source.part}
-            place = {"url": source.url, **part, "line": source.line, "text": source.text}
-            reasons.append({"rule": reason.rule, "spec": reason.spec, **place})
-        return number
-
-    def told(decisions: Iterable[tuple[str, UseDecision]]) -> dict[str, Any]:
-        return {
-            use: {"verdict": decision.verdict.value, "stated": decision.stated, "because": list(map(place, decision.reasons))}
-            | written(decision)
-            for use, decision in decisions
-        }
-
-    others = {} if embedded is None or embedded is uses else {use: embedded[use] for use in {**embedded, **uses}}
-    differing = [(use, decision) for use, decision in others.items() if replace(decision, reasons=uses[use].reasons) != uses[use]]
-    return {
-        "schema": 1,
-        "agent": agent.token,
-        "uses": told(uses.items()),
-        **({"embedded": told(differing)} if differing else {}),
-        "elements": [one.tag | {"because": list(map(place, one.element.reasons))} for one in elements],
-        "reasons": reasons,
-        "policies": dict(policies),
-    }
-
-
-def without_extracts(tag: dict[str, Any]) -> dict[str, Any]:
-    """The tag of what is not the whole page any more: elements of the page that a permission names may be, or hold, what was cut
-    from it. Such a permission cannot be used."""
-    reasons = list(tag["reasons"])
-    told = {part: dict(tag[part]) for part in ("uses", "embedded") if part in tag}
-    for uses in told.values():
-        for name, use in uses.items():
-            resources = (*use.get("must_use", ()), *use.get("must_include", ()))
-            if any(resource["extract"] and resource["content"] for resource in resources):
-                reason = reasons[use["because"][0]]
-                reasons.append(reason | {"rule": "acap.resource", "spec": RULES["acap.resource"].spec})
-                uses[name] = {"verdict": "deny", "stated": use["stated"], "because": [len(reasons) - 1]}
-    return tag | told | {"reasons": reasons}
-
-
-def combined(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """The tag of what came from two pages: of each use the more restrictive decision, stated before not stated.
-
-    Where both permit, what restricts either restricts the whole."""
-    reasons: list[dict[str, Any]] = []
-
-    def because(one: dict[str, Any], places: list[int]) -> list[int]:
-        found = [one["reasons"][place] for place in places]
-        reasons.extend(reason for reason in found if reason not in reasons)
-        return [reasons.index(reason) for reason in found]
-
-    def joined(use: str, *, embedded: bool = False) -> dict[str, Any]:
-        said = []
-        for one in (first, second):
-            decisions = one["uses"] | one.get("embedded", {}) if embedded else one["uses"]
-            if use not in decisions:  # a tag that does not list the use leaves it to the default
-                one = tag(agent, {use: _unstated(agent, use, is_asked=False)}, {})
-                decisions = one["uses"]
-            said.append((one, decisions[use]))
-        deciding = [one for one in said if one[1]["verdict"] == "deny"] or said
-        deciding = [one for one in deciding if one[1]["stated"]] or deciding[:1]
-        decision = {key: deciding[0][1][key] for key in ("verdict", "stated")}
-        is_refused = decision == {"verdict": "deny", "stated": True}  # else both may restrict it, a refusal by default too
-        restricting = deciding if is_refused else [*deciding, *said]
-        places = [place for one, its in restricting for place in because(one, its["because"])]
-        qualifiers = read(deciding[0][1]).conjoined(*(read(its) for _, its in restricting))
-        return decision | {"because": list(dict.fromkeys(places))} | written(qualifiers)
-
-    uses = {use: joined(use) for use in {**first["uses"], **second["uses"]}}
-    embedded = {use: joined(use, embedded=True) for use in {**first.get("embedded", {}), **second.get("embedded", {})}}
-    embedded = {use: decision for use, decision in embedded.items() if decision != uses.get(use)}
-    elements = [element | {"because": because(one, element["because"])} for one in (first, second) for element in one["elements"]]
-    policies = {**second["policies"], **first["policies"]}
-    tagged = {key: value for key, value in first.items() if key != "embedded"} | ({"embedded": embedded} if embedded else {})
-    return tagged | {"uses": uses, "elements": elements, "reasons": reasons, "policies": policies}
-
-
-def no_page(agent: Agent, why: str) -> dict[str, Any]:
-    """The tag of an item that came from no page: every basic and declared use is refused, and nobody said so."""
-    reason = Reason(rule="comity.no-page", source=Source(url="", part="item", text=why))
-    refused = UseDecision(verdict=Verdict.DENY, stated=False, reasons=(reason,))
-    return tag(agent, dict.fromkeys((*BASIC_USES, *agent.uses), refused), {})

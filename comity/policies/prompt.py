@@ -12,7 +12,6 @@ from typing import Any
 
 from comity.policies.answers.decision import Reason, UseDecision, Verdict
 from comity.policies.answers.errors import PolicyError
-from comity.policies.answers.qualifiers import written
 from comity.policies.document.selectors import MAX_CHARS
 from comity.policies.elements.coverage import refused_for, refuses
 from comity.policies.elements.rules import Element
@@ -20,6 +19,7 @@ from comity.policies.formats.ai_txt import ACTIONS, Guideline, Rule, of_action
 from comity.policies.formats.ai_txt.reading import ACTION_SPELLINGS
 from comity.policies.page import Page
 from comity.policies.syntax.quoting import quoted
+from comity.policies.tag import write_conditions
 from comity.policies.vocabulary.table import Vocabulary
 
 MAX_LISTED = 50_000  # characters of prohibitions, and of guidelines; where there are more, the whole page is off limits
@@ -135,7 +135,7 @@ def _is_licensed(page: Page, use: str) -> bool:
 
 
 def _conditions(decision: UseDecision) -> str:
-    conditions = [name if value is True else f"{name} {_shown(value)}" for name, value in written(decision).items()]
+    conditions = [name if value is True else f"{name} {_shown(value)}" for name, value in write_conditions(decision).items()]
     return f", on condition of {'; '.join(conditions)}" if conditions else ""
 
 

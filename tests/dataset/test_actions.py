@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from comity.dataset.permissions.terms import Terms, judged
+from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.policies.formats.ai_txt import ACTIONS
 
 MakeRecord = Callable[..., dict[str, Any]]
@@ -43,7 +43,7 @@ def test_each_action(make_record: MakeRecord, action: str) -> None:
     fields = {"text": "one covered two", "links": ["https://example.com/covered", "https://example.com/free"]}
     record = make_record(**allowed, fields=fields, elements=elements)
     for use in (*USES, *OWN):
-        exported = judged(record, Terms.of([use], now=datetime(2026, 11, 21, tzinfo=UTC))).record
+        exported = apply_terms(record, Terms.of([use], now=datetime(2026, 11, 21, tzinfo=UTC))).record
         assert exported
         is_cut = use == action.lower() or use in CUT[action].split()
         assert exported["text"] == ("one  two" if is_cut else "one covered two"), use
@@ -58,7 +58,7 @@ def test_files_that_were_stored_from_within_it(make_record: MakeRecord) -> None:
     elements = [{"deny": ["train"], "urls": [inside["url"]]}]
     record = make_record(train={}, index={}, fields={"images": [inside, outside], "files": [inside]}, elements=elements)
     now = datetime(2026, 11, 21, tzinfo=UTC)
-    trained, indexed = (judged(record, Terms.of([use], now=now)).record for use in ("train", "index"))
+    trained, indexed = (apply_terms(record, Terms.of([use], now=now)).record for use in ("train", "index"))
     assert trained
     assert (trained["images"], trained["files"]) == ([outside], [])
     assert indexed == record
@@ -76,7 +76,7 @@ def test_what_is_not_to_be_clipped_is_whole_or_not_there(make_record: MakeRecord
     now = datetime(2026, 11, 21, tzinfo=UTC)
     for words, text in ((9, "one covered two"), (2, "one covered"), (1, "one")):
         record = make_record(present_snippet={"max_words": words}, fields={"text": "one covered two"}, elements=elements)
-        exported = judged(record, Terms.of(["present-snippet"], now=now)).record
+        exported = apply_terms(record, Terms.of(["present-snippet"], now=now)).record
         assert exported
         assert exported["text"] == text
     record = make_record(
@@ -84,4 +84,4 @@ def test_what_is_not_to_be_clipped_is_whole_or_not_there(make_record: MakeRecord
         fields={"text": "one two and three"},
         elements=[elements[0] | {"spans": [["text", 4, 17]]}],
     )
-    assert judged(record, Terms.of(["present-snippet"], now=now)).why == "clip"
+    assert apply_terms(record, Terms.of(["present-snippet"], now=now)).why == "clip"

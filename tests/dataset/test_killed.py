@@ -22,9 +22,10 @@ from typing import Any
 import pytest
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
-from comity.dataset import jobs
-from comity.dataset.export import manifest as croissant
-from comity.dataset.files.files import open_reader
+from comity.dataset import manifest as croissant
+from comity.dataset.expire import expire
+from comity.dataset.export.export import export
+from comity.dataset.files.formats import open_reader
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import Unreadable
 
@@ -42,8 +43,10 @@ import signal
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from comity.dataset import jobs
 from comity.dataset.files import parquet
+from comity.dataset.export.export import export
+from comity.dataset.expire import expire
+from comity.dataset.job import JobOptions
 from comity.dataset.permissions.terms import Terms
 
 for line in sys.stdin:
@@ -60,9 +63,9 @@ for line in sys.stdin:
 
         sys.setprofile(step)
         if kind == "export":
-            jobs.export([Path(source)], Path(path), Terms.of(["train"], now=now))
+            export([Path(source)], Path(path), Terms.of(["train"], now=now))
         else:
-            jobs.expire([Path(path)], now)
+            expire([Path(path)], now)
         sys.setprofile(None)
         print(steps, flush=True)
         os._exit(0)
@@ -144,7 +147,7 @@ def test_the_dataset_is_whole(
     if format == "warc.gz":
         archive(crawled, before)
     else:
-        jobs.export([crawled], before, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)))
+        export([crawled], before, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)))
     old, new = list(range(500)), [number for number in range(500) if number % 5]
     log = tmp_path / f"dataset.{format}.expired.jsonl"
 
@@ -178,7 +181,7 @@ def test_the_dataset_is_whole(
             assert file["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
         assert bool(croissant.read(path)) == bool(croissant.read(before))
         if kind == "expire":
-            jobs.expire([path], NOW)
+            expire([path], NOW)
             assert numbers(path) == new
             gone = {_url(line) for line in log.read_bytes().splitlines()}
             assert gone >= {f"https://example.com/{number}" for number in range(0, 500, 5)}
@@ -199,15 +202,17 @@ WORKERS = """
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from comity.dataset import jobs
 from comity.dataset.files import jsonl
+from comity.dataset.export.export import export
+from comity.dataset.expire import expire
+from comity.dataset.job import JobOptions
 from comity.dataset.permissions.terms import Terms
 
 jsonl.PART = 1000
 if __name__ == "__main__":
-    how = jobs.How(2, lambda _: print("part", flush=True))
+    how = JobOptions(2, lambda _: print("part", flush=True))
     while True:
-        jobs.export([Path(sys.argv[1])], Path(sys.argv[2]), Terms.of(["train"]), how)
+        export([Path(sys.argv[1])], Path(sys.argv[2]), Terms.of(["train"]), how)
 """
 
 

@@ -14,13 +14,16 @@ from typing import Any
 
 import pytest
 
-from comity.dataset import jobs
-from comity.dataset.export import manifest as croissant
+from comity.dataset import manifest as croissant
+from comity.dataset.expire import expire
+from comity.dataset.export.export import export
 from comity.dataset.files import jsonl
-from comity.dataset.files.files import open_reader
+from comity.dataset.files.formats import open_reader
+from comity.dataset.job import FetchPass, JobOptions
 from comity.dataset.passes import Sinks, run
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError
+from comity.dataset.stats import stats
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 TRAIN = Terms.of(["train"], now=NOW)
@@ -54,7 +57,7 @@ def test_an_export_has_what_is_permitted_in_the_order_of_the_records(
 ) -> None:
     monkeypatch.setattr(jsonl, "PART", 2000)
     out = tmp_path / name
-    exported = jobs.export([crawled], out, TRAIN, jobs.How(workers))
+    exported = export([crawled], out, TRAIN, JobOptions(workers))
     wanted = [number for number in range(300) if number % 3 and number % 5]
     assert [record["number"] for record in records(out)] == wanted
     assert (exported.counts.records, exported.counts.kept) == (300, len(wanted))
@@ -69,7 +72,7 @@ def test_several_inputs_stand_one_after_the_other(
     second = tmp_path / "second.jsonl.gz"
     second.write_bytes(gzip.compress(crawled.read_bytes().replace(b'"text ', b'"more ')))
     out = tmp_path / "out.jsonl"
-    jobs.export([second, crawled], out, TRAIN, jobs.How(workers))
+    export([second, crawled], out, TRAIN, JobOptions(workers))
     texts = [record["text"].partition(" ")[0] for record in records(out)]
     assert texts == ["more"] * 160 + ["text"] * 160
 
@@ -84,24 +87,24 @@ def test_what_cannot_be_read_is_counted_and_kept(
     lines[200:200] = [b"\xff\xfe no text\n"]
     crawled.write_bytes(b"".join(lines) + b'{"cut o')
     out, side = tmp_path / "out.jsonl", tmp_path / "out.jsonl.unreadable.jsonl"
-    exported = jobs.export([crawled], out, TRAIN, jobs.How(workers))
+    exported = export([crawled], out, TRAIN, JobOptions(workers))
     assert (exported.counts.unreadable, exported.counts.kept) == (3, 160)
     half, binary, cut = records(side)
     assert (half["file"], half["place"], half["text"]) == (str(crawled), "line 8", '{"half": ')
     assert (binary["place"], base64.b64decode(binary["base64"])) == ("line 201", b"\xff\xfe no text")
     assert (cut["place"], cut["text"]) == ("line 303", '{"cut o')
     crawled.write_bytes(b"".join(line for line in lines if line.startswith(b'{"url"')))
-    jobs.export([crawled], out, TRAIN)
+    export([crawled], out, TRAIN)
     assert not side.exists()
 
 
 def test_an_error_leaves_everything_as_it_was(tmp_path: Path, crawled: Path) -> None:
     out, damaged = tmp_path / "out.jsonl", tmp_path / "damaged.jsonl.gz"
-    jobs.export([crawled], out, TRAIN)
+    export([crawled], out, TRAIN)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     damaged.write_bytes(gzip.compress(crawled.read_bytes())[:-100])
     with pytest.raises(DatasetError, match=r"damaged\.jsonl\.gz is damaged"):
-        jobs.export([crawled, damaged], out, Terms.of(["index"], now=NOW))
+        export([crawled, damaged], out, Terms.of(["index"], now=NOW))
     damaged.unlink()
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
@@ -110,7 +113,7 @@ def test_a_manifest_outlives_a_file_that_cannot_take_its_place(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crawled: Path
 ) -> None:
     out = tmp_path / "out.jsonl"
-    jobs.export([crawled], out, TRAIN)
+    export([crawled], out, TRAIN)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     leave = jsonl.Writer.__exit__
 
@@ -125,7 +128,7 @@ def test_a_manifest_outlives_a_file_that_cannot_take_its_place(
 
     monkeypatch.setattr(jsonl.Writer, "__exit__", barred)
     with pytest.raises(DatasetError, match=r"out\.jsonl cannot be written: Is a directory"):
-        jobs.export([crawled], out, Terms.of(["follow"], now=NOW))
+        export([crawled], out, Terms.of(["follow"], now=NOW))
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -133,7 +136,7 @@ def test_an_export_over_what_it_reads(tmp_path: Path, crawled: Path) -> None:
     (tmp_path / "link.jsonl").symlink_to(crawled)
     before = crawled.read_bytes()
     with pytest.raises(DatasetError, match=r"link\.jsonl is read from"):
-        jobs.export([crawled], tmp_path / "link.jsonl", TRAIN)
+        export([crawled], tmp_path / "link.jsonl", TRAIN)
     assert crawled.read_bytes() == before
 
 
@@ -143,7 +146,7 @@ def test_an_export_that_writes_beside_itself_what_it_reads(tmp_path: Path, crawl
     (tmp_path / "link.jsonl").symlink_to(name)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(DatasetError, match=rf"{re.escape(name)} is read from"):
-        jobs.export([tmp_path / "link.jsonl"], tmp_path / "out.jsonl", TRAIN)
+        export([tmp_path / "link.jsonl"], tmp_path / "out.jsonl", TRAIN)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -156,7 +159,7 @@ def test_a_dataset_that_is_written_to_while_it_expires(tmp_path: Path, crawled: 
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     for datasets in ([crawled, tmp_path / name], [tmp_path / name, crawled]):
         with pytest.raises(DatasetError, match=rf"{name} is written when \S+crawled.jsonl expires"):
-            jobs.expire(datasets, NOW)
+            expire(datasets, NOW)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -165,9 +168,9 @@ def test_a_file_that_is_given_twice(tmp_path: Path, crawled: Path) -> None:
     link.symlink_to(crawled)
     for given in ([crawled, crawled], [crawled, link]):
         for job in (
-            lambda paths: jobs.export(paths, tmp_path / "out.jsonl", TRAIN),
-            lambda paths: jobs.expire(paths, NOW),
-            lambda paths: jobs.stats(paths, NOW),
+            lambda paths: export(paths, tmp_path / "out.jsonl", TRAIN),
+            lambda paths: expire(paths, NOW),
+            lambda paths: stats(paths, NOW),
         ):
             with pytest.raises(DatasetError, match=rf"{given[1].name} is given twice"):
                 job(given)
@@ -176,7 +179,7 @@ def test_a_file_that_is_given_twice(tmp_path: Path, crawled: Path) -> None:
 
 def test_no_name_is_no_file(crawled: Path) -> None:
     with pytest.raises(DatasetError, match="its name says no format"):
-        jobs.export([crawled], Path(), TRAIN)
+        export([crawled], Path(), TRAIN)
 
 
 KILLS = """
@@ -208,13 +211,13 @@ def test_an_error_in_another_process_is_the_same_error(monkeypatch: pytest.Monke
     monkeypatch.setattr(jsonl.Reader, "parts", lambda self: iter(parts))
     monkeypatch.setattr(jsonl.Reader, "size", 0)
     with pytest.raises(FileNotFoundError):
-        run(jobs.FetchPass(), [reader], Sinks(lambda _: None), workers=2)
+        run(FetchPass(), [reader], Sinks(lambda _: None), workers=2)
 
 
 def test_progress_is_the_whole_file(monkeypatch: pytest.MonkeyPatch, crawled: Path) -> None:
     monkeypatch.setattr(jsonl, "PART", 10_000)
     steps: list[int] = []
-    jobs.stats([crawled], NOW, jobs.How(progress=steps.append))
+    stats([crawled], NOW, JobOptions(progress=steps.append))
     assert sum(steps) == crawled.stat().st_size
     assert len(steps) > 10
 
@@ -229,7 +232,7 @@ def test_exactly_what_is_past_its_limit_goes(tmp_path: Path, make_record: MakeRe
     made.append(make_record(train={}, fields={"url": "https://a.test/always"}))
     for hour, left in [(11, ["noon", "one", "two", "always"]), (13, ["two", "always"]), (15, ["always"])]:
         path.write_text("".join(json.dumps(record) + "\n" for record in made))
-        counts = jobs.expire([path], datetime(2026, 11, 22, hour, 30, tzinfo=UTC))
+        counts = expire([path], datetime(2026, 11, 22, hour, 30, tzinfo=UTC))
         assert [record["url"].rpartition("/")[2] for record in records(path)] == left
         assert (counts.records, counts.kept) == (4, len(left))
 
@@ -237,11 +240,11 @@ def test_exactly_what_is_past_its_limit_goes(tmp_path: Path, make_record: MakeRe
 def test_what_went_is_recorded_and_a_dry_run_changes_nothing(tmp_path: Path, crawled: Path) -> None:
     before = crawled.read_bytes()
     seen: list[dict[str, Any]] = []
-    how = jobs.How(removed=lambda note: seen.append(dict(note)))
-    counts = jobs.expire([crawled], NOW, ["https://example.com/1"], dry_run=True, how=how)
+    options = JobOptions(removed=lambda note: seen.append(dict(note)))
+    counts = expire([crawled], NOW, ["https://example.com/1"], dry_run=True, options=options)
     assert counts.whys == {"expired:train": 40, "taken-down": 1}
     assert (crawled.read_bytes(), [path.name for path in tmp_path.iterdir()]) == (before, ["crawled.jsonl"])
-    jobs.expire([crawled], NOW, ["https://example.com/1"])
+    expire([crawled], NOW, ["https://example.com/1"])
     gone = records(tmp_path / "crawled.jsonl.expired.jsonl")
     assert [one["url"] for one in gone] == [one["url"] for one in seen]
     assert {one["when"] for one in gone} == {"2026-11-22T00:00:00+00:00"}
@@ -254,9 +257,9 @@ def test_what_went_is_recorded_and_a_dry_run_changes_nothing(tmp_path: Path, cra
 
 
 def test_where_nothing_goes_the_file_is_not_touched(tmp_path: Path, crawled: Path) -> None:
-    jobs.expire([crawled], NOW)
+    expire([crawled], NOW)
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino) for path in tmp_path.iterdir()}
-    jobs.expire([crawled], NOW)
+    expire([crawled], NOW)
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino) for path in tmp_path.iterdir()} == before
 
 
@@ -267,9 +270,9 @@ def test_what_was_fetched_again_goes_where_its_permission_ends_then(tmp_path: Pa
     other = make_record(train={"until_recrawled": True}, fields={"url": "https://b.test/", "final_url": "https://b.test/"})
     first.write_text(json.dumps(old) + "\n" + json.dumps(other) + "\n")
     second.write_text(json.dumps(old | {"fetched_at": "2026-11-22T12:00:00+00:00"}) + "\n")
-    jobs.expire([first], NOW)
+    expire([first], NOW)
     assert len(records(first)) == 2
-    jobs.expire([first, second], NOW)
+    expire([first, second], NOW)
     assert [record["url"] for record in records(first)] == ["https://b.test/"]
     assert len(records(second)) == 1
     assert records(tmp_path / "first.jsonl.expired.jsonl")[0]["why"] == "superseded:train"
@@ -279,7 +282,7 @@ def test_a_record_without_a_tag_moves_to_the_side_file(tmp_path: Path, crawled: 
     with crawled.open("ab") as file:
         file.write(b'{"url": "https://example.com/untagged"}\nno record\n')
     for _ in range(2):
-        jobs.expire([crawled], NOW)
+        expire([crawled], NOW)
     untagged, unreadable = sorted(
         records(tmp_path / "crawled.jsonl.unreadable.jsonl"), key=lambda one: str(one["why"]), reverse=True
     )
@@ -291,15 +294,15 @@ def test_half_a_line_in_the_record_of_what_went(tmp_path: Path, crawled: Path) -
     """A process was killed while it wrote."""
     log = tmp_path / "crawled.jsonl.expired.jsonl"
     log.write_bytes(b'{"url": "https://exa')
-    jobs.expire([crawled], NOW)
+    expire([crawled], NOW)
     assert log.read_bytes().splitlines()[0] == b'{"url": "https://exa'
     assert all(json.loads(line) for line in log.read_bytes().splitlines()[1:])
 
 
 def test_the_manifest_follows(tmp_path: Path, crawled: Path) -> None:
     out = tmp_path / "out.jsonl"
-    jobs.export([crawled], out, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)))
-    jobs.expire([out], NOW)
+    export([crawled], out, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)))
+    expire([out], NOW)
     described = croissant.read(out)
     assert described
     assert described["comity:removed"] == {"expired:train": 40}
@@ -329,6 +332,6 @@ def test_no_more_parts_are_read_than_are_needed_ahead(monkeypatch: pytest.Monkey
             time.sleep(0.2)  # in which others could run ahead
 
     monkeypatch.setattr(jsonl.Reader, "parts", counted)
-    run(jobs.FetchPass(), [open_reader(crawled)], Sinks(take), workers=2)
+    run(FetchPass(), [open_reader(crawled)], Sinks(take), workers=2)
     assert taken == asked > 50
     assert most <= 4

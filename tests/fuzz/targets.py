@@ -23,15 +23,16 @@ from typing import Any, TypeVar
 
 import jsonschema
 
-from comity.dataset.counts import Counts
+from comity.dataset import tag_sources
 from comity.dataset.files import arrow_schema as typed
 from comity.dataset.files import jsonl, parquet
-from comity.dataset.files.warc import warc
-from comity.dataset.permissions import tags
+from comity.dataset.files.warc import reader as warc
 from comity.dataset.permissions.expiry import Limits, expired
-from comity.dataset.permissions.terms import Terms, judged
+from comity.dataset.permissions.terms import Terms, apply_terms
+from comity.dataset.record_counts import RecordCounts
 from comity.dataset.records import DatasetError, Unreadable
-from comity.dataset.verify.comparison import Today, verified
+from comity.dataset.verify.recheck import rechecked
+from comity.dataset.verify.today import Today
 from comity.guard import Guard
 from comity.guard.guard import Pass
 from comity.guard.incoming import Incoming
@@ -40,6 +41,7 @@ from comity.policies.answers.rule import RULES
 from comity.policies.formats.robots.file import RobotsFile
 from comity.policies.syntax.lines import MAX_FINDINGS
 from comity.policies.syntax.printable import HIDDEN
+from comity.policies.tag import TagError
 from comity.policies.vocabulary.table import Vocabulary
 
 T = TypeVar("T")
@@ -445,7 +447,7 @@ def _schema() -> Any:
 def check_page(page: Page, choices: Choices) -> None:
     """Its tag is understood by whoever reads it, and what it shows is fit to be shown."""
     tag = page.permissions
-    read = tags.read({"permissions": tag})
+    read = tag_sources.read({"permissions": tag})
     assert {use: one.is_allowed for use, one in read.uses.items()} == {
         use: page.uses[use].verdict is Verdict.ALLOW for use in page.uses
     }
@@ -609,7 +611,7 @@ def fuzz_redaction(octets: bytes) -> None:
     assert MARK.encode() not in left
     record = {"url": page.url, "html": made, "text": MARK + " a " + MARK, "permissions": page.tag_of({"html": made}, {})}
     if MARK in made:
-        answer = judged(record, Terms.of(["train"], now=NOW))
+        answer = apply_terms(record, Terms.of(["train"], now=NOW))
         assert answer.record is None or MARK not in str(answer.record.get("html") or "")
 
 
@@ -728,18 +730,18 @@ def fuzz_tag(octets: bytes) -> None:
     choices = Choices(octets)
     record = record_in(choices)
     use = choices.of(("train", "index", "search", "present-snippet"))
-    answer = judged(record, Terms.of([use], now=NOW))
+    answer = apply_terms(record, Terms.of([use], now=NOW))
     if answer.record is not None:
-        read = tags.read(record)
+        read = tag_sources.read(record)
         assert read.uses[use].is_allowed
         assert not any(use in element.deny and element.is_whole for element in read.elements)
-    Counts().read(record, NOW)
+    RecordCounts().read(record, NOW)
     expired(record, Limits.of(NOW, taken_down=[f"{ORIGIN}/b"]))
     site = Site.from_files(ORIGIN, {"/robots.txt": b"User-agent: *\nUsage: ai=n\n"})
-    check = verified(record, lambda _: site, Today(AGENT, NOW))
+    check = rechecked(record, lambda _: site, Today(AGENT, NOW))
     assert check.refusals or all(one.verdict is not None for one in check.uses)
-    with contextlib.suppress(tags.TagError):
-        tags.read(record)
+    with contextlib.suppress(TagError):
+        tag_sources.read(record)
         _schema().validate(record["permissions"])
 
 
@@ -776,7 +778,7 @@ def fuzz_readers(octets: bytes) -> None:
                 for one in batch:
                     assert isinstance(one, Unreadable | dict)
                     if isinstance(one, dict):
-                        Counts().read(one, NOW)
+                        RecordCounts().read(one, NOW)
         assert total == reader.size
 
 

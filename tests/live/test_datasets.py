@@ -24,9 +24,12 @@ from scrapy import Request, Spider
 from scrapy.http import Response, TextResponse
 
 from comity.crawler import demo, elements
-from comity.dataset.files.files import open_reader
-from comity.dataset.jobs import How, expire, export, stats
+from comity.dataset.expire import expire
+from comity.dataset.export.export import export
+from comity.dataset.files.formats import open_reader
+from comity.dataset.job import JobOptions
 from comity.dataset.permissions.terms import Terms
+from comity.dataset.stats import stats
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback, Serve
@@ -35,7 +38,7 @@ if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
 
 INPUTS = ("items.jsonl", "items.parquet", "pages.warc.gz")
 SETTINGS = "from comity.crawler.settings import *\n"
-HOW = How(workers=1)
+HOW = JobOptions(workers=1)
 
 
 def scrapy(folder: Path, *words: str, now: datetime | None = None) -> subprocess.CompletedProcess[str]:
@@ -555,16 +558,16 @@ def test_what_is_past_its_limit_goes_and_nothing_else(limits: Limits, crawl: Cra
     for path, (before, behind, why) in ends.items():
         assert [sorted(exported([one], before, limits, tmp_path)) for one in datasets] == [left] * 3
         unchanged = [one.read_bytes() for one in datasets]
-        assert not expire(datasets, before, how=HOW).whys
+        assert not expire(datasets, before, options=HOW).whys
         assert [one.read_bytes() for one in datasets] == unchanged
 
         left.remove(path)
         assert [sorted(exported([one], behind, limits, tmp_path)) for one in datasets] == [left] * 3
         told: list[tuple[str, str]] = []
-        how = How(workers=1, removed=lambda note, told=told: told.append((note["url"], note["why"])))  # type: ignore[misc]
-        assert expire(datasets, behind, dry_run=True, how=HOW).whys == {why: 3}
+        options = JobOptions(workers=1, removed=lambda note, told=told: told.append((note["url"], note["why"])))  # type: ignore[misc]
+        assert expire(datasets, behind, dry_run=True, options=HOW).whys == {why: 3}
         assert [one.read_bytes() for one in datasets] == unchanged
-        assert expire(datasets, behind, how=how).whys == {why: 3}
+        assert expire(datasets, behind, options=options).whys == {why: 3}
         assert told == [(limits.site.url(path), why)] * 3
         for one in datasets:
             assert sorted(limits.paths(one)) == left
@@ -576,7 +579,7 @@ def test_what_is_past_its_limit_goes_and_nothing_else(limits: Limits, crawl: Cra
             assert (noted["url"], noted["why"]) == (limits.site.url(path), why)
             assert datetime.fromisoformat(noted["when"]) == behind.replace(microsecond=0)
     assert left == ["/free.html", "/recrawled.html", "/taken.html"]
-    assert not expire(datasets, ended + 36500 * DAY, how=HOW).whys
+    assert not expire(datasets, ended + 36500 * DAY, options=HOW).whys
 
 
 @pytest.mark.requirement("ACAP-32", "ACAP-30")
@@ -602,7 +605,7 @@ def test_a_page_that_was_fetched_again_takes_the_place_of_the_older(limits: Limi
         }
         assert len(ends) == 1  # counted from when the page was taken first
     for name in INPUTS:
-        assert expire([second / name, first / name], now, how=HOW).whys == {"superseded:index": 1}
+        assert expire([second / name, first / name], now, options=HOW).whys == {"superseded:index": 1}
         assert sorted(limits.paths(first / name)) == sorted(set(LIMITED) - {"/recrawled.html"})
         assert sorted(limits.paths(second / name)) == sorted(LIMITED)
 

@@ -16,7 +16,7 @@ from parsel import Selector
 from scrapy import Field, Item, Request, Spider
 from scrapy.http import Response, TextResponse
 
-from comity.dataset.permissions.terms import Terms, judged
+from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.spiders.site import SiteSpider
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -432,7 +432,7 @@ def test_files_of_refused_elements_leave_exports(serve: Serve, crawl: Crawl, tmp
     assert all(len(item["files"]) == 1 for item in items)
     assert all(element["more_urls"] for item in items for element in item["permissions"]["elements"])
     assert max(len(json.dumps(item)) for item in items) < 6000
-    records = [judged(item, Terms.of(["train"])).record for item in items]
+    records = [apply_terms(item, Terms.of(["train"])).record for item in items]
     kept = [record["files"][0]["url"] for record in records if record and record["files"]]
     assert len(kept) == ENTRIES // 2
     assert all("/free/" in url for url in kept)

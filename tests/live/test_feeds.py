@@ -28,8 +28,9 @@ from comity.crawler.feeds import PermittedFor
 from comity.crawler.feeds.csv import CsvExporter
 from comity.crawler.feeds.responses import ItemResponses
 from comity.crawler.options import SettingsError
-from comity.dataset.files.files import open_reader
-from comity.dataset.jobs import How, export
+from comity.dataset.export.export import export
+from comity.dataset.files.formats import open_reader
+from comity.dataset.job import JobOptions
 from comity.dataset.permissions.terms import Terms
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -304,7 +305,7 @@ def test_an_export_of_either_has_the_same_records(site: Loopback, crawl: Crawl, 
     crawl(Pages, {"FEEDS": feeds, "COMITY_DROP_UNUSABLE": False}, origin=site.origin)
     terms = Terms.of(["train-ai"])
     for source in (path, beside):
-        export([source], tmp_path / f"of-{source.name}.jsonl", terms, How(workers=1))
+        export([source], tmp_path / f"of-{source.name}.jsonl", terms, JobOptions(workers=1))
     of_warc = {record["name"]: record for record in lines(tmp_path / "of-pages.warc.gz.jsonl")}
     of_items = {record["name"]: record for record in lines(tmp_path / "of-items.jsonl.jsonl")}
     assert sorted(of_warc) == sorted(of_items) == ["a", "a again", "chunks", "failed HttpError", "final", "zipped"]

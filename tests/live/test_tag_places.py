@@ -22,10 +22,11 @@ from scrapy.http import Request, Response
 from scrapy.pipelines.files import FilesPipeline
 
 from comity.crawler.item_pages import current_tag
-from comity.dataset import jobs
-from comity.dataset.permissions.tags import GUESSED, InField, TagSource
+from comity.dataset.export.export import export
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.sidecar import Sidecar
+from comity.dataset.stats import stats
+from comity.dataset.tag_sources import GUESSED, InField, TagSource
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback
@@ -129,7 +130,7 @@ def test_every_feed_can_be_judged(serve: Serve, crawl: Crawl, tmp_path: Path, se
     assert "Traceback" not in crawled.log
     for name in files:
         its = source or (Sidecar(tmp_path / "tags.jsonl") if setting == "sidecar" else GUESSED)
-        found = jobs.export([tmp_path / name], tmp_path / "out.jsonl", Terms.of(["index"], tags=its))
+        found = export([tmp_path / name], tmp_path / "out.jsonl", Terms.of(["index"], tags=its))
         if setting == "off" and name != "pages.warc.gz":  # an archive has always what may be done with it
             assert found.counts.whys == {"no-tag": 2 * PAGES}
             continue
@@ -165,7 +166,7 @@ def test_data_of_the_items_own_are_not_lost(serve: Serve, crawl: Crawl, tmp_path
     assert {item["permissions"] for item in items} == {"seller"}
     assert crawled.log.count("have data of their own in `permissions`") == (0 if setting == "sidecar" else 1)
     source = Sidecar(tmp_path / "tags.jsonl") if setting == "sidecar" else GUESSED
-    counts = jobs.stats([tmp_path / "items.jsonl"], datetime.now(UTC), tags=source)
+    counts = stats([tmp_path / "items.jsonl"], datetime.now(UTC), tags=source)
     [uses] = counts.hosts.values()
     assert (uses["index"].allowed, uses["index"].refused) == (PAGES / 2, PAGES / 2)
 
@@ -242,7 +243,7 @@ def test_an_item_of_two_pages_is_bound_by_both(serve: Serve, crawl: Crawl, tmp_p
     crawl(Twice, settings, urls=[server.url("/1"), server.url("/2")])  # the first refuses
     source = Sidecar(tmp_path / "tags.jsonl") if setting == "sidecar" else GUESSED
     out = tmp_path / "out.jsonl"
-    assert jobs.export([tmp_path / "items.jsonl"], out, Terms.of(["index"], tags=source)).counts.kept == 0
+    assert export([tmp_path / "items.jsonl"], out, Terms.of(["index"], tags=source)).counts.kept == 0
 
 
 class Images(FilesPipeline):

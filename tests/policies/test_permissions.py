@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, ValidationError
 
 from comity.policies import Agent, Fetched, Site, Verdict
-from comity.policies.answers.qualifiers import Extract, Qualifiers, Resource, read, written
+from comity.policies.answers.qualifiers import Extract, Qualifiers, Resource
 from comity.policies.answers.rule import RULES
-from comity.policies.page import combined, no_page, without_extracts
+from comity.policies.tag import join_tags, no_page, read_conditions, without_extracts, write_conditions
 
 SCHEMA = json.loads(files("comity.policies").joinpath("permissions.schema.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -110,7 +110,7 @@ def test_two_pages_give_the_more_restrictive_of_each_use() -> None:
     first = stating("https://one.example", index="allow", tdm="allow", ai="deny")
     second = stating("https://two.example", index="deny", train="deny", genai="allow")
     for one, other in ((first, second), (second, first)):
-        both = combined(AGENT, one, other)
+        both = join_tags(AGENT, one, other)
         check(both)
         found = {use: (decision["verdict"], decision["stated"]) for use, decision in both["uses"].items()}
         assert found["index"] == found["train"] == found["ai"] == ("deny", True)
@@ -124,7 +124,7 @@ def test_two_pages_give_the_more_restrictive_of_each_use() -> None:
 
 def test_same_page_twice_changes_nothing() -> None:
     one = stating("https://one.example", index="allow", ai="deny")
-    both = combined(AGENT, one, one)
+    both = join_tags(AGENT, one, one)
     assert both["policies"] == one["policies"]
     assert {use: decision["verdict"] for use, decision in both["uses"].items()} == {
         use: decision["verdict"] for use, decision in one["uses"].items()
@@ -135,7 +135,7 @@ def test_same_page_twice_changes_nothing() -> None:
 def test_combining_never_gives_a_permission_that_one_of_them_lacks(data: st.DataObject) -> None:
     statements = st.dictionaries(st.sampled_from(["index", "train", "ai", "tdm"]), st.sampled_from(["allow", "deny"]))
     one, other = stating("https://one.example", **data.draw(statements)), stating("https://two.example", **data.draw(statements))
-    both = combined(AGENT, one, other)
+    both = join_tags(AGENT, one, other)
     check(both)
     for use, decision in both["uses"].items():
         allowed = [
@@ -214,7 +214,7 @@ def test_limits_of_either_page_limit_an_item_of_both(default: Verdict) -> None:
         "max_words": 9,
     }
     for pair in ((one, free), (free, one), (one, stated), (stated, one)):
-        both = combined(agent, *pair)
+        both = join_tags(agent, *pair)
         check(both)
         snippet = both["uses"]["present-snippet"]
         assert (snippet["verdict"], snippet["max_chars"]) == (default.value, 20)
@@ -224,7 +224,7 @@ def test_limits_of_either_page_limit_an_item_of_both(default: Verdict) -> None:
 def test_silence_that_nobody_has_asked_about_is_another() -> None:
     """Of a use that one of the pages does not list, nobody knows what its site says in other words."""
     one, other = stating("https://one.example", genai="allow"), stating("https://two.example")
-    found = combined(AGENT, one, other)
+    found = join_tags(AGENT, one, other)
     parts = {use: found["reasons"][found["uses"][use]["because"][0]].get("part") for use in ("preserve", "genai")}
     assert parts == {"preserve": "setting", "genai": "item"}
 
@@ -242,7 +242,7 @@ def test_of_what_is_embedded_in_two_pages_the_more_restrictive_holds_too() -> No
     both_images = robots_meta(b"noimageai, noindex", agent, "https://three.example")
     assert images["embedded"]["train"]["verdict"] == "deny"
     for pair in ((images, silent), (silent, images)):
-        both = combined(agent, *pair)
+        both = join_tags(agent, *pair)
         check(both)
         assert set(both["embedded"]) == set(images["embedded"])
         embedded = both["embedded"]["train"]
@@ -250,18 +250,18 @@ def test_of_what_is_embedded_in_two_pages_the_more_restrictive_holds_too() -> No
         assert reasons_of(both, embedded) == ["robots-meta.disallow https://one.example/a"]
         assert (both["uses"]["train"]["verdict"], both["uses"]["train"]["stated"]) == ("allow", False)
     for pair in ((images, refusing), (refusing, images)):
-        both = combined(agent, *pair)
+        both = join_tags(agent, *pair)
         check(both)
         decision = both.get("embedded", {}).get("train", both["uses"]["train"])
         assert (decision["verdict"], decision["stated"]) == ("deny", True)
         assert both["uses"]["train"]["verdict"] == both["uses"]["index"]["verdict"] == "deny"
         assert reasons_of(both, both["uses"]["train"]) == ["robots-meta.disallow https://two.example/a"]
-    both = combined(agent, images, both_images)
+    both = join_tags(agent, images, both_images)
     assert sorted(reasons_of(both, both["embedded"]["train"])) == [
         f"robots-meta.disallow https://{host}.example/a" for host in ("one", "three")
     ]
-    assert "embedded" not in combined(agent, silent, silent)
-    assert combined(agent, images, images)["embedded"].keys() == images["embedded"].keys()
+    assert "embedded" not in join_tags(agent, silent, silent)
+    assert join_tags(agent, images, images)["embedded"].keys() == images["embedded"].keys()
 
 
 @pytest.mark.requirement("MEET-5")
@@ -275,7 +275,7 @@ def test_elements_of_two_pages_are_all_there_with_their_reasons() -> None:
         )
 
     one, other = page("one.example"), page("two.example")
-    both = combined(AGENT, one, other)
+    both = join_tags(AGENT, one, other)
     check(both)
     assert len(one["elements"]) == len(other["elements"]) == 1
     assert [reasons_of(both, element) for element in both["elements"]] == [
@@ -350,11 +350,11 @@ qualifiers = st.builds(
 @pytest.mark.requirement("WHY-2", "MEET-3")
 @given(qualifiers)
 def test_conditions_in_a_tag_are_read_as_they_were_written(stated: Qualifiers) -> None:
-    in_tag = written(stated)
+    in_tag = write_conditions(stated)
     assert json.loads(json.dumps(in_tag)) == in_tag
-    assert read(in_tag) == stated
+    assert read_conditions(in_tag) == stated
     assert in_tag.get("until", "Z").endswith("Z")
-    assert read(in_tag | {"verdict": "allow", "stated": True, "because": [0]}) == stated
+    assert read_conditions(in_tag | {"verdict": "allow", "stated": True, "because": [0]}) == stated
 
 
 @pytest.mark.requirement("MEET-3")

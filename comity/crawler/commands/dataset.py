@@ -24,12 +24,15 @@ from comity.crawler.commands import dataset_verify, tag_option
 from comity.crawler.commands.output import add_row, complain, line, open_console, said, say, table
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import Options, parsed_defaults
-from comity.dataset import jobs
-from comity.dataset.counts import Counts
-from comity.dataset.export import manifest as croissant
+from comity.dataset import manifest as croissant
+from comity.dataset.expire import expire
+from comity.dataset.export.export import export
+from comity.dataset.job import JobOptions
 from comity.dataset.passes import Note
 from comity.dataset.permissions.terms import DEFAULT, Terms
+from comity.dataset.record_counts import RecordCounts
 from comity.dataset.records import DatasetError
+from comity.dataset.stats import stats
 from comity.policies import PolicyError, Verdict
 from comity.policies.syntax.printable import printable, unhidden
 from comity.policies.vocabulary.table import Vocabulary
@@ -130,7 +133,7 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         if hint := _unknown(use, vocabulary):
             complain(hint)
     with _progress("exporting", opts.inputs, passes=2) as advance:
-        exported = jobs.export(opts.inputs, opts.output, terms, jobs.How(opts.workers, advance))
+        exported = export(opts.inputs, opts.output, terms, JobOptions(opts.workers, advance))
     counts = exported.counts
     console = open_console()
     console.print(line(f"{counts.kept} of {counts.records} records may be used for {', '.join(terms.uses)}: {opts.output}"))
@@ -166,10 +169,10 @@ def _missing(whys: Collection[str]) -> Iterator[str]:
 
 
 def _unknown(use: str, vocabulary: Vocabulary) -> str:
-    known = {*vocabulary.uses, *(word for words in vocabulary.words.values() for word in words.narrows)}
-    if use in known:
+    vocabulary_uses = {*vocabulary.uses, *(word for words in vocabulary.words.values() for word in words.narrows)}
+    if use in vocabulary_uses:
         return ""
-    close = get_close_matches(use, known, 1)
+    close = get_close_matches(use, vocabulary_uses, 1)
     meant = (
         f"did you mean `{close[0]}`?" if close else "only what a crawl had in COMITY_USES, or a site names itself, permits it."
     )
@@ -198,12 +201,12 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     tags, store = tag_option.tag_source(opts, settings), _store(opts.store, settings)
     try:
         urls = [url for url, _ in store.take_downs()] if store else []
-        known = f"Take-downs that sites asked for: {len(urls)}, by {store.path}" if store else "No policy store, no take-downs"
-        console.print(line(known))
+        source = f"Take-downs that sites asked for: {len(urls)}, by {store.path}" if store else "No policy store, no take-downs"
+        console.print(line(source))
         # Each dataset is read twice: once for when its pages were fetched.
         with _progress("expiring", opts.datasets, passes=2) as advance:
-            how = jobs.How(opts.workers, advance, _print_removed)
-            counts = jobs.expire(opts.datasets, now, urls, tags=tags, dry_run=opts.dry_run, how=how)
+            options = JobOptions(opts.workers, advance, _print_removed)
+            counts = expire(opts.datasets, now, urls, tags=tags, dry_run=opts.dry_run, options=options)
         if store and opts.store and not opts.dry_run:  # else nobody said that these are all datasets
             store.took_down(urls, now)
     finally:
@@ -243,9 +246,7 @@ def _stats_arguments(parser: ArgumentParser) -> None:
 
 def _stats(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     with _progress("counting", opts.datasets) as advance:
-        counts = jobs.stats(
-            opts.datasets, datetime.now(UTC), jobs.How(opts.workers, advance), tag_option.tag_source(opts, settings)
-        )
+        counts = stats(opts.datasets, datetime.now(UTC), JobOptions(opts.workers, advance), tag_option.tag_source(opts, settings))
     if opts.json:
         say(json.dumps(counts.as_json(), indent=2))
         said()
@@ -254,7 +255,7 @@ def _stats(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     return DONE
 
 
-def show(counts: Counts, console: Console) -> None:
+def show(counts: RecordCounts, console: Console) -> None:
     """The counts for people."""
     rows = _counting("What may be done with the records", "host", "use", "allowed", "refused", "within 30 days")
     for host, uses in sorted(counts.hosts.items()):
@@ -311,7 +312,7 @@ def _progress(what: str, paths: Sequence[Path], *, passes: int = 1) -> Iterator[
         yield lambda done: bar.advance(task, done)
 
 
-def _show_whys(title: str, counts: Counts, console: Console) -> None:
+def _show_whys(title: str, counts: RecordCounts, console: Console) -> None:
     if counts.whys:
         rows = _counting(title, "why", "records")
         for why, number in counts.whys.most_common():
@@ -319,7 +320,7 @@ def _show_whys(title: str, counts: Counts, console: Console) -> None:
         console.print(rows)
 
 
-def _show_unreadable(counts: Counts, what: str, paths: Sequence[Path], console: Console) -> None:
+def _show_unreadable(counts: RecordCounts, what: str, paths: Sequence[Path], console: Console) -> None:
     if counts.unreadable:
         places = ", ".join(f"{path}.unreadable.jsonl" for path in paths)
         console.print(line(f"{counts.unreadable} cannot be read: they {what} {places}", "yellow"))

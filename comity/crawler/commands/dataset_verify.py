@@ -24,10 +24,12 @@ from comity.crawler.commands.refresh import RefreshSpider, StoredSites
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
 from comity.dataset import passes
-from comity.dataset.files.files import Reader, Replacement, open_reader
+from comity.dataset.files.formats import Reader, open_reader
+from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import DatasetError, Unreadable
-from comity.dataset.verify.comparison import GAINED, LOST, RESTRICTED, URL_FIELDS, Today, origin, page_url
 from comity.dataset.verify.report import Host, Report, Verify
+from comity.dataset.verify.result import GAINED, LOST, RESTRICTED
+from comity.dataset.verify.today import URL_FIELDS, Today, origin, page_url
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable, unhidden
 
@@ -142,7 +144,7 @@ def _verified(work: Verify, reader: Reader, listed: Path | None, workers: int | 
 
         def keep(one: passes.Unread) -> None:
             report.unreadable += 1
-            write([{"place": one.unreadable.place, "unknown": True, "why": [f"unreadable: {one.unreadable.why}"]}])
+            write([{"place": one.unreadable.position, "unknown": True, "why": [f"unreadable: {one.unreadable.why}"]}])
 
         sinks = passes.Sinks(report.merge, notes=write, unreadable=keep, progress=advance)
         passes.run(work, [reader], sinks, workers=workers)

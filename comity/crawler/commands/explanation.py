@@ -12,11 +12,11 @@ from rich.text import Text
 from comity.crawler.commands.output import add_row, line, table
 from comity.crawler.commands.second_opinion import second_opinions, sentences, unread_uses
 from comity.policies import Agent, Reason, Site
-from comity.policies.answers.qualifiers import written
 from comity.policies.answers.request import PLAIN, Facts
 from comity.policies.formats.ai_txt import shown
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
+from comity.policies.tag import write_conditions
 
 
 def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN) -> dict[str, Any]:
@@ -34,7 +34,8 @@ def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN) -> dict[st
         "other_readers": [opinion.as_json for opinion in second_opinions(site, agent, url, decision)],
         "unread_uses": unread_uses(agent, page, decision),
         "uses": {
-            use: {"verdict": answer.verdict.value, "stated": answer.stated, "reasons": _reasons(answer.reasons)} | written(answer)
+            use: {"verdict": answer.verdict.value, "stated": answer.stated, "reasons": _reasons(answer.reasons)}
+            | write_conditions(answer)
             for use, answer in page.uses.items()
         },
         "elements": [

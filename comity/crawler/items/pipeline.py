@@ -18,7 +18,7 @@ from comity.crawler.items.media import bind
 from comity.crawler.scrapy_internals import engine_of, item_pipelines
 from comity.policies import Page
 from comity.policies.elements.redaction import redacted_fields
-from comity.policies.page import combined, no_page
+from comity.policies.tag import join_tags, no_page
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -114,7 +114,7 @@ class PermissionsPipeline:
                     element["spans"] = [[span[0]] if span[0] in redacted else span for span in element["spans"]]
                     if "names" in element:
                         element["names"] = [name for name in element["names"] if name in item]
-                tag = combined(self._runtime.agent, tag, earlier)
+                tag = join_tags(self._runtime.agent, tag, earlier)
             except Exception:  # whatever it is, it is no tag
                 self._warn("An item has what looks like a tag and is none: its own takes its place")
         return tag

@@ -11,16 +11,16 @@ null in the typed column, where no query can take it for a permission."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from comity.dataset.files.arrow_types import (
+    Common,
     Foreign,
     Keyed,
     Kind,
-    Known,
     MisfitError,
     Moment,
     Number,
@@ -32,95 +32,69 @@ from comity.dataset.files.arrow_types import (
     Whole,
     rows,
 )
-from comity.dataset.files.collecting import uncollected
-from comity.dataset.permissions.tags import TEXT_FIELDS, is_tag_like
+from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.records import FIELD, SPARE_FIELD, Batch, Record, Unreadable
+from comity.dataset.tag_sources import TEXT_FIELDS, is_tag_like
+from comity.policies import tag
+from comity.policies.syntax import shapes
 
 EXTRA = "extra_json"
 MAX_MEMBERS = 100  # of an object that becomes a struct: one with more has keys that are data
 MAX_FIELDS = 1_000  # of a record that become columns
 MAX_DEPTH = 8  # of lists and objects in each other
 
-# The tag, by permissions.schema.json
-_TEXT, _TRUTH, _WHOLE, _NAMES, _BECAUSE = Text(), Truth(), Whole(), Several(Text()), Several(Whole())
-_RESOURCES = Several(
-    Struct(dict.fromkeys(("role", "extract", "url", "content"), _TEXT), required=("role", "extract", "url", "content"))
-)
-_USES = Keyed(
-    "use",
-    Struct(
-        {
-            "verdict": _TEXT,
-            "stated": _TRUTH,
-            "because": _BECAUSE,
-            "until": Moment("Z"),
-            "until_recrawled": _TRUTH,
-            "max_chars": _WHOLE,
-            "max_words": _WHOLE,
-            "prohibited_modifications": _NAMES,
-            "prohibited_contexts": _NAMES,
-            "required_contexts": _NAMES,
-            "must_use": _RESOURCES,
-            "must_include": _RESOURCES,
-        },
-        required=("verdict", "stated", "because"),
-    ),
-)
+# The tag
 
-_POLICIES = Keyed(
-    "url",
-    Struct(
-        {"status": _WHOLE, "sha256": _TEXT, "fetched_at": Moment("+00:00")},
-        required=("status",),
-        nullable=("sha256", "fetched_at"),
-    ),
-)
-_REASON = Struct(
-    {"rule": _TEXT, "spec": _TEXT, "url": _TEXT, "part": _TEXT, "line": _WHOLE, "text": _TEXT},
-    required=("rule", "spec", "url", "line", "text"),
-)
-_GUIDELINE = Struct({"lang": _TEXT, "text": _TEXT}, required=("lang", "text"))
-_GUIDE = Struct({"actions": _NAMES, "guidelines": Several(_GUIDELINE)}, required=("actions", "guidelines"))
-_ELEMENT = Struct(
-    {
-        "selector": _TEXT,
-        "type": _TEXT,
-        "whole": _TRUTH,
-        "deny": _NAMES,
-        "guide": Several(_GUIDE),
-        "spans": Several(Spans()),
-        "urls": _NAMES,
-        "more_urls": _TRUTH,
-        "names": _NAMES,
-        "because": _BECAUSE,
-    },
-    required=("selector", "type", "deny", "guide", "spans", "because"),
-)
-TAG = Struct(
-    {
-        "schema": _WHOLE,
-        "agent": _TEXT,
-        "uses": Known(_USES),
-        "embedded": Known(_USES),
-        "elements": Several(_ELEMENT),
-        "reasons": Known(Several(_REASON)),
-        "policies": Known(_POLICIES),
-    },
-    required=("schema", "agent", "uses", "elements", "reasons", "policies"),
-)
+
+def _kind_of(shape: shapes.Shape) -> Kind:
+    """The columns of a part of the tag."""
+    match shape:
+        case shapes.Nullable():
+            return _kind_of(shape.shape)
+        case shapes.Text():
+            return Text()
+        case shapes.Truth() | shapes.Constant(value=True):
+            return Truth()
+        case shapes.Count() | shapes.Constant():
+            return Whole()
+        case shapes.Moment():
+            return Moment(shape.suffix)
+        case shapes.Names():
+            return Several(Text())
+        case shapes.Several():
+            return Several(_kind_of(shape.member))
+        case shapes.Row():
+            return Spans()
+        case shapes.Keyed():
+            member = _kind_of(shape.member)
+            assert isinstance(member, Struct)
+            return Keyed(shape.key, member)
+        case shapes.Object():
+            return _struct_of(shape)
+    raise TypeError(f"no columns for {shape}")
+
+
+def _struct_of(shape: shapes.Object, common: Collection[str] = ()) -> Struct:
+    """`common`: members whose values come again and again."""
+    kinds = {name: _kind_of(member.shape) for name, member in shape.members.items()}
+    nullable = [name for name, member in shape.members.items() if isinstance(member.shape, shapes.Nullable)]
+    return Struct({name: Common(kind) if name in common else kind for name, kind in kinds.items()}, shape.required, nullable)
+
+
+TAG = _struct_of(tag.TAG, tag.IN_COMMON)
 
 # Schemas
 
 
 def schema_of(records: Iterable[Record], *, tagged: bool = True) -> pa.Schema:
     """Of a file that begins with these records. `tagged`: it has a column for tags, though none of them has one."""
-    found: dict[str, pa.DataType | None] = {}
+    types: dict[str, pa.DataType | None] = {}
     for record in records:
         for name, value in record.items():
-            if name in found or (len(found) < MAX_FIELDS and _is_name(name)):
+            if name in types or (len(types) < MAX_FIELDS and _is_name(name)):
                 is_tag = isinstance(value, dict) and is_tag_like(value)
-                found[name] = TAG.type if is_tag else _joined(found.get(name, pa.null()), _type_of(value))
-    return _completed({name: type_ for name, type_ in found.items() if type_ is not None and _is_known(type_)}, tagged=tagged)
+                types[name] = TAG.type if is_tag else _joined(types.get(name, pa.null()), _type_of(value))
+    return _completed({name: type_ for name, type_ in types.items() if type_ is not None and _is_known(type_)}, tagged=tagged)
 
 
 def proper(schema: pa.Schema) -> pa.Schema:
@@ -209,7 +183,7 @@ def _kind(type_: pa.DataType) -> Kind:
     if pa.types.is_integer(type_):
         return Whole(type_)
     if type_ in (pa.bool_(), pa.float64()):
-        return _TRUTH if pa.types.is_boolean(type_) else Number()
+        return Truth() if pa.types.is_boolean(type_) else Number()
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         return Several(_kind(type_.value_type), type_)
     if pa.types.is_struct(type_):
@@ -225,7 +199,7 @@ def _kinds(schema: pa.Schema) -> dict[str, Kind]:
 # Records
 
 
-@uncollected()
+@gc_paused()
 def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.RecordBatch:
     """`schema`: one of schema_of or proper."""
     schema = schema or schema_of(records)
@@ -243,18 +217,18 @@ def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.Rec
     return pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
-@uncollected()
+@gc_paused()
 def decode(batch: pa.RecordBatch, numbers: Sequence[int] | None = None) -> Batch:
     """`numbers`: of the rows in their file; None: from 1."""
     numbers = numbers or range(1, batch.num_rows + 1)
     columns = {name: kind.values(batch.column(name)) for name, kind in _kinds(batch.schema).items()}
-    found: Batch = [*rows(batch.num_rows, columns)]
+    records: Batch = [*rows(batch.num_rows, columns)]
     if EXTRA not in batch.schema.names:
-        return found
+        return records
     for row, text in enumerate(batch.column(EXTRA).to_pylist()):
         if text is not None:
-            found[row] = _with_rest(found[row], text, numbers[row])  # type: ignore[arg-type]  # no row was here yet
-    return found
+            records[row] = _with_rest(records[row], text, numbers[row])  # type: ignore[arg-type]  # no row was here yet
+    return records
 
 
 def _with_rest(record: Record, text: str, number: int) -> Record | Unreadable:
@@ -268,7 +242,7 @@ def _with_rest(record: Record, text: str, number: int) -> Record | Unreadable:
     return Unreadable(f"row {number}", _json({**record, EXTRA: text}).encode(), why)
 
 
-@uncollected()
+@gc_paused()
 def adapted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """As `schema` has it, column by column: what does not fit there goes into EXTRA."""
     if batch.schema.equals(schema):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import marshal
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -12,9 +11,10 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from comity.policies.syntax.remembered import Remembered
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MAX_KNOWN = 1024  # values of one kind that are kept
-MAX_OCTETS = 4096  # of one
+MAX_REMEMBERED = 1024  # values of one kind
 _EXACT = 2**53  # integers up to it are exact as float
 
 
@@ -119,7 +119,7 @@ class Moment:
         if not pa.types.is_timestamp(array.type):
             return _foreign(array)
         instants = array.cast(self.type, safe=False).cast(pa.int64()).to_pylist()
-        return [instant if instant is None else _written(instant, self._suffix) for instant in instants]
+        return [instant if instant is None else _text_of(instant, self._suffix) for instant in instants]
 
 
 @lru_cache(10_000)
@@ -129,13 +129,13 @@ def _instant(text: str, suffix: str) -> int:
         instant = (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, TypeError):  # a date without a time zone
         raise MisfitError from None
-    if _written(instant, suffix) != text:
+    if _text_of(instant, suffix) != text:
         raise MisfitError
     return instant
 
 
 @lru_cache(10_000)
-def _written(instant: int, suffix: str) -> str:
+def _text_of(instant: int, suffix: str) -> str:
     try:
         text = (_EPOCH + timedelta(microseconds=instant)).isoformat()
     except OverflowError:
@@ -184,7 +184,7 @@ class Struct:
         if not pa.types.is_struct(array.type):
             return _foreign(array)
         columns = {
-            field.name: self.members.get(field.name, _ANY).values(array.field(place)) for place, field in enumerate(array.type)
+            field.name: self.members.get(field.name, _ANY).values(array.field(number)) for number, field in enumerate(array.type)
         }
         found: list[Any] = rows(len(array), columns, self.nullable)
         if array.null_count:
@@ -231,28 +231,13 @@ class Keyed:
         return found
 
 
-class Known:
-    """Of values that come again and again: what has fitted once is known by its octets. Nobody changes it."""
+class Common:
+    """Of values that come again and again: how one fits is remembered. Nobody changes it."""
 
     def __init__(self, kind: Kind) -> None:
         self.type = kind.type
         self.values = kind.values
-        self._kind = kind
-        self._fitted: dict[bytes, Any] = {}
-
-    def fitted(self, value: Any) -> Any:
-        try:
-            octets = marshal.dumps(value, 2)  # version 2 tells equal values of equal types from all others
-        except ValueError:  # no plain data
-            raise MisfitError from None
-        fitted = self._fitted.get(octets)
-        if fitted is None:
-            fitted = self._kind.fitted(value)
-            if len(octets) <= MAX_OCTETS:
-                if len(self._fitted) >= MAX_KNOWN:
-                    self._fitted.clear()
-                self._fitted[octets] = fitted
-        return fitted
+        self.fitted = Remembered(kind.fitted, most=MAX_REMEMBERED)
 
 
 class Spans:

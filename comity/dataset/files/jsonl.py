@@ -15,8 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, NamedTuple, Self, cast
 
-from comity.dataset.files.collecting import uncollected
-from comity.dataset.files.files import Part, Replacement
+from comity.dataset.files.formats import Part
+from comity.dataset.files.gc_pause import gc_paused
+from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import Batch, DatasetError, Record, Unreadable
 
 PART = 2 * 2**20  # octets of text
@@ -57,9 +58,9 @@ class Reader:
         number, start, done = 1, 0, 0
         with self.path.open("rb") as file:
             for lines in self._lines(self._text(file)):
-                at = file.tell() if self._compressed else start + len(lines)
-                yield Part(Lines(number, start, lines if self._compressed else b"", len(lines)), at - done)
-                done = at
+                end = file.tell() if self._compressed else start + len(lines)
+                yield Part(Lines(number, start, lines if self._compressed else b"", len(lines)), end - done)
+                done = end
                 number += lines.count(b"\n")
                 start += len(lines)
 
@@ -85,7 +86,7 @@ class Reader:
             yield held
 
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
-        lines: Lines = part.place
+        lines: Lines = part.position
         octets = lines.octets
         if not octets:
             with self.path.open("rb") as file:
@@ -94,7 +95,7 @@ class Reader:
         if lines.start == 0:
             octets = octets.removeprefix(BOM)
         numbered = enumerate(octets.split(b"\n"), lines.number)
-        with uncollected():
+        with gc_paused():
             batch = [_record(line, number) for number, line in numbered if not line.isspace() and line]
         yield batch
 

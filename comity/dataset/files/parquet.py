@@ -1,4 +1,4 @@
-"""Parquet: records in typed columns (typed.py), read by row groups and written as they come."""
+"""Parquet: records in typed columns (arrow_schema.py), read by row groups and written as they come."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from comity.dataset.files.arrow_schema import EXTRA, TAG, adapted, decode, encode, is_tag_type, may_hold_tags, proper, schema_of
-from comity.dataset.files.files import Part, Replacement
-from comity.dataset.permissions.tags import TEXT_FIELDS
+from comity.dataset.files.formats import Part
+from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import TAG_FIELDS, Batch, DatasetError, Record, Unreadable
+from comity.dataset.tag_sources import TEXT_FIELDS
 
 ROWS = 2_500  # read at once, at most
 OCTETS = 16 * 2**20  # read at once, uncompressed, unless one row alone has more
@@ -76,7 +77,7 @@ class Reader:
 
     def read_columns(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
         """With the number of the first row, from 1."""
-        group, number = part.place
+        group, number = part.position
         with self._opened() as file:
             columns = _columns(file.schema_arrow, fields)
             try:
@@ -127,7 +128,7 @@ def _valid(batch: pa.RecordBatch, number: int) -> Iterator[tuple[pa.RecordBatch 
 
 
 def _leaves(file: pq.ParquetFile) -> Iterator[str]:
-    return (file.schema.column(place).path for place in range(len(file.schema)))
+    return (file.schema.column(number).path for number in range(len(file.schema)))
 
 
 def _is_set(file: pq.ParquetFile, path: str) -> bool:

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
-from comity.dataset.permissions.tags import GUESSED, Carried, TagError, TagSource, Use, read
 from comity.dataset.records import Record
+from comity.dataset.tag_sources import GUESSED, Carried, TagSource
 from comity.policies.syntax.path_patterns import normal_target
 from comity.policies.syntax.urls import origin_of, spellings, target_of
+from comity.policies.tag import TagError, Use, read_tag
 
 EXPIRED, SUPERSEDED, UNDATED = "expired", "superseded", "undated"
 _RECRAWLED = {False: "", True: SUPERSEDED, None: UNDATED}
@@ -56,14 +57,14 @@ class Recrawled:
 
     def supersedes(self, record: Record) -> bool | None:
         """Whether there is a later record of the same page. None: nobody knows, since it has no `url` or no `fetched_at`."""
-        at, urls = _fetched(record)
-        if at is None or not urls:
+        moment, urls = _fetched(record)
+        if moment is None or not urls:
             return None
-        return bool(self._pages) and any(self._when(_hash(page_of(url)), at) > at for url in urls)
+        return bool(self._pages) and any(self._when(_hash(page_of(url)), moment) > moment for url in urls)
 
     def _when(self, page: int, default: int) -> int:
-        place = bisect_left(self._pages, page)
-        return self._last[place] if place < len(self._pages) and self._pages[place] == page else default
+        number = bisect_left(self._pages, page)
+        return self._last[number] if number < len(self._pages) and self._pages[number] == page else default
 
 
 NEVER_RECRAWLED = Recrawled()
@@ -77,33 +78,33 @@ class Fetches:
         self._again: set[int] = set()
 
     def note(self, record: Record) -> None:
-        at, urls = _fetched(record)
-        if at is not None:
+        moment, urls = _fetched(record)
+        if moment is not None:
             for page in {_hash(page_of(url)) for url in urls}:
-                self._note(page, at)
+                self._note(page, moment)
 
     def merge(self, other: Fetches) -> None:
-        for page, at in other._last.items():
-            self._note(page, at)
+        for page, moment in other._last.items():
+            self._note(page, moment)
         self._again |= other._again
 
     def recrawled(self) -> Recrawled:
         """Those that were fetched more than once."""
         return Recrawled({page: self._last[page] for page in self._again})
 
-    def _note(self, page: int, at: int) -> None:
-        last = self._last.setdefault(page, at)
-        if last != at:
+    def _note(self, page: int, moment: int) -> None:
+        last = self._last.setdefault(page, moment)
+        if last != moment:
             self._again.add(page)
-            self._last[page] = max(last, at)
+            self._last[page] = max(last, moment)
 
 
 def _fetched(record: Record) -> tuple[int | None, set[str]]:
     """When, in microseconds, None where nobody knows; and the URLs: as asked for, and as answered."""
-    at = record.get("fetched_at")
+    fetched_at = record.get("fetched_at")
     urls = {url for url in (record.get("url"), record.get("final_url")) if isinstance(url, str) and url}
     try:
-        moment = datetime.fromisoformat(at) if isinstance(at, str) else None
+        moment = datetime.fromisoformat(fetched_at) if isinstance(fetched_at, str) else None
     except ValueError:
         moment = None
     if moment is None:
@@ -169,7 +170,8 @@ def expired(record: Record, limits: Limits) -> Expired:
     if limits.taken_down and _is_taken_down(record, limits.taken_down):
         return Expired("taken-down")
     try:
-        tag = read(record, limits.tags)
+        carried = limits.tags.find(record)
+        tag = read_tag(carried.raw)
     except TagError as error:
         return Expired(str(error))
     first, is_usable = None, False
@@ -183,7 +185,7 @@ def expired(record: Record, limits: Limits) -> Expired:
             return Expired(f"{why}:{name}", tag.because(use))
         elif first is None:
             first = Expired(f"{why}:{name}", tag.because(use))
-    return Expired(tag=tag.carried) if is_usable or first is None else first
+    return Expired(tag=carried) if is_usable or first is None else first
 
 
 def _is_taken_down(record: Record, taken_down: frozenset[str]) -> bool:

@@ -57,6 +57,6 @@ def _texts(value: Any) -> Iterator[str]:
         if isinstance(value, str):
             yield value
         elif isinstance(value, dict):
-            pending += reversed([one for member in value.items() for one in member])
+            pending += reversed([part for member in value.items() for part in member])
         elif isinstance(value, list):
             pending += reversed(value)

@@ -1,11 +1,10 @@
 """May a record be used in these ways, now, and which of it?
 
-    judged(record, terms) -> Judged     the record as it may be used, or why not
+    apply_terms(record, terms) -> TermsApplied      the record as it may be used, or why not
 A tag that cannot be understood permits nothing, and neither does one that does not list the use. Readings: docs/datasets.md."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -13,29 +12,15 @@ from typing import Any, NamedTuple, Self
 
 from comity.dataset.permissions.expiry import EXPIRED, NEVER_RECRAWLED, SUPERSEDED, Recrawled, ended
 from comity.dataset.permissions.lengths import beyond, content, fits
-from comity.dataset.permissions.tags import (
-    FREE,
-    GUESSED,
-    Carried,
-    Element,
-    Span,
-    Tag,
-    TagError,
-    TagSource,
-    Use,
-    read,
-    read_carried,
-)
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, DatasetError, Record
+from comity.dataset.tag_sources import GUESSED, Carried, TagSource
 from comity.policies.answers.decision import UseDecision, Verdict
-from comity.policies.answers.qualifiers import Resource
 from comity.policies.document.nofollow import canonical
 from comity.policies.elements.coverage import refuses
 from comity.policies.elements.spans import Cut, Removals, is_empty, removals
-from comity.policies.page import without_extracts
+from comity.policies.tag import FREE, RESOURCES, USE_NAME, Element, Span, Tag, TagError, Use, read_tag, without_extracts
 from comity.policies.vocabulary.table import Vocabulary
 
-_USE = re.compile("[a-z0-9][a-z0-9._-]*")
 # Of the most recent fetch, by what they mean (ACAP 1.0 section-2.5.5.1).
 CURRENT = frozenset(("present-currentcopy", "present-snippet", "present-thumbnail"))
 _OF_ITEM = ("urls", "more_urls", "names")  # what a tag says of an element besides its spans
@@ -71,12 +56,12 @@ class Terms(NamedTuple):
         """DatasetError where a use cannot be one, or there is none."""
         names = tuple(dict.fromkeys(use.strip().lower() for use in uses))
         for name in names or ("",):
-            if not _USE.fullmatch(name):
+            if not USE_NAME.fullmatch(name):
                 raise DatasetError(f"`{name}` is no name of a use: write, for example, train,index")
         return cls(names, now or datetime.now(UTC), vocabulary or Vocabulary.shipped(), recrawled, tags, defaults or {})
 
 
-class Judged(NamedTuple):
+class TermsApplied(NamedTuple):
     """One record."""
 
     record: Record | None  # a copy where it differs; None: it may not be used
@@ -94,18 +79,19 @@ class _RefusedError(Exception):
         self.because = because
 
 
-def judged(record: Record, terms: Terms) -> Judged:
+def apply_terms(record: Record, terms: Terms) -> TermsApplied:
     """Whether each of the uses is permitted, and the record without what is not."""
     try:
-        tag = read(record, terms.tags)
+        carried = terms.tags.find(record)
+        tag = read_tag(carried.raw)
         if terms.defaults:
             tag = _by_defaults(tag, terms.defaults)
         uses = _permitted(record, tag, terms)
-        return _usable(record, tag, uses, terms)
+        return _usable(record, carried, tag, uses, terms)
     except TagError as error:
-        return Judged(None, str(error))
+        return TermsApplied(None, str(error))
     except _RefusedError as refused:
-        return Judged(None, refused.why, refused.because)
+        return TermsApplied(None, refused.why, refused.because)
 
 
 # The uses as a whole
@@ -124,7 +110,7 @@ def _by_defaults(tag: Tag, defaults: Mapping[str, Verdict]) -> Tag:
         use = raw["uses"][name]
         because = [len(raw["reasons"]) - 1, *use["because"][1:]]  # the rest limits it
         raw["uses"][name] = use | {"verdict": defaults[name].value, "because": because}
-    return read_carried(tag.carried._replace(raw=raw))
+    return read_tag(raw)
 
 
 def _is_silent(tag: Tag, name: str, default: Verdict) -> bool:
@@ -160,9 +146,9 @@ def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
 # What of the record
 
 
-def _usable(record: Record, tag: Tag, uses: list[Use], terms: Terms) -> Judged:
+def _usable(record: Record, carried: Carried, tag: Tag, uses: list[Use], terms: Terms) -> TermsApplied:
     """The record without what is refused or too much, and with what has to be shown."""
-    usable = _Usable(record, tag, uses, terms)
+    usable = _Usable(record, carried, tag, uses, terms)
     if tag.elements:
         usable.cut_elements()
     if tag.embedded:
@@ -172,14 +158,15 @@ def _usable(record: Record, tag: Tag, uses: list[Use], terms: Terms) -> Judged:
         usable.cut_length()
         usable.attribute()
     usable.license()
-    return usable.judged()
+    return usable.result()
 
 
 class _Usable:
     """A record on its way. What cannot be done without breaking another of its terms raises _RefusedError."""
 
-    def __init__(self, record: Record, tag: Tag, uses: list[Use], terms: Terms) -> None:
+    def __init__(self, record: Record, carried: Carried, tag: Tag, uses: list[Use], terms: Terms) -> None:
         self.record = record  # its tag stands in it as it was
+        self._carried = carried
         self._tag = tag
         self._raw = tag.raw  # as it is to be
         self._uses = uses
@@ -188,22 +175,22 @@ class _Usable:
         self._words = [use.qualifiers.max_words for use in uses if use.qualifiers.max_words is not None]
         self._is_limited = bool(self._chars or self._words)
 
-    def judged(self) -> Judged:
+    def result(self) -> TermsApplied:
         """The record with its tag."""
-        carried = self._tag.carried
-        if self._raw is carried.raw and self._raw is self.record.get(carried.field):
-            return Judged(self.record, tag=carried)
-        return Judged(carried.put(self.record, self._raw), tag=carried._replace(raw=self._raw))
+        carried = self._carried._replace(raw=self._raw)
+        if self._raw is self.record.get(carried.field):
+            return TermsApplied(self.record, tag=carried)
+        return TermsApplied(carried.put(self.record, self._raw), tag=carried)
 
     @property
     def _fields(self) -> Record:
         """What the record says besides its tag."""
-        return {field: value for field, value in self.record.items() if field != self._tag.carried.field}
+        return {field: value for field, value in self.record.items() if field != self._carried.field}
 
     def cut_elements(self) -> None:
         """Elements on which one of the uses is refused."""
         names, vocabulary = tuple(name for name in self._terms.uses if not self._is_licensed(name)), self._terms.vocabulary
-        places = {place: one for place, one in enumerate(self._tag.elements) if _refuses(one.deny, names, vocabulary)}
+        places = {number: one for number, one in enumerate(self._tag.elements) if _refuses(one.deny, names, vocabulary)}
         if not places:
             return
         refused = places.values()
@@ -213,7 +200,7 @@ class _Usable:
                 raise _RefusedError(f"deny:{because[0]['rule']}", because)
         self._doubt_extracts()
         spans = [span for element in refused for span in (*element.spans, *self._stored(element))]
-        gone = frozenset(name for element in refused for name in element.names if name != self._tag.carried.field)
+        gone = frozenset(name for element in refused for name in element.names if name != self._carried.field)
         self._remove(removals(self.record, spans), without=places, gone=gone)
 
     def _is_licensed(self, use: str) -> bool:
@@ -229,24 +216,24 @@ class _Usable:
         urls = {_compared(url) for url in element.urls}
         for field in _FILES:
             stored = self.record.get(field)
-            for place, file in enumerate(stored if isinstance(stored, list) else ()):
+            for number, file in enumerate(stored if isinstance(stored, list) else ()):
                 url = _compared(file["url"]) if isinstance(file, dict) and isinstance(file.get("url"), str) else None
                 if url is None or url in urls or (element.more_urls and url not in self._named):
-                    yield [field, place]
+                    yield [field, number]
 
     @cached_property
     def _named(self) -> frozenset[str]:
         """What may be a URL in the record, but for what media pipelines say."""
-        found: set[str] = set()
+        urls: set[str] = set()
         stack = [value for field, value in self._fields.items() if field not in _FILES]
         while stack:
             value = stack.pop()
             if isinstance(value, str):
                 if value.strip().startswith(_WEB):
-                    found.add(_compared(value))
+                    urls.add(_compared(value))
             elif isinstance(value, dict | list | tuple):
                 stack += value.values() if isinstance(value, dict) else value
-        return frozenset(found)
+        return frozenset(urls)
 
     def _doubt_extracts(self) -> None:
         """A permission that asks for an element of the page cannot be used."""
@@ -265,18 +252,18 @@ class _Usable:
 
     def use_instead(self) -> None:
         """Nothing but the resources that are to be used instead of the page (ACAP 1.0 section-2.5.3.2)."""
-        stated = [use.qualifiers.must_use for use in self._uses if use.qualifiers.must_use]
-        if not stated:
+        alternatives = [use.qualifiers.must_use for use in self._uses if use.qualifiers.must_use]
+        if not alternatives:
             return
-        common = [*dict.fromkeys(stated[0])]
-        for other in map(frozenset, stated):
+        common = [*dict.fromkeys(alternatives[0])]
+        for other in map(frozenset, alternatives):
             common = [resource for resource in common if resource in other]
-        if len(stated) < len(self._uses):  # a use that may have the page may have a part of it, and no other resource
+        if len(alternatives) < len(self._uses):  # a use that may have the page may have a part of it, and no other resource
             common = [resource for resource in common if resource.extract]
         if not common:
             raise _RefusedError("must-use")
         self._remove(dict.fromkeys(content(self._fields)))
-        self.record = self.record | {INSTEAD: [_written(resource) for resource in common]}
+        self.record = self.record | {INSTEAD: RESOURCES.write(common)}
 
     def cut_length(self) -> None:
         """Text beyond the lengths that are permitted (ACAP 1.0 section-2.5.5.2.3)."""
@@ -294,17 +281,17 @@ class _Usable:
         """What is to be shown with it (ACAP 1.0 section-2.5.5.2.5)."""
         included = dict.fromkeys(resource for use in self._uses for resource in use.qualifiers.must_include)
         if included:
-            self.record = self.record | {ATTRIBUTION: [_written(resource) for resource in included]}
+            self.record = self.record | {ATTRIBUTION: RESOURCES.write(included)}
 
     def license(self) -> None:
         """The RSL documents by which the uses are permitted, and the operator's own licences."""
-        found: dict[str, None] = {}
+        references: dict[str, None] = {}
         for reason in (reason for use in self._uses for reason in self._tag.because(use)):
             if reason["rule"] in LICENSES:
-                found[_reference(reason) if reason["rule"] == ARRANGEMENT else reason["url"]] = None
-        found.pop("", None)
-        if found:
-            self.record = self.record | {LICENSE: list(found)}
+                references[_reference(reason) if reason["rule"] == ARRANGEMENT else reason["url"]] = None
+        references.pop("", None)
+        if references:
+            self.record = self.record | {LICENSE: list(references)}
 
     def _remove(self, removed: Removals, *, without: Collection[int] = (), gone: frozenset[str] = frozenset()) -> None:
         """`without`: the elements that go, by their places: of these nothing is left. `gone`: fields that go with their names."""
@@ -317,16 +304,16 @@ class _Usable:
             return
         cut = Cut(self.record, removed, gone)
         elements = []
-        for place, element in enumerate(self._raw["elements"]):
-            if place in without:
+        for number, element in enumerate(self._raw["elements"]):
+            if number in without:
                 elements.append({key: value for key, value in element.items() if key not in _OF_ITEM} | {"spans": []})
                 continue
             if (removed or gone) and self._keeps_length(element) and ("whole" in element or cut.shortens(element["spans"])):
-                raise _RefusedError("clip", self._tag.because(self._tag.elements[place]))
-            left = element | {"spans": cut.moved(element["spans"])}
+                raise _RefusedError("clip", self._tag.because(self._tag.elements[number]))
+            remaining = element | {"spans": cut.moved(element["spans"])}
             if not gone.isdisjoint(element.get("names", ())):
-                left["names"] = [name for name in element["names"] if name not in gone]
-            elements.append(left)
+                remaining["names"] = [name for name in element["names"] if name not in gone]
+            elements.append(remaining)
         self.record = cut.fields
         self._raw = self._raw | {"elements": elements}
 
@@ -358,8 +345,3 @@ def _shows(use: str) -> bool:
 def _refuses(deny: frozenset[str], uses: tuple[str, ...], vocabulary: Vocabulary) -> bool:
     """Whether an element on which these actions are prohibited may not be used in one of the ways."""
     return any(refuses(deny, use, vocabulary) for use in uses)
-
-
-def _written(resource: Resource) -> dict[str, str]:
-    """As the tag has it."""
-    return {"role": resource.role, "extract": str(resource.extract or ""), "url": resource.uri, "content": resource.content}

@@ -1,40 +1,28 @@
-"""Would today's policies still permit a record? What its page said of itself goes on holding, what files say is asked again.
-
-    verified(record, sites, today) -> Verified     the record's uses, each by its tag and by today's policies
-What is judged how, and why the stricter way, stands in docs/datasets.md."""
+"""One record against what today's files say of its page: use by use, by its tag and by today's policies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-from comity.dataset.permissions import tags
-from comity.dataset.permissions.tags import GUESSED, TagError, TagSource, Use
 from comity.dataset.records import Record
-from comity.dataset.verify.alike import Alike, octets_of
-from comity.dataset.verify.element_changes import DOCUMENT, MARKUP, ElementChanges, document_of
+from comity.dataset.verify.element_changes import MARKUP, ElementChanges, document_of
+from comity.dataset.verify.policy_copies import first_seen, is_same_copy
 from comity.dataset.verify.replay import Recalled, Tag, is_of_page, recalled, refuses
-from comity.policies import Agent, Page, Site, Verdict
+from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, SAME, Because, Rechecked, UseToday, because_of, quoted
+from comity.dataset.verify.today import Today
+from comity.policies import Page, Site, Verdict
 from comity.policies.answers.decision import Reason, UseDecision
-from comity.policies.answers.fetched import Availability, availability
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.document.document import Content
 from comity.policies.formats.ai_txt.file import PATH as AI_PATH
 from comity.policies.formats.tdmrep.reservation import WELL_KNOWN
 from comity.policies.syntax.printable import printable
-from comity.policies.syntax.urls import origin_of
+from comity.policies.tag import Use
 
-URL_FIELDS = ("final_url", "url")  # the first that a record has names its page
-FIELDS = (*URL_FIELDS, DOCUMENT)  # what is read of a record besides its tag
-MAX_AGENTS = 100  # of tags, that are kept
 DAY = timedelta(days=1)
-
-SAME, GAINED, LOST, RESTRICTED = "same", "gained", "lost", "restricted"
-
-Sites = Callable[[str], Site | None]  # origin -> what it says today; None: nobody knows
 
 # Refusals that depend on how a request is made, or on what comes back: no tag tells that.
 _UNTOLD = frozenset(
@@ -53,113 +41,7 @@ _UNTOLD = frozenset(
 )
 
 
-class Because(NamedTuple):
-    """What decides today. `rule`: a key of comity.policies.answers.rule.RULES, or a word of this module."""
-
-    rule: str
-    url: str = ""
-    part: str = ""  # "": the text of a file
-    line: int = 0
-    text: str = ""
-
-    def __str__(self) -> str:
-        place = f"{self.url}:{self.line}" if self.line else self.url
-        return ": ".join(filter(None, (f"{self.rule} at {place}" if place else self.rule, self.text)))
-
-
-class UseToday(NamedTuple):
-    """One use of one record."""
-
-    use: str
-    verdict: Verdict
-    change: str  # SAME, GAINED, LOST, or RESTRICTED: permitted as before, with conditions that its tag has not
-    because: Because
-
-
-class Verified(NamedTuple):
-    """One record."""
-
-    url: str  # "": it has none
-    origin: str
-    agent: str  # token of its tag
-    uses: tuple[UseToday, ...] = ()
-    refusals: tuple[Because, ...] = ()  # why it is not compliant today; none: it is
-    is_unknown: bool = False  # nobody knows what today's policies say of it
-    gained_elements: bool = False  # the tag refuses parts of it that today's ai.txt does not
-
-
-class Today:
-    """Who asks, when, and for what. It can be pickled."""
-
-    def __init__(self, agent: Agent, now: datetime, uses: tuple[str, ...] = (), tags: TagSource = GUESSED) -> None:
-        """`now`: aware. `uses`: for which every record has to be permitted, besides crawling; none: whatever its tag permits."""
-        self.agent = agent
-        self.now = now
-        self.uses = tuple(dict.fromkeys(("crawl", *uses))) if uses else ()
-        self.tags = tags
-        self.alike: Alike[Verified] = Alike()
-        self._agents: dict[str, Agent] = {}
-
-    def agent_of(self, token: str) -> Agent:
-        """Who is meant by a tag. Of another agent than ours nothing is known but its name: nothing is arranged with it."""
-        if token.lower() == self.agent.token.lower():
-            return self.agent
-        if token not in self._agents:
-            if len(self._agents) >= MAX_AGENTS:
-                self._agents.clear()
-            self._agents[token] = replace(self.agent, token=token, user_agent="", arrangements=())
-        return self._agents[token]
-
-
-def page_url(record: Record) -> str:
-    """The URL of its page; "" where it has none that a site could speak for."""
-    url = next((url for field in URL_FIELDS if isinstance(url := record.get(field), str) and url), "")
-    return url if origin(url) else ""
-
-
-def origin(url: str) -> str:
-    """ "" where it has none."""
-    try:
-        return origin_of(url)
-    except ValueError:
-        return ""
-
-
-def verified(record: Record, sites: Sites, today: Today) -> Verified:
-    """Whatever nobody knows is no permission."""
-    url = page_url(record)
-    found = Verified(url, origin(url), "")
-    site = sites(found.origin) if url else None
-    try:
-        carried = today.tags.find(record)
-        octets = octets_of(carried.raw)
-        if site and octets and (known := today.alike.find(site, octets, url, today.now)):
-            return known._replace(url=url)
-        uses = tags.read_carried(carried).uses
-    except TagError as error:
-        return _unknown(found, Because(str(error)))
-    tag: Tag = carried.raw
-    found = found._replace(agent=tag["agent"])
-    if not url:
-        return _unknown(found, Because("no-url", text=f"neither {' nor '.join(URL_FIELDS)} has an http or https URL"))
-    if site is None:
-        return _unknown(found, Because("no-policies", found.origin, text="the policy store has not all of its policy files"))
-    if unreachable := _newly_unreachable(tag, site):
-        return _unknown(found, unreachable)
-    if other := _other_page(tag, site, sites):
-        return _unknown(found, other)
-    comparison = _Comparison(record, tag, uses, url, site, today)
-    found = comparison.verified(found)
-    if comparison.is_by_files:
-        today.alike.keep(site, octets, comparison.agent, url, today.now, found)
-    return found
-
-
-def _unknown(found: Verified, why: Because) -> Verified:
-    return found._replace(refusals=(why,), is_unknown=True)
-
-
-class _Comparison:
+class Comparison:
     """A record, and what today's files say of its page."""
 
     def __init__(self, record: Record, tag: Tag, uses: Mapping[str, Use], url: str, site: Site, today: Today) -> None:
@@ -184,7 +66,7 @@ class _Comparison:
             is_read=False,
             resources=self._recalled.resources,
             now=self._today.now,
-            first_seen=_first_seen(self._tag),
+            first_seen=first_seen(self._tag),
         )
 
     def _gave_up_reservation(self) -> bool:
@@ -197,7 +79,7 @@ class _Comparison:
         return any(reason.rule == "tdmrep.reserved" for use in permitted for reason in self._page.uses[use].reasons)
 
     def _was_arranged(self, then: Use) -> bool:
-        return any(self._tag["reasons"][place]["rule"] == "comity.arrangement" for place in then.because)
+        return any(self._tag["reasons"][number]["rule"] == "comity.arrangement" for number in then.because)
 
     @property
     def is_by_files(self) -> bool:
@@ -205,12 +87,12 @@ class _Comparison:
         there = self._recalled
         return not (there.headers or there.body or there.resources or there.lost or self._document)
 
-    def verified(self, found: Verified) -> Verified:
-        asked = self._today.uses
-        uses = tuple(self._use(use) for use in asked or self._uses)
+    def rechecked(self, result: Rechecked) -> Rechecked:
+        uses_asked_for = self._today.uses
+        uses = tuple(self._use(use) for use in uses_asked_for or self._uses)
         refusals = tuple(one.because for one in uses if self._is_refused(one))
         gained = any(one.verdict is Verdict.ALLOW and one.change != GAINED and self._elements.gained(one.use) for one in uses)
-        return found._replace(uses=uses, refusals=tuple(dict.fromkeys(refusals)), gained_elements=gained)
+        return result._replace(uses=uses, refusals=tuple(dict.fromkeys(refusals)), gained_elements=gained)
 
     def _is_refused(self, one: UseToday) -> bool:
         """What the tag refuses stays refused until the page is fetched again, and links are not followed any more."""
@@ -230,12 +112,12 @@ class _Comparison:
             return UseToday(use, verdict, GAINED, because)
         if because.rule != "comity.arrangement" and (part := self._elements.lost(use, was_licensed=self._was_arranged(then))):
             element, reason = part
-            found = _because(reason)
+            because = because_of(reason)
             return UseToday(
                 use,
                 Verdict.DENY,
                 LOST,
-                found._replace(text=f"{found.text} ({printable(element.selector.encode('utf-8', 'replace'))})"),
+                because._replace(text=f"{because.text} ({printable(element.selector.encode('utf-8', 'replace'))})"),
             )
         if now is not None and (tighter := list(_tighter(then.qualifiers, now))):
             text = f"{because.text} ({', '.join(tighter)} not in the tag)".lstrip()
@@ -244,24 +126,24 @@ class _Comparison:
 
     def _judged(self, use: str, then: Use) -> tuple[Verdict, Because, Qualifiers | None]:
         """With the conditions that hold today, None where the tag has all that is known of them."""
-        now, reasons = self._page.uses[use], [self._tag["reasons"][place] for place in then.because]
+        now, reasons = self._page.uses[use], [self._tag["reasons"][number] for number in then.because]
         if now.reasons[0].rule == "comity.arrangement":
-            return now.verdict, _because(now.reasons[0]), now
-        if kept := next((one for one in reasons if refuses(one) and is_of_page(one, self._tag)), None):
-            return Verdict.DENY, _quoted(kept), None
+            return now.verdict, because_of(now.reasons[0]), now
+        if standing_refusal := next((one for one in reasons if refuses(one) and is_of_page(one, self._tag)), None):
+            return Verdict.DENY, quoted(standing_refusal), None
         until = then.qualifiers.until
         if then.is_allowed and until is not None and until <= self._today.now:
             return Verdict.DENY, Because("expired", text=f"until {until.isoformat()}"), None
         if not then.is_allowed and now.verdict is Verdict.ALLOW and (whole := self._elements.whole(use)):
-            return Verdict.DENY, _because(whole), None
+            return Verdict.DENY, because_of(whole), None
         standing = self._standing(now, then) if then.is_allowed and now.verdict is Verdict.DENY else None
         if now.verdict is Verdict.DENY and standing is None:
-            return Verdict.DENY, _because(_refusing(now)), None
+            return Verdict.DENY, because_of(_refusing(now)), None
         if hidden := self._hidden(use, now, reasons):
-            return Verdict.DENY, _quoted(hidden), None
+            return Verdict.DENY, quoted(hidden), None
         if standing is not None:
-            return Verdict.ALLOW, _quoted(standing), None
-        return now.verdict, _because(now.reasons[0]), now
+            return Verdict.ALLOW, quoted(standing), None
+        return now.verdict, because_of(now.reasons[0]), now
 
     def _standing(self, now: UseDecision, then: Use) -> Mapping[str, Any] | None:
         """What permits the use although today's files alone do not: the page itself, or how it was asked for.
@@ -270,12 +152,12 @@ class _Comparison:
         quoted: list[dict[str, Any]] = self._tag["reasons"]
         if self._was_arranged(then):
             return None
-        refusing = [reason for reason in now.reasons if refuses(_written(reason))]
+        refusing = [reason for reason in now.reasons if refuses(_as_quoted(reason))]
         if not self._nothing_changed and not all(self._is_same(reason.source.url) for reason in refusing):
             return None
         if refusing and _UNTOLD.issuperset(reason.rule for reason in refusing):
             return quoted[then.because[0]]
-        permits = (quoted[place] for place in then.because if place in self._recalled.lost and not refuses(quoted[place]))
+        permits = (quoted[number] for number in then.because if number in self._recalled.lost and not refuses(quoted[number]))
         return next(permits, None)
 
     def _hidden(self, use: str, now: UseDecision, reasons: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -283,7 +165,7 @@ class _Comparison:
         if not self._recalled.lost or self._nothing_changed:
             return None
         then = {_key(reason) for reason in reasons if not is_of_page(reason, self._tag)}
-        if then == {_key(_written(reason)) for reason in now.reasons}:
+        if then == {_key(_as_quoted(reason)) for reason in now.reasons}:
             return None
         vocabulary = self.agent.vocabulary
         words = frozenset().union(*(vocabulary.related(name, use).words for name in vocabulary.words))
@@ -293,12 +175,16 @@ class _Comparison:
     @cached_property
     def _lost_refusals(self) -> dict[str, tuple[int, int]]:
         """Use -> its number in the tag, and the first reason of the page that refuses it and cannot be said again."""
-        found = {}
-        for number, (name, decision) in enumerate(self._uses.items()):
-            lost = (place for place in decision.because if place in self._recalled.lost and refuses(self._tag["reasons"][place]))
-            if not decision.is_allowed and (place := next(lost, None)) is not None:
-                found[name] = number, place
-        return found
+        refusals = {}
+        for number, (use, decision) in enumerate(self._uses.items()):
+            refusing = (reason for reason in decision.because if reason in self._recalled.lost and self._refuses(reason))
+            if not decision.is_allowed and (reason := next(refusing, None)) is not None:
+                refusals[use] = number, reason
+        return refusals
+
+    def _refuses(self, reason: int) -> bool:
+        """Whether a reason of the tag does, by its number."""
+        return refuses(self._tag["reasons"][reason])
 
     @cached_property
     def _nothing_changed(self) -> bool:
@@ -324,49 +210,11 @@ class _Comparison:
         )
 
     def _is_same(self, url: str) -> bool:
-        return _is_same_copy(self._tag, self._site, url)
-
-
-def _first_seen(tag: Tag) -> dict[str, datetime]:
-    """A time before which the page was not asked for by these policies, for permissions that end some days after."""
-    try:
-        moments = [datetime.fromisoformat(copy["fetched_at"]) for copy in tag["policies"].values() if copy["fetched_at"]]
-        first = min(moment.astimezone(UTC) for moment in moments)
-    except (ValueError, OverflowError):  # there is none, or one is no time
-        first = datetime.min.replace(tzinfo=UTC)
-    return dict.fromkeys(tag["uses"], first)
-
-
-def _is_same_copy(tag: Tag, site: Site, url: str) -> bool:
-    """Whether the file is, octet by octet, the one by which the record was tagged."""
-    then, now = tag["policies"].get(url), site.policies.get(url)
-    if then is None or now is None:  # a file that nobody asked for then
-        return now is not None and availability(site.files[url]) is Availability.ABSENT
-    return bool((then["status"] // 100, then["sha256"]) == (now["status"] // 100, now["sha256"]))
-
-
-def _newly_unreachable(tag: Tag, site: Site) -> Because | None:
-    """A file that could be had when the record was tagged, and cannot be had now: nobody knows what it says."""
-    for url, file in site.files.items():
-        if availability(file) is Availability.UNREACHABLE and not _is_same_copy(tag, site, url):
-            then = tag["policies"].get(url)
-            if then is None or not (then["status"] in (0, 429) or then["status"] // 100 == 5):
-                return Because("unreachable", url, text=file.error or f"HTTP status {file.status}")
-    return None
-
-
-def _other_page(tag: Tag, site: Site, sites: Sites) -> Because | None:
-    """Of an item that was made of pages of several sites the others have to be as they were: their URLs are not known."""
-    for url in tag["policies"]:
-        if url.endswith("/robots.txt") and url not in site.files and (its := origin(url)):
-            other = sites(its)
-            if other is None or not all(_is_same_copy(tag, other, one) for one in other.files):
-                return Because("another-page", its, text="a page of this site is in it too, and nobody knows which")
-    return None
+        return is_same_copy(self._tag, self._site, url)
 
 
 def _refusing(decision: UseDecision) -> Reason:
-    return next((reason for reason in decision.reasons if refuses(_written(reason))), decision.reasons[0])
+    return next((reason for reason in decision.reasons if refuses(_as_quoted(reason))), decision.reasons[0])
 
 
 def _tighter(then: Qualifiers, now: Qualifiers) -> Iterator[str]:
@@ -388,16 +236,7 @@ def _tighter(then: Qualifiers, now: Qualifiers) -> Iterator[str]:
             yield name
 
 
-def _because(reason: Reason) -> Because:
-    source = reason.source
-    return Because(reason.rule, source.url, "" if source.part == "body" else source.part, source.line, source.text)
-
-
-def _quoted(reason: Mapping[str, Any]) -> Because:
-    return Because(reason["rule"], reason["url"], reason.get("part", ""), reason["line"], reason["text"])
-
-
-def _written(reason: Reason) -> Mapping[str, Any]:
+def _as_quoted(reason: Reason) -> Mapping[str, Any]:
     return {"rule": reason.rule, "url": reason.source.url, "text": reason.source.text}
 
 

@@ -55,10 +55,10 @@ class ElementChanges:
         self._had_rules = had_rules
         self._tagged: dict[Key, list[Mapping[str, Any]]] = {}
         for entry in tag["elements"]:
-            if not any(tag["reasons"][place]["rule"].startswith("ait.") for place in entry["because"]):
+            if not any(tag["reasons"][number]["rule"].startswith("ait.") for number in entry["because"]):
                 continue  # the page says so itself
             self._tagged.setdefault((entry["selector"], entry["type"]), []).append(entry)
-        self._today = [one for one in today if not is_same or _key(one) in self._tagged]
+        self._today = [element for element in today if not is_same or _key(element) in self._tagged]
 
     def lost(self, use: str, *, was_licensed: bool) -> tuple[Element, Reason] | None:
         """An element that may be in the record and is refused for the use, although the record was not to be used without it.
@@ -81,7 +81,7 @@ class ElementChanges:
         """Whether an element is refused by the tag and not any more."""
         if self._is_same:
             return False
-        refused = {_key(one) for one in self._today if self._refusal(one, use)}
+        refused = {_key(element) for element in self._today if self._refusal(element, use)}
         return any(
             key not in refused and any(refuses(entry["deny"], use, self._vocabulary) for entry in entries)
             for key, entries in self._tagged.items()
@@ -106,8 +106,8 @@ class ElementChanges:
             return True
         if element.type == "json":
             return False
-        found = [one for document in self._documents for one in covered(document, element.rules[:1])]
-        return any(one.is_whole or one.nodes for one in found)
+        parts = [part for document in self._documents for part in covered(document, element.rules[:1])]
+        return any(part.is_whole or part.nodes for part in parts)
 
 
 def _key(element: Element) -> Key:

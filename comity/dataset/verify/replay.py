@@ -69,40 +69,40 @@ def recalled(tag: Tag) -> Recalled:
     headers: dict[tuple[bytes, bytes], None] = {}
     markup: dict[str, None] = {}
     lost = set()
-    for place, reason in enumerate(tag["reasons"]):
+    for number, reason in enumerate(tag["reasons"]):
         if is_of_page(reason, tag):
             where, _, name = reason.get("part", "body").partition(" ")
-            said = None if any(mark in reason["text"] for mark in _CUT) else _said(name.lower(), reason["text"])
-            if not said or where not in ("header", "meta"):
-                lost.add(place)
+            statements = None if any(mark in reason["text"] for mark in _CUT) else _statements(name.lower(), reason["text"])
+            if not statements or where not in ("header", "meta"):
+                lost.add(number)
             elif where == "header" and (name.lower() in _FIELDS or name == "tdm-reservation"):
                 headers |= dict.fromkeys(
-                    (word.encode("latin-1", "replace"), value.encode("utf-8", "replace")) for word, value in said
+                    (word.encode("latin-1", "replace"), value.encode("utf-8", "replace")) for word, value in statements
                 )
             elif where == "meta":
-                markup |= dict.fromkeys(_meta(word, value) for word, value in said)
+                markup |= dict.fromkeys(_meta(word, value) for word, value in statements)
             else:
-                lost.add(place)
+                lost.add(number)
     resources = {}
-    for one in _resources(tag):
-        kind, _, name = one["extract"].partition(":")
-        if one["url"]:
-            resources[one["url"]] = Fetched(
+    for resource in _resources(tag):
+        kind, _, name = resource["extract"].partition(":")
+        if resource["url"]:
+            resources[resource["url"]] = Fetched(
                 status=200,
                 headers=((b"Content-Type", b"text/plain; charset=utf-8"),),
-                body=one["content"].encode("utf-8", "replace"),
+                body=resource["content"].encode("utf-8", "replace"),
             )
         elif kind == "meta":
-            markup[_meta(name, one["content"])] = None
+            markup[_meta(name, resource["content"])] = None
         else:  # the markup of the element, which has the name of it
-            markup[one["content"]] = None
+            markup[resource["content"]] = None
     body = "".join(markup).encode("utf-8", "replace")
     if body:
         headers[b"Content-Type", b"text/html; charset=utf-8"] = None
     return Recalled(tuple(headers), body, resources, frozenset(lost))
 
 
-def _said(name: str, text: str) -> list[tuple[str, str]]:
+def _statements(name: str, text: str) -> list[tuple[str, str]]:
     """Names and values; none where the text is not what it should be."""
     return _TDM.findall(text) if name == "tdm-reservation" else [(name, text)] if text else []
 

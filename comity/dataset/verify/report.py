@@ -9,7 +9,9 @@ from typing import Any
 
 from comity.dataset.passes import Outcome
 from comity.dataset.records import Record
-from comity.dataset.verify.comparison import FIELDS, GAINED, LOST, RESTRICTED, Because, Sites, Today, Verified, verified
+from comity.dataset.verify.recheck import rechecked
+from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, Because, Rechecked
+from comity.dataset.verify.today import FIELDS, Sites, Today
 
 NO_HOST = ""  # of records without a URL
 
@@ -26,14 +28,14 @@ class Host:
     losses: Counter[tuple[str, str, Because]] = field(default_factory=Counter)  # by use, change and what decides
     whys: Counter[Because] = field(default_factory=Counter)  # of the unknown ones
 
-    def add(self, one: Verified) -> None:
+    def add(self, rechecked_record: Rechecked) -> None:
         self.records += 1
-        self.refused += bool(one.refusals) and not one.is_unknown
-        self.unknown += one.is_unknown
-        self.gained_elements += one.gained_elements
-        if one.is_unknown:
-            self.whys.update(one.refusals)
-        for use in one.uses:
+        self.refused += bool(rechecked_record.refusals) and not rechecked_record.is_unknown
+        self.unknown += rechecked_record.is_unknown
+        self.gained_elements += rechecked_record.gained_elements
+        if rechecked_record.is_unknown:
+            self.whys.update(rechecked_record.refusals)
+        for use in rechecked_record.uses:
             if use.change in (GAINED, LOST, RESTRICTED):
                 self.changes[use.use, use.change] += 1
             if use.change in (LOST, RESTRICTED):
@@ -92,10 +94,10 @@ class Report:
     def is_compliant(self) -> bool:
         return not self.refused and not self.unknown
 
-    def add(self, one: Verified) -> None:
-        self.hosts.setdefault(one.origin or NO_HOST, Host()).add(one)
-        if one.agent:
-            self.agents[one.agent] += 1
+    def add(self, rechecked_record: Rechecked) -> None:
+        self.hosts.setdefault(rechecked_record.origin or NO_HOST, Host()).add(rechecked_record)
+        if rechecked_record.agent:
+            self.agents[rechecked_record.agent] += 1
 
     def merge(self, other: Report) -> None:
         for name, host in other.hosts.items():
@@ -131,14 +133,20 @@ class Verify:
     def __call__(self, records: list[Record]) -> Outcome:
         report, notes = Report(), []
         for record in records:
-            one = verified(record, self._sites, self._today)
-            report.add(one)
-            if one.refusals:
-                notes.append({"url": one.url, "unknown": one.is_unknown, "why": list(_told(one))})
+            rechecked_record = rechecked(record, self._sites, self._today)
+            report.add(rechecked_record)
+            if rechecked_record.refusals:
+                notes.append(
+                    {
+                        "url": rechecked_record.url,
+                        "unknown": rechecked_record.is_unknown,
+                        "why": list(_explanations(rechecked_record)),
+                    }
+                )
         return Outcome([], report, notes)
 
 
-def _told(one: Verified) -> Iterable[str]:
-    refused = {use.because: use for use in reversed(one.uses)}
-    for because in one.refusals:
+def _explanations(rechecked_record: Rechecked) -> Iterable[str]:
+    refused = {use.because: use for use in reversed(rechecked_record.uses)}
+    for because in rechecked_record.refusals:
         yield f"{refused[because].use}: {because}" if because in refused else str(because)

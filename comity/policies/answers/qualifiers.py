@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Self
 
 
@@ -76,36 +75,3 @@ def _all(values: list[Any]) -> Any:
     if isinstance(values[0], tuple):
         return tuple(dict.fromkeys(value for each in values for value in each))
     return min(values)
-
-
-def written(qualifiers: Qualifiers) -> dict[str, Any]:
-    """Those that restrict anything, as permissions.schema.json has them."""
-    return {name: _as_json(value) for name, value in qualifiers.restrictions().items()}
-
-
-def _as_json(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    if isinstance(value, frozenset):
-        return sorted(value)
-    if isinstance(value, tuple):
-        return [{"role": one.role, "extract": str(one.extract or ""), "url": one.uri, "content": one.content} for one in value]
-    return value
-
-
-def read(use: Mapping[str, Any]) -> Qualifiers:
-    """The qualifiers of a use in a tag. KeyError, TypeError or ValueError where it is none."""
-    found = {name: use[name] for name in (field.name for field in fields(Qualifiers)) if name in use}
-    for name in found.keys() & {"prohibited_modifications", "prohibited_contexts", "required_contexts"}:
-        found[name] = frozenset(found[name])
-    for name in found.keys() & {"must_use", "must_include"}:
-        found[name] = tuple(_resource(resource) for resource in found[name])
-    if "until" in found:
-        found["until"] = datetime.fromisoformat(found["until"])
-    return Qualifiers(**found)
-
-
-def _resource(written: Mapping[str, str]) -> Resource:
-    kind, colon, name = written["extract"].partition(":")
-    extract = Extract(kind=kind, name=name) if colon else None
-    return Resource(role=written["role"], extract=extract, uri=written["url"], content=written["content"])

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comity.dataset.files import jsonl
-from comity.dataset.files.files import Reader, open_reader, open_writer
+from comity.dataset.files.formats import Reader, open_reader, open_writer
 from comity.dataset.records import DatasetError, Record, Unreadable
 
 VALUES = st.recursive(
@@ -83,7 +83,7 @@ def test_what_is_no_record_is_kept_with_its_place(
     first, bad, last = everything(open_reader(path))
     assert (first, last) == ({"first": 1}, {"last": 1})
     assert isinstance(bad, Unreadable)
-    assert (bad.place, bad.octets) == ("line 3", line)
+    assert (bad.position, bad.octets) == ("line 3", line)
     assert bad.why.startswith(why)
 
 
@@ -93,7 +93,7 @@ def test_a_line_that_a_killed_crawl_left_half_written(tmp_path: Path) -> None:
     whole, half = everything(open_reader(path))
     assert whole == {"a": 1}
     assert isinstance(half, Unreadable)
-    assert (half.place, half.octets) == ("line 2", b'{"a": 2, "te')
+    assert (half.position, half.octets) == ("line 2", b'{"a": 2, "te')
 
 
 def test_marks_that_text_can_have(tmp_path: Path) -> None:

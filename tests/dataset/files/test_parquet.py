@@ -257,7 +257,7 @@ def test_a_damaged_row_group_loses_no_other(tmp_path: Path) -> None:
     path.write_bytes(octets)
     found = read(path)
     unreadable = [record for record in found if isinstance(record, Unreadable)]
-    assert [one.place for one in unreadable] == ["row 1 and the rest of row group 0"]
+    assert [one.position for one in unreadable] == ["row 1 and the rest of row group 0"]
     assert found[-GROUP_ROWS:] == records[GROUP_ROWS:]
 
 
@@ -267,7 +267,7 @@ def test_a_row_with_a_broken_column_of_others_is_unreadable_alone(tmp_path: Path
     first, second, *others = read(tmp_path / "a.parquet")
     assert isinstance(first, Unreadable)
     assert isinstance(second, Unreadable)
-    assert (first.place, second.place) == ("row 1", "row 2")
+    assert (first.position, second.position) == ("row 1", "row 2")
     assert json.loads(first.octets) == {"n": 1, EXTRA: "{"}
     assert others == [{"n": 3, "m": 1}, {"n": 4}]
 
@@ -330,7 +330,7 @@ def test_a_text_that_is_no_utf_8_is_one_row_that_cannot_be_read(tmp_path: Path) 
     pq.write_table(pa.table({"url": urls.view(pa.string())}), path)
     reader = Reader(path)
     records = [one for part in reader.parts() for batch in reader.read(part) for one in batch]
-    assert [one.place if isinstance(one, Unreadable) else one["url"] for one in records] == ["a", "row 2", "c"]
+    assert [one.position if isinstance(one, Unreadable) else one["url"] for one in records] == ["a", "row 2", "c"]
 
 
 @pytest.mark.requirement("SEC-1", "SEC-6")

@@ -19,8 +19,8 @@ from warcio.archiveiterator import ArchiveIterator as WarcioIterator  # type: ig
 from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
-from comity.dataset.files.files import open_reader, open_writer
-from comity.dataset.files.warc import warc
+from comity.dataset.files.formats import open_reader, open_writer
+from comity.dataset.files.warc import reader as warc
 from comity.dataset.files.warc.records import WarcRecord, records
 from comity.dataset.records import DatasetError, Record, Unreadable
 
@@ -359,7 +359,7 @@ def test_an_item_that_is_no_json_is_kept_as_unreadable(archive: Archive) -> None
     archive.page(1, b"<p>")
     broken, record = read(archive.close())
     assert isinstance(broken, Unreadable)
-    assert (broken.place, broken.octets) == ("record at octet 0", archive.path.read_bytes()[: archive.ends[1]])
+    assert (broken.position, broken.octets) == ("record at octet 0", archive.path.read_bytes()[: archive.ends[1]])
     assert titles([record]) == ["1"]
 
 

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
-from comity.dataset import jobs
-from comity.dataset.files.files import open_reader
+from comity.dataset.expire import expire
+from comity.dataset.files.formats import open_reader
+from comity.dataset.files.warc import reader as warc
 from comity.dataset.files.warc import rewriting as warc_rewriting
-from comity.dataset.files.warc import warc
 from comity.dataset.files.warc.items import POLICY
+from comity.dataset.job import JobOptions
 from comity.dataset.records import DatasetError
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -83,7 +84,7 @@ class Archive:
     def expire(self, *taken_down: str, **options: Any) -> list[str]:
         """Why records went."""
         before = self.path.read_bytes()
-        counts = jobs.expire([self.path], NOW, taken_down, **options)
+        counts = expire([self.path], NOW, taken_down, **options)
         whys = sorted(f"{why} {number}" for why, number in counts.whys.items())
         if not whys and not counts.unreadable:
             assert self.path.read_bytes() == before
@@ -150,8 +151,8 @@ def test_a_dry_run_changes_nothing(archive: Archive) -> None:
     archive.page("1", train=OVER)
     archive.answer("2")
     seen: list[dict[str, Any]] = []
-    how = jobs.How(removed=lambda note: seen.append(dict(note)))
-    assert archive.expire(dry_run=True, how=how) == ["expired:train 1", "no-tag 1"]
+    options = JobOptions(removed=lambda note: seen.append(dict(note)))
+    assert archive.expire(dry_run=True, options=options) == ["expired:train 1", "no-tag 1"]
     assert archive.is_of("item 1", "1", "1?", "2", "2?")
     assert [path.name for path in archive.path.parent.iterdir()] == [archive.path.name]
     assert [set(note) for note in seen] == [{"url", "why", "because"}] * 2
@@ -330,7 +331,7 @@ def test_in_many_parts(monkeypatch: pytest.MonkeyPatch, archive: Archive, worker
         archive.page(str(number), train=OVER if number % 3 else {})
     archive.item("late", "1", train={})
     assert len(list(open_reader(archive.path).parts())) > 5
-    assert archive.expire(how=jobs.How(workers)) == ["expired:train 26"]
+    assert archive.expire(options=JobOptions(workers)) == ["expired:train 26"]
     left = [name for number in range(0, 40, 3) for name in (f"item {number}", f"{number}", f"{number}?")]
     assert archive.is_of(*left[:3], "late", "1", "1?", *left[3:])
 

@@ -14,16 +14,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.dataset import jobs
-from comity.dataset.export import manifest as croissant
+from comity.dataset import manifest as croissant
+from comity.dataset.expire import expire
+from comity.dataset.export.export import export
 from comity.dataset.files.arrow_schema import EXTRA, TAG, decode, encode, schema_of
-from comity.dataset.files.files import open_reader, open_writer
-from comity.dataset.permissions.tags import GUESSED, InField, TagError, TagSource, read
-from comity.dataset.permissions.terms import Terms, judged
+from comity.dataset.files.formats import open_reader, open_writer
+from comity.dataset.job import JobOptions
+from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.records import DatasetError, Record, Unreadable
 from comity.dataset.sidecar import Sidecar, item_id, row
+from comity.dataset.stats import stats
 from comity.dataset.tag_setting import TagSetting
+from comity.dataset.tag_sources import GUESSED, InField, TagSource, read
 from comity.policies import PolicyError
+from comity.policies.tag import TagError
 
 MakeRecord = Callable[..., dict[str, Any]]
 
@@ -71,7 +75,7 @@ def moved(record: Record, field: str, *, as_text: bool = False) -> Record:
 def test_the_only_tag_is_found(make_record: MakeRecord, field: str) -> None:
     record = moved(make_record(train={}), field)
     assert read(record).uses["train"].is_allowed
-    assert read(record, InField(field)).carried.field == field
+    assert InField(field).find(record).field == field
 
 
 @pytest.mark.parametrize(("field", "source"), [("permissions", GUESSED), ("rights", InField("rights"))])
@@ -96,8 +100,8 @@ def test_of_two_tags_nobody_knows_which_counts(make_record: MakeRecord) -> None:
     record = moved(make_record(train=None), "rights") | {"data": forged}
     with pytest.raises(TagError, match="several-tags"):
         read(record)
-    assert judged(record, Terms.of(["train"], now=NOW)).why == "several-tags"
-    assert judged(record, Terms.of(["train"], now=NOW, tags=InField("rights"))).why == "deny:acap.disallow"
+    assert apply_terms(record, Terms.of(["train"], now=NOW)).why == "several-tags"
+    assert apply_terms(record, Terms.of(["train"], now=NOW, tags=InField("rights"))).why == "deny:acap.disallow"
     with pytest.raises(TagError, match="no-tag"):
         read({"url": "a", "data": forged}, InField("rights"))
 
@@ -189,7 +193,7 @@ def test_several_processes_read_it(tmp_path: Path, make_record: MakeRecord) -> N
     source = sidecar(tmp_path / "tags.jsonl", *((record, "u", tag) for record, tag in pairs))
     (tmp_path / "items.jsonl").write_text("".join(json.dumps(record) + "\n" for record, _ in pairs))
     terms = Terms.of(["train"], now=NOW, tags=source)
-    assert jobs.export([tmp_path / "items.jsonl"], tmp_path / "out.jsonl", terms, jobs.How(workers=2)).counts.kept == 100
+    assert export([tmp_path / "items.jsonl"], tmp_path / "out.jsonl", terms, JobOptions(workers=2)).counts.kept == 100
 
 
 def test_a_sidecar_that_is_not_there(tmp_path: Path) -> None:
@@ -245,10 +249,10 @@ def some(make_record: MakeRecord) -> list[Record]:
 def test_an_export_is_the_same_wherever_the_tags_are(tmp_path: Path, make_record: MakeRecord, setting: str, ending: str) -> None:
     plain, _ = stored(tmp_path, some(make_record), "permissions", ".jsonl")
     terms = Terms.of(["train"], now=NOW)
-    expected = jobs.export([plain], tmp_path / "expected.jsonl", terms)
+    expected = export([plain], tmp_path / "expected.jsonl", terms)
     path, source = stored(tmp_path, some(make_record), setting, ending)
     for out in ("out.jsonl", "out.parquet"):
-        exported = jobs.export([path], tmp_path / out, terms._replace(tags=source))
+        exported = export([path], tmp_path / out, terms._replace(tags=source))
         assert exported.counts.as_json() == expected.counts.as_json()
         name = "permissions" if setting == "sidecar" else setting.rpartition(":")[2]
         for record, other in zip(load(tmp_path / out), load(tmp_path / "expected.jsonl"), strict=True):
@@ -262,7 +266,7 @@ def test_an_export_is_the_same_wherever_the_tags_are(tmp_path: Path, make_record
         assert described
         fields = {field["name"]: field for field in described["recordSet"][0]["field"]}
         assert ("subField" in fields[name]) is not setting.startswith("json")
-        again = jobs.stats([tmp_path / out], NOW, tags=InField(name))
+        again = stats([tmp_path / out], NOW, tags=InField(name))
         assert (again.records, again.whys) == (exported.counts.kept, {})
 
 
@@ -279,7 +283,7 @@ def test_what_expires_goes_and_the_tags_stay_where_they_are(
     ]
     path, source = stored(tmp_path, records, setting, ending)
     before = load(path)
-    counts = jobs.expire([path], NOW, tags=source)
+    counts = expire([path], NOW, tags=source)
     assert (counts.kept, counts.whys) == (1, {"expired:preserve": 1})
     assert load(path) == before[:1]
 
@@ -287,8 +291,8 @@ def test_what_expires_goes_and_the_tags_stay_where_they_are(
 def test_an_export_of_a_crawl_with_a_sidecar_expires_with_it(tmp_path: Path, make_record: MakeRecord) -> None:
     path, source = stored(tmp_path, [make_record(train={})], "sidecar", ".jsonl")
     out = tmp_path / "train.jsonl"
-    jobs.export([path], out, Terms.of(["train"], now=NOW, tags=source))
-    assert jobs.expire([path, out], NOW, tags=source).whys == {}
+    export([path], out, Terms.of(["train"], now=NOW, tags=source))
+    assert expire([path, out], NOW, tags=source).whys == {}
 
 
 def test_columns_of_tags_are_typed_under_any_name(tmp_path: Path, make_record: MakeRecord) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from comity.dataset.permissions.expiry import Fetches
-from comity.dataset.permissions.terms import Terms, judged
+from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.records import DatasetError
 from comity.policies import Agent, Site, Verdict
 from comity.policies.agent import Arrangement
@@ -45,17 +45,17 @@ def text_of(record: dict[str, Any] | None) -> str:
 def kept(record: dict[str, Any], *uses: str, **others: Any) -> dict[str, Any]:
     """The record that comes out, with a valid tag."""
     before = copy.deepcopy(record)
-    answer = judged(record, terms(*uses, **others))
+    answer = apply_terms(record, terms(*uses, **others))
     assert record == before
     assert answer.record is not None, answer.why
     VALIDATOR.validate(answer.record["permissions"])
-    again = judged(answer.record, terms(*uses, **others))
+    again = apply_terms(answer.record, terms(*uses, **others))
     assert again.record == answer.record
     return answer.record
 
 
 def why(record: dict[str, Any], *uses: str, **others: Any) -> str:
-    answer = judged(record, terms(*uses, **others))
+    answer = apply_terms(record, terms(*uses, **others))
     assert answer.record is None
     return answer.why
 
@@ -66,7 +66,7 @@ def why(record: dict[str, Any], *uses: str, **others: Any) -> str:
 @pytest.mark.requirement("MEET-3")
 def test_what_is_permitted_comes_out_as_it_is(make_record: MakeRecord) -> None:
     record = make_record(train={}, index={"until": "2026-11-21T12:00:01Z"})
-    assert judged(record, terms("train", "index")).record is record
+    assert apply_terms(record, terms("train", "index")).record is record
 
 
 @pytest.mark.requirement("MEET-3", "ACAP-32")
@@ -89,7 +89,7 @@ def test_refused(make_record: MakeRecord, uses: dict[str, Any], asked: tuple[str
 
 
 def test_the_statements_that_refuse(make_record: MakeRecord) -> None:
-    answer = judged(make_record(train=None), terms("train"))
+    answer = apply_terms(make_record(train=None), terms("train"))
     assert [reason["line"] for reason in answer.because] == [4]
 
 
@@ -163,7 +163,7 @@ def test_elements_are_cut_and_others_stay_where_they_are(make_record: MakeRecord
     assert cut["guide"] == record["permissions"]["elements"][0]["guide"]
     assert other["spans"] == [["text", 6, 16], ["links", 1]]
     assert other["urls"] == ["v"]
-    assert judged(record, terms("summarize")).why == "not-listed:summarize"
+    assert apply_terms(record, terms("summarize")).why == "not-listed:summarize"
 
 
 @pytest.mark.requirement("MEET-5")
@@ -185,7 +185,7 @@ def test_which_elements(make_record: MakeRecord, deny: list[str], uses: tuple[st
     record = make_record(train={}, index={}, present_snippet={}, fields={"text": "Marker1 rest"}, elements=elements)
     assert ("Marker1" in text_of(kept(record, *uses))) is not is_cut
     whole = make_record(train={}, index={}, present_snippet={}, elements=[{"deny": deny, "whole": True}])
-    assert judged(whole, terms(*uses)).why == ("deny:ait.disallow" if is_cut else "")
+    assert apply_terms(whole, terms(*uses)).why == ("deny:ait.disallow" if is_cut else "")
 
 
 @pytest.mark.requirement("MEET-4", "MEET-5")
@@ -248,7 +248,7 @@ def test_what_is_not_to_be_clipped_is_not_shortened(make_record: MakeRecord, spa
     fields = {"text": "One two three four five", "title": "", "links": []}
     elements = [{"deny": ["clip"], "spans": spans}]
     record = make_record(present_snippet={"max_words": 2}, train={}, fields=fields, elements=elements)
-    assert judged(record, terms("present-snippet")).why == ("clip" if is_refused else "")
+    assert apply_terms(record, terms("present-snippet")).why == ("clip" if is_refused else "")
     assert kept(record, "train") is record
     whole = make_record(present_snippet={"max_words": 2}, fields=fields, elements=[{"deny": ["clip"], "whole": True}])
     assert why(whole, "present-snippet") == "clip"
@@ -369,7 +369,7 @@ def test_nothing_of_what_is_refused_comes_out(make_record: MakeRecord, elements:
     fields = {"title": "ABCDEFGHIJKL", "text": "abcdefghijkl", "links": ["0", "1", "2", "3"]}
     said = {"train": {}, "present": {}, "present_snippet": {"max_chars": 6}}
     record = make_record(fields=fields, elements=elements, **said)
-    answer = judged(record, terms(*uses))
+    answer = apply_terms(record, terms(*uses))
     if answer.record is None:
         assert answer.why == "clip"
         return
@@ -404,8 +404,8 @@ def test_one_use_more_never_permits_more(make_record: MakeRecord, said: dict[str
         use: None if number is None else {"until": (NOW + timedelta(hours=number)).isoformat()} for use, number in said.items()
     }
     record = make_record(**{"index": None} | hours)
-    alone = {use: judged(record, terms(use)).record is not None for use in asked}
-    assert (judged(record, terms(*asked)).record is not None) == all(alone.values())
+    alone = {use: apply_terms(record, terms(use)).record is not None for use in asked}
+    assert (apply_terms(record, terms(*asked)).record is not None) == all(alone.values())
     assert all(is_kept == ((said.get(use) or 0) > 0) for use, is_kept in alone.items())
 
 
@@ -422,8 +422,8 @@ Content-Signal: ai-train=no
     assert why(record, "train").startswith("deny:")
     assert kept(record, "index") is record
     assert kept(record, "index", "present-snippet")["text"] == "Comity, the courtesy between nations,"
-    assert judged(record, Terms.of(("index",), now=NOW + timedelta(days=30))).why == "expired:index"
-    assert judged(record, Terms.of(("index",), now=NOW + timedelta(days=30, seconds=-1))).record is record
+    assert apply_terms(record, Terms.of(("index",), now=NOW + timedelta(days=30))).why == "expired:index"
+    assert apply_terms(record, Terms.of(("index",), now=NOW + timedelta(days=30, seconds=-1))).record is record
 
 
 # Another default than that of the crawl
@@ -473,7 +473,7 @@ def test_another_default_judges_as_if_the_crawl_had_had_it(
             "permissions": page.permissions,
         }
 
-    expected, found = judged(record(now), terms(use)), judged(record(then), terms(use, defaults={use: now}))
+    expected, found = apply_terms(record(now), terms(use)), apply_terms(record(then), terms(use, defaults={use: now}))
     assert found.why == expected.why
     if found.record is None:
         assert [one["rule"] for one in found.because] == [one["rule"] for one in expected.because]
@@ -484,7 +484,7 @@ def test_another_default_judges_as_if_the_crawl_had_had_it(
     assert found.record == expected.record
     uses = [{**tag["uses"][use], "because": None} for tag in tags]
     assert uses[0] == uses[1]
-    again = judged(found.record | {"permissions": tags[0]}, terms(use))
+    again = apply_terms(found.record | {"permissions": tags[0]}, terms(use))
     assert again.why == ""  # it is in the tag, and need not be said again
 
 
@@ -508,7 +508,7 @@ def test_what_is_no_silence_stays_refused(make_record: MakeRecord, change: dict[
         "because": [len(tag["reasons"]) - 1],
     }
     use = "other" if "missing" in change else "index"
-    answer = judged(record, terms(use, defaults={use: Verdict.ALLOW}))
+    answer = apply_terms(record, terms(use, defaults={use: Verdict.ALLOW}))
     assert answer.why == why.replace("index", use)
 
 

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import comity.policies
-from comity.dataset.permissions.terms import Terms, judged
+from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.policies import Agent, Page, Site, Verdict
 from comity.policies.elements.redaction import redacted_fields
 from comity.policies.elements.rules import MAX_TAG_URLS, ElementRules
@@ -50,7 +50,7 @@ def exported(page: Page, item: dict[str, Any], **later: Any) -> dict[str, Any]:
     """`later`: fields that pipelines write after the tag."""
     tag = page.tag_of(item, {}, names=item)
     SCHEMA.validate(tag)
-    found = judged(json.loads(json.dumps(item | {"permissions": tag} | later)), Terms.of(["train"]))
+    found = apply_terms(json.loads(json.dumps(item | {"permissions": tag} | later)), Terms.of(["train"]))
     assert found.record is not None, found.why
     assert "Secret" not in json.dumps(found.record)
     return {name: value for name, value in found.record.items() if name != "permissions"}

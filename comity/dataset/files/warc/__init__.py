@@ -1,6 +1,6 @@
-"""WARC files."""
+"""WARC files: a format of records as `comity.dataset.files.formats` asks for one."""
 
+from comity.dataset.files.warc.reader import Reader, Writer
 from comity.dataset.files.warc.rewriting import Rewriter
-from comity.dataset.files.warc.warc import Reader, Writer
 
-__all__ = ["Reader", "Rewriter", "Writer"]
+__all__ = ("Reader", "Rewriter", "Writer")

@@ -58,32 +58,32 @@ def records(
 ) -> Iterator[WarcRecord | Damage]:
     """`start`, `end`: where records begin, or the ends of the file. `keep`: octets of the block that are wanted."""
     compressed = is_compressed(file)
-    at = start
-    while at < end:
+    offset = start
+    while offset < end:
         try:
-            record = (_of_member if compressed else _of_plain)(file, at, keep)
+            record = (_of_member if compressed else _of_plain)(file, offset, keep)
         except _DamageError as error:
-            following = _next(file, at + 1, end, compressed=compressed)
-            yield Damage(at, following, str(error))
-            at = following
+            following = _next(file, offset + 1, end, compressed=compressed)
+            yield Damage(offset, following, str(error))
+            offset = following
         else:
             yield record
-            at = record.end
+            offset = record.end
 
 
-def _of_plain(file: IO[bytes], at: int, keep: Callable[[Fields], int]) -> WarcRecord:
-    file.seek(at)
+def _of_plain(file: IO[bytes], offset: int, keep: Callable[[Fields], int]) -> WarcRecord:
+    file.seek(offset)
     fields, length, front = _head(lambda: file.read(CHUNK))
     begin = file.tell() - len(front)
     file.seek(begin)
     block = file.read(min(length, keep(fields)))
     file.seek(begin + length)
     _check_end(file.read(4))
-    return WarcRecord(at, begin + length + 4, fields, block, length)
+    return WarcRecord(offset, begin + length + 4, fields, block, length)
 
 
-def _of_member(file: IO[bytes], at: int, keep: Callable[[Fields], int]) -> WarcRecord:
-    member = _Member(file, at)
+def _of_member(file: IO[bytes], offset: int, keep: Callable[[Fields], int]) -> WarcRecord:
+    member = _Member(file, offset)
     fields, length, front = _head(member.read)
     wanted, block, tail, done = min(length, keep(fields)), bytearray(), b"", 0
     while front:
@@ -94,17 +94,17 @@ def _of_member(file: IO[bytes], at: int, keep: Callable[[Fields], int]) -> WarcR
     if _VERSION.match(tail[4:]):
         raise _DamageError(PACKED)
     _check_end(tail)
-    return WarcRecord(at, member.end, fields, bytes(block), length)
+    return WarcRecord(offset, member.end, fields, bytes(block), length)
 
 
 class _Member:
     """A member of a gzip file, some octets at a time."""
 
-    def __init__(self, file: IO[bytes], at: int) -> None:
+    def __init__(self, file: IO[bytes], offset: int) -> None:
         self._file = file
         self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
         self._held = b""  # compressed
-        file.seek(at)
+        file.seek(offset)
 
     def read(self) -> bytes:
         """b"" at its end."""
@@ -162,24 +162,24 @@ def _check_end(octets: bytes) -> None:
         raise _DamageError("it does not end where it says" if len(octets) >= 4 else "the file ends within it")
 
 
-def _next(file: IO[bytes], at: int, end: int, *, compressed: bool) -> int:
+def _next(file: IO[bytes], offset: int, end: int, *, compressed: bool) -> int:
     """Where the next record begins, `end` where none does."""
     overlap = 32
-    while at < end:
-        file.seek(at)
-        octets = file.read(min(CHUNK, end - at) + overlap)
+    while offset < end:
+        file.seek(offset)
+        octets = file.read(min(CHUNK, end - offset) + overlap)
         for found in re.finditer(re.escape(GZIP) if compressed else rb"(?<=\n)WARC/", octets):
-            place = at + found.start()
-            if place < end and _begins(file, place, compressed=compressed):
-                return place
-        at += CHUNK
+            position = offset + found.start()
+            if position < end and _begins(file, position, compressed=compressed):
+                return position
+        offset += CHUNK
     return end
 
 
-def _begins(file: IO[bytes], at: int, *, compressed: bool) -> bool:
-    file.seek(at)
+def _begins(file: IO[bytes], offset: int, *, compressed: bool) -> bool:
+    file.seek(offset)
     try:
-        octets = _Member(file, at).read() if compressed else file.read(20)
+        octets = _Member(file, offset).read() if compressed else file.read(20)
     except _DamageError:
         return False
     return _VERSION.match(octets) is not None

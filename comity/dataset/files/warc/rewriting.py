@@ -14,7 +14,7 @@ from shutil import copyfileobj
 from types import TracebackType
 from typing import IO, Self, cast
 
-from comity.dataset.files.files import Replacement
+from comity.dataset.files.replacement import Replacement
 from comity.dataset.files.warc.items import MAX_BLOCK, Place, belongs_to, is_item, item_of, key, name_of
 from comity.dataset.files.warc.records import BUFFER, Damage, WarcRecord, is_compressed, records
 from comity.dataset.records import DatasetError, Placed, Record
@@ -30,9 +30,9 @@ class _Places:
         self.offsets = array("Q")
         self.answers = array("Q")
 
-    def add(self, place: Place) -> None:
-        self.offsets.append(place.offset)
-        self.answers.append(place.answer)
+    def add(self, position: Place) -> None:
+        self.offsets.append(position.offset)
+        self.answers.append(position.answer)
 
 
 class _Fates:
@@ -61,8 +61,8 @@ class _Fates:
 
 def _has(numbers: array[int], number: int) -> bool:
     """They are in order."""
-    place = bisect_left(numbers, number)
-    return place < len(numbers) and numbers[place] == number
+    position = bisect_left(numbers, number)
+    return position < len(numbers) and numbers[position] == number
 
 
 class Rewriter:
@@ -87,16 +87,16 @@ class Rewriter:
         return stat.st_size, stat.st_mtime_ns
 
     @staticmethod
-    def encode(kept: Sequence[Record]) -> list[Place]:
-        return [cast(Placed, record).place for record in kept]
+    def encode(staying: Sequence[Record]) -> list[Place]:
+        return [cast(Placed, record).position for record in staying]
 
     def write(self, encoded: list[Place]) -> None:
         """They stay."""
-        for place in encoded:
-            self._stays.add(place)
+        for position in encoded:
+            self._stays.add(position)
 
-    def leave_out(self, place: Place, *, keep_aside: bool) -> None:
-        (self._aside if keep_aside else self._goes).add(place)
+    def leave_out(self, position: Place, *, keep_aside: bool) -> None:
+        (self._aside if keep_aside else self._goes).add(position)
 
     def copy(self) -> None:
         """DatasetError where the file has changed since this was entered."""
@@ -137,5 +137,5 @@ class Rewriter:
 
 def _copy(source: IO[bytes], start: int, end: int, to: IO[bytes]) -> None:
     source.seek(start)
-    for at in range(start, end, CHUNK):
-        to.write(source.read(min(CHUNK, end - at)))
+    for offset in range(start, end, CHUNK):
+        to.write(source.read(min(CHUNK, end - offset)))

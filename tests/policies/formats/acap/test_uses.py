@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from comity.policies import Agent, Arrangement, Fetched, Page, Reason, Site, Source, UseDecision, Verdict, snippet
 from comity.policies.answers.qualifiers import Extract, Resource
 from comity.policies.formats.acap.usages import USAGES
-from comity.policies.page import combined
+from comity.policies.tag import join_tags
 
 ORIGIN = "https://example.com"
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -496,7 +496,7 @@ def test_an_item_from_two_pages_keeps_the_restrictions_of_both() -> None:
         "https://two.example",
     )
     for first, second in ((one, other), (other, one)):
-        both = checked(combined(COMITY, first, second))
+        both = checked(join_tags(COMITY, first, second))
         assert qualifiers(both, "present-snippet") == {"max_chars": 100, "until": "2026-11-26T12:00:00Z"}
         assert qualifiers(both, "present-original") == {
             "prohibited_modifications": ["format", "style"],
@@ -516,7 +516,7 @@ def test_an_item_from_a_page_of_acap_and_one_without() -> None:
     agent = Agent("comity", defaults={"index": Verdict.ALLOW})
     other = checked(Site.from_files("https://two.example", {}).page(agent, "https://two.example/a", now=NOW).permissions)
     for first, second in ((one, other), (other, one)):
-        both = checked(combined(agent, first, second))
+        both = checked(join_tags(agent, first, second))
         assert both["uses"]["index"]["verdict"] == "allow"
         assert qualifiers(both, "index") == {"until": "2026-11-24T12:00:00Z"}
 

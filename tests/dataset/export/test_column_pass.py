@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from comity.dataset import jobs
-from comity.dataset.export import manifest as croissant
-from comity.dataset.files.files import open_reader
+from comity.dataset import manifest as croissant
+from comity.dataset.export.export import export
+from comity.dataset.files.formats import open_reader
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import Record, Unreadable
 
@@ -70,9 +70,9 @@ def test_it_is_the_same(tmp_path: Path, crawled: Path, uses: list[str]) -> None:
     terms = Terms.of(uses, now=NOW)
     columns, by_records, by_columns = (tmp_path / name for name in ("crawled.parquet", "records.jsonl", "columns.jsonl"))
     _as_parquet(crawled, columns)
-    one = jobs.export([crawled], by_records, terms)
-    other = jobs.export([columns], by_columns, terms)
-    jobs.export([columns], tmp_path / "columns.parquet", terms)
+    one = export([crawled], by_records, terms)
+    other = export([columns], by_columns, terms)
+    export([columns], tmp_path / "columns.parquet", terms)
     assert records(by_columns) == records(by_records) == records(tmp_path / "columns.parquet")
     assert other.counts.as_json() == one.counts.as_json()
     for name in ("comity:agents", "comity:policies", "comity:arrangements", "license"):
@@ -86,7 +86,7 @@ def test_it_is_the_same(tmp_path: Path, crawled: Path, uses: list[str]) -> None:
 
 
 def _as_parquet(source: Path, path: Path) -> None:
-    from comity.dataset.files.files import open_writer
+    from comity.dataset.files.formats import open_writer
 
     with open_writer(path) as writer:
         writer.write(writer.encode([record for record in records(source) if not isinstance(record, Unreadable)]))
@@ -101,7 +101,7 @@ def _told(path: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.parquet"])
 def test_whether_a_key_is_anywhere(tmp_path: Path, make_record: MakeRecord, name: str) -> None:
     """By which a pass over the whole file is spared where nothing depends on it."""
-    from comity.dataset.files.files import open_writer
+    from comity.dataset.files.formats import open_writer
 
     def may_mention(*made: Record) -> bool:
         with open_writer(tmp_path / name) as writer:

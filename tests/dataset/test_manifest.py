@@ -16,9 +16,9 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of the packages that it imports
     import mlcroissant  # type: ignore[import-untyped]
 
-from comity.dataset import jobs
-from comity.dataset.export import manifest as croissant
-from comity.dataset.export.manifest import Fields
+from comity.dataset import manifest as croissant
+from comity.dataset.export.export import export
+from comity.dataset.manifest import Fields
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError
 from comity.policies.vocabulary.table import Vocabulary
@@ -52,7 +52,7 @@ def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
 @pytest.mark.parametrize("name", ["out set.jsonl", "out.jsonl.gz", "out.parquet"])
 def test_records_are_loaded_by_it(tmp_path: Path, crawled: Path, name: str) -> None:
     out = tmp_path / name
-    jobs.export([crawled], out, Terms.of(["train", "index"], now=NOW))
+    export([crawled], out, Terms.of(["train", "index"], now=NOW))
     dataset = mlcroissant.Dataset(croissant.place_of(out))
     assert not dataset.metadata.ctx.issues.errors
     loaded = list(dataset.records("records"))
@@ -71,7 +71,7 @@ def test_it_says_how_the_dataset_came_about(tmp_path: Path, crawled: Path) -> No
     with crawled.open("ab") as file:
         file.write(b'no record\n{"url": "https://example.com/untagged"}\n')
     out = tmp_path / "out.jsonl"
-    jobs.export([crawled], out, Terms.of(["train", "index"], now=NOW))
+    export([crawled], out, Terms.of(["train", "index"], now=NOW))
     described = json.loads(croissant.place_of(out).read_bytes())
     assert described["conformsTo"] == "http://mlcommons.org/croissant/1.0"
     assert described["comity:uses"] == ["train", "index"]
@@ -97,7 +97,7 @@ def test_it_says_how_the_dataset_came_about(tmp_path: Path, crawled: Path) -> No
 def test_of_no_records(tmp_path: Path, crawled: Path) -> None:
     for name in ("out.jsonl", "out.parquet"):
         out = tmp_path / name
-        jobs.export([crawled], out, Terms.of(["preserve"], now=NOW))
+        export([crawled], out, Terms.of(["preserve"], now=NOW))
         dataset = mlcroissant.Dataset(croissant.place_of(out))
         assert not dataset.metadata.ctx.issues.errors
 

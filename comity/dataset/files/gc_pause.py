@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Without Python's search for cycles. What nobody holds is freed all the same."""
     was_enabled = gc.isenabled()
     gc.disable()

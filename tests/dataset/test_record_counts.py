@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from comity.dataset import counts as counting
-from comity.dataset.counts import Counts, Tally
+from comity.dataset import record_counts as counting
+from comity.dataset.record_counts import RecordCounts, Tally
 
 if TYPE_CHECKING:
     from tests.dataset.conftest import MakeRecord
@@ -22,7 +22,7 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 @pytest.mark.requirement("MEET-3", "ACAP-32")
 def test_uses_by_host(make_record: MakeRecord) -> None:
-    counts = Counts()
+    counts = RecordCounts()
     for until in ("2026-11-21T12:00:00Z", "2026-11-21T12:00:01Z", "2026-12-21T12:00:00Z", "2026-12-21T12:00:01Z"):
         counts.read(make_record(index={"until": until}), NOW)
     counts.read(make_record(index=None, train={"until_recrawled": True}, fields={"final_url": "http://user@B.example:81/"}), NOW)
@@ -41,13 +41,13 @@ def test_uses_by_host(make_record: MakeRecord) -> None:
 
 @pytest.mark.parametrize("url", [None, 5, "", "http://[x"])
 def test_no_host(make_record: MakeRecord, url: Any) -> None:
-    counts = Counts()
+    counts = RecordCounts()
     counts.read(make_record(fields={"url": url, "final_url": url}), NOW)
     assert list(counts.hosts) == [""]
 
 
 def test_policies_of_what_comes_out(make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch) -> None:
-    counts = Counts()
+    counts = RecordCounts()
     robots = "https://example.com/robots.txt"
     copies = [
         {"status": 200, "sha256": "a" * 64, "fetched_at": "2026-11-21T03:00:00+00:00"},
@@ -66,7 +66,7 @@ def test_policies_of_what_comes_out(make_record: MakeRecord, monkeypatch: pytest
     counts.keep(make_record()["permissions"] | {"policies": {"https://b.example/": copies[0]}})
     assert counts.has_more_policies
     assert list(counts.policies) == [robots]
-    total = Counts()
+    total = RecordCounts()
     total.merge(counts)
     assert total.has_more_policies
 
@@ -77,7 +77,7 @@ def test_policies_of_what_comes_out(make_record: MakeRecord, monkeypatch: pytest
     st.integers(0, 9),
 )
 def test_in_parts_or_at_once(make_record: MakeRecord, seen: list[tuple[str, Any]], middle: int) -> None:
-    whole, first, second = Counts(), Counts(), Counts()
+    whole, first, second = RecordCounts(), RecordCounts(), RecordCounts()
     for place, (host, said) in enumerate(seen):
         record = make_record(train=said, fields={"final_url": f"https://{host}/"})
         for counts in (whole, first if place < middle else second):

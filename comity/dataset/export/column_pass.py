@@ -1,54 +1,57 @@
-"""The pass of an export over columns instead of records: what `sorted_out` decides never becomes a record.
+"""The pass of an export over columns instead of records: what the prefilter decides never becomes a record.
 
-export_columns(work, batch, number) -> Outcome      what `work` gives for the records of the batch, as columns"""
+export_columns(batch, number, prefilter, judge) -> Outcome      what `judge` gives for the records of the batch, as columns"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.dataset.export.columns import sorted_out, tag_column
-from comity.dataset.export.manifest import Fields
+from comity.dataset.export.prefilter import Prefilter, tag_column
 from comity.dataset.files.arrow_schema import EXTRA, adapted, decode, encode, proper
 from comity.dataset.files.arrow_types import Moment
-from comity.dataset.jobs import Exported, ExportPass
+from comity.dataset.manifest import Fields
 from comity.dataset.passes import Outcome
 from comity.dataset.permissions.terms import ARRANGEMENT
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, Record, Unreadable
+from comity.dataset.summary import Summary
 
 _RESOURCES = pa.list_(pa.struct([(name, pa.string()) for name in ("role", "extract", "url", "content")]))
 _MOMENT = Moment("+00:00")
 _ADDED = {LICENSE: pa.list_(pa.string()), ATTRIBUTION: _RESOURCES, INSTEAD: _RESOURCES}
 
 
-def export_columns(work: ExportPass, batch: pa.RecordBatch, number: int) -> Outcome:
+Judge = Callable[[Record, Summary], Record | None]  # the record as it may be used, after it was counted; None: it may not
+
+
+def export_columns(batch: pa.RecordBatch, number: int, prefilter: Prefilter, judge: Judge) -> Outcome:
     """`number`: of the first row in its file."""
-    exported, found = Exported(), sorted_out(batch, work.terms)
-    for why in found.whys.drop_null().value_counts().to_pylist():
+    exported, sorted_rows = Summary(), prefilter.sort(batch)
+    for why in sorted_rows.whys.drop_null().value_counts().to_pylist():
         exported.counts.drop(why["values"], why["counts"])
     schema = _with_added(proper(batch.schema))
-    kept = adapted(batch.filter(found.kept), schema)
-    name = tag_column(batch.schema, work.terms.tags)
-    if kept.num_rows and name:
-        _note(exported, kept, name)
-    places = pc.indices_nonzero(found.rest).to_pylist()
+    staying = adapted(batch.filter(sorted_rows.kept), schema)
+    name = tag_column(batch.schema, prefilter.tags)
+    if staying.num_rows and name:
+        _note(exported, staying, name)
+    places = pc.indices_nonzero(sorted_rows.rest).to_pylist()
     if not places:
-        return Outcome(kept, exported)
+        return Outcome(staying, exported)
     records: list[Record] = []
     stood: list[int] = []
     unreadable = []
-    for place, record in zip(places, decode(batch.filter(found.rest)), strict=True):
+    for row, record in zip(places, decode(batch.filter(sorted_rows.rest)), strict=True):
         if isinstance(record, Unreadable):
-            unreadable.append(record._replace(place=f"row {number + place}"))
-        elif (usable := work.judged(record, exported)) is not None:
+            unreadable.append(record._replace(position=f"row {number + row}"))
+        elif (usable := judge(record, exported)) is not None:
             records.append(usable)
-            stood.append(place)
+            stood.append(row)
     if records:
-        kept = _merged(kept, pc.indices_nonzero(found.kept).to_pylist(), encode(records, schema), stood)
-    return Outcome(kept, exported, unreadable=unreadable)
+        staying = _merged(staying, pc.indices_nonzero(sorted_rows.kept).to_pylist(), encode(records, schema), stood)
+    return Outcome(staying, exported, unreadable=unreadable)
 
 
 def _merged(one: pa.RecordBatch, places: list[int], other: pa.RecordBatch, other_places: list[int]) -> pa.RecordBatch:
@@ -65,7 +68,7 @@ def _with_added(schema: pa.Schema) -> pa.Schema:
 # What a manifest tells of records that are kept as they are
 
 
-def _note(exported: Exported, batch: pa.RecordBatch, name: str) -> None:
+def _note(exported: Summary, batch: pa.RecordBatch, name: str) -> None:
     """`name`: of the column with the tags."""
     tag = batch.column(name)
     agents = {one["values"]: one["counts"] for one in tag.field("agent").value_counts().to_pylist()}

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.dataset.export.columns import sorted_out
+from comity.dataset.export import prefilter
+from comity.dataset.export.prefilter import Prefilter
 from comity.dataset.files.arrow_schema import EXTRA, decode, encode
-from comity.dataset.permissions.expiry import Recrawled
-from comity.dataset.permissions.terms import Terms, judged
+from comity.dataset.permissions.expiry import Fetches, Recrawled
+from comity.dataset.permissions.terms import Terms, TermsApplied, apply_terms
 from comity.dataset.records import Record
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
@@ -114,13 +115,13 @@ TERMS = st.builds(
 
 def agree(batch: pa.RecordBatch, terms: Terms) -> None:
     """Judgement by columns and by records."""
-    said = sorted_out(batch, terms)
+    said = Prefilter(terms).sort(batch)
     rest = said.rest.to_pylist()
     for record, kept, why, is_rest in zip(decode(batch), said.kept.to_pylist(), said.whys.to_pylist(), rest, strict=True):
         assert kept + (why is not None) + is_rest == 1
         if not is_rest:
             assert isinstance(record, dict)
-            answer = judged(record, terms)
+            answer = apply_terms(record, terms)
             assert answer.record == (record if kept else None)
             assert kept or answer.why == why
 
@@ -153,11 +154,49 @@ def test_plain_records_need_no_second_look() -> None:
     refused = plain()
     refused["permissions"]["uses"]["index"] |= {"verdict": "deny", "because": [1]}
     batch = encode([plain(), refused, plain() | {"html": None}])
-    said = sorted_out(batch, Terms.of(["index"], now=NOW))
+    said = Prefilter(Terms.of(["index"], now=NOW)).sort(batch)
     assert said.kept.to_pylist() == [True, False, True]
     assert said.whys.to_pylist() == [None, "deny:acap.disallow", None]
-    assert sorted_out(batch, Terms.of(["train"], now=NOW)).whys.to_pylist() == ["not-listed:train"] * 3
+    assert Prefilter(Terms.of(["train"], now=NOW)).sort(batch).whys.to_pylist() == ["not-listed:train"] * 3
     assert said.rest.true_count == 0
+
+
+@pytest.mark.requirement("MEET-3")
+@pytest.mark.parametrize("use", ["index", "preserve"])
+def test_whether_a_page_was_fetched_again_is_asked_of_each(use: str) -> None:
+    fetches, crawled = Fetches(), []
+    for page, days in (("a", (1,)), ("b", (1, 2))):
+        record = plain() | {"url": f"https://a.example/{page}"}
+        record["permissions"]["uses"][use] |= {"until_recrawled": True}
+        crawled.append(record)
+        for day in days:
+            fetches.note(record | {"fetched_at": f"2026-11-2{day}T03:00:00+00:00"})
+    terms = Terms.of(["index"], now=NOW, recrawled=fetches.recrawled())
+    assert [apply_terms(record, terms).why for record in crawled] == ["", f"superseded:{use}"]
+    batch = encode(crawled)
+    agree(batch, terms)
+    assert Prefilter(terms).sort(batch).rest.to_pylist() == [True, True]
+
+
+@pytest.mark.requirement("MEET-3")
+def test_one_record_is_judged_for_all_that_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def watched(record: Record, terms: Terms) -> TermsApplied:
+        seen.append(record["url"])
+        return apply_terms(record, terms)
+
+    monkeypatch.setattr(prefilter, "apply_terms", watched)
+    refused = plain()
+    refused["permissions"]["uses"]["index"] |= {"verdict": "deny", "because": [1]}
+    records = [one | {"url": f"https://a.example/{number}"} for number in range(10) for one in (plain(), refused)]
+    terms = Terms.of(["index"], now=NOW)
+    sieve = Prefilter(terms)
+    for _ in range(2):
+        answer = sieve.sort(encode(records))
+        assert answer.kept.to_pylist() == [True, False] * 10
+        assert answer.whys.to_pylist() == [None, "deny:acap.disallow"] * 10
+    assert len(seen) == 2
 
 
 def columns_of(record: Record, **changed: Any) -> pa.RecordBatch:
@@ -207,4 +246,4 @@ def test_columns_that_others_have_altered_are_judged_as_they_are_read(changed: d
     assert decode(batch) != [plain()] * 3 or EXTRA in changed
     terms = Terms.of(["index"], now=NOW)
     agree(batch, terms)
-    assert sorted_out(batch, terms).kept.to_pylist()[::2] == [True, True]
+    assert Prefilter(terms).sort(batch).kept.to_pylist()[::2] == [True, True]

@@ -15,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from parsel import Selector
 
-from comity.dataset.permissions.terms import Terms, judged
-from comity.dataset.verify.comparison import GAINED, LOST, RESTRICTED, SAME, Because, Today, Verified, verified
+from comity.dataset.permissions.terms import Terms, apply_terms
+from comity.dataset.verify.recheck import rechecked
 from comity.dataset.verify.report import Report, Verify
+from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, SAME, Because, Rechecked
+from comity.dataset.verify.today import Today
 from comity.policies import Agent, Arrangement, Fetched, Page, Site, Verdict
 from comity.policies.elements.redaction import redacted_fields
 
@@ -53,18 +55,18 @@ def record(
 
 def today(
     made: dict[str, Any], files: Files, *, agent: Agent = AGENT, now: datetime = NOW, uses: tuple[str, ...] = ()
-) -> Verified:
+) -> Rechecked:
     before = copy.deepcopy(made)
-    found = verified(made, {ORIGIN: site(files, NOW)}.get, Today(agent, now, uses))
+    found = rechecked(made, {ORIGIN: site(files, NOW)}.get, Today(agent, now, uses))
     assert made == before
     return found
 
 
-def changes(found: Verified) -> dict[str, str]:
+def changes(found: Rechecked) -> dict[str, str]:
     return {use.use: use.change for use in found.uses if use.change != SAME}
 
 
-def rules(found: Verified) -> list[str]:
+def rules(found: Rechecked) -> list[str]:
     return [because.rule for because in found.refusals]
 
 
@@ -535,7 +537,7 @@ def test_no_character_is_left_in_use_that_a_crawl_today_would_cut(
     one = next(use for use in today(made, files).uses if use.use == "train")
     if one.verdict is not Verdict.ALLOW or one.change == GAINED:
         return
-    ours = judged(made, Terms.of(("train",), now=NOW, vocabulary=AGENT.vocabulary)).record
+    ours = apply_terms(made, Terms.of(("train",), now=NOW, vocabulary=AGENT.vocabulary)).record
     headers = [(b"Content-Type", b"text/html")]
     crawled = site(files).page(AGENT, URL, headers=headers, body=NEWS.encode(), now=NOW).redacted(("train",)).decode()
     assert ours is not None
@@ -550,7 +552,7 @@ def test_of_an_item_of_pages_of_several_sites_the_others_must_not_have_changed()
     made["permissions"]["policies"] |= json.loads(json.dumps(other.policies))
     for body, known in ((b"# as it was", True), (b"# new", False)):
         sites = {ORIGIN: site({}), "https://other.example": Site.from_files("https://other.example", {ROBOTS: body})}
-        found = verified(made, sites.get, Today(AGENT, NOW))
+        found = rechecked(made, sites.get, Today(AGENT, NOW))
         assert (not found.is_unknown, rules(found)) == (known, [] if known else ["another-page"])
 
 
@@ -646,10 +648,10 @@ def test_what_was_found_out_of_one_record_is_taken_for_no_other() -> None:
             ):
                 made = record(then, url=URL, **page)
                 for one in (*(record(then, url=url, **page) for url in urls), *(made | {"url": url} for url in urls)):
-                    alone = verified(one, {ORIGIN: of_files}.get, Today(AGENT, NOW))
-                    assert verified(one, {ORIGIN: of_files}.get, shared) == alone, (one["url"], then, page)
+                    alone = rechecked(one, {ORIGIN: of_files}.get, Today(AGENT, NOW))
+                    assert rechecked(one, {ORIGIN: of_files}.get, shared) == alone, (one["url"], then, page)
     for now, is_unknown in (({}, False), ({TDMREP: BROKEN}, True), ({}, False)):
-        assert verified(record({}), {ORIGIN: site(now)}.get, shared).is_unknown == is_unknown
+        assert rechecked(record({}), {ORIGIN: site(now)}.get, shared).is_unknown == is_unknown
 
 
 @pytest.mark.requirement("WHY-1")
@@ -664,7 +666,7 @@ def test_a_report_counts_by_host_and_can_be_merged_and_pickled() -> None:
     ]
     whole = Report()
     for _ in range(2):
-        whole.merge(pickle.loads(pickle.dumps(outcome.found)))
+        whole.merge(pickle.loads(pickle.dumps(outcome.result)))
     assert not whole.is_compliant
     told = whole.as_json()
     assert (told["records"], told["compliant"], told["refused"], told["unknown"]) == (6, 2, 2, 2)

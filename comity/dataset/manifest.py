@@ -24,9 +24,10 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from comity import __version__
-from comity.dataset.files.files import Replacement, format_of, open_reader, sync
-from comity.dataset.permissions.tags import Carried
+from comity.dataset.files.formats import format_of, open_reader
+from comity.dataset.files.replacement import Replacement, sync
 from comity.dataset.records import DatasetError, Record
+from comity.dataset.tag_sources import Carried
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 ENCODINGS = {"jsonl": "application/jsonlines", "parquet": "application/x-parquet", "warc": "application/warc"}
@@ -96,10 +97,10 @@ class Fields:
             kind = _KINDS.get(type(value)) or _kind(name, value)
             if kind == "sc:Text" and _taken_for_date(name):
                 kind = _date(value)
-            if (known := self.kinds.get(name)) is None:
+            if (kinds_of_name := self.kinds.get(name)) is None:
                 self.kinds[name] = {kind}
             else:
-                known.add(kind)
+                kinds_of_name.add(kind)
 
     def merge(self, other: Fields) -> None:
         for name, kinds in other.kinds.items():
@@ -112,7 +113,7 @@ def _kind(name: str, value: Any) -> str:
         return ""
     if not isinstance(value, list):
         return "?"
-    kinds = {_KINDS.get(one, "?") for one in set(map(type, value))}
+    kinds = {_KINDS.get(type_, "?") for type_ in set(map(type, value))}
     return f"[{_one_of(kinds)}]"
 
 
@@ -139,7 +140,7 @@ def _date(text: str) -> str:
     return "sc:DateTime"
 
 
-class Told(NamedTuple):
+class History(NamedTuple):
     """How the dataset came about."""
 
     description: str
@@ -161,36 +162,36 @@ class Composition(NamedTuple):
     licenses: Sequence[str]
 
 
-def manifest(path: Path, told: Told, composition: Composition) -> dict[str, Any]:
+def manifest(path: Path, history: History, composition: Composition) -> dict[str, Any]:
     """Of a file that is written."""
-    moment = told.exported_at.isoformat(timespec="seconds")
+    moment = history.exported_at.isoformat(timespec="seconds")
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "name": path.name,
-        "description": told.description,
+        "description": history.description,
         "conformsTo": CONFORMS_TO,
         "datePublished": moment,
         "comity:version": __version__,
-        "comity:uses": list(told.uses),
+        "comity:uses": list(history.uses),
         "comity:exportedAt": moment,
-        "comity:counts": dict(told.counts),
-        "comity:vocabulary": dict(told.vocabulary),
-        **({"comity:defaults": dict(told.defaults)} if told.defaults else {}),
-        **_composed(path, told.uses, composition),
+        "comity:counts": dict(history.counts),
+        "comity:vocabulary": dict(history.vocabulary),
+        **({"comity:defaults": dict(history.defaults)} if history.defaults else {}),
+        **_composed(path, history.uses, composition),
     }
 
 
 def changed(
-    path: Path, described: Mapping[str, Any], composition: Composition, *, removed: Mapping[str, int], at: datetime
+    path: Path, described: Mapping[str, Any], composition: Composition, *, removed: Mapping[str, int], when: datetime
 ) -> dict[str, Any]:
     """The manifest after records went. `removed`: how many, by why."""
     before = Counter(described.get("comity:removed", {}))
     before.update(removed)
-    moment = at.isoformat(timespec="seconds")
-    left = {key: value for key, value in described.items() if key != "license"}
-    told = {"dateModified": moment, "comity:expiredAt": moment, "comity:removed": dict(before)}
-    return {**left, **told, **_composed(path, described.get("comity:uses", ()), composition)}
+    moment = when.isoformat(timespec="seconds")
+    remaining = {key: value for key, value in described.items() if key != "license"}
+    changes = {"dateModified": moment, "comity:expiredAt": moment, "comity:removed": dict(before)}
+    return {**remaining, **changes, **_composed(path, described.get("comity:uses", ()), composition)}
 
 
 def _composed(path: Path, uses: Sequence[str], composition: Composition) -> dict[str, Any]:
@@ -282,7 +283,7 @@ def retract(path: Path) -> None:
 
 
 @contextmanager
-def kept(path: Path) -> Iterator[None]:
+def restored_on_error(path: Path) -> Iterator[None]:
     """Where the dataset could not be changed, its manifest is as it was."""
     try:
         yield

@@ -10,8 +10,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from comity.dataset.permissions.expiry import EXPIRED, has_passed
-from comity.dataset.permissions.tags import GUESSED, TagError, TagSource, read
 from comity.dataset.records import Record
+from comity.dataset.tag_sources import GUESSED, TagSource, read
+from comity.policies.tag import TagError
 
 SOON = timedelta(days=30)
 MAX_POLICIES = 20_000  # copies of policy files that are listed
@@ -31,7 +32,7 @@ class Tally:
         self.expiring += other.expiring
 
 
-class Counts:
+class RecordCounts:
     """Of records, for `stats` by `read`, for a manifest by `keep` and `drop`. It can be pickled."""
 
     def __init__(self) -> None:
@@ -40,7 +41,7 @@ class Counts:
         self.unreadable = 0  # for whoever reads files
         self.whys: Counter[str] = (
             Counter()
-        )  # Judged.why or Expired.why of those that were dropped; of tags that are not understood
+        )  # TermsApplied.why or Expired.why of those that were dropped; of tags that are not understood
         self.rules: Counter[str] = (
             Counter()
         )  # of each refusal of a use, the rule that decided; EXPIRED where the permission has ended
@@ -90,7 +91,7 @@ class Counts:
         self.records += records
         self.whys[why] += records
 
-    def merge(self, other: Counts) -> None:
+    def merge(self, other: RecordCounts) -> None:
         for name in ("records", "kept", "unreadable"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("whys", "rules", "agents"):

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from comity.dataset.permissions import tags
-from comity.dataset.permissions.tags import TagError, read
+from comity.dataset.tag_sources import read
 from comity.policies import Agent, Site
-from comity.policies.page import no_page
+from comity.policies import tag as tag_module
+from comity.policies.tag import TagError, no_page
 
 if TYPE_CHECKING:
     from tests.dataset.conftest import MakeRecord
@@ -148,11 +148,11 @@ def test_a_use_that_is_not_understood(make_record: MakeRecord, said: dict[str, A
 
 
 def test_what_is_known_again_is_bounded(make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tags, "MAX_KNOWN", 3)
+    monkeypatch.setattr(tag_module._USES, "_most", 3)
     for number in range(10):
         tag = read(make_record(train={"max_words": number}))
         assert tag.uses["train"].qualifiers.max_words == number
-    assert len(tags._USES._results) <= 3
+    assert len(tag_module._USES) <= 3
 
 
 def test_reading_changes_nothing(make_record: MakeRecord) -> None:

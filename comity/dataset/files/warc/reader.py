@@ -10,12 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, NamedTuple, NoReturn
 
-from comity.dataset.files.files import Part
+from comity.dataset.files.formats import Part
 from comity.dataset.files.warc.items import MAX_BLOCK, Place, is_item, item_of, key, name_of, refers_to
 from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
-from comity.dataset.permissions.tags import GUESSED, TagError
 from comity.dataset.records import Batch, DatasetError, Placed, Record, Unreadable
+from comity.dataset.tag_sources import GUESSED
 from comity.policies.document.document import Content
+from comity.policies.tag import TagError
 
 PART = 4 * 2**20  # octets of the file
 BATCH = 256  # records
@@ -60,11 +61,11 @@ class Reader:
                         raise DatasetError(f"{self.path} is packed as a whole, its records cannot be found: gunzip it first")
                     continue
                 if answer := refers_to(record):
-                    place = seen.get(answer)
-                    if place is None:
+                    position = seen.get(answer)
+                    if position is None:
                         awaited = answer
-                    elif place < start:
-                        before[answer] = place
+                    elif position < start:
+                        before[answer] = position
                 elif name:
                     seen[name] = record.offset
                     if len(seen) > MAX_REMEMBERED:
@@ -77,7 +78,7 @@ class Reader:
 
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
         batch: Batch = []
-        for record in self._read(part.place, wants_html=fields is None or HTML in fields):
+        for record in self._read(part.position, wants_html=fields is None or HTML in fields):
             batch.append(record)
             if len(batch) == BATCH:
                 yield batch
@@ -105,8 +106,8 @@ class Reader:
                     yield from self._unreadable(record)
                 elif name:
                     seen[name] = record.offset
-                    place = Place(record.offset, key(name))
-                    yield _completed(item, record, wants_html=wants_html) if awaited else Placed(_facts(record), place)
+                    position = Place(record.offset, key(name))
+                    yield _completed(item, record, wants_html=wants_html) if awaited else Placed(_facts(record), position)
                     awaited = ""
                 elif is_item(record.fields):
                     found, answer = item_of(record), refers_to(record)
@@ -116,7 +117,7 @@ class Reader:
                         about = _about(record) if answer else {}
                         item = Placed({**about, **found}, Place(record.offset, key(answer)))
                         if answer in seen:
-                            yield _completed(item, _at(again, seen[answer]), wants_html=wants_html)
+                            yield _completed(item, _record_at(again, seen[answer]), wants_html=wants_html)
                         else:  # its response comes next, where it has one
                             awaited = answer or NONE
             if awaited:
@@ -125,9 +126,9 @@ class Reader:
     def _unreadable(self, damage: Damage) -> Iterator[Unreadable]:
         """It can be longer than what may be held."""
         with self.path.open("rb") as file:
-            for at in range(damage.offset, damage.end, PART):
-                file.seek(at)
-                yield Unreadable(f"record at octet {at}", file.read(min(PART, damage.end - at)), damage.why)
+            for offset in range(damage.offset, damage.end, PART):
+                file.seek(offset)
+                yield Unreadable(f"record at octet {offset}", file.read(min(PART, damage.end - offset)), damage.why)
 
 
 class Writer:
@@ -137,7 +138,7 @@ class Writer:
         raise DatasetError(f"{path}: records cannot be written as WARC: choose .jsonl or .parquet")
 
 
-def _at(file: IO[bytes], offset: int) -> WarcRecord | None:
+def _record_at(file: IO[bytes], offset: int) -> WarcRecord | None:
     found = next(records(file, offset, offset + 1, lambda fields: MAX_BLOCK), None)
     return found if isinstance(found, WarcRecord) else None
 
@@ -145,7 +146,7 @@ def _at(file: IO[bytes], offset: int) -> WarcRecord | None:
 def _completed(item: Placed, answer: WarcRecord | None, *, wants_html: bool) -> Placed:
     if answer is None:
         return item
-    record = Placed({**_facts(answer), **item}, item.place)
+    record = Placed({**_facts(answer), **item}, item.position)
     if wants_html and record.get(HTML) is None and not _rules_parts(item) and (text := _text(answer)):
         record[HTML] = text
     return record
@@ -160,7 +161,9 @@ def _rules_parts(item: Record) -> bool:
     elements = tag.get("elements") if isinstance(tag, dict) else None
     if not isinstance(elements, list):
         return True
-    return any(not isinstance(one, dict) or (one.get("deny") != [] and one.get("whole") is not True) for one in elements)
+    return any(
+        not isinstance(element, dict) or (element.get("deny") != [] and element.get("whole") is not True) for element in elements
+    )
 
 
 def _about(record: WarcRecord) -> Record:

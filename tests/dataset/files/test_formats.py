@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
-from comity.dataset.files.files import Replacement, format_of, open_reader, open_writer
-from comity.dataset.jobs import expire, export
+from comity.dataset.expire import expire
+from comity.dataset.export.export import export
+from comity.dataset.files.formats import format_of, open_reader, open_writer
+from comity.dataset.files.replacement import Replacement
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError
 

@@ -37,15 +37,15 @@ class Alike(Generic[T]):
 
     def keep(self, site: Site, octets: bytes, agent: Agent, url: str, now: datetime, result: T) -> None:
         """Of a tag that says nothing by its page."""
-        said = site.said_of(agent, url, now)
-        if said is None or not octets:
+        statements = site.said_of(agent, url, now)
+        if statements is None or not octets:
             return
         results = self._results.get((site.origin, octets))
         if results is None or results.site is not site or len(results.by_said) >= MAX_PAGES:
             if len(self._results) >= MAX_TAGS:
                 self._results.clear()
             results = self._results[site.origin, octets] = _Results(site, agent, {})
-        results.by_said[said] = result
+        results.by_said[statements] = result
 
 
 def octets_of(tag: Any) -> bytes:

@@ -4,20 +4,15 @@ format_of(path)             one of FORMATS
 open_reader(path)           a Reader
 open_writer(path)           a Writer: its file stands there whole when all is written, and not at all before
 open_rewriter(path)         the same for what stays of a file, where that is to be copied
-Replacement(path)           how a Writer does that"""
+A Writer does that by comity.dataset.files.replacement."""
 
 from __future__ import annotations
 
-import errno
-import fcntl
-import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from comity.dataset.records import Batch, DatasetError, Record
 
@@ -33,13 +28,11 @@ FORMATS = {
 }
 WRITABLE = tuple(ending for ending, module in FORMATS.items() if module != "warc")
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a write
-
 
 class Part(NamedTuple):
     """Some records of a file, as many as are read at once: a few MB. Picklable."""
 
-    place: Any  # where they stand; or, in a file that can only be read from its front, what stands there
+    position: Any  # where they stand; or, in a file that can only be read from its front, what stands there
     octets: int  # how much of the file that is: all parts together have the file's size
 
 
@@ -84,7 +77,7 @@ class Rewriter(Writer, Protocol):
 
     `copy` comes last within `with`."""
 
-    def leave_out(self, place: Any, *, keep_aside: bool) -> None:
+    def leave_out(self, position: Any, *, keep_aside: bool) -> None:
         """The record does not stay. `keep_aside`: it is kept in another file."""
 
     def copy(self) -> None: ...
@@ -126,101 +119,8 @@ def open_rewriter(path: Path) -> Rewriter | None:
 def _module(path: Path, hint: Iterable[str] = FORMATS) -> Any:
     name = format_of(path, hint)
     try:
-        return import_module(f"comity.dataset.files.{name}")
+        return import_module(f"comity.dataset.files.files.{name}")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("comity"):
             raise
         raise DatasetError(f"{path}: {error.name} is not installed: pip install 'comity[{name}]'") from None
-
-
-def open_beside(path: Path) -> IO[bytes]:
-    """A file beside a dataset, to read and to write; it is made where it is not there. OSError.
-
-    Nobody has named it, so it is no link to elsewhere, and no second name of another file: in a folder where others may write,
-    they could have put it there. DatasetError."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENXIO):
-            raise _foreign(path) from None
-        raise
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
-        os.close(descriptor)
-        raise _foreign(path)
-    return os.fdopen(descriptor, "r+b")
-
-
-def _foreign(path: Path) -> DatasetError:
-    return DatasetError(f"{path} is a link, or no plain file: remove it, if it is not needed")
-
-
-class Replacement:
-    """A file that takes the place of another at once: whoever opens the name finds the one or the other, whole.
-
-    It is written beside it, under the name `.NAME.part`; what a killed process left there is written over.
-
-    with Replacement(path) as file:
-        file.write(...)         a crash, or an error: nothing has changed"""
-
-    def __init__(self, path: Path, *, is_named: bool = True) -> None:
-        """`is_named`: the operator has named it. Then a link stays a link; else it is replaced, whoever put it there."""
-        self.path = Path(os.path.realpath(path)) if is_named else path
-        self.part = self.path.with_name(f".{self.path.name}.part")
-
-    def __enter__(self) -> IO[bytes]:
-        """DatasetError where the file cannot be written, or is being written."""
-        if self.path.is_dir():
-            raise DatasetError(f"{self.path} cannot be written: Is a directory")
-        try:
-            self._file = self._opened()
-        except BlockingIOError:
-            raise DatasetError(f"{self.path} is being written by another process") from None
-        except OSError as error:
-            raise self._unwritable(error) from None
-        return self._file
-
-    def _opened(self) -> IO[bytes]:
-        while True:
-            file = open_beside(self.part)
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Whoever had the lock may have given the file its name by now: then it is no longer one to write.
-                if self.part.exists() and os.path.samestat(self.part.stat(), os.fstat(file.fileno())):
-                    file.truncate()
-                    if self.path.exists():
-                        os.fchmod(file.fileno(), self.path.stat().st_mode & 0o7777)
-                    return file
-            except BaseException:
-                file.close()
-                raise
-            file.close()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """DatasetError where there is no room for it."""
-        with suppress(OSError), self._file as file:  # closing it gives the lock back, and may try once more to write what is left
-            if error is None:
-                try:
-                    file.flush()
-                    os.fsync(file.fileno())
-                    self.part.replace(self.path)
-                except OSError as failed:
-                    error = failed
-            if error is not None:
-                self.part.unlink(missing_ok=True)
-        if isinstance(error, OSError) and (kind is None or error.errno in NO_ROOM):
-            raise self._unwritable(error) from None
-        if error is None:
-            sync(self.path.parent)
-
-    def _unwritable(self, error: OSError) -> DatasetError:
-        return DatasetError(f"{self.path} cannot be written: {error.strerror}")
-
-
-def sync(folder: Path) -> None:
-    """Makes the names in the folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,0 +1,88 @@
+"""An export: what may be used of some datasets so today, with a manifest beside it.
+
+It is one pass over files of any size, or two where it depends on when pages were fetched last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from comity.dataset import manifest
+from comity.dataset.files.formats import open_writer
+from comity.dataset.job import JobOptions, files_of, first_of, open_readers, recrawled
+from comity.dataset.passes import Outcome, Sinks, run
+from comity.dataset.permissions.terms import Terms, apply_terms
+from comity.dataset.records import DatasetError, Record
+from comity.dataset.side_files import UnreadLines, side_files
+from comity.dataset.summary import Summary
+
+
+class ExportPass:
+    """The records as they may be used."""
+
+    fields: Sequence[str] | None = None
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self._prefilter: Any = None
+
+    def __call__(self, records: list[Record]) -> Outcome:
+        exported = Summary()
+        usable = (self.usable(record, exported) for record in records)
+        return Outcome([record for record in usable if record is not None], exported)
+
+    def usable(self, record: Record, exported: Summary) -> Record | None:
+        answer = apply_terms(record, self.terms)
+        if answer.record is None:
+            exported.counts.drop(answer.why)
+        else:
+            assert answer.tag
+            exported.keep(answer.record, answer.tag)
+        return answer.record
+
+    def columns(self, batch: Any, number: int) -> Outcome:
+        # pyarrow is there where there are columns
+        from comity.dataset.export.column_pass import export_columns
+        from comity.dataset.export.prefilter import Prefilter
+
+        self._prefilter = self._prefilter or Prefilter(self.terms)
+        return export_columns(batch, number, self._prefilter, self.usable)
+
+
+def export(inputs: Sequence[Path], output: Path, terms: Terms, options: JobOptions = JobOptions()) -> Summary:  # noqa: B008  # immutable
+    """`terms`: without the pages that were fetched again; it finds them itself.
+
+    DatasetError, and `output` as it was, where a file cannot be used or written."""
+    readers, entering = open_readers(inputs), open_writer(output)
+    if place := first_of((output, *side_files(output)), files_of(inputs)):
+        raise DatasetError(f"{place} is read from: give the export another name")
+    exported = Summary()
+    with UnreadLines(output) as unread:
+        with manifest.restored_on_error(output), entering as writer:
+            terms = terms._replace(recrawled=recrawled(readers, options, terms.tags, terms.uses))
+            sinks = Sinks(exported.merge, unreadable=unread.add, progress=options.progress)
+            run(ExportPass(terms), readers, sinks, writer=writer, workers=options.workers)
+            exported.counts.unreadable += unread.records
+            unread.replace()
+            manifest.retract(output)
+        manifest.write(output, manifest.manifest(output, _history(terms, exported), exported.composition))
+    return exported
+
+
+def _history(terms: Terms, exported: Summary) -> manifest.History:
+    counts = exported.counts
+    return manifest.History(
+        description=f"Records that could be used for {', '.join(terms.uses)} on {terms.now:%Y-%m-%d},"
+        " by what their sites said when they were fetched.",
+        uses=terms.uses,
+        exported_at=terms.now,
+        counts={
+            "read": counts.records,
+            "exported": counts.kept,
+            "refused": dict(counts.whys),
+            "unreadable": counts.unreadable,
+        },
+        vocabulary={name: words.revision for name, words in terms.vocabulary.words.items()},
+        defaults={use: verdict.value for use, verdict in terms.defaults.items()},
+    )

@@ -1,0 +1,113 @@
+"""Files on the disk that are replaced whole, or not at all.
+
+Replacement(path)       a file that takes the place of another at once
+open_beside(path)       a file beside a dataset, which nobody has named
+sync(folder)            makes names durable"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from comity.dataset.records import DatasetError
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a write
+
+
+def open_beside(path: Path) -> IO[bytes]:
+    """A file beside a dataset, to read and to write; it is made where it is not there. OSError.
+
+    Nobody has named it, so it is no link to elsewhere, and no second name of another file: in a folder where others may write,
+    they could have put it there. DatasetError."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise _foreign(path) from None
+        raise
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+        os.close(descriptor)
+        raise _foreign(path)
+    return os.fdopen(descriptor, "r+b")
+
+
+def _foreign(path: Path) -> DatasetError:
+    return DatasetError(f"{path} is a link, or no plain file: remove it, if it is not needed")
+
+
+class Replacement:
+    """A file that takes the place of another at once: whoever opens the name finds the one or the other, whole.
+
+    It is written beside it, under the name `.NAME.part`; what a killed process left there is written over.
+
+    with Replacement(path) as file:
+        file.write(...)         a crash, or an error: nothing has changed"""
+
+    def __init__(self, path: Path, *, is_named: bool = True) -> None:
+        """`is_named`: the operator has named it. Then a link stays a link; else it is replaced, whoever put it there."""
+        self.path = Path(os.path.realpath(path)) if is_named else path
+        self.part = self.path.with_name(f".{self.path.name}.part")
+
+    def __enter__(self) -> IO[bytes]:
+        """DatasetError where the file cannot be written, or is being written."""
+        if self.path.is_dir():
+            raise DatasetError(f"{self.path} cannot be written: Is a directory")
+        try:
+            self._file = self._opened()
+        except BlockingIOError:
+            raise DatasetError(f"{self.path} is being written by another process") from None
+        except OSError as error:
+            raise self._unwritable(error) from None
+        return self._file
+
+    def _opened(self) -> IO[bytes]:
+        while True:
+            file = open_beside(self.part)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Whoever had the lock may have given the file its name by now: then it is no longer one to write.
+                if self.part.exists() and os.path.samestat(self.part.stat(), os.fstat(file.fileno())):
+                    file.truncate()
+                    if self.path.exists():
+                        os.fchmod(file.fileno(), self.path.stat().st_mode & 0o7777)
+                    return file
+            except BaseException:
+                file.close()
+                raise
+            file.close()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """DatasetError where there is no room for it."""
+        with suppress(OSError), self._file as file:  # closing it gives the lock back, and may try once more to write what is left
+            if error is None:
+                try:
+                    file.flush()
+                    os.fsync(file.fileno())
+                    self.part.replace(self.path)
+                except OSError as failed:
+                    error = failed
+            if error is not None:
+                self.part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and (kind is None or error.errno in NO_ROOM):
+            raise self._unwritable(error) from None
+        if error is None:
+            sync(self.path.parent)
+
+    def _unwritable(self, error: OSError) -> DatasetError:
+        return DatasetError(f"{self.path} cannot be written: {error.strerror}")
+
+
+def sync(folder: Path) -> None:
+    """Makes the names in the folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

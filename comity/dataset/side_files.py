@@ -1,0 +1,93 @@
+"""The files beside a dataset: NAME.unreadable.jsonl has what cannot be read, NAME.expired.jsonl what went.
+
+side_files(dataset)         all that is written with it
+Lines(path)                 lines for one of them, which go there when it is known that they are true
+UnreadLines(dataset)        the lines of what could not be read"""
+
+from __future__ import annotations
+
+import base64
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any, Self
+
+from comity.dataset import manifest
+from comity.dataset.files.jsonl import encoded
+from comity.dataset.files.replacement import Replacement, open_beside, sync
+from comity.dataset.passes import Unread
+
+
+def side_files(dataset: Path) -> list[Path]:
+    """What is written with it."""
+    kept = (f"{dataset.name}.{what}" for what in ("unreadable.jsonl", "unreadable.warc", "unreadable.warc.gz", "expired.jsonl"))
+    return [*map(dataset.with_name, kept), manifest.place_of(dataset), manifest.before(dataset)]
+
+
+def beside(path: Path, what: str) -> Path:
+    return path.with_name(f"{path.name}.{what}.jsonl")
+
+
+class Lines:
+    """Lines for a file beside a dataset. They go there when it is known that they are true."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.number = 0
+
+    def __enter__(self) -> Self:
+        self._held: IO[bytes] = tempfile.SpooledTemporaryFile(2**20, dir=str(self.path.parent))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held.close()
+
+    def put(self, line: Mapping[str, Any]) -> None:
+        self._held.write(encoded(dict(line)))
+        self.number += 1
+
+    def append(self) -> None:
+        """To what stands there, on the disk."""
+        if not self.number:
+            return
+        with open_beside(self.path) as file:
+            if file.seek(0, os.SEEK_END):
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":  # a killed process has left half a line
+                    file.write(b"\n")
+            self._copy(file)
+            file.flush()
+            os.fsync(file.fileno())
+        sync(self.path.parent)
+
+    def replace(self) -> None:
+        """What stands there; where there are none, nothing stands there."""
+        if self.number:
+            with Replacement(self.path, is_named=False) as file:
+                self._copy(file)
+        else:
+            self.path.unlink(missing_ok=True)
+
+    def _copy(self, file: IO[bytes]) -> None:
+        self._held.seek(0)
+        while octets := self._held.read(2**20):
+            file.write(octets)
+
+
+class UnreadLines(Lines):
+    """What could not be read of a dataset."""
+
+    def __init__(self, dataset: Path) -> None:
+        super().__init__(beside(dataset, "unreadable"))
+        self.records = 0  # of the lines
+
+    def add(self, unread: Unread) -> None:
+        """UTF-8 as text, anything else in base64."""
+        position, octets, why = unread.unreadable
+        try:
+            kept = {"text": octets.decode()}
+        except UnicodeDecodeError:
+            kept = {"base64": base64.b64encode(octets).decode("ascii")}
+        self.records += 1
+        self.put({"file": str(unread.reader.path), "place": position, "why": why, **kept})

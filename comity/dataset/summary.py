@@ -1,0 +1,48 @@
+"""What came out of a pass over records, for its manifest and for whoever ran it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from comity.dataset.manifest import Composition, Fields
+from comity.dataset.permissions.terms import ARRANGEMENT
+from comity.dataset.record_counts import RecordCounts
+from comity.dataset.records import LICENSE, Record
+from comity.dataset.tag_sources import Carried
+
+
+class Summary:
+    """What came out of a pass, and why other records did not. Mergeable; it can be pickled."""
+
+    def __init__(self) -> None:
+        self.counts = RecordCounts()
+        self.fields = Fields()
+        self.arrangements: Counter[str] = Counter()  # those that decided, of how many records
+        self.licenses: dict[str, None] = {}
+
+    def keep(self, record: Record, tag: Carried) -> None:
+        self.counts.keep(tag.raw)
+        self.fields.note(record, tag)
+        licenses = record.get(LICENSE)
+        if isinstance(licenses, list):  # and no field of that name that the record had before
+            self.licenses |= dict.fromkeys(url for url in licenses if isinstance(url, str))
+        texts = {reason["text"] for reason in tag.raw["reasons"] if reason["rule"] == ARRANGEMENT}
+        self.arrangements.update(texts)
+
+    def merge(self, other: Summary) -> None:
+        self.counts.merge(other.counts)
+        self.fields.merge(other.fields)
+        self.arrangements.update(other.arrangements)
+        self.licenses |= other.licenses
+
+    @property
+    def composition(self) -> Composition:
+        counts = self.counts
+        return Composition(
+            fields=self.fields,
+            agents=counts.agents,
+            policies={url: list(copies.values()) for url, copies in sorted(counts.policies.items())},
+            has_more_policies=counts.has_more_policies,
+            arrangements=self.arrangements,
+            licenses=tuple(self.licenses),
+        )

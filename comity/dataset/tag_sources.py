@@ -1,0 +1,94 @@
+"""Where the tags of records are.
+
+InField(name)       a field of the record, found out where it has no name
+GUESSED             the one field that looks like a tag
+comity.dataset.sidecar has tags in a file of their own.
+
+read(record, source)    the tag of a record, TagError where it has none that is understood"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple, Protocol
+
+from comity.dataset.records import FIELD, SPARE_FIELD, TAG_FIELDS, Record
+from comity.policies.tag import Tag, TagError, read_tag
+
+TEXT_FIELDS = (FIELD, SPARE_FIELD)  # in which JSON text is taken for a tag, without being told so
+
+
+class Carried(NamedTuple):
+    """The tag of a record, not looked into yet."""
+
+    raw: Any
+    field: str  # that it stands in, or will where the record is written
+    is_text: bool = False  # it stands there as JSON
+
+    def put(self, record: Record, raw: dict[str, Any]) -> Record:
+        """The record with this tag, where and as its own stands."""
+        return record | {self.field: json.dumps(raw, separators=(",", ":")) if self.is_text else raw}
+
+
+class TagSource(Protocol):
+    """Where the tags of records are. It can be pickled."""
+
+    @property
+    def fields(self) -> tuple[str, ...] | None:
+        """What `find` has to see of a record; None: all of it."""
+
+    def find(self, record: Record) -> Carried:
+        """TagError where there is none, or nobody can tell which it is."""
+
+
+class InField(NamedTuple):
+    """A field of the record."""
+
+    name: str = ""  # "": it is the only one that looks like a tag; as text, in TEXT_FIELDS only
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return (self.name or TAG_FIELDS,)
+
+    def find(self, record: Record) -> Carried:
+        if self.name:
+            return _carried(self.name, record.get(self.name))
+        alike = [
+            field
+            for field, value in record.items()
+            if (type(value) is dict and "schema" in value and "uses" in value) or (field in TEXT_FIELDS and is_tag_like(value))
+        ]
+        if len(alike) > 1:
+            raise TagError("several-tags")
+        field = alike[0] if alike else FIELD
+        return _carried(field, record.get(field))
+
+
+def _carried(field: str, value: Any) -> Carried:
+    if not value:
+        raise TagError("no-tag")
+    return Carried(_from_json(value), field, is_text=True) if isinstance(value, str) else Carried(value, field)
+
+
+def is_tag_like(value: Any) -> bool:
+    """Whether it is meant as a tag, of whatever version, valid or not: an object, or the JSON of one."""
+    if isinstance(value, str):
+        if not (value.startswith("{") and '"schema"' in value and '"uses"' in value):
+            return False
+        value = _from_json(value)
+    return isinstance(value, dict) and "schema" in value and "uses" in value
+
+
+def _from_json(text: str) -> Any:
+    """None for what is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+GUESSED = InField()
+
+
+def read(record: Record, source: TagSource = GUESSED) -> Tag:
+    """TagError where the record has no tag, or one that cannot be understood."""
+    return read_tag(source.find(record).raw)

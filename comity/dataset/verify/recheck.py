@@ -1,0 +1,49 @@
+"""Would today's policies still permit a record? What its page said of itself goes on holding, what files say is asked again.
+
+    rechecked(record, sites, today) -> Rechecked     the record's uses, each by its tag and by today's policies
+What is judged how, and why the stricter way, stands in docs/datasets.md."""
+
+from __future__ import annotations
+
+from comity.dataset.records import Record
+from comity.dataset.verify.comparison import Comparison
+from comity.dataset.verify.policy_copies import newly_unreachable, other_page
+from comity.dataset.verify.replay import Tag
+from comity.dataset.verify.result import Because, Rechecked
+from comity.dataset.verify.shared_results import octets_of
+from comity.dataset.verify.today import URL_FIELDS, Sites, Today, origin, page_url
+from comity.policies.tag import TagError, read_tag
+
+
+def rechecked(record: Record, sites: Sites, today: Today) -> Rechecked:
+    """Whatever nobody knows is no permission."""
+    url = page_url(record)
+    result = Rechecked(url, origin(url), "")
+    site = sites(result.origin) if url else None
+    try:
+        carried = today.tags.find(record)
+        octets = octets_of(carried.raw)
+        if site and octets and (shared := today.alike.find(site, octets, url, today.now)):
+            return shared._replace(url=url)
+        uses = read_tag(carried.raw).uses
+    except TagError as error:
+        return _unknown(result, Because(str(error)))
+    tag: Tag = carried.raw
+    result = result._replace(agent=tag["agent"])
+    if not url:
+        return _unknown(result, Because("no-url", text=f"neither {' nor '.join(URL_FIELDS)} has an http or https URL"))
+    if site is None:
+        return _unknown(result, Because("no-policies", result.origin, text="the policy store has not all of its policy files"))
+    if unreachable := newly_unreachable(tag, site):
+        return _unknown(result, unreachable)
+    if other := other_page(tag, site, sites):
+        return _unknown(result, other)
+    comparison = Comparison(record, tag, uses, url, site, today)
+    result = comparison.rechecked(result)
+    if comparison.is_by_files:
+        today.alike.keep(site, octets, comparison.agent, url, today.now, result)
+    return result
+
+
+def _unknown(result: Rechecked, why: Because) -> Rechecked:
+    return result._replace(refusals=(why,), is_unknown=True)

@@ -1,0 +1,287 @@
+"""Shapes of JSON values: one definition checks a value strictly, turns it into ours and back, and gives its JSON Schema.
+
+    USE = Object({"verdict": Member(Text(values=("allow", "deny"))), "until": Member(Moment("Z"), is_required=False)})
+    USE.is_valid(value)         whether it is one; types are exact, as in JSON: `true` is no number
+    USE.schema                  the same as JSON Schema
+    shape.read(value)           of a valid value: times, sets and tuples where JSON has texts and lists
+    shape.write(value)          and back
+
+JSON Schema cannot say whether a date is one, or that a pattern ends where the text does; all else it says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+Check = Callable[[Any], bool]
+
+
+class Shape:
+    """What all shapes have. `name`: under which a schema defines it once, "" where it stands in its place."""
+
+    name: str = ""
+    description: str = ""  # of what has the name
+    is_valid: Check
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema, with references to the shapes in it that have names."""
+        raise NotImplementedError
+
+    @property
+    def parts(self) -> tuple[Shape, ...]:
+        return ()
+
+    def read(self, value: Any) -> Any:
+        return value
+
+    def write(self, value: Any) -> Any:
+        return value
+
+
+def reference(shape: Shape) -> dict[str, Any]:
+    """JSON Schema of a shape within another."""
+    return {"$ref": f"#/$defs/{shape.name}"} if shape.name else shape.schema
+
+
+def definitions(shape: Shape) -> dict[str, Any]:
+    """Name -> JSON Schema of the shapes with names that are in it."""
+    found: dict[str, Any] = {}
+    for part in shape.parts:
+        if part.name and part.name not in found:
+            found[part.name] = ({"description": part.description} if part.description else {}) | part.schema
+        found |= {name: schema for name, schema in definitions(part).items() if name not in found}
+    return found
+
+
+class Text(Shape):
+    """A text: any, one that a pattern describes from its front to its end, or one of some values."""
+
+    def __init__(self, pattern: str = "", *, values: tuple[str, ...] = ()) -> None:
+        self.pattern, self.values = pattern, values
+        matches = re.compile(pattern).fullmatch
+        if values:
+            self.is_valid = lambda value: type(value) is str and value in values
+        elif pattern:
+            self.is_valid = lambda value: type(value) is str and matches(value) is not None
+        else:
+            self.is_valid = lambda value: type(value) is str
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        if self.values:
+            return {"enum": list(self.values)}
+        return {"type": "string", "pattern": f"^{self.pattern}$"} if self.pattern else {"type": "string"}
+
+
+class Count(Shape):
+    """A whole number from 0."""
+
+    schema = {"type": "integer", "minimum": 0}  # noqa: RUF012  # nobody changes it
+
+    def __init__(self) -> None:
+        self.is_valid = lambda value: type(value) is int and value >= 0
+
+
+class Truth(Shape):
+    """True or false."""
+
+    schema = {"type": "boolean"}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        self.is_valid = lambda value: type(value) is bool
+
+
+class Constant(Shape):
+    """One value and no other."""
+
+    def __init__(self, value: bool | int) -> None:
+        self.value = value
+        self.is_valid = lambda other: type(other) is type(value) and other == value
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"const": self.value}
+
+
+class Moment(Shape):
+    """A date and time in ISO 8601; with seconds and "Z" where it is written here.
+
+    `suffix`: as it is written, "Z" or "+00:00". `is_checked`: it has to be one, with its offset; else any text will do."""
+
+    schema = {"type": "string", "format": "date-time"}  # noqa: RUF012
+
+    def __init__(self, suffix: str, *, is_checked: bool = True) -> None:
+        self.suffix = suffix
+        self.is_checked = is_checked
+        self.is_valid = _is_moment if is_checked else Text().is_valid
+
+    def read(self, value: str) -> datetime:
+        return datetime.fromisoformat(value)
+
+    def write(self, value: datetime) -> str:
+        return value.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", self.suffix)
+
+
+def _is_moment(value: Any) -> bool:
+    if type(value) is not str:
+        return False
+    try:
+        return datetime.fromisoformat(value).tzinfo is not None
+    except ValueError:
+        return False
+
+
+class Nullable(Shape):
+    """A text, or null."""
+
+    def __init__(self, shape: Text | Moment) -> None:
+        self.shape = shape
+        is_valid = shape.is_valid
+        self.is_valid = lambda value: value is None or is_valid(value)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return self.shape.schema | {"type": ["string", "null"]}
+
+
+class Names(Shape):
+    """A list of texts, none twice: a set. It is written in order."""
+
+    schema = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}  # noqa: RUF012
+    name = "names"
+
+    def __init__(self) -> None:
+        self.is_valid = _are_names
+
+    def read(self, value: list[str]) -> frozenset[str]:
+        return frozenset(value)
+
+    def write(self, value: Iterable[str]) -> list[str]:
+        return sorted(value)
+
+
+def _are_names(value: Any) -> bool:
+    return type(value) is list and all(type(name) is str for name in value) and len(set(value)) == len(value)
+
+
+class Several(Shape):
+    """A list of one shape."""
+
+    def __init__(self, member: Shape, *, at_least: int = 0, name: str = "", description: str = "") -> None:
+        self.member, self.at_least, self.name, self.description = member, at_least, name, description
+        is_member = member.is_valid
+        self.is_valid = lambda value: type(value) is list and len(value) >= at_least and all(map(is_member, value))
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        at_least = {"minItems": self.at_least} if self.at_least else {}
+        return {"type": "array", **at_least, "items": reference(self.member)}
+
+    @property
+    def parts(self) -> tuple[Shape, ...]:
+        return (self.member,)
+
+    def read(self, value: list[Any]) -> tuple[Any, ...]:
+        return tuple(map(self.member.read, value))
+
+    def write(self, value: Iterable[Any]) -> list[Any]:
+        return list(map(self.member.write, value))
+
+
+class Row(Shape):
+    """A list with a shape for each place. All but the first may be missing, from behind."""
+
+    def __init__(self, *members: Shape) -> None:
+        self.members = members
+        checks = [member.is_valid for member in members]
+        self.is_valid = lambda value: (
+            type(value) is list
+            and 1 <= len(value) <= len(checks)
+            and all(check(member) for check, member in zip(checks, value, strict=False))
+        )
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "prefixItems": list(map(reference, self.members)), "minItems": 1, "maxItems": len(self.members)}
+
+    @property
+    def parts(self) -> tuple[Shape, ...]:
+        return self.members
+
+
+class Member(NamedTuple):
+    """One of an object."""
+
+    shape: Shape
+    description: str = ""
+    is_required: bool = True
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return ({"description": self.description} if self.description else {}) | reference(self.shape)
+
+
+class Object(Shape):
+    """An object with these members and no others, in this order where it is written."""
+
+    def __init__(self, members: Mapping[str, Member], *, name: str = "", description: str = "") -> None:
+        self.members, self.name, self.description = dict(members), name, description
+        self.required = frozenset(key for key, member in members.items() if member.is_required)
+        checks = {key: member.shape.is_valid for key, member in members.items()}
+        keys, required = checks.keys(), self.required
+        self.is_valid = lambda value: (
+            type(value) is dict and keys >= value.keys() >= required and all(checks[key](member) for key, member in value.items())
+        )
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "required": [key for key, member in self.members.items() if member.is_required],
+            "additionalProperties": False,
+            "properties": {key: member.schema for key, member in self.members.items()},
+        }
+
+    @property
+    def parts(self) -> tuple[Shape, ...]:
+        return tuple(member.shape for member in self.members.values())
+
+    def read(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: member.shape.read(value[key]) for key, member in self.members.items() if key in value}
+
+    def write(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """`value`: those members that are there."""
+        return {key: member.shape.write(value[key]) for key, member in self.members.items() if key in value}
+
+
+class Keyed(Shape):
+    """An object with any keys, all of one shape.
+
+    `key`: what a key is, in one word. `pattern`: of keys; "": any. `required`: keys that are always there."""
+
+    def __init__(self, key: str, member: Shape, *, pattern: str = "", required: tuple[str, ...] = (), at_least: int = 0) -> None:
+        self.key, self.pattern, self.member, self.required, self.at_least = key, pattern, member, required, at_least
+        is_key, is_member, always = Text(pattern).is_valid, member.is_valid, frozenset(required)
+        self.is_valid = lambda value: (
+            type(value) is dict
+            and len(value) >= at_least
+            and value.keys() >= always
+            and all(is_key(name) and is_member(one) for name, one in value.items())
+        )
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": "object",
+            **({"required": list(self.required)} if self.required else {}),
+            **({"minProperties": self.at_least} if self.at_least else {}),
+            **({"propertyNames": {"pattern": f"^{self.pattern}$"}} if self.pattern else {}),
+            "additionalProperties": reference(self.member),
+        }
+
+    @property
+    def parts(self) -> tuple[Shape, ...]:
+        return (self.member,)

@@ -1,0 +1,383 @@
+"""The tag that an item carries (schema 1): what may be done with it, and why.
+
+    TAG                                 its shape: of what is written and read, of the JSON Schema, of columns of Parquet
+    write_tag(agent, uses, policies)    decisions as a tag
+    join_tags(agent, first, second)     the tag of what came from two pages
+    read_tag(raw)                       TagError where anything in it is not understood
+    schema()                            permissions.schema.json
+
+What a later version may add is no permission here. Types are exact, as in JSON: `true` is no number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+from comity.policies.agent import PRODUCT_TOKEN, Agent
+from comity.policies.answers.decision import Reason, Source, UseDecision, Verdict
+from comity.policies.answers.qualifiers import Extract, Qualifiers, Resource
+from comity.policies.answers.rule import RULES
+from comity.policies.elements.rules import Traced
+from comity.policies.syntax.remembered import Remembered
+from comity.policies.syntax.shapes import (
+    Constant,
+    Count,
+    Keyed,
+    Member,
+    Moment,
+    Names,
+    Nullable,
+    Object,
+    Row,
+    Several,
+    Text,
+    Truth,
+    definitions,
+)
+
+USE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+BASIC_USES = ("crawl", "follow", "index", "preserve", "present")  # ACAP 1.0 section 2.5; every tag lists them
+MAX_REMEMBERED = 4096  # values of a part of tags
+
+# The shape
+
+
+class _ResourceShape(Object):
+    """A Resource."""
+
+    def read(self, value: Mapping[str, str]) -> Any:
+        kind, colon, name = value["extract"].partition(":")
+        extract = Extract(kind=kind, name=name) if colon else None
+        return Resource(role=value["role"], extract=extract, uri=value["url"], content=value["content"])
+
+    def write(self, value: Any) -> dict[str, str]:
+        return {"role": value.role, "extract": str(value.extract or ""), "url": value.uri, "content": value.content}
+
+
+TEXT, COUNT, NAMES = Text(), Count(), Names()
+BECAUSE = Several(COUNT, at_least=1, name="because", description="Indices into `reasons`, the deciding one first.")
+RESOURCE = _ResourceShape(
+    {
+        "role": Member(Text(values=("", "credit", "link"))),
+        "extract": Member(TEXT, "Element of the page: id:NAME, class:NAME or meta:NAME; empty where it has a URL."),
+        "url": Member(TEXT),
+        "content": Member(TEXT, "Markup of the element, or text of the resource."),
+    }
+)
+RESOURCES = Several(RESOURCE, name="resources")
+USE = Object(
+    {
+        "verdict": Member(Text(values=("allow", "deny"))),
+        "stated": Member(Truth(), "false: no source speaks of this use, the operator's default decided."),
+        "because": Member(BECAUSE),
+        # From here on, the fields of Qualifiers.
+        "until": Member(Moment("Z"), "The permission ends then.", is_required=False),
+        "until_recrawled": Member(Truth(), "The permission ends when the page is fetched again.", is_required=False),
+        "max_chars": Member(COUNT, is_required=False),
+        "max_words": Member(COUNT, is_required=False),
+        "prohibited_modifications": Member(NAMES, is_required=False),
+        "prohibited_contexts": Member(NAMES, is_required=False),
+        "required_contexts": Member(NAMES, is_required=False),
+        "must_use": Member(RESOURCES, "What is to be used instead of the page.", is_required=False),
+        "must_include": Member(RESOURCES, "What is to be shown with it.", is_required=False),
+    },
+    name="use",
+)
+GUIDELINE = Object({"lang": Member(TEXT, "Language tag; `und`: none is given."), "text": Member(TEXT)})
+ELEMENT = Object(
+    {
+        "selector": Member(TEXT, "CSS selector or dotted name, as written; `*`: the whole document."),
+        "type": Member(Text(values=("", "html", "json", "xml")), "The file type for which it is written; empty: any."),
+        "whole": Member(
+            Constant(True), "It covers the whole page: `uses` says so too, and there are no spans.", is_required=False
+        ),
+        "deny": Member(NAMES, "Actions of ai.txt, and other uses, that are prohibited on it, in lower case; `*`: all."),
+        "guide": Member(
+            Several(Object({"actions": Member(NAMES), "guidelines": Member(Several(GUIDELINE))})),
+            "Actions that are permitted with instructions.",
+        ),
+        "spans": Member(
+            Several(Row(TEXT, COUNT, COUNT)),
+            "Where it is in the item: [field], [field, member of the list] or [field, first character, first one after it].",
+        ),
+        "urls": Member(NAMES, "Absolute URLs of images and links in it.", is_required=False),
+        "more_urls": Member(Constant(True), "It has others than these, none of which stands in the item.", is_required=False),
+        "names": Member(NAMES, "The fields of the item whose names have something of it in them.", is_required=False),
+        "because": Member(BECAUSE),
+    },
+    name="element",
+    description="What one selector of an ai.txt covers of the page.",
+)
+REASON = Object(
+    {
+        "rule": Member(Text(r"[a-z-]+\.[a-z-]+"), "Stable id, see docs/rules.md."),
+        "spec": Member(TEXT, "Specification and section."),
+        "url": Member(TEXT, "Where the statement was read; the name of a setting, or empty, where it was no file."),
+        "part": Member(
+            TEXT,
+            "Part of it: a header field, an element of the page, the status, a setting. Absent: the body of a file.",
+            is_required=False,
+        ),
+        "line": Member(COUNT, "From 1; 0: no line, it follows from a status or from absence."),
+        "text": Member(TEXT, "The statement as written, made printable."),
+    },
+    name="reason",
+)
+POLICY = Object(
+    {
+        "status": Member(COUNT, "HTTP status; 0: there was no answer."),
+        "sha256": Member(Nullable(Text("[0-9a-f]{64}")), "Of the body, hexadecimal; null where there is none."),
+        "fetched_at": Member(Nullable(Moment("+00:00", is_checked=False))),
+    },
+    name="policy",
+)
+TAG = Object(
+    {
+        "schema": Member(Constant(1)),
+        "agent": Member(Text(PRODUCT_TOKEN.pattern), "The product token for which the decisions were made."),
+        "uses": Member(
+            Keyed("use", USE, pattern=USE_NAME.pattern, required=BASIC_USES),
+            "Use -> decision: the five basic uses of ACAP, those that the operator declared and those that a source states.",
+        ),
+        "embedded": Member(
+            Keyed("use", USE, pattern=USE_NAME.pattern, at_least=1),
+            "The same for images and other files that are embedded in the page, where it differs. Absent: the same holds.",
+            is_required=False,
+        ),
+        "elements": Member(Several(ELEMENT), "Parts of the page for which something else holds."),
+        "reasons": Member(Several(REASON), "The statements that decided; `because` counts in this list, from 0."),
+        "policies": Member(Keyed("url", POLICY), "URL of each policy file that was asked -> the copy that decided."),
+    }
+)
+IN_COMMON = ("uses", "embedded", "reasons", "policies")  # what tags of one site have in common, most of the time
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema that the package ships as permissions.schema.json."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:comity:permissions:1",
+        "title": "permissions",
+        "description": "What may be done with an item, and why. Written into every item by comity.",
+        **TAG.schema,
+        "$defs": definitions(TAG),
+    }
+
+
+# Reading
+
+
+class TagError(ValueError):
+    """Why the tag permits nothing: "no-tag", "several-tags", or "invalid-tag:" and the part of it that is not understood."""
+
+
+Span = list[Any]  # [field], [field, member of the list] or [field, first character, first one after it]
+FREE = Qualifiers()
+
+
+class Use(NamedTuple):
+    """What the tag says of one use."""
+
+    is_allowed: bool
+    because: tuple[int, ...]  # in the tag's reasons
+    qualifiers: Qualifiers  # FREE where there are none
+
+
+class Element(NamedTuple):
+    """What one element rule covers of the record."""
+
+    deny: frozenset[str]
+    is_whole: bool  # the whole page
+    spans: list[Span]
+    urls: list[str]  # absolute, of links and images in it
+    more_urls: bool  # it has others than these
+    names: list[str]  # of fields of the record that have something of it in them
+    because: tuple[int, ...]
+
+
+class Tag(NamedTuple):
+    """One that is understood as a whole."""
+
+    uses: Mapping[str, Use]
+    embedded: Mapping[str, Use]  # of files that are embedded in the page, where it differs
+    elements: tuple[Element, ...]
+    raw: dict[str, Any]  # as it stands in the record
+
+    def because(self, statement: Use | Element) -> tuple[dict[str, Any], ...]:
+        """The reasons, the deciding one first."""
+        return tuple(self.raw["reasons"][number] for number in statement.because)
+
+
+def read_tag(raw: Any) -> Tag:
+    """The tag as it stands in a record. TagError where it cannot be understood."""
+    if type(raw) is not dict or not TAG.members.keys() >= raw.keys() >= TAG.required:
+        raise TagError("invalid-tag:keys")
+    for name, is_valid in _CHECKS.items():
+        if not is_valid(raw[name]):
+            raise TagError(f"invalid-tag:{name}")
+    uses, highest = _USES(raw["uses"])
+    embedded, other = _EMBEDDED(raw["embedded"]) if "embedded" in raw else ({}, 0)
+    elements = tuple(map(_element, raw["elements"])) if raw["elements"] else ()
+    if max(highest, other, *(number for element in elements for number in element.because)) >= len(raw["reasons"]):
+        raise TagError("invalid-tag:because")
+    return Tag(uses, embedded, elements, raw)
+
+
+def _remembered(name: str) -> Callable[[Any], bool]:
+    is_valid = TAG.members[name].shape.is_valid
+    return Remembered(is_valid, most=MAX_REMEMBERED) if name in IN_COMMON else is_valid
+
+
+_CHECKS = {name: _remembered(name) for name in TAG.members if name not in ("uses", "embedded")}  # these are checked by _uses
+
+
+def _uses(name: str) -> Remembered[tuple[dict[str, Use], int]]:
+    """Use -> what is said of it, and the highest place in the reasons that is named."""
+    is_valid = TAG.members[name].shape.is_valid
+
+    def uses(raw: Any) -> tuple[dict[str, Use], int]:
+        if not is_valid(raw):
+            raise TagError(f"invalid-tag:{name}")
+        of_each = {
+            use: Use(decision["verdict"] == "allow", tuple(decision["because"]), read_conditions(decision))
+            for use, decision in raw.items()
+        }
+        return of_each, max(max(use.because) for use in of_each.values())
+
+    return Remembered(uses, most=MAX_REMEMBERED)
+
+
+_USES, _EMBEDDED = _uses("uses"), _uses("embedded")
+
+
+def _element(raw: Mapping[str, Any]) -> Element:
+    return Element(
+        frozenset(raw["deny"]),
+        "whole" in raw,
+        raw["spans"],
+        raw.get("urls", []),
+        "more_urls" in raw,
+        raw.get("names", []),
+        tuple(raw["because"]),
+    )
+
+
+_CONDITIONS = {field.name: USE.members[field.name].shape for field in fields(Qualifiers)}
+
+
+def read_conditions(use: Mapping[str, Any]) -> Qualifiers:
+    """The restrictions of a use of a tag that is valid; FREE where it has none."""
+    if use.keys() == USE.required:
+        return FREE
+    return Qualifiers(**{name: shape.read(use[name]) for name, shape in _CONDITIONS.items() if name in use})
+
+
+# Writing
+
+
+def write_conditions(qualifiers: Qualifiers) -> dict[str, Any]:
+    """Those that restrict anything, as a use of a tag has them."""
+    return {name: _CONDITIONS[name].write(value) for name, value in qualifiers.restrictions().items()}
+
+
+def write_tag(
+    agent: Agent,
+    uses: Mapping[str, UseDecision],
+    policies: Mapping[str, Any],
+    *,
+    embedded: Mapping[str, UseDecision] | None = None,
+    elements: Iterable[Traced] = (),
+) -> dict[str, Any]:
+    """Decisions by use -> the tag on an item (schema 1). `embedded`: those for embedded files; None: the same. `elements`: with
+    where they are in the item."""
+    reasons: dict[Reason, int] = {}  # their numbers
+
+    def because(of: Iterable[Reason]) -> list[int]:
+        return [reasons.setdefault(reason, len(reasons)) for reason in of]
+
+    def write_uses(decisions: Iterable[tuple[str, UseDecision]]) -> dict[str, Any]:
+        return {
+            use: {"verdict": decision.verdict.value, "stated": decision.stated, "because": because(decision.reasons)}
+            | write_conditions(decision)
+            for use, decision in decisions
+        }
+
+    others = {} if embedded is None or embedded is uses else {use: embedded[use] for use in {**embedded, **uses}}
+    differing = [(use, decision) for use, decision in others.items() if replace(decision, reasons=uses[use].reasons) != uses[use]]
+    return {
+        "schema": 1,
+        "agent": agent.token,
+        "uses": write_uses(uses.items()),
+        **({"embedded": write_uses(differing)} if differing else {}),
+        "elements": [element.tag | {"because": because(element.element.reasons)} for element in elements],
+        "reasons": list(map(_write_reason, reasons)),
+        "policies": dict(policies),
+    }
+
+
+def _write_reason(reason: Reason) -> dict[str, Any]:
+    source = reason.source
+    part = {} if source.part == "body" else {"part": source.part}
+    where = {"url": source.url, "line": source.line, "text": source.text}
+    return REASON.write({"rule": reason.rule, "spec": reason.spec, **where, **part})
+
+
+def without_extracts(tag: dict[str, Any]) -> dict[str, Any]:
+    """The tag of what is not the whole page any more: elements of the page that a permission names may be, or hold, what was cut
+    from it. Such a permission cannot be used."""
+    reasons = list(tag["reasons"])
+    changed = {part: dict(tag[part]) for part in ("uses", "embedded") if part in tag}
+    for uses in changed.values():
+        for name, use in uses.items():
+            resources = (*use.get("must_use", ()), *use.get("must_include", ()))
+            if any(resource["extract"] and resource["content"] for resource in resources):
+                reason = reasons[use["because"][0]]
+                reasons.append(reason | {"rule": "acap.resource", "spec": RULES["acap.resource"].spec})
+                uses[name] = {"verdict": "deny", "stated": use["stated"], "because": [len(reasons) - 1]}
+    return tag | changed | {"reasons": reasons}
+
+
+def join_tags(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """The tag of what came from two pages: of each use the more restrictive decision, stated before not stated.
+
+    Where both permit, what restricts either restricts the whole."""
+    reasons: list[dict[str, Any]] = []
+
+    def because(tag: dict[str, Any], numbers: list[int]) -> list[int]:
+        of_tag = [tag["reasons"][number] for number in numbers]
+        reasons.extend(reason for reason in of_tag if reason not in reasons)
+        return [reasons.index(reason) for reason in of_tag]
+
+    def joined(use: str, *, embedded: bool = False) -> dict[str, Any]:
+        both = []
+        for tag in (first, second):
+            decisions = tag["uses"] | tag.get("embedded", {}) if embedded else tag["uses"]
+            if use not in decisions:  # a tag that does not list the use leaves it to the default
+                tag = write_tag(agent, {use: agent.default_of(use, is_asked=False)}, {})
+                decisions = tag["uses"]
+            both.append((tag, decisions[use]))
+        deciding = [pair for pair in both if pair[1]["verdict"] == "deny"] or both
+        deciding = [pair for pair in deciding if pair[1]["stated"]] or deciding[:1]
+        decision = {key: deciding[0][1][key] for key in ("verdict", "stated")}
+        is_refused = decision == {"verdict": "deny", "stated": True}  # else both may restrict it, a refusal by default too
+        restricting = deciding if is_refused else [*deciding, *both]
+        numbers = [number for tag, its in restricting for number in because(tag, its["because"])]
+        conditions = read_conditions(deciding[0][1]).conjoined(*(read_conditions(its) for _, its in restricting))
+        return decision | {"because": list(dict.fromkeys(numbers))} | write_conditions(conditions)
+
+    uses = {use: joined(use) for use in {**first["uses"], **second["uses"]}}
+    embedded = {use: joined(use, embedded=True) for use in {**first.get("embedded", {}), **second.get("embedded", {})}}
+    embedded = {use: decision for use, decision in embedded.items() if decision != uses.get(use)}
+    elements = [element | {"because": because(tag, element["because"])} for tag in (first, second) for element in tag["elements"]]
+    policies = {**second["policies"], **first["policies"]}
+    tagged = {key: value for key, value in first.items() if key != "embedded"} | ({"embedded": embedded} if embedded else {})
+    return tagged | {"uses": uses, "elements": elements, "reasons": reasons, "policies": policies}
+
+
+def no_page(agent: Agent, why: str) -> dict[str, Any]:
+    """The tag of an item that came from no page: every basic and declared use is refused, and nobody said so."""
+    reason = Reason(rule="comity.no-page", source=Source(url="", part="item", text=why))
+    refused = UseDecision(verdict=Verdict.DENY, stated=False, reasons=(reason,))
+    return write_tag(agent, dict.fromkeys((*BASIC_USES, *agent.uses), refused), {})
