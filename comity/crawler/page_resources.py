@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from scrapy.http import Request
 
+from comity.bounded import Bounded
 from comity.crawler.fetching.client import Client, Hop
 from comity.crawler.fetching.connection import TransferError
 from comity.crawler.fetching.fetcher import TOO_MANY
@@ -56,7 +56,7 @@ class Resources:
         )
         self._fields = {options.purpose_header: ", ".join(runtime.agent.purposes)} if options.purpose_header else {}
         self._requests: set[Request] = set()  # under way
-        self._kept: OrderedDict[tuple[str, Reach | None], tuple[float, Fetched]] = OrderedDict()
+        self._kept: Bounded[tuple[str, Reach | None], tuple[float, Fetched]] = Bounded(MAX_KEPT)
         self._flights: Flights[Fetched] = Flights(crawler)
 
     def asks_for(self, request: Request) -> bool:
@@ -94,8 +94,6 @@ class Resources:
         if fetched.oversized:
             fetched = Fetched(status=fetched.status, url=fetched.url, error="it is too large")
         self._kept[url, led_from] = time.time() + (answer.seconds or FAILURE_KEPT), fetched
-        while len(self._kept) > MAX_KEPT:
-            self._kept.popitem(last=False)
         return fetched
 
     @asynccontextmanager

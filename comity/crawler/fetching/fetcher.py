@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from comity.bounded import Bounded
 from comity.crawler.fetching.files import BACK_OFF, PolicyFiles, Wanted, url_of, why
 from comity.crawler.fetching.freshness import DAY, MIN_LIFETIME, retry_after
 from comity.crawler.fetching.network import BarredError
@@ -74,7 +75,7 @@ class PolicyFetcher:
         self._clock = files.clock
         self._paths = tuple(paths)
         self._sites = Sites()
-        self._barred: OrderedDict[tuple[str, Reach], Policies] = OrderedDict()  # by origin and who led there
+        self._barred: Bounded[tuple[str, Reach], Policies] = Bounded(MAX_SITES)  # by origin and who led there
         self._flights: Flights[tuple[Reach | None, Policies]] = Flights(crawler)  # by origin: for whom, and what
         self._is_closed = False
 
@@ -175,8 +176,6 @@ class PolicyFetcher:
         robots = PolicyFile(due=self._clock() + MIN_LIFETIME, copy=Fetched(status=0, error=error))
         policies = replace(policies_of(origin, {"/robots.txt": robots}, self._clock()), barred_for=led_from)
         self._barred[origin, led_from] = policies
-        if len(self._barred) > MAX_SITES:
-            self._barred.popitem(last=False)
         return policies
 
 
