@@ -22,11 +22,11 @@ from comity.policies.document.main_text import main_text
 from comity.policies.elements.rules import Element
 
 if TYPE_CHECKING:
-    from comity.crawler.crawl import Runtime
+    from comity.crawler.pages.responses import ResponsePages
 
 CSS = "comity_css"  # in the metadata of an item's field: the selector that it is taken with; "": from no element
 
-_crawls: WeakKeyDictionary[Response, Runtime] = WeakKeyDictionary()
+_responses: WeakKeyDictionary[Response, ResponsePages] = WeakKeyDictionary()
 
 
 class Elements:
@@ -57,9 +57,9 @@ class Elements:
 
 def of(response: Response) -> Elements:
     """LookupError where the response did not come through a crawl with comity's downloader middleware."""
-    if response not in _crawls:
+    if response not in _responses:
         raise LookupError(f"{response} did not come through comity: is its downloader middleware on?")
-    return Elements(_crawls[response].page_now(response))
+    return Elements(_responses[response].of_now(response))
 
 
 def text(response: TextResponse) -> str:
@@ -67,7 +67,7 @@ def text(response: TextResponse) -> str:
     character where elements are in it."""
     page = None
     with suppress(LookupError):  # then the tag will find the same text
-        page = _crawls[response].page_now(response)
+        page = _responses[response].of_now(response)
     rules = page.element_rules if page else None
     known = rules.text if rules else ""  # of what is no HTML but by its media type nothing is known
     if known or (rules and not isinstance(response, HtmlResponse)) or response.selector.type == "json":
@@ -75,8 +75,8 @@ def text(response: TextResponse) -> str:
     return main_text(response.selector)
 
 
-def register(response: Response, crawl: Runtime) -> None:
-    _crawls[response] = crawl
+def register(response: Response, responses: ResponsePages) -> None:
+    _responses[response] = responses
 
 
 def declared(item: Any) -> dict[str, str]:

@@ -186,7 +186,7 @@ import sys
 from scrapy import Spider
 from scrapy.utils.test import get_crawler
 crawler = get_crawler(Spider, {"ADDONS": {"comity.crawler.addon.Addon": 100}, "COMITY_AGENT": "a", "COMITY_STORE": sys.argv[1]})
-from comity.crawler.pipeline import PermissionsPipeline
+from comity.crawler.items.pipeline import PermissionsPipeline
 print(PermissionsPipeline.from_crawler(crawler).process_item({})["permissions"]["agent"])
 """
 
@@ -199,5 +199,5 @@ def test_a_crawler_of_a_test_with_the_addon(tmp_path: Path) -> None:
 
 def test_modules_are_imported_alone() -> None:
     """In whatever order a project does."""
-    for name in ("pipeline", "downloadermw", "spidermw", "scheduler", "items", "elements"):
+    for name in ("items.pipeline", "middlewares.access", "middlewares.page", "frontier.scheduler", "item_tags", "elements"):
         assert importlib.import_module(f"comity.crawler.{name}")

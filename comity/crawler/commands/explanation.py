@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from comity.crawler.commands.output import add_row, line, table
+from comity.crawler.console import add_row, line, table
 from comity.policies import Agent, Reason, Site
 from comity.policies.answers.qualifiers import written
 from comity.policies.answers.request import PLAIN, Facts

@@ -13,7 +13,7 @@ from scrapy import Spider
 
 from comity.bounded import Bounded
 from comity.crawler.commands.policy import PolicySpider
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.fetcher import Sites, policies_of
 from comity.crawler.fetching.files import ROBOTS
 from comity.crawler.fetching.policy_copy import PolicyFile
@@ -79,15 +79,15 @@ class RefreshSpider(Spider):
     is_complete = False
 
     async def start(self) -> AsyncIterator[Any]:
-        runtime = Runtime.of(self.crawler)
-        runtime.actions.wanted = False
-        runtime.policies.renew_before = time.time()
+        crawl = Crawl.of(self.crawler)
+        crawl.actions.wanted = False
+        crawl.policies.renew_before = time.time()
         places = asyncio.Semaphore(AT_ONCE)
         seen: Bounded[str, None] = Bounded(MAX_SEEN)
 
         async def ask(origin: str) -> None:
             try:
-                await runtime.policies.get(origin)
+                await crawl.policies.get(origin)
             finally:
                 places.release()
 

@@ -19,6 +19,7 @@ from comity.crawler.flights import Flights
 from comity.policies import Agent, Site
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.site import WELL_KNOWN
+from comity.policies.syntax.urls import origin_or_empty
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -100,6 +101,13 @@ class PolicyFetcher:
             if asker is led_from:
                 break
         return policies.seen_from(led_from)
+
+    async def of(self, url: str, led_from: Reach | None = None) -> Policies | None:
+        """The policies of the URL's origin, as of `get`; None where it has no origin."""
+        origin = origin_or_empty(url)
+        if not origin:
+            return None
+        return self.known(origin, led_from) or await self.get(origin, led_from)
 
     async def first_taken(self, url: str, uses: Iterable[str], at: datetime) -> dict[str, datetime]:
         """When an item of the URL was first taken for each of these uses: at this time, where it never was before, and long

@@ -409,9 +409,9 @@ WRITER = """
 import sys
 from pathlib import Path
 from datetime import UTC, datetime
-from comity.crawler.policy_file import PolicyFile
-from comity.crawler.store import PolicyStore
-from comity.policies.values import Fetched
+from comity.crawler.fetching.policy_copy import PolicyFile
+from comity.crawler.fetching.store import PolicyStore
+from comity.policies.answers.fetched import Fetched
 
 store = PolicyStore(Path(sys.argv[1]))
 for number in range(int(sys.argv[3])):
