@@ -22,7 +22,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Request
 
 import comity.crawler.frontier.scheduler
-import comity.crawler.pace.limiter
+import comity.crawler.pace.pace
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.frontier.scheduler import Scheduler
 from comity.policies import Site
@@ -50,20 +50,21 @@ async def measure(hosts: int, *, decisions: bool, jobdir: bool = False) -> None:
         slot = SimpleNamespace(inprogress=active)
         crawler.engine = SimpleNamespace(downloader=SimpleNamespace(active=active), spider=None, _slot=slot)  # type: ignore[assignment]
         scheduler = Scheduler.from_crawler(crawler)
-        runtime = scheduler._runtime
+        crawl = scheduler._crawl
         scheduler.open(spider)
         for n in range(hosts):
             origin = f"http://host{n}.example"
             site = Site.from_files(origin, {"/robots.txt": ROBOTS})
-            runtime.judge(site, Request(origin))  # compiles the rules, once per site
-            runtime.policies._sites.put(origin, Policies(site=site, fresh_until=time() + 3600, unreachable=False))
+            policies = Policies(site=site, fresh_until=time() + 3600, unreachable=False)
+            crawl.access.decide(policies, Request(origin))  # compiles the rules, once per site
+            crawl.policies._sites.put(origin, policies)
         now = 1e6
-        for module in (comity.crawler.frontier.scheduler, comity.crawler.pace.limiter):
+        for module in (comity.crawler.frontier.scheduler, comity.crawler.pace.pace):
             module.monotonic = lambda: now  # type: ignore[attr-defined]
-        comity.crawler.pace.limiter.time = lambda: now  # type: ignore[attr-defined]
+        comity.crawler.pace.pace.time = lambda: now  # type: ignore[attr-defined]
         if not decisions:
-            allowed = runtime.judge(site, Request(origin))
-            runtime.judge = lambda *_: allowed  # type: ignore[method-assign]
+            allowed = crawl.access.decide(policies, Request(origin))
+            crawl.access.decide = lambda *_, **__: allowed  # type: ignore[method-assign]
         requests = [Request(f"http://host{n}.example/page/{page}") for page in range(PAGES) for n in range(hosts)]
         began = perf_counter()
         for request in requests:
@@ -71,14 +72,14 @@ async def measure(hosts: int, *, decisions: bool, jobdir: bool = False) -> None:
         enqueued = perf_counter()
 
         def answer(request: Request) -> None:
-            runtime.pace._headers_received(request)
-            runtime.pace._left_downloader(request)
+            crawl.pace._headers_received(request)
+            crawl.pace._left_downloader(request)
             active.remove(request)
 
         def write() -> float:
             """Seconds that it took."""
             started = perf_counter()
-            if (job := scheduler._job) is not None:
+            if (job := scheduler._journal) is not None:
                 scheduler._acknowledge(job)
                 job.flush()
             return perf_counter() - started
@@ -116,7 +117,7 @@ async def measure(hosts: int, *, decisions: bool, jobdir: bool = False) -> None:
             ", ".join(f"{name} {cost * 1e6:.1f} us" for name, cost in costs.items()),
         )
         await scheduler._close("done")
-        await runtime.policies.close()
+        await crawl.policies.close()
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Request
 
 import comity.crawler.frontier.scheduler
-import comity.crawler.pace.limiter
+import comity.crawler.pace.pace
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.frontier.scheduler import Scheduler
 from comity.policies import Site
@@ -93,26 +93,27 @@ class Comity(Bench):
     def __init__(self, folder: Path, hosts: int, *, jobdir: bool) -> None:
         super().__init__(folder, jobdir=jobdir)
         self.scheduler = Scheduler.from_crawler(self.crawler)
-        self.runtime = self.scheduler._runtime
+        self.crawl = self.scheduler._crawl
         for n in range(hosts):
             origin = f"http://host{n}.example"
             site = Site.from_files(origin, {"/robots.txt": ROBOTS})
-            self.runtime.judge(site, Request(origin))  # compiles the rules, once per site
-            self.runtime.policies._sites.put(origin, Policies(site=site, fresh_until=time() + 3600, unreachable=False))
+            policies = Policies(site=site, fresh_until=time() + 3600, unreachable=False)
+            self.crawl.access.decide(policies, Request(origin))  # compiles the rules, once per site
+            self.crawl.policies._sites.put(origin, policies)
 
     def answer(self, request: Request) -> None:
-        self.runtime.pace._headers_received(request)
-        self.runtime.pace._left_downloader(request)
+        self.crawl.pace._headers_received(request)
+        self.crawl.pace._left_downloader(request)
         super().answer(request)
 
     def write(self) -> None:
-        if (job := self.scheduler._job) is not None:
+        if (job := self.scheduler._journal) is not None:
             self.scheduler._acknowledge(job)
             job.flush()
 
     async def close(self) -> None:
         await self.scheduler._close("done")
-        await self.runtime.policies.close()
+        await self.crawl.policies.close()
 
 
 def clocked(call: Callable[[], Any]) -> tuple[float, Any]:
@@ -130,9 +131,9 @@ async def measure(kind: type[Scrapy | Comity], hosts: int, *, jobdir: bool) -> d
         for n in range(hosts)
     ]
     now = time()
-    for module in (comity.crawler.frontier.scheduler, comity.crawler.pace.limiter):
+    for module in (comity.crawler.frontier.scheduler, comity.crawler.pace.pace):
         module.monotonic = lambda: now  # type: ignore[attr-defined]
-    comity.crawler.pace.limiter.time = lambda: now  # type: ignore[attr-defined]
+    comity.crawler.pace.pace.time = lambda: now  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory() as temporary:
         bench = kind(Path(temporary), hosts, jobdir=jobdir)
         bench.open()

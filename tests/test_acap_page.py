@@ -16,7 +16,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from comity.crawler.fetching.fetcher import MAX_REFERENCES
-from comity.crawler.page_resources import MAX_KEPT, MAX_OF_A_PAGE
+from comity.crawler.pages.resources import MAX_KEPT, MAX_OF_A_PAGE
 from comity.dataset import sidecar
 from comity.policies import Agent, Arrangement, Site, UseDecision, Verdict
 from comity.policies.agent import FEATURES

@@ -14,7 +14,7 @@ from scrapy.http import Request
 
 from comity.crawler.fetching.fetcher import Policies, PolicyFetcher
 from comity.crawler.fetching.reach import Reach
-from comity.crawler.referrals import led
+from comity.crawler.request.referrals import led
 from comity.crawler.scrapy_internals import closing, wake
 from comity.policies import ActionRequest, Agent
 

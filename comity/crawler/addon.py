@@ -20,8 +20,7 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_instal
 
 import comity
 from comity.crawler import feeds
-from comity.crawler.crawl import open_budget, open_store
-from comity.crawler.database import make_private_folder
+from comity.crawler.crawl import open_early
 from comity.crawler.feeds.responses import ItemResponses
 from comity.crawler.frontier.backlog import most_waiting
 from comity.crawler.frontier.scheduler import Scheduler
@@ -35,6 +34,7 @@ from comity.crawler.middlewares.page import PageMiddleware
 from comity.crawler.options import ASYNCIO_REACTOR, DEFAULT_AGENT, DEFAULTS, Options, machine_store, project_store, stop
 from comity.crawler.progress import Progress
 from comity.crawler.scrapy_internals import take_shipped_suffixes
+from comity.database import make_private_folder
 
 logger = logging.getLogger(__name__)
 
@@ -65,9 +65,7 @@ class Addon:
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
         """Before a crawl is built: what a half-built one leaves open is complained of when the program ends, and an error within
         CrawlerProcess.crawl() leaves the exit status 0."""
-        options = _check(settings)
-        open_store(options).close()
-        open_budget(options).close()
+        open_early(_check(settings))
 
     def update_settings(self, settings: BaseSettings) -> None:
         if folder := settings.get("JOBDIR"):

@@ -22,11 +22,11 @@ from comity.policies.document.main_text import main_text
 from comity.policies.elements.rules import Element
 
 if TYPE_CHECKING:
-    from comity.crawler.crawl import Runtime
+    from comity.crawler.pages.responses import ResponsePages
 
 CSS = "comity_css"  # in the metadata of an item's field: the selector that it is taken with; "": from no element
 
-_crawls: WeakKeyDictionary[Response, Runtime] = WeakKeyDictionary()
+_responses: WeakKeyDictionary[Response, ResponsePages] = WeakKeyDictionary()
 
 
 class Elements:
@@ -57,9 +57,9 @@ class Elements:
 
 def of(response: Response) -> Elements:
     """LookupError where the response did not come through a crawl with comity's downloader middleware."""
-    if response not in _crawls:
+    if response not in _responses:
         raise LookupError(f"{response} did not come through comity: is its downloader middleware on?")
-    return Elements(_crawls[response].page_now(response))
+    return Elements(_responses[response].of_now(response))
 
 
 def text(response: TextResponse, extract: Callable[[str], str] | None = None) -> str:
@@ -72,7 +72,7 @@ def text(response: TextResponse, extract: Callable[[str], str] | None = None) ->
         return _extracted(response, extract)
     page = None
     with suppress(LookupError):  # then the tag will find the same text
-        page = _crawls[response].page_now(response)
+        page = _responses[response].of_now(response)
     rules = page.element_rules if page else None
     known = rules.text if rules else ""  # of what is no HTML but by its media type nothing is known
     if known or (rules and not isinstance(response, HtmlResponse)) or response.selector.type == "json":
@@ -81,20 +81,20 @@ def text(response: TextResponse, extract: Callable[[str], str] | None = None) ->
 
 
 def _extracted(response: TextResponse, extract: Callable[[str], str]) -> str:
-    if response not in _crawls:
+    if response not in _responses:
         return extract(response.text)
-    crawl = _crawls[response]
+    responses = _responses[response]
     try:
-        page = crawl.page_now(response)
+        page = responses.of_now(response)
     except LookupError:  # what is refused of it nobody knows yet
         return ""
     if page is None or page.element_rules is None:
         return extract(response.text)
-    return page.element_rules.made_without(page.refusable(crawl.agent.uses), extract)
+    return page.element_rules.made_without(page.refusable(page.agent.uses), extract)
 
 
-def register(response: Response, crawl: Runtime) -> None:
-    _crawls[response] = crawl
+def register(response: Response, responses: ResponsePages) -> None:
+    _responses[response] = responses
 
 
 def declared(item: Any) -> dict[str, str]:

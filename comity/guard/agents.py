@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from itertools import count
 from typing import NamedTuple
 
+from comity.bounded import Bounded
 from comity.policies.agent import PRODUCT_TOKEN, Agent
 from comity.policies.formats.acap import Names
 
@@ -62,7 +63,7 @@ class Agents:
         self._others = tuple(sorted(set(names) - self._tokens))  # names in ACAP, of several words or with `*` at the end
         self._nobody = next(name for length in count(1) if (name := "_" * length) not in self._tokens)
         self._key_header = key_header
-        self._agents: dict[tuple[str, str], Agent] = {}
+        self._agents: Bounded[tuple[str, str], Agent] = Bounded(MAX_AGENTS)
 
     def asking(self, user_agent: str) -> Asking:
         distinctive, tokens = self._product_tokens(user_agent)
@@ -85,8 +86,6 @@ class Agents:
     def _agent(self, token: str, acap_names: str) -> Agent:
         agent = self._agents.get((token, acap_names))
         if agent is None:
-            if len(self._agents) >= MAX_AGENTS:
-                self._agents.clear()
             agent = self._agents[token, acap_names] = Agent(token, user_agent=acap_names, key_header=self._key_header)
         return agent
 

@@ -6,12 +6,13 @@ nowhere: who asks too often gets through as often as permitted. Times are second
 from __future__ import annotations
 
 from array import array
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import IPv6Address, ip_address, ip_network
 from math import ceil
 from typing import NamedTuple, Protocol
 
+from comity.bounded import Bounded
 from comity.policies.syntax.windows import Window
 
 MAX_STAMPS = (
@@ -161,9 +162,8 @@ class Clients:
     asked."""
 
     def __init__(self, max_clients: int) -> None:
-        self._max_clients = max_clients
         self._busy: dict[str, Client] = {}
-        self._idle: OrderedDict[str, Client] = OrderedDict()  # least recently seen first
+        self._idle: Bounded[str, Client] = Bounded(max_clients)  # least recently seen first
 
     def __len__(self) -> int:
         return len(self._busy) + len(self._idle)
@@ -188,8 +188,6 @@ class Clients:
             return
         self._busy.pop(name, None)
         self._idle[name] = client
-        if len(self._idle) > self._max_clients:
-            self._idle.popitem(last=False)
 
 
 def _capacity(limit: Limit, window: Window) -> tuple[int, int]:

@@ -12,10 +12,10 @@ import secrets
 import sqlite3
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
-from time import monotonic, sleep
 
+from comity.database import connect, transaction
 from comity.guard.clients import Client, Limit, Stamps, TooMany
 from comity.policies.answers.errors import PolicyError
 
@@ -134,19 +134,14 @@ class SharedClients:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that begins with what could not be released."""
         db = self._connection()
-        db.execute("BEGIN IMMEDIATE")  # who reads in order to write must not be overtaken by another process
-        try:
+        with transaction(db):
             for name, keys in self._late:
                 own = [(name, key, self._process.number) for key in keys]
                 db.executemany(_RELEASE, own)
                 db.executemany(_RELEASED, own)
             yield db
-            db.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):
-                db.execute("ROLLBACK")
-            raise
         self._late.clear()
 
     def _connection(self) -> sqlite3.Connection:
@@ -159,39 +154,8 @@ class SharedClients:
         return self._db
 
     def _opened(self) -> sqlite3.Connection:
-        """Processes that make the log at the same time do not wait for one another as those do that write."""
-        give_up = monotonic() + BUSY
-        while True:
-            try:
-                return self._prepared()
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > give_up:
-                    raise
-            sleep(0.01)
-
-    def _prepared(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # who asked is nobody else's business
-        db = sqlite3.connect(self._path, timeout=BUSY, isolation_level=None, check_same_thread=False)
-        try:
-            db.execute("BEGIN")  # or another process could make the tables between the questions
-            (application,) = db.execute("PRAGMA application_id").fetchone()
-            (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            if tables and application != APPLICATION_ID:
-                raise sqlite3.DatabaseError("it is somebody else's")
-            db.execute("COMMIT")
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = OFF")  # a killed process loses nothing
-            db.execute("BEGIN IMMEDIATE")
-            for statement in _SCHEMA.split(";"):
-                db.execute(statement)
-            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            db.execute("COMMIT")
-        except BaseException:
-            db.close()
-            raise
-        return db
+        """For this user alone where it is made: who asked is nobody else's business."""
+        return connect(self._path, _prepare, busy=BUSY, check_same_thread=False)
 
     def _failed(self, error: Exception) -> None:
         if not self._has_failed:
@@ -236,6 +200,21 @@ class _Process:
 
     def _file(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number:x}")
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    db.execute("BEGIN")  # or another process could make the tables between the questions
+    (application,) = db.execute("PRAGMA application_id").fetchone()
+    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables and application != APPLICATION_ID:
+        raise sqlite3.DatabaseError("it is somebody else's")
+    db.execute("COMMIT")
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = OFF")  # a killed process loses nothing
+    with transaction(db):
+        for statement in _SCHEMA.split(";"):
+            db.execute(statement)
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
 def _client(rows: dict[tuple[str, int], _Row]) -> Client:

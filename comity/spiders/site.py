@@ -12,9 +12,9 @@ from scrapy.http import Response
 from scrapy.utils.gz import gunzip, gzip_magic_number
 from scrapy.utils.sitemap import Sitemap
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl
 from comity.crawler.flights import ClosingError
-from comity.crawler.referrals import led
+from comity.crawler.request.referrals import led
 from comity.policies.syntax.urls import origin_of
 from comity.spiders.arguments import extractor, flag, number, only, stop
 from comity.spiders.pages import PageItem, page_item
@@ -66,7 +66,7 @@ class SiteSpider(Spider):
     async def start(self) -> AsyncIterator[Request]:
         yield Request(self.url)
         try:
-            policies = await Runtime.of(self.crawler).policies_of(self.url)
+            policies = await Crawl.of(self.crawler).policies.of(self.url)
         except ClosingError:
             return
         if policies is None or self.depth == 0:

@@ -11,7 +11,7 @@ from typing import TextIO
 from scrapy import Request, Spider
 from scrapy.http import Response
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
 from comity.spiders.arguments import extractor, flag, only, stop
@@ -72,5 +72,5 @@ class UrlsSpider(Spider):
             return None
 
     def _waiting(self) -> int:
-        scheduler = Runtime.of(self.crawler).scheduler
+        scheduler = Crawl.of(self.crawler).scheduler
         return 0 if scheduler is None else len(scheduler)

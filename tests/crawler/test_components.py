@@ -200,5 +200,5 @@ def test_a_crawler_of_a_test_with_the_addon(tmp_path: Path) -> None:
 
 def test_modules_are_imported_alone() -> None:
     """In whatever order a project does."""
-    for name in ("items.pipeline", "middlewares.access", "middlewares.page", "frontier.scheduler", "item_pages", "elements"):
+    for name in ("items.pipeline", "middlewares.access", "middlewares.page", "frontier.scheduler", "item_tags", "elements"):
         assert importlib.import_module(f"comity.crawler.{name}")

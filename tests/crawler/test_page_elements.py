@@ -35,8 +35,8 @@ def response_of(
 def crawled(response: Any, page: Page | None) -> None:
     """`page`: what the crawl knows of this response, and of no other; None: nothing."""
     pages = {response: page}
-    crawl: Any = SimpleNamespace(page_now=pages.__getitem__)
-    elements.register(response, crawl)
+    responses: Any = SimpleNamespace(of_now=pages.__getitem__)
+    elements.register(response, responses)
 
 
 @pytest.mark.requirement("AIT-7", "MEET-5")

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from scrapy import Spider
 from scrapy.http import Request, Response, TextResponse
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl as OwnCrawl
 from comity.crawler.fetching.store import PolicyStore
 from comity.policies.formats import WELL_KNOWN
 
@@ -261,7 +261,7 @@ class Forgets(Follows):
     name = "forgets"
 
     async def start(self) -> AsyncIterator[Any]:
-        with closing(sqlite3.connect(Runtime.of(self.crawler).options.store)) as db:
+        with closing(sqlite3.connect(OwnCrawl.of(self.crawler).options.store)) as db:
             db.execute("DROP TABLE taken")
         async for request in super().start():
             yield request

@@ -17,7 +17,7 @@ import pytest
 from scrapy import Spider
 from scrapy.http import Request, Response
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl as OwnCrawl
 from comity.crawler.fetching.store import PolicyStore
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -57,7 +57,7 @@ class Ends(Urls):
 
     async def start(self) -> AsyncIterator[Any]:
         assert self.crawler.engine
-        await Runtime.of(self.crawler).policies.get(self.urls[0])
+        await OwnCrawl.of(self.crawler).policies.get(self.urls[0])
         ending = asyncio.create_task(self.crawler.engine.close_spider_async(reason="enough"))
         yield Request(self.urls[0] + "/a")
         await ending

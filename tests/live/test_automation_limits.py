@@ -15,7 +15,7 @@ import pytest
 from scrapy import Spider
 from scrapy.http import Request, Response
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl as OwnCrawl
 from comity.crawler.fetching.fetcher import Policies
 from comity.policies import Site
 
@@ -293,7 +293,7 @@ class Changing(Urls):
 
     def parse(self, response: Response) -> Any:
         if self.then:
-            policies = Runtime.of(self.crawler).policies
+            policies = OwnCrawl.of(self.crawler).policies
             origin = response.url.partition("/a/")[0]
             known = policies.known(origin)
             assert known

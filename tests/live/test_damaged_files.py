@@ -38,13 +38,23 @@ class Pages(Spider):
 
 settings = {
     "ADDONS": {"comity.crawler.addon.Addon": 100}, "COMITY_AGENT": "testbot", "COMITY_MIN_DELAY": 0,
-    "COMITY_STORE": "store/policies.sqlite", "JOBDIR": "job", "LOG_LEVEL": "WARNING",
+    "COMITY_STORE": "store/policies.sqlite", "JOBDIR": "job", "LOG_LEVEL": (sys.argv[4:] or ["WARNING"])[0],
 }
 if sys.argv[3] == "no-reactor":
     settings["TWISTED_REACTOR_ENABLED"] = False
 process = getattr(crawler, sys.argv[1])(settings)
 process.crawl(Pages)
 process.start()
+"""
+OPENED = """
+import atexit, json, sqlite3, sys
+from pathlib import Path
+connect, opened = sqlite3.connect, []
+def counted(path, *arguments, **options):
+    opened.append(Path(path).name)
+    return connect(path, *arguments, **options)
+sqlite3.connect = counted
+atexit.register(lambda: print(json.dumps(opened)))
 """
 CRAWLS = {
     "CrawlerProcess": ("CrawlerProcess", "reactor"),
@@ -64,7 +74,7 @@ class Program:
     """In a folder of its own."""
 
     def __init__(self, name: str, folder: Path, site: Loopback) -> None:
-        self._words = (
+        self.words = (
             ["-c", PROGRAM, CRAWLS[name][0], site.origin, CRAWLS[name][1]]
             if name in CRAWLS
             else [
@@ -76,12 +86,12 @@ class Program:
             ]
         )
         if name == "crawl":
-            self._words += ["-s", "COMITY_MIN_DELAY=0", "-s", "LOG_LEVEL=ERROR"]
+            self.words += ["-s", "COMITY_MIN_DELAY=0", "-s", "LOG_LEVEL=ERROR"]
         self._folder = folder
 
-    def run(self) -> subprocess.CompletedProcess[str]:
+    def run(self, *more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, *self._words],
+            [sys.executable, *self.words, *more],
             cwd=self._folder,
             env={**os.environ, "SCRAPY_SETTINGS_MODULE": "comity.crawler.settings"},
             umask=0,
@@ -181,3 +191,27 @@ def test_what_a_crawl_leaves_is_for_its_user_alone(site: Loopback, tmp_path: Pat
     modes = {str(one.relative_to(tmp_path)): stat.S_IMODE(one.stat().st_mode) for one in tmp_path.rglob("*")}
     assert {name: modes[name] for name in ("store", "job")} == {"store": 0o700, "job": 0o700}
     assert {name: modes[name] for name in FILES} == dict.fromkeys(FILES, 0o600)
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("name", CRAWLS)
+def test_files_are_opened_and_checked_once(site: Loopback, tmp_path: Path, name: str) -> None:
+    program = Program(name, tmp_path, site)
+    program.words[1] = OPENED + program.words[1]
+    done = program.run()
+    assert done.returncode == 0, done.stderr
+    opened = json.loads(done.stdout.splitlines()[-1])
+    assert sorted(each for each in opened if each != ":memory:") == sorted(Path(file).name for file in FILES)
+
+
+@pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("name", CRAWLS)
+def test_files_that_others_can_read_are_told_of(site: Loopback, tmp_path: Path, name: str) -> None:
+    program = Program(name, tmp_path, site)
+    assert program.run().returncode == 0
+    for file in FILES:
+        (tmp_path / file).chmod(0o644)
+    done = program.run("INFO")
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stderr.splitlines() if "is open to other users of this machine" in line]
+    assert [sum(Path(file).name in line for line in lines) for file in FILES] == [1] * len(FILES), lines

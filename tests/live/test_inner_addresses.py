@@ -16,11 +16,11 @@ from scrapy.http import Request, Response, TextResponse
 from scrapy.pipelines.files import FilesPipeline
 from scrapy.spiders import SitemapSpider
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl as OwnCrawl
 from comity.crawler.fetching.network import Network
 from comity.crawler.fetching.reach import IPAddress, Reach
 from comity.crawler.fetching.store import PolicyStore
-from comity.crawler.referrals import KEY
+from comity.crawler.request.referrals import KEY
 from comity.policies.formats import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -60,8 +60,8 @@ class Looks:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Looks:
-        runtime = Runtime.of(crawler)
-        runtime.client.network = cls.network(runtime.options.client)
+        crawl = OwnCrawl.of(crawler)
+        crawl.client.network = cls.network(crawl.options.client)
         return cls()
 
 

@@ -20,7 +20,7 @@ import pytest
 from aiohappyeyeballs import AddrInfoType
 from scrapy import Spider
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.client import Client
 from comity.crawler.fetching.fetcher import PolicyFetcher
 from comity.crawler.fetching.files import PolicyFiles
@@ -108,19 +108,19 @@ class Asks(Spider):
     start_at = 2_000_000_000.0
 
     async def start(self) -> AsyncIterator[dict[str, Any]]:
-        runtime = Runtime.of(self.crawler)
+        crawl = Crawl.of(self.crawler)
         now = self.start_at
-        await runtime.policies.close()
-        client = Client(runtime.options.client, self.network)
-        store, timeout = PolicyStore(runtime.options.store), runtime.options.policy_timeout
+        await crawl.policies.close()
+        client = Client(crawl.options.client, self.network)
+        store, timeout = PolicyStore(crawl.options.store), crawl.options.policy_timeout
         files = PolicyFiles(store, client, timeout=timeout, clock=lambda: now)
-        runtime.policies = PolicyFetcher(self.crawler, files, runtime.agent, paths=self.paths)
+        crawl.policies = PolicyFetcher(self.crawler, files, crawl.agent, paths=self.paths)
         for seconds, url in json.loads(self.steps):
             now = self.start_at + seconds
             origin = "/".join(url.split("/")[:3])
-            policies = await runtime.policies.get(origin)
+            policies = await crawl.policies.get(origin)
             file = policies.site.files[f"{origin}/robots.txt"]
-            decision = policies.site.access(runtime.agent, url)
+            decision = policies.site.access(crawl.agent, url)
             yield {
                 "verdict": decision.verdict.value,
                 "rule": decision.reasons[0].rule,
@@ -463,12 +463,12 @@ class Gathers(Spider):
     steps = "[]"
 
     async def start(self) -> AsyncIterator[dict[str, Any]]:
-        runtime = Runtime.of(self.crawler)
+        crawl = Crawl.of(self.crawler)
         origins = [url.rpartition("/")[0] for _, url in json.loads(self.steps)]
-        impatient = asyncio.create_task(runtime.policies.get(origins[0]))
+        impatient = asyncio.create_task(crawl.policies.get(origins[0]))
         await asyncio.sleep(0)
         impatient.cancel()  # whoever waits no more takes nothing from the others
-        for policies in await asyncio.gather(*(runtime.policies.get(origin) for origin in origins)):
+        for policies in await asyncio.gather(*(crawl.policies.get(origin) for origin in origins)):
             yield {"origin": policies.site.origin, "unreachable": policies.unreachable}
 
 
@@ -540,13 +540,13 @@ class Closes(Spider):
     url = ""
 
     async def start(self) -> AsyncIterator[dict[str, Any]]:
-        runtime = Runtime.of(self.crawler)
-        runtime.client.network = network = Begins(runtime.options.client)
-        flight = asyncio.create_task(runtime.policies.get(self.url))
+        crawl = Crawl.of(self.crawler)
+        crawl.client.network = network = Begins(crawl.options.client)
+        flight = asyncio.create_task(crawl.policies.get(self.url))
         await network.begun.wait()
         assert self.crawler.engine
         self.ending = asyncio.create_task(self.crawler.engine.close_spider_async(reason="enough"))
-        for policies in (flight, runtime.policies.get("http://127.0.0.1:1")):
+        for policies in (flight, crawl.policies.get("http://127.0.0.1:1")):
             try:
                 await policies
             except ClosingError:

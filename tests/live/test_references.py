@@ -13,7 +13,7 @@ import pytest
 from aiohappyeyeballs import AddrInfoType
 from scrapy import Spider
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.client import Client
 from comity.crawler.fetching.fetcher import MAX_REFERENCES, PolicyFetcher
 from comity.crawler.fetching.files import PolicyFiles
@@ -49,17 +49,17 @@ class Asks(Spider):
     start_at = 2_000_000_000.0
 
     async def start(self) -> AsyncIterator[dict[str, Any]]:
-        runtime = Runtime.of(self.crawler)
+        crawl = Crawl.of(self.crawler)
         now = self.start_at
-        await runtime.policies.close()
-        client = Client(runtime.options.client, self.network)
-        store, timeout = PolicyStore(runtime.options.store), runtime.options.policy_timeout
+        await crawl.policies.close()
+        client = Client(crawl.options.client, self.network)
+        store, timeout = PolicyStore(crawl.options.store), crawl.options.policy_timeout
         files = PolicyFiles(store, client, timeout=timeout, clock=lambda: now)
-        runtime.policies = PolicyFetcher(self.crawler, files, runtime.agent)
+        crawl.policies = PolicyFetcher(self.crawler, files, crawl.agent)
         for seconds, url in json.loads(self.steps):
             now = self.start_at + seconds
-            policies = await runtime.policies.get("/".join(url.split("/")[:3]))
-            decision = policies.site.access(runtime.agent, url)
+            policies = await crawl.policies.get("/".join(url.split("/")[:3]))
+            decision = policies.site.access(crawl.agent, url)
             yield {
                 "verdict": decision.verdict.value,
                 "rule": decision.reasons[0].rule,

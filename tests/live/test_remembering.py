@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 from scrapy import Spider
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl
 
 if TYPE_CHECKING:
     from tests.conftest import Crawled
@@ -24,7 +24,7 @@ class Remembers(Spider):
     custom_settings: ClassVar[dict[str, Any]] = {"ADDONS": {}}  # type: ignore[misc]  # Scrapy reads it from the class only
 
     async def start(self) -> AsyncIterator[dict[str, Any]]:
-        policies = Runtime.of(self.crawler).policies
+        policies = Crawl.of(self.crawler).policies
         for day in (1, 2):
             at = datetime(2027, 1, day, tzinfo=UTC)
             taken = await policies.first_taken("http://a.test/", ["index", "present"][:day], at)
@@ -38,7 +38,7 @@ class Forgets(Remembers):
     name = "forgets"
 
     async def start(self) -> AsyncIterator[dict[str, Any]]:
-        with closing(sqlite3.connect(Runtime.of(self.crawler).options.store)) as db:
+        with closing(sqlite3.connect(Crawl.of(self.crawler).options.store)) as db:
             db.execute("DROP TABLE taken")
             db.execute("DROP TABLE action")
         async for item in super().start():

@@ -16,11 +16,11 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Request, Response
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl as OwnCrawl
 from comity.crawler.fetching.network import Network
 from comity.crawler.fetching.reach import IPAddress, Reach
 from comity.crawler.fetching.store import PolicyStore
-from comity.crawler.page_resources import MAX_OF_A_PAGE
+from comity.crawler.pages.resources import MAX_OF_A_PAGE
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.syntax.lines import MAX_BYTES
 
@@ -219,8 +219,8 @@ class LooksOutside:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> LooksOutside:
-        runtime = Runtime.of(crawler)
-        runtime.client.network = Outside(runtime.options.client)
+        crawl = OwnCrawl.of(crawler)
+        crawl.client.network = Outside(crawl.options.client)
         return cls()
 
 

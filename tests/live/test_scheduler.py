@@ -15,7 +15,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Request, Response
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl as OwnCrawl
 from comity.policies.formats import WELL_KNOWN
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -241,7 +241,7 @@ class HoldsTwice:
         if request.url.endswith("robots.txt") or self._held.get(request.url, 0) == 2:
             return None
         self._held[request.url] = self._held.get(request.url, 0) + 1
-        scheduler = Runtime.of(self._crawler).scheduler
+        scheduler = OwnCrawl.of(self._crawler).scheduler
         assert scheduler is not None
         assert scheduler.hold(request, 0.2)
         return request
@@ -281,7 +281,7 @@ class HoldsUntilOthersAreDone:
         return cls(crawler)
 
     def process_request(self, request: Request) -> Request | None:
-        stats, scheduler = self._crawler.stats, Runtime.of(self._crawler).scheduler
+        stats, scheduler = self._crawler.stats, OwnCrawl.of(self._crawler).scheduler
         assert stats
         assert scheduler is not None
         if not request.url.endswith("/held") or stats.get_value("item_scraped_count", 0) >= 50:

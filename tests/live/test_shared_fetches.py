@@ -13,7 +13,7 @@ from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerRunner, Crawler
 from scrapy.http import Request
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl as OwnCrawl
 from comity.crawler.flights import ClosingError
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
@@ -36,9 +36,9 @@ class Asks(Spider):
         self.has_begun = asyncio.Event()
 
     async def start(self) -> AsyncIterator[Request]:
-        runtime = Runtime.of(self.crawler)
-        asking = asyncio.create_task(runtime.policies.get("/".join(self.url.split("/")[:3])))
-        while not runtime.policies._files._look_ups:  # noqa: ASYNC110  # nobody tells when it is under way
+        crawl = OwnCrawl.of(self.crawler)
+        asking = asyncio.create_task(crawl.policies.get("/".join(self.url.split("/")[:3])))
+        while not crawl.policies._files._look_ups:  # noqa: ASYNC110  # nobody tells when it is under way
             await asyncio.sleep(0)
         self.has_begun.set()
         try:
@@ -46,7 +46,7 @@ class Asks(Spider):
         except ClosingError:
             self.verdict = "the crawl ends"
             return
-        self.verdict = policies.site.access(runtime.agent, self.url).verdict.value
+        self.verdict = policies.site.access(crawl.agent, self.url).verdict.value
         if False:
             yield  # what makes it a generator
 

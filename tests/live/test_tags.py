@@ -19,7 +19,7 @@ from scrapy import Field, Item, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Request, Response
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl as OwnCrawl
 from comity.crawler.item_pages import current_page
 from comity.policies.formats import WELL_KNOWN
 
@@ -148,7 +148,7 @@ class Kinds(Spider):
 
     def closed(self, reason: str) -> None:
         assert self.crawler.stats
-        self.crawler.stats.set_value("left", len(Runtime.of(self.crawler).pages))
+        self.crawler.stats.set_value("left", len(OwnCrawl.of(self.crawler).item_pages))
 
 
 @pytest.mark.requirement("WHY-2")

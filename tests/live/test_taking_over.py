@@ -170,9 +170,8 @@ import json, os, shutil, sys
 from pathlib import Path
 from scrapy import Request, Spider
 from scrapy.utils.test import get_crawler
-from comity.crawler.frontier import journal as job
-from comity.crawler.frontier import scrapy_queues as taking_over
-from comity.crawler.frontier.journal import Job
+from comity.crawler.frontier import journal, scrapy_queues
+from comity.crawler.frontier.journal import Journal
 from comity.crawler.frontier.scrapy_queues import take_over
 
 class S(Spider):
@@ -183,7 +182,7 @@ def crawler():
     made.spider = S.from_crawler(made)
     return made
 
-FILES = {taking_over.__file__, job.__file__}
+FILES = {scrapy_queues.__file__, journal.__file__}
 
 def killed(folder, at):
     "In a process of its own, which ends at that line."
@@ -199,7 +198,7 @@ def killed(folder, at):
         if lines > at:
             os._exit(9)
         return trace
-    taken = Job(folder)
+    taken = Journal(folder)
     taken.open(made.spider)
     sys.settrace(trace)
     take_over(folder, taken, made, with_seen=True)
@@ -214,7 +213,7 @@ while True:
     shutil.copytree(before, after)
     status = killed(after, at)
     assert killed(after, 10**9) == 0
-    taken = Job(after)
+    taken = Journal(after)
     taken.open(made.spider)
     urls = [taken.get(key).url for key, _, _ in taken.stored()]
     found.append([status, urls, len(taken.seen), taken.mark, sorted(path.name for path in after.iterdir())])

@@ -83,11 +83,11 @@ SUITES: Mapping[str, Suite] = {
         "policies",
     ),
     "crawler": Suite(
-        "frontier.host_queues pace.ledger fetching.freshness fetching.policy_copy request.facts referrals fetching.store",
+        "frontier.host_queues pace.ledger fetching.freshness fetching.policy_copy request.facts request.referrals fetching.store",
         "crawler/frontier/test_host_queues crawler/pace/test_ledger crawler/fetching/test_freshness "
-        "crawler/fetching/test_policy_copy crawler/fetching/test_store crawler/request/test_facts crawler/test_referrals",
+        "crawler/fetching/test_policy_copy crawler/fetching/test_store crawler/request/test_facts crawler/request/test_referrals",
     ),
-    "pace": Suite("pace.limiter", "crawler/pace/test_limiter crawler/frontier/test_host_queues"),
+    "pace": Suite("pace.limiter pace.pace", "crawler/pace/test_pace crawler/frontier/test_host_queues"),
     "scheduler": Suite("frontier.scheduler", "crawler/frontier/test_scheduler crawler/frontier/test_host_queues"),
     "fetcher": Suite("fetching.fetcher", "crawler/fetching/test_fetcher"),
     "files": Suite("fetching.files", "crawler/fetching/test_files", "live/test_policy_fetching"),

@@ -21,7 +21,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import dataset_verify, tag_option
-from comity.crawler.commands.output import add_row, complain, line, open_console, said, say, table
+from comity.crawler.console import add_row, complain, line, open_console, said, say, table
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import Options, parsed_defaults
 from comity.dataset import manifest as croissant

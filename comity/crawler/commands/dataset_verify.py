@@ -19,8 +19,8 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import tag_option
-from comity.crawler.commands.output import add_row, line, open_console, said, say
 from comity.crawler.commands.refresh import RefreshSpider, StoredSites
+from comity.crawler.console import add_row, line, open_console, said, say
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
 from comity.dataset import passes

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from comity.crawler.commands.output import add_row, line, table
 from comity.crawler.commands.second_opinion import second_opinions, sentences, unread_uses
+from comity.crawler.console import add_row, line, table
 from comity.policies import Agent, Reason, Site
 from comity.policies.answers.request import PLAIN, Facts
 from comity.policies.formats.ai_txt import shown

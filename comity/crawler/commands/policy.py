@@ -16,8 +16,8 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from comity.crawler.commands.explanation import explain, show
-from comity.crawler.commands.output import complain, open_console
-from comity.crawler.crawl import Runtime
+from comity.crawler.console import complain, open_console
+from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.fetcher import MAX_REFERENCES
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.flights import ClosingError
@@ -183,10 +183,11 @@ class PolicySpider(Spider):
     site: Site | None = None
 
     async def start(self) -> AsyncIterator[Any]:
-        runtime = Runtime.of(self.crawler)
-        runtime.actions.wanted = False
+        crawl = Crawl.of(self.crawler)
+        crawl.actions.wanted = False
         try:
-            self.site = await runtime.site(self.url)
+            policies = await crawl.policies.of(self.url)
+            self.site = policies.site if policies else None
         except ClosingError:  # Ctrl-C
             return
         if False:  # what makes it a generator

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -12,8 +11,9 @@ from typing import Any, ClassVar
 
 from scrapy import Spider
 
+from comity.bounded import Bounded
 from comity.crawler.commands.policy import PolicySpider
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.fetcher import Sites, policies_of
 from comity.crawler.fetching.files import ROBOTS
 from comity.crawler.fetching.policy_copy import PolicyFile
@@ -42,7 +42,7 @@ class StoredSites:
         self._now = now.timestamp()
         self._store: PolicyStore | None = None
         self._sites = Sites()
-        self._absent: OrderedDict[str, None] = OrderedDict()
+        self._absent: Bounded[str, None] = Bounded(MAX_SEEN)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _stored, (self._path, self._now)
@@ -58,7 +58,7 @@ class StoredSites:
         files = self._store.load(origin)
         missing = [path for path in WELL_KNOWN if path not in files]
         if missing and not (ROBOTS in files and policies_of(origin, files, self._now).unreachable):
-            _remember(self._absent, origin)
+            self._absent[origin] = None
             return None
         files |= dict.fromkeys(missing, UNASKED)
         self._sites.put(origin, policies := policies_of(origin, files, self._now))
@@ -79,15 +79,15 @@ class RefreshSpider(Spider):
     is_complete = False
 
     async def start(self) -> AsyncIterator[Any]:
-        runtime = Runtime.of(self.crawler)
-        runtime.actions.wanted = False
-        runtime.policies.renew_before = time.time()
+        crawl = Crawl.of(self.crawler)
+        crawl.actions.wanted = False
+        crawl.policies.renew_before = time.time()
         places = asyncio.Semaphore(AT_ONCE)
-        seen: OrderedDict[str, None] = OrderedDict()
+        seen: Bounded[str, None] = Bounded(MAX_SEEN)
 
         async def ask(origin: str) -> None:
             try:
-                await runtime.policies.get(origin)
+                await crawl.policies.get(origin)
             finally:
                 places.release()
 
@@ -95,7 +95,7 @@ class RefreshSpider(Spider):
             async with asyncio.TaskGroup() as tasks:
                 while origin := await asyncio.to_thread(next, self.origins, ""):
                     if origin not in seen:
-                        _remember(seen, origin)
+                        seen[origin] = None
                         await places.acquire()
                         tasks.create_task(ask(origin))
             self.is_complete = True
@@ -105,9 +105,3 @@ class RefreshSpider(Spider):
             self.error = next(error for error in errors.exceptions if isinstance(error, DatasetError))
         if False:  # what makes it a generator
             yield
-
-
-def _remember(seen: OrderedDict[str, None], origin: str) -> None:
-    seen[origin] = None
-    if len(seen) > MAX_SEEN:
-        seen.popitem(last=False)

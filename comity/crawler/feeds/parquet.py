@@ -13,7 +13,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.serialize import ScrapyJSONEncoder
 from w3lib.url import file_uri_to_path
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl
 from comity.crawler.options import stop
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class ParquetExporter(BaseItemExporter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, file: IO[bytes], **options: Any) -> Self:
-        return cls(file, tagged=Runtime.of(crawler).tags.are_in_items, **options)
+        return cls(file, tagged=Crawl.of(crawler).tags.are_in_items, **options)
 
     def export_item(self, item: Any) -> None:
         self._items.append(json.loads(self._encoder.encode(dict(self.get_serialized_fields(item)))))

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from scrapy.exporters import BaseItemExporter
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl
 from comity.crawler.item_pages import current_page
 from comity.dataset.sidecar import row
 
@@ -31,7 +31,7 @@ class SidecarExporter(BaseItemExporter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, file: IO[bytes], **options: Any) -> Self:
-        return cls(file, tags=Runtime.of(crawler).tags, **options)
+        return cls(file, tags=Crawl.of(crawler).tags, **options)
 
     def start_exporting(self) -> None:
         """Behind what stands there; a killed process may have left half a row."""

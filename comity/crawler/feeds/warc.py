@@ -27,7 +27,7 @@ from scrapy.http import HtmlResponse, Request, Response, TextResponse, XmlRespon
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
 import comity
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl
 from comity.crawler.feeds.responses import Arrival, ItemResponses
 from comity.dataset.files.warc.items import POLICY
 from comity.dataset.records import FIELD, SPARE_FIELD
@@ -63,12 +63,12 @@ class WarcExporter(BaseItemExporter):
     def __init__(self, file: IO[bytes], *, crawler: Crawler, **options: Any) -> None:
         super().__init__(**options)
         self._crawler = crawler
-        self._runtime = Runtime.of(crawler)
+        self._crawl = Crawl.of(crawler)
         responses = crawler.get_extension(ItemResponses)
         if responses is None:
             raise NotConfigured("WARC feeds need EXTENSIONS to have comity.crawler.feeds.responses.ItemResponses at -1")
         self._responses = responses
-        self._secret = SECRET | {self._runtime.agent.key_header.lower().encode("latin-1")}
+        self._secret = SECRET | {self._crawl.agent.key_header.lower().encode("latin-1")}
         self._encoder: json.JSONEncoder = ScrapyJSONEncoder()
         self._writer = _Writer(file, gzip=self.compressed, warc_version="1.1")
         self._written: WeakKeyDictionary[Response, str] = WeakKeyDictionary()  # the ids of their records
@@ -85,7 +85,7 @@ class WarcExporter(BaseItemExporter):
             "software": f"comity/{comity.__version__} Scrapy/{scrapy.__version__} Python/{sys.version.split()[0]}",
             "format": "WARC File Format 1.1",
             "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
-            "http-header-user-agent": self._runtime.agent.user_agent,
+            "http-header-user-agent": self._crawl.agent.user_agent,
             "robots": "obey",
             "description": "Bodies without the content codings that were decoded; fields that carry cookies and keys left out",
         }
@@ -95,9 +95,9 @@ class WarcExporter(BaseItemExporter):
 
     def export_item(self, item: Any) -> None:
         record = dict(self.get_serialized_fields(item))
-        tag = self._runtime.tags.of(item)
+        tag = self._crawl.tags.of(item)
         if tag is not None:  # the file is an archive: what may be done with it goes with it, whatever feeds hold
-            field = self._runtime.tags.field_of(item)
+            field = self._crawl.tags.field_of(item)
             record[field or (SPARE_FIELD if FIELD in record else FIELD)] = ItemAdapter(item)[field] if field else tag
         octets = self._encoder.encode(record).encode()
         response = self._responses.response(item)
@@ -168,11 +168,11 @@ class WarcExporter(BaseItemExporter):
             self._write("resource", file.fetched_at or datetime.now(UTC), file.body, fields, content_type=content_type)
 
     def _copies_of(self, url: str, sha256: str, response: Response) -> Iterator[Fetched]:
-        outgoing = self._runtime.outgoing(response.request) if response.request else None
+        outgoing = self._crawl.access.outgoing(response.request) if response.request else None
         sites = [outgoing.site] if outgoing else []
         for place in (response.url, url):
             with suppress(ValueError):  # it has no origin
-                known = self._runtime.policies.known(origin_of(place))
+                known = self._crawl.policies.known(origin_of(place))
                 sites += [known.site] if known else []
         for site in sites:
             if url in site.files and site.policies[url]["sha256"] == sha256:

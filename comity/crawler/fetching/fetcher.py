@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from comity.bounded import Bounded
 from comity.crawler.fetching.files import BACK_OFF, PolicyFiles, Wanted, url_of, why
 from comity.crawler.fetching.freshness import DAY, MIN_LIFETIME, retry_after
 from comity.crawler.fetching.network import BarredError
@@ -18,6 +19,7 @@ from comity.crawler.flights import Flights
 from comity.policies import Agent, Site
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.formats import WELL_KNOWN
+from comity.policies.syntax.urls import origin_or_empty
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -74,7 +76,7 @@ class PolicyFetcher:
         self._clock = files.clock
         self._paths = tuple(paths)
         self._sites = Sites()
-        self._barred: OrderedDict[tuple[str, Reach], Policies] = OrderedDict()  # by origin and who led there
+        self._barred: Bounded[tuple[str, Reach], Policies] = Bounded(MAX_SITES)  # by origin and who led there
         self._flights: Flights[tuple[Reach | None, Policies]] = Flights(crawler)  # by origin: for whom, and what
         self._is_closed = False
 
@@ -99,6 +101,13 @@ class PolicyFetcher:
             if asker is led_from:
                 break
         return policies.seen_from(led_from)
+
+    async def of(self, url: str, led_from: Reach | None = None) -> Policies | None:
+        """The policies of the URL's origin, as of `get`; None where it has no origin."""
+        origin = origin_or_empty(url)
+        if not origin:
+            return None
+        return self.known(origin, led_from) or await self.get(origin, led_from)
 
     async def first_taken(self, url: str, uses: Iterable[str], at: datetime) -> dict[str, datetime]:
         """When an item of the URL was first taken for each of these uses: at this time, where it never was before, and long
@@ -175,8 +184,6 @@ class PolicyFetcher:
         robots = PolicyFile(due=self._clock() + MIN_LIFETIME, copy=Fetched(status=0, error=error))
         policies = replace(policies_of(origin, {"/robots.txt": robots}, self._clock()), barred_for=led_from)
         self._barred[origin, led_from] = policies
-        if len(self._barred) > MAX_SITES:
-            self._barred.popitem(last=False)
         return policies
 
 

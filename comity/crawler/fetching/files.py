@@ -103,13 +103,20 @@ class PolicyFiles:
         return cls(store, Client(options, patience=timeout / 4), timeout=timeout)
 
     @classmethod
-    def joined(cls, store: Path, options: ClientOptions, *, timeout: float) -> PolicyFiles:
-        """PolicyError where the store cannot be used."""
+    def joined(
+        cls,
+        store: Path,
+        options: ClientOptions,
+        *,
+        timeout: float,
+        open_store: Callable[[Path], PolicyStore] = PolicyStore,
+    ) -> PolicyFiles:
+        """What the crawls of this thread share. PolicyError where the store cannot be used."""
         shared: dict[object, PolicyFiles] = vars(_threads).setdefault("shared", {})
         key = (store.resolve(), options, timeout)
         files = shared.get(key)
         if files is None or (files._loop is not None and files._loop.is_closed()):  # a crawl that was torn off never leaves
-            files = shared[key] = cls.of(PolicyStore(store), options, timeout=timeout)
+            files = shared[key] = cls.of(open_store(store), options, timeout=timeout)
             files._key = key
         else:
             files._crawls += 1

@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from comity.crawler.database import open_database
 from comity.crawler.fetching.policy_copy import STAND_IN, PolicyFile
 from comity.crawler.fetching.reach import Reach
+from comity.database import open_database, transaction
 from comity.policies.answers.fetched import Fetched
 from comity.policies.syntax.lines import MAX_BYTES
 from comity.policies.syntax.printable import printable
@@ -106,9 +106,6 @@ class PolicyStore:
             check_same_thread=False,
         )
 
-    def _transaction(self) -> _Transaction:
-        return _Transaction(self._db)
-
     def load(self, origin: str) -> dict[str, PolicyFile]:
         try:
             rows = self._db.execute(
@@ -140,7 +137,7 @@ class PolicyStore:
 
     def save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
         try:
-            with self._transaction():
+            with transaction(self._db):
                 for path, file in files.items():
                     self._write(origin, path, file)
                 self._prune(origin, time.time() - STAND_IN)
@@ -197,7 +194,7 @@ class PolicyStore:
 
     def first_taken(self, url: str, uses: Iterable[str], at: datetime) -> dict[str, datetime]:
         try:
-            with self._transaction():
+            with transaction(self._db):
                 moments = {}
                 for use in uses:
                     self._db.execute(
@@ -243,7 +240,7 @@ class PolicyStore:
         """They are taken down, all of them or none. What a site has asked for after this time is still to be done."""
         rows = [(at.timestamp(), url) for url in urls]
         try:
-            with self._transaction():
+            with transaction(self._db):
                 self._db.executemany(
                     "UPDATE action SET done = ?1, sum = checksum(url, action, sha256, requested, ?1)"
                     " WHERE url = ?2 AND action = 'take-down' AND done IS NULL AND requested <= ?1",
@@ -257,7 +254,7 @@ class PolicyStore:
             salt, is_whole = self._db.execute("SELECT salt, sum = checksum(salt) FROM salt").fetchone()
             _checked(is_whole)
             digest = hashlib.pbkdf2_hmac("sha256", secret, salt, DIGEST_ROUNDS)
-            with self._transaction():
+            with transaction(self._db):
                 self._db.execute(
                     "INSERT OR IGNORE INTO session VALUES (?1, ?2, ?3, checksum(?1, ?2, ?3))", (host, digest, at.timestamp())
                 )
@@ -270,22 +267,6 @@ class PolicyStore:
 
     def close(self) -> None:
         self._db.close()
-
-
-class _Transaction:
-    """BEGIN IMMEDIATE: whoever reads in order to write must not be overtaken by another process."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-
-    def __enter__(self) -> None:
-        self._db.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, error: object, *_: object) -> None:
-        if error is None:
-            self._db.execute("COMMIT")
-        elif self._db.in_transaction:
-            self._db.execute("ROLLBACK")
 
 
 def _json(fetched: Fetched) -> str:

@@ -1,4 +1,4 @@
-"""Requests that wait, in one lane per origin and one for each of its scopes that has limits of its own; and which lane is next.
+"""Requests that wait, in one queue per origin and one for each of its scopes that has limits of its own; and which queue is next.
 
 Nothing here reads a clock: times are seconds of whatever clock the caller uses, as long as it is always the same."""
 
@@ -12,28 +12,28 @@ from scrapy.http import Request
 
 if TYPE_CHECKING:
     from comity.crawler.fetching.fetcher import Policies
-    from comity.crawler.pace.limiter import Unit
+    from comity.crawler.pace.limiter import Limiter
 
 
-def _key(origin: str, scopes: tuple[Unit, ...]) -> tuple[str, ...]:
+def _key(origin: str, scopes: tuple[Limiter, ...]) -> tuple[str, ...]:
     return (origin, *(scope.name for scope in scopes))
 
 
-_arrivals = count(1)  # of all lanes: a request that is moved to another one keeps its place
+_arrivals = count(1)  # of all queues: a request that is moved to another one keeps its place
 
 
-class Lane:
+class HostQueue:
     """The waiting requests of one origin, or of some scopes of it: higher priority first, in order of arrival within one
     priority."""
 
-    __slots__ = ("_heap", "aside", "fetched", "key", "origin", "scopes", "turn", "units")
+    __slots__ = ("_heap", "aside", "entry", "fetched", "key", "limiters", "origin", "scopes")
 
-    def __init__(self, origin: str, host: Unit | None, scopes: tuple[Unit, ...] = ()) -> None:
+    def __init__(self, origin: str, host: Limiter | None, scopes: tuple[Limiter, ...] = ()) -> None:
         self.origin = origin  # "": for URLs that have none
         self.scopes = scopes  # (): those of all requests whose scopes are not known, or have no limits
         self.key = _key(origin, scopes)
-        self.units = scopes if host is None else (host, *scopes)  # whose pace it keeps; (): it has no origin
-        self.turn = 0  # the entry in the heap of Lanes that counts; 0: none, the lane waits for something else
+        self.limiters = scopes if host is None else (host, *scopes)  # whose pace it keeps; (): it has no origin
+        self.entry = 0  # the entry in the heap of HostQueues that counts; 0: none, the queue waits for something else
         self.aside = ""  # why nobody waits for it; "": it is waited for
         self.fetched: Policies | None = None  # just fetched: good for one turn, however short they are fresh
         self._heap: list[tuple[int, int, Request | int]] = []
@@ -59,8 +59,8 @@ class Lane:
     def pop(self) -> Request | int:
         return heappop(self._heap)[2]
 
-    def move(self, other: Lane, key: int | None) -> bool:
-        """The first one goes to where it belongs in the other lane. `key`: in the queue on disk, where it is there.
+    def move(self, other: HostQueue, key: int | None) -> bool:
+        """The first one goes to where it belongs in the other queue. `key`: in the queue on disk, where it is there.
 
         True where the key stands for it from now on; what was out already may not be any more what is on disk."""
         priority, arrival, request = heappop(self._heap)
@@ -69,57 +69,70 @@ class Lane:
         return is_stored
 
 
-class Lanes:
-    """The lanes by origin and scope, and a heap of when each is due. Of lanes that are due, the one due longest is next."""
+class HostQueues:
+    """The queues by origin and scope, and a heap of when each is due. Of queues that are due, the one due longest is next."""
 
     def __init__(self) -> None:
-        self._lanes: dict[tuple[str, ...], Lane] = {}
-        self._heap: list[tuple[float, int, Lane]] = []
-        self._turns = count(1)
+        self._queues: dict[tuple[str, ...], HostQueue] = {}
+        self._heap: list[tuple[float, int, HostQueue]] = []
+        self._entries = count(1)
         self._aside = 0
+        self._parked: dict[Limiter, list[HostQueue]] = {}
 
     def __bool__(self) -> bool:
         """Whether there are requests that are waited for."""
-        return len(self._lanes) > self._aside  # an empty lane is dropped
+        return len(self._queues) > self._aside  # an empty queue is dropped
 
-    def aside(self) -> list[Lane]:
-        return [lane for lane in self._lanes.values() if lane.aside]
+    def aside(self) -> list[HostQueue]:
+        return [queue for queue in self._queues.values() if queue.aside]
 
-    def set_aside(self, lane: Lane, why: str) -> None:
+    def set_aside(self, queue: HostQueue, why: str) -> None:
         """Nobody waits for it until it comes back with "", though it may be due again."""
-        self._aside += bool(why) - bool(lane.aside)
-        lane.aside = why
+        self._aside += bool(why) - bool(queue.aside)
+        queue.aside = why
 
-    def get(self, origin: str, scopes: tuple[Unit, ...] = ()) -> Lane | None:
-        return self._lanes.get(_key(origin, scopes))
+    def get(self, origin: str, scopes: tuple[Limiter, ...] = ()) -> HostQueue | None:
+        return self._queues.get(_key(origin, scopes))
 
-    def add(self, lane: Lane) -> None:
-        self._lanes[lane.key] = lane
+    def add(self, queue: HostQueue) -> None:
+        self._queues[queue.key] = queue
 
-    def drop(self, lane: Lane) -> None:
-        self.set_aside(lane, "")
-        lane.turn = 0
-        del self._lanes[lane.key]
+    def drop(self, queue: HostQueue) -> None:
+        self.set_aside(queue, "")
+        queue.entry = 0
+        del self._queues[queue.key]
 
-    def date(self, lane: Lane, due: float) -> None:
-        """The lane's turn comes when it is due; what was dated before is forgotten."""
-        lane.turn = next(self._turns)
-        heappush(self._heap, (due, lane.turn, lane))
+    def date(self, queue: HostQueue, due: float) -> None:
+        """The queue's turn comes when it is due; what was dated before is forgotten."""
+        queue.entry = next(self._entries)
+        heappush(self._heap, (due, queue.entry, queue))
 
-    def next(self, now: float) -> Lane | None:
-        """The next lane that is due. It has no date any more."""
+    def park(self, queue: HostQueue, limiter: Limiter) -> None:
+        """Let the queue wait until something of the limiter is through. It has no date any more."""
+        self._parked.setdefault(limiter, []).append(queue)
+
+    def unpark(self, limiter: Limiter) -> bool:
+        """Date the queues that waited for the limiter. Whether there were any."""
+        parked = self._parked.pop(limiter, ())
+        for queue in parked:
+            if queue:  # else it was dropped
+                self.date(queue, limiter.free_at)
+        return bool(parked)
+
+    def next(self, now: float) -> HostQueue | None:
+        """The next queue that is due. It has no date any more."""
         self._skip()
         if not self._heap or self._heap[0][0] > now:
             return None
-        lane = heappop(self._heap)[2]
-        lane.turn = 0
-        return lane
+        queue = heappop(self._heap)[2]
+        queue.entry = 0
+        return queue
 
     def next_due(self) -> float | None:
-        """When the next lane is due; None where no lane has a date."""
+        """When the next queue is due; None where no queue has a date."""
         self._skip()
         return self._heap[0][0] if self._heap else None
 
     def _skip(self) -> None:
-        while self._heap and self._heap[0][2].turn != self._heap[0][1]:
+        while self._heap and self._heap[0][2].entry != self._heap[0][1]:
             heappop(self._heap)

@@ -9,14 +9,13 @@ import logging
 import pickle
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy.utils.misc import load_object
 from scrapy.utils.request import request_from_dict
 
-from comity.crawler.database import open_database
+from comity.database import open_database, transaction
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_or_empty
@@ -47,7 +46,7 @@ UPDATE waiting SET sum = checksum(id, origin, priority, body);
 )
 
 
-class Job:
+class Journal:
     """The requests that are not done, and the fingerprints of all there ever were, in one SQLite file.
 
     What is put and done is written by `flush`, all of it or none, so a request is gone from the file only together with, or
@@ -110,26 +109,21 @@ class Job:
         fingerprinter, seen, taken = self._spider.crawler.request_fingerprinter, set(self.seen), 0
         assert fingerprinter is not None
         try:
-            self._db.execute("BEGIN IMMEDIATE")
-            for request in requests:
-                fingerprint = fingerprinter.fingerprint(request) if filtered and not request.dont_filter else None
-                if fingerprint in seen:
-                    continue
-                if fingerprint is not None:
-                    seen.add(fingerprint)
-                row = (self._next + taken, origin_or_empty(request.url), _bounded(request.priority), self._pickled(request))
-                self._db.execute("INSERT INTO waiting VALUES (?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))", row)
-                taken += 1
-            seen.update(fingerprints)
-            self._db.executemany("INSERT INTO seen VALUES (?)", [(fingerprint,) for fingerprint in seen - self.seen])
-            self._db.execute("INSERT INTO taken_over VALUES (?)", (mark,))
-            self._db.execute("COMMIT")
-        except BaseException as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            if isinstance(error, sqlite3.Error):
-                raise OSError(f"{self.path} cannot be written: {printable(str(error))}") from None
-            raise
+            with transaction(self._db):
+                for request in requests:
+                    fingerprint = fingerprinter.fingerprint(request) if filtered and not request.dont_filter else None
+                    if fingerprint in seen:
+                        continue
+                    if fingerprint is not None:
+                        seen.add(fingerprint)
+                    row = (self._next + taken, origin_or_empty(request.url), _bounded(request.priority), self._pickled(request))
+                    self._db.execute("INSERT INTO waiting VALUES (?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))", row)
+                    taken += 1
+                seen.update(fingerprints)
+                self._db.executemany("INSERT INTO seen VALUES (?)", [(fingerprint,) for fingerprint in seen - self.seen])
+                self._db.execute("INSERT INTO taken_over VALUES (?)", (mark,))
+        except sqlite3.Error as error:
+            raise OSError(f"{self.path} cannot be written: {printable(str(error))}") from None
         self.seen = seen
         self._first = self._next = self._next + taken
         return taken
@@ -209,16 +203,13 @@ class Job:
         if not (self._new or self._new_seen or self._done):
             return
         try:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany(
-                "INSERT OR REPLACE INTO waiting VALUES (?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))", self._new.values()
-            )
-            self._db.executemany("INSERT INTO seen VALUES (?)", self._new_seen)
-            self._db.executemany("DELETE FROM waiting WHERE id = ?", self._done)
-            self._db.execute("COMMIT")
+            with transaction(self._db):
+                self._db.executemany(
+                    "INSERT OR REPLACE INTO waiting VALUES (?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))", self._new.values()
+                )
+                self._db.executemany("INSERT INTO seen VALUES (?)", self._new_seen)
+                self._db.executemany("DELETE FROM waiting WHERE id = ?", self._done)
         except sqlite3.Error as error:
-            with suppress(sqlite3.Error):
-                self._db.execute("ROLLBACK")  # where SQLite has not done so itself
             raise OSError(f"{self.path} cannot be written: {printable(str(error))}") from None
         self._new.clear()
         self._new_seen.clear()

@@ -1,4 +1,4 @@
-"""The queue of the crawl: requests wait in lanes by origin and scope, and go out when the policies are known and the host may be
+"""The queue of the crawl: requests wait in queues by origin and scope, and go out when the policies are known and the host may be
 asked.
 
 docs/scheduler.md says how it differs from Scrapy's own."""
@@ -22,17 +22,17 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.files import ORIGINS_AT_ONCE
 from comity.crawler.flights import ClosingError
-from comity.crawler.frontier.host_queues import Lane, Lanes
-from comity.crawler.frontier.journal import Job
+from comity.crawler.frontier.host_queues import HostQueue, HostQueues
+from comity.crawler.frontier.journal import Journal
 from comity.crawler.frontier.scrapy_queues import take_over
 from comity.crawler.options import stop
-from comity.crawler.pace.limiter import Unit, asked_windows, slowest
+from comity.crawler.pace.limiter import Limiter, slowest, windows_for
 from comity.crawler.scrapy_internals import WAKE, closing, in_progress, never_opened, wake
-from comity.policies import Decision, PolicyError, Verdict
+from comity.policies import PolicyError, Verdict
 from comity.policies.syntax.urls import origin_or_empty
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ ASIDE = 600.0  # seconds until it is seen again whether a host that was too slow
 MIN_WAIT = 0.1  # seconds; what is put off comes back no sooner, or it would spin
 REAP = 0.1  # seconds between two looks for requests that left the downloader unnoticed, while others go out
 ROUNDING = 0.1  # seconds; by so much a wait may seem longer than it was asked to be
-MOVES = 64  # requests that are moved to the lane of their scope at a time, so that nobody waits for it
+MOVES = 64  # requests that are moved to the queue of their scope at a time, so that nobody waits for it
 
 
 class Scheduler(BaseScheduler):
@@ -66,14 +66,14 @@ class Scheduler(BaseScheduler):
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
-        self._runtime = Runtime.of(crawler)
-        self._runtime.scheduler = self
-        self._pace = self._runtime.pace
-        self._pace.freed = self._unpark
+        self._crawl = Crawl.of(crawler)
+        self._crawl.scheduler = self
+        self._pace = self._crawl.pace
+        self._access = self._crawl.access
         self._dupefilter = _dupefilter(crawler)
         assert crawler.request_fingerprinter is not None
         self._fingerprint = crawler.request_fingerprinter.fingerprint
-        self._max_delay = self._runtime.options.max_delay
+        self._max_delay = self._crawl.options.max_delay
         self._filters_here = bool(job_dir(settings)) and type(self._dupefilter) is RFPDupeFilter
         self._keys: dict[Request, int] = {}  # of those that were read from the queue on disk, or need not be, until they are done
         self._unkept: dict[Request, bytes | None] = {}  # those that cannot stand in it -> fingerprint, the same
@@ -81,60 +81,61 @@ class Scheduler(BaseScheduler):
         self._tick: CallLaterResult | None = None
         self._log_at = 0.0
         self._retry_times = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
-        self._lanes = Lanes()
+        self._queues = HostQueues()
+        self._pace.freed = self._queues.unpark
         self._waiting = 0  # requests in them
         self._moved = 0  # from one to another, since the engine asked
-        self._refused: deque[tuple[Request, Decision]] = deque()  # known to be refused: they wait for nothing
+        self._refused: deque[Request] = deque()  # known to be refused: they wait for nothing
         self._held: dict[Request, float] = {}  # on its way back through the engine -> when it may go out
         self._failures: dict[str, tuple[int, Policies]] = {}  # origin -> how often in a row they could not be had; the last
-        self._wanted: deque[Lane] = deque()
+        self._wanted: deque[HostQueue] = deque()
         self._fetches: set[asyncio.Task[None]] = set()
         self._timer: CallLaterResult | None = None
         self._timer_due = float("inf")
         self._reap_at = 0.0
         self._handed_out = 0  # not counted yet
-        self._job = self._resumed()
+        self._journal = self._resumed()
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         self._spider = spider
-        if self._job is not None:
-            self._job.open(spider)
+        if self._journal is not None:
+            self._journal.open(spider)
             if left := self._waiting:
                 logger.info("JOBDIR: the crawl goes on with %(left)d requests that wait", {"left": left})
             self._write()
         return self._dupefilter.open()
 
-    def _resumed(self) -> Job | None:
-        """The queue on disk. What waits in it stands in the lanes."""
+    def _resumed(self) -> Journal | None:
+        """The queue on disk. What waits in it stands in the queues."""
         folder = job_dir(self._crawler.settings)
         if not folder:
             return None
         try:
-            job = Job(Path(folder))
+            journal = Journal(Path(folder))
             if self._crawler.spider is not None:
-                job.open(self._crawler.spider)
-                take_over(Path(folder), job, self._crawler, with_seen=self._filters_here)
-            for key, origin, priority in job.stored():
-                self._lane(origin).push(key, priority)
+                journal.open(self._crawler.spider)
+                take_over(Path(folder), journal, self._crawler, with_seen=self._filters_here)
+            for key, origin, priority in journal.stored():
+                self._queue_for(origin).push(key, priority)
                 self._waiting += 1
         except PolicyError as error:
             never_opened(self._crawler)
             stop(str(error))
-        return job
+        return journal
 
     def _write(self) -> None:
         """Writes the changes of the queue, again and again."""
-        assert self._job
+        assert self._journal
         self._tick = call_later(FLUSH, self._write)
         try:
-            self._acknowledge(self._job)
-            self._job.flush()
+            self._acknowledge(self._journal)
+            self._journal.flush()
         except OSError as error:
             if monotonic() >= self._log_at:
                 self._log_at = monotonic() + 60
                 logger.error("JOBDIR: %(error)s; it is tried again", {"error": error})
 
-    def _acknowledge(self, job: Job) -> None:
+    def _acknowledge(self, journal: Journal) -> None:
         """Those that have left the engine are done: their callback and their items are through."""
         if not self._out:
             return
@@ -142,9 +143,9 @@ class Scheduler(BaseScheduler):
         for request in [request for request in self._out if request not in progress]:
             self._out.remove(request)
             if (key := self._keys.pop(request, None)) is not None:
-                job.done(key)
+                journal.done(key)
             elif (fingerprint := self._unkept.pop(request)) is not None:
-                job.saw(fingerprint)
+                journal.saw(fingerprint)
 
     def close(self, reason: str) -> Deferred[None] | None:
         return deferred_from_coro(self._close(reason))
@@ -159,17 +160,17 @@ class Scheduler(BaseScheduler):
             task.cancel()
         await asyncio.gather(*self._fetches, return_exceptions=True)
         self._tell_aside()
-        if left := len(self) - sum(map(len, self._lanes.aside())):
+        if left := len(self) - sum(map(len, self._queues.aside())):
             self._stats.set_value("comity/scheduler/left", left)
-            kept = "; JOBDIR keeps them" if self._job else ""
+            kept = "; JOBDIR keeps them" if self._journal else ""
             logger.warning(
                 "%(left)d requests were still waiting when the crawl ended (%(reason)s)%(kept)s",
                 {"left": left, "reason": reason, "kept": kept},
             )
-        if self._job is not None:
+        if self._journal is not None:
             try:
-                self._acknowledge(self._job)
-                self._job.close()
+                self._acknowledge(self._journal)
+                self._journal.close()
             except OSError as error:
                 logger.error("JOBDIR: %(error)s; what happened last is not in it", {"error": error})
         closed: Any = self._dupefilter.close(reason)
@@ -177,74 +178,73 @@ class Scheduler(BaseScheduler):
             await maybe_deferred_to_future(closed)
 
     def _tell_aside(self) -> None:
-        aside = self._lanes.aside()
+        aside = self._queues.aside()
         if not aside:
             return
         self._stats.set_value("comity/scheduler/set-aside", sum(map(len, aside)))
-        kept = "JOBDIR keeps them" if self._job else "set JOBDIR to keep such requests"
-        for lane in aside:
+        kept = "JOBDIR keeps them" if self._journal else "set JOBDIR to keep such requests"
+        for queue in aside:
             logger.warning(
                 "%(number)d requests to %(origin)s were set aside: %(why)s, at most %(most)g s (COMITY_MAX_DELAY); %(kept)s",
-                {"number": len(lane), "origin": lane.origin, "why": lane.aside, "most": self._max_delay, "kept": kept},
+                {"number": len(queue), "origin": queue.origin, "why": queue.aside, "most": self._max_delay, "kept": kept},
             )
 
     def __len__(self) -> int:
         return self._waiting + len(self._refused) + len(self._held)
 
     def has_pending_requests(self) -> bool:
-        return bool(self._lanes or self._refused or self._held)
+        return bool(self._queues or self._refused or self._held)
 
     def enqueue_request(self, request: Request) -> bool:
         if request is WAKE:
             return True
         origin = origin_or_empty(request.url)
-        policies = self._runtime.policies.known(origin) if origin else None
+        policies = self._crawl.policies.known(origin) if origin else None
         due = self._held.pop(request, None)
         if due is not None:
-            lane = self._lane(origin, self._scopes(policies, request))
-            lane.push_back(request)
-            lane.fetched = None
+            queue = self._queue_for(origin, self._scopes(policies, request))
+            queue.push_back(request)
+            queue.fetched = None
             self._waiting += 1
-            self._wait(lane, monotonic(), due, "it asks to come back later")
+            self._wait(queue, monotonic(), due, "it asks to come back later")
             return True
         fingerprint = None if request.dont_filter or not self._filters_here else self._fingerprint(request)
         if self._is_seen(request, fingerprint):
             self._dupefilter.log(request, self._spider)
             return False
         self._stats.inc_value("scheduler/enqueued")
-        key = self._job.put(origin, request, fingerprint) if self._job is not None else None
-        if self._job is not None and key is None:
+        key = self._journal.put(origin, request, fingerprint) if self._journal is not None else None
+        if self._journal is not None and key is None:
             self._unkept[request] = fingerprint
             self._stats.inc_value("scheduler/unserializable")
         self._stats.inc_value(f"scheduler/enqueued/{'memory' if key is None else 'disk'}")
-        if (refusal := self._refusal(policies, request)) is not None:
+        if self._is_refused(policies, request):
             if key is not None:
                 self._keys[request] = key
-            self._refused.append((request, refusal))
+            self._refused.append(request)
             return True
-        # Who waits in the lane of the origin came before, in whatever scope.
-        lane = self._lanes.get(origin) or self._lane(origin, self._scopes(policies, request))
-        lane.push(request if key is None else key, request.priority)
+        # Who waits in the queue of the origin came before, in whatever scope.
+        queue = self._queues.get(origin) or self._queue_for(origin, self._scopes(policies, request))
+        queue.push(request if key is None else key, request.priority)
         self._waiting += 1
         return True
 
     def _is_seen(self, request: Request, fingerprint: bytes | None) -> bool:
         if request.dont_filter:
             return False
-        if self._job is not None and fingerprint is not None:
-            return fingerprint in self._job.seen
+        if self._journal is not None and fingerprint is not None:
+            return fingerprint in self._journal.seen
         return self._dupefilter.request_seen(request)
 
-    def _refusal(self, policies: Policies | None, request: Request) -> Decision | None:
-        """The refusal, where it is known before the request has had its turn."""
-        if policies is None or policies.unreachable:  # that may be over when its turn comes
-            return None
-        decision = self._runtime.judge(policies.site, request)
-        return decision if decision.verdict is Verdict.DENY else None
+    def _is_refused(self, policies: Policies | None, request: Request) -> bool:
+        """Whether it is known before its time that the request will be refused."""
+        if policies is None or policies.unreachable:  # that may be over when its time comes
+            return False
+        return self._access.decide(policies, request, waits=True).verdict is Verdict.DENY
 
-    def _scopes(self, policies: Policies | None, request: Request) -> tuple[Unit, ...]:
+    def _scopes(self, policies: Policies | None, request: Request) -> tuple[Limiter, ...]:
         """Those that the request is in, where they are known and have limits of their own."""
-        limits = policies.site.limits(self._runtime.agent, request.url) if policies is not None else ()
+        limits = policies.site.limits(self._crawl.agent, request.url) if policies is not None else ()
         return tuple(map(self._pace.scope, limits))
 
     def hold(self, request: Request, wait: float) -> bool:
@@ -271,184 +271,175 @@ class Scheduler(BaseScheduler):
             request = self._next(now)
         if request is None:
             self._start_fetches()
-            self._set_timer(self._lanes.next_due())
+            self._set_timer(self._queues.next_due())
             self._count()
         else:
             self._handed_out += 1
-        self._runtime.referrals.handle(request)
+        self._crawl.referrals.handle(request)
         return request
 
     def _count(self) -> None:
         """A statistic costs as much as the rest of a hand-out, so they are written where there is time."""
         if self._handed_out:
             self._stats.inc_value("scheduler/dequeued", self._handed_out)
-            self._stats.inc_value(f"scheduler/dequeued/{'disk' if self._job else 'memory'}", self._handed_out)
+            self._stats.inc_value(f"scheduler/dequeued/{'disk' if self._journal else 'memory'}", self._handed_out)
             self._handed_out = 0
 
     def _next(self, now: float) -> Request | None:
         if self._refused:
-            refused, refusal = self._refused.popleft()
+            refused = self._refused.popleft()
             self._goes_out(refused)
-            self._pace.book(refused, refusal, None, (), handed_out=True)
+            self._pace.start(refused, (), handed_out=True)
             return refused
         self._moved = 0
-        while self._moved < MOVES and (lane := self._lanes.next(now)) is not None:
-            if (request := self._from_lane(lane, now)) is not None:
+        while self._moved < MOVES and (queue := self._queues.next(now)) is not None:
+            if (request := self._from_queue(queue, now)) is not None:
                 return request
         return None
 
-    def _from_lane(self, lane: Lane, now: float) -> Request | None:
-        """The first request of a lane that is due; None where it waits on, for whatever will date it again."""
-        fetched, lane.fetched = lane.fetched, None  # for this turn alone: while the lane waits on, they may become stale
-        request = self._first(lane)
+    def _from_queue(self, queue: HostQueue, now: float) -> Request | None:
+        """The first request of a queue that is due; None where it waits on, for whatever will date it again."""
+        fetched, queue.fetched = queue.fetched, None  # for this turn alone: while the queue waits on, they may become stale
+        request = self._first(queue)
         if request is None:
             return None
-        if not lane.units:
-            return self._hand_out(lane, request, now, self._runtime.decide(None, request))
-        led_from = self._runtime.referrals.led_from(request)
-        policies = self._runtime.policies.known(lane.origin, led_from)
+        if not queue.limiters:
+            self._access.decide(None, request)
+            return self._hand_out(queue, request, now)
+        led_from = self._crawl.referrals.led_from(request)
+        policies = self._crawl.policies.known(queue.origin, led_from)
         if policies is None and fetched is not None and fetched.barred_for in (None, led_from):
             policies = fetched.seen_from(led_from)
         if policies is None:
-            self._want_policies(lane)
+            self._want_policies(queue)
             return None
-        if policies.barred_for is None and policies.unreachable and self._asks_again(lane, policies, now):
+        if policies.barred_for is None and policies.unreachable and self._asks_again(queue, policies, now):
             return None
         if led_from is None:
-            self._runtime.referrals.learn(policies)
-        decision = self._runtime.decide(policies, request)
+            self._crawl.referrals.learn(policies)
+        decision = self._access.decide(policies, request)
         if decision.verdict is Verdict.DENY:
-            return self._hand_out(lane, request, now, decision)  # the middleware refuses it; it costs the host nothing
+            return self._hand_out(queue, request, now)  # the middleware refuses it; it costs the host nothing
         if decision.not_before is not None:
             wait = (decision.not_before - datetime.now(UTC)).total_seconds()
-            self._wait(lane, now, now + max(wait, MIN_WAIT), "it asks to come back later")
+            self._wait(queue, now, now + max(wait, MIN_WAIT), "it asks to come back later")
             return None
-        if (scopes := self._scopes(policies, request)) != lane.scopes:
-            self._move(lane, request, scopes, fetched, now)
+        if (scopes := self._scopes(policies, request)) != queue.scopes:
+            self._move(queue, request, scopes, fetched, now)
             return None
-        host = lane.units[0]
-        host.states(lane.origin, asked_windows(policies.site, self._runtime.agent))
+        host = queue.limiters[0]
+        host.restrict(queue.origin, windows_for(policies.site, self._crawl.agent))
         delay = host.delay(time())
         if delay > self._max_delay:
-            self._lanes.set_aside(lane, f"its host is to be asked each {delay:.0f} s")
-            self._lanes.date(lane, now + ASIDE)
+            self._queues.set_aside(queue, f"its host is to be asked each {delay:.0f} s")
+            self._queues.date(queue, now + ASIDE)
             return None
-        self._lanes.set_aside(lane, "")
-        for unit in lane.units:
-            if unit.full or unit.awaited:
-                unit.parked.append(lane)
+        self._queues.set_aside(queue, "")
+        for limiter in queue.limiters:
+            if limiter.full or limiter.awaited:
+                self._queues.park(queue, limiter)
                 return None
-        turn = None if slowest(lane.units).free_at > now else self._pace.claim(lane.units)
-        if turn is None:
-            unit = slowest(lane.units)
-            self._wait(lane, now, unit.free_at, unit.why)
+        grant = None if slowest(queue.limiters).free_at > now else self._pace.try_acquire(queue.limiters)
+        if grant is None:
+            limiter = slowest(queue.limiters)
+            self._wait(queue, now, limiter.free_at, limiter.why)
             return None
-        return self._hand_out(lane, request, now, decision, policies, lane.units, turn)
+        return self._hand_out(queue, request, now, queue.limiters, grant)
 
-    def _move(self, lane: Lane, request: Request, scopes: tuple[Unit, ...], fetched: Policies | None, now: float) -> None:
-        """The first request of the lane to that of its scopes: there it waits for no others, and no others for it."""
-        other = self._lane(lane.origin, scopes, fetched)
-        if lane.move(other, self._keys.get(request)):
+    def _move(
+        self, queue: HostQueue, request: Request, scopes: tuple[Limiter, ...], fetched: Policies | None, now: float
+    ) -> None:
+        """The first request of the queue to that of its scopes: there it waits for no others, and no others for it."""
+        other = self._queue_for(queue.origin, scopes, fetched)
+        if queue.move(other, self._keys.get(request)):
             del self._keys[request]
-        if lane:
-            self._lanes.date(lane, now)
+        if queue:
+            self._queues.date(queue, now)
         else:
-            self._drop(lane)
+            self._drop(queue)
         self._moved += 1
 
-    def _first(self, lane: Lane) -> Request | None:
-        """The first request of the lane; None where it had only such as cannot be read."""
-        while lane:
-            request = lane.peek()
+    def _first(self, queue: HostQueue) -> Request | None:
+        """The first request of the queue; None where it had only such as cannot be read."""
+        while queue:
+            request = queue.peek()
             if isinstance(request, Request):
                 return request
-            assert self._job
+            assert self._journal
             try:
-                read = self._job.get(request)
+                read = self._journal.get(request)
             except LookupError as error:
                 self._stats.inc_value("comity/scheduler/unreadable")
                 logger.error("JOBDIR: %(error)s", {"error": error})
-                lane.pop()
+                queue.pop()
                 self._waiting -= 1
                 continue
             self._keys[read] = request
-            lane.replace(read)
+            queue.replace(read)
             return read
-        self._drop(lane)
+        self._drop(queue)
         return None
 
-    def _wait(self, lane: Lane, now: float, due: float, why: str) -> None:
-        """The lane is due again then. Where that is far, nobody waits for it until it is near."""
+    def _wait(self, queue: HostQueue, now: float, due: float, why: str) -> None:
+        """The queue is due again then. Where that is far, nobody waits for it until it is near."""
         wait = due - now
         if wait > self._max_delay + ROUNDING:
-            self._lanes.set_aside(lane, f"{why} for {wait:.0f} s")
+            self._queues.set_aside(queue, f"{why} for {wait:.0f} s")
             due -= self._max_delay
         else:
-            self._lanes.set_aside(lane, "")
-        self._lanes.date(lane, due)
+            self._queues.set_aside(queue, "")
+        self._queues.date(queue, due)
 
     def _hand_out(
-        self,
-        lane: Lane,
-        request: Request,
-        now: float,
-        decision: Decision,
-        policies: Policies | None = None,
-        units: tuple[Unit, ...] = (),
-        turn: int = 0,
+        self, queue: HostQueue, request: Request, now: float, limiters: tuple[Limiter, ...] = (), grant: int = 0
     ) -> Request:
-        lane.pop()
+        """Take the first request, on which was decided, out of its queue."""
+        queue.pop()
         self._waiting -= 1
-        self._lanes.set_aside(lane, "")
-        if lane:
-            self._lanes.date(lane, now)
+        self._queues.set_aside(queue, "")
+        if queue:
+            self._queues.date(queue, now)
         else:
-            self._drop(lane)
+            self._drop(queue)
         self._goes_out(request)
-        self._pace.book(request, decision, policies.site if policies else None, units, handed_out=True, turn=turn)
+        self._pace.start(request, limiters, handed_out=True, grant=grant)
         return request
 
     def _goes_out(self, request: Request) -> None:
         if request in self._keys or request in self._unkept:
             self._out.add(request)
 
-    def _lane(self, origin: str, scopes: tuple[Unit, ...] = (), fetched: Policies | None = None) -> Lane:
-        """`fetched`: the policies for the first turn of a lane that was not there."""
-        lane = self._lanes.get(origin, scopes)
-        if lane is not None:
-            return lane
-        lane = Lane(origin, self._pace.host(origin) if origin else None, scopes)
-        lane.fetched = fetched
-        for unit in lane.units:
-            unit.lanes += 1
-        self._lanes.add(lane)
-        if not origin or fetched or self._runtime.policies.known(origin):
-            self._lanes.date(lane, monotonic())
+    def _queue_for(self, origin: str, scopes: tuple[Limiter, ...] = (), fetched: Policies | None = None) -> HostQueue:
+        """`fetched`: the policies for the first turn of a queue that was not there."""
+        queue = self._queues.get(origin, scopes)
+        if queue is not None:
+            return queue
+        queue = HostQueue(origin, self._pace.host(origin) if origin else None, scopes)
+        queue.fetched = fetched
+        for limiter in queue.limiters:
+            limiter.queues += 1
+        self._queues.add(queue)
+        if not origin or fetched or self._crawl.policies.known(origin):
+            self._queues.date(queue, monotonic())
         else:
-            self._want_policies(lane)
-        return lane
+            self._want_policies(queue)
+        return queue
 
-    def _drop(self, lane: Lane) -> None:
-        for unit in lane.units:
-            unit.lanes -= 1
-        self._lanes.drop(lane)
+    def _drop(self, queue: HostQueue) -> None:
+        for limiter in queue.limiters:
+            limiter.queues -= 1
+        self._queues.drop(queue)
 
-    def _unpark(self, unit: Unit) -> None:
-        for lane in unit.parked:
-            if lane:  # else it was dropped
-                self._lanes.date(lane, unit.free_at)
-        unit.parked.clear()
-
-    def _asks_again(self, lane: Lane, policies: Policies, now: float) -> bool:
-        """Whether the lane waits for a host whose robots.txt cannot be had, instead of giving its requests up."""
+    def _asks_again(self, queue: HostQueue, policies: Policies, now: float) -> bool:
+        """Whether the queue waits for a host whose robots.txt cannot be had, instead of giving its requests up."""
         wait = policies.fresh_until - time()
-        if lane.origin in self._failures and self._failures[lane.origin][0] > self._retry_times:
+        if queue.origin in self._failures and self._failures[queue.origin][0] > self._retry_times:
             return False
-        self._wait(lane, now, now + max(wait, MIN_WAIT), f"its policies ({policies.why}) are not to be asked for")
+        self._wait(queue, now, now + max(wait, MIN_WAIT), f"its policies ({policies.why}) are not to be asked for")
         return True
 
-    def _want_policies(self, lane: Lane) -> None:
-        self._wanted.append(lane)
+    def _want_policies(self, queue: HostQueue) -> None:
+        self._wanted.append(queue)
         self._start_fetches()
 
     def _start_fetches(self) -> None:
@@ -462,27 +453,27 @@ class Scheduler(BaseScheduler):
         self._fetches.discard(task)
         self._start_fetches()
 
-    async def _fetch(self, lane: Lane) -> None:
-        request = self._first(lane)
+    async def _fetch(self, queue: HostQueue) -> None:
+        request = self._first(queue)
         if request is None:
             return
         try:
-            policies = await self._runtime.policies.get(lane.origin, self._runtime.referrals.led_from(request))
+            policies = await self._crawl.policies.get(queue.origin, self._crawl.referrals.led_from(request))
         except ClosingError:
             return
         if policies.unreachable and policies.barred_for is None:
-            times, last = self._failures.get(lane.origin, (0, None))
-            if policies is not last:  # of another lane of the origin
-                self._failures[lane.origin] = times + 1, policies
+            times, last = self._failures.get(queue.origin, (0, None))
+            if policies is not last:  # of another queue of the origin
+                self._failures[queue.origin] = times + 1, policies
         else:
-            self._failures.pop(lane.origin, None)
-        lane.fetched = policies
-        if lane:  # else it was dropped
-            self._lanes.date(lane, monotonic())
+            self._failures.pop(queue.origin, None)
+        queue.fetched = policies
+        if queue:  # else it was dropped
+            self._queues.date(queue, monotonic())
         wake(self._crawler)
 
     def _set_timer(self, due: float | None) -> None:
-        """Wakes the engine when the next lane is due; None: nothing to wait for."""
+        """Wakes the engine when the next queue is due; None: nothing to wait for."""
         if self._timer is not None:
             if due == self._timer_due:
                 return

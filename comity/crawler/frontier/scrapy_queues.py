@@ -22,7 +22,7 @@ from comity.policies import PolicyError
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from comity.crawler.frontier.journal import Job
+    from comity.crawler.frontier.journal import Journal
 
 logger = logging.getLogger(__name__)
 
@@ -35,14 +35,14 @@ IN_VAIN = (
 HEX = frozenset(b"0123456789abcdef")
 
 
-def take_over(folder: Path, job: Job, crawler: Crawler, *, with_seen: bool) -> None:
+def take_over(folder: Path, journal: Journal, crawler: Crawler, *, with_seen: bool) -> None:
     """`with_seen`: the fingerprints too, where the duplicate filter of the crawl is Scrapy's own. PolicyError where it fails."""
-    queue, mark = folder / QUEUE, job.mark
+    queue, mark = folder / QUEUE, journal.mark
     try:
         if mark is not None and not (queue.exists() and _identity(queue) != mark):
-            _put_aside(folder, job, with_seen=with_seen)
+            _put_aside(folder, journal, with_seen=with_seen)
         elif queue.is_dir() and (any(queue.iterdir()) or (folder / SEEN).exists()):
-            _take_over(folder, job, crawler, with_seen=with_seen)
+            _take_over(folder, journal, crawler, with_seen=with_seen)
     except OSError as error:
         raise PolicyError(
             f"JOBDIR: the queue of Scrapy's own scheduler, `{queue}`, cannot be taken over: {error}; make the folder writable, or"
@@ -50,14 +50,14 @@ def take_over(folder: Path, job: Job, crawler: Crawler, *, with_seen: bool) -> N
         ) from None
 
 
-def _take_over(folder: Path, job: Job, crawler: Crawler, *, with_seen: bool) -> None:
+def _take_over(folder: Path, journal: Journal, crawler: Crawler, *, with_seen: bool) -> None:
     left = _Left(folder, crawler)
     # Without what it has lost of its queue, what it has seen would keep the crawl from being led there again.
     has_seen = with_seen and left.was_closed and (folder / SEEN).is_file()
     fingerprints = read_fingerprints((folder / SEEN).read_bytes()) if has_seen else set()
     with left:
-        taken = job.take_over(_identity(folder / QUEUE), left.requests(), fingerprints, filtered=with_seen)
-    names = " and ".join(_put_aside(folder, job, with_seen=with_seen))
+        taken = journal.take_over(_identity(folder / QUEUE), left.requests(), fingerprints, filtered=with_seen)
+    names = " and ".join(_put_aside(folder, journal, with_seen=with_seen))
     logger.info(
         "JOBDIR: %(taken)d requests that wait and %(seen)d fingerprints of Scrapy's own scheduler are taken over; its files are"
         " kept as %(names)s",
@@ -70,7 +70,7 @@ def _take_over(folder: Path, job: Job, crawler: Crawler, *, with_seen: bool) -> 
         )
 
 
-def _put_aside(folder: Path, job: Job, *, with_seen: bool) -> list[str]:
+def _put_aside(folder: Path, journal: Journal, *, with_seen: bool) -> list[str]:
     """The new names."""
     names = []
     for name in (QUEUE, SEEN) if with_seen else (QUEUE,):
@@ -81,7 +81,7 @@ def _put_aside(folder: Path, job: Job, *, with_seen: bool) -> list[str]:
             (folder / name).rename(new)
             names.append(new.name)
     shutil.rmtree(folder / WORKPLACE, ignore_errors=True)
-    job.unmark()
+    journal.unmark()
     return names
 
 

@@ -36,7 +36,7 @@ class ShortTags(LogFormatter):
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Any:
         formatter = super().from_crawler(crawler)
-        formatter._tags = ItemTags(tag_setting(crawler.settings))  # there may be no loop for a Runtime yet
+        formatter._tags = ItemTags(tag_setting(crawler.settings))  # there may be no loop for a Crawl yet
         return formatter
 
     def scraped(self, item: Any, *args: Any, **kwargs: Any) -> Any:

@@ -11,7 +11,7 @@ from scrapy import signals
 from scrapy.exceptions import DropItem
 from scrapy.pipelines.media import MediaPipeline
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl
 from comity.crawler.elements import declared
 from comity.crawler.item_pages import changed, current_page, own_copy
 from comity.crawler.items.media import bind
@@ -37,9 +37,9 @@ class PermissionsPipeline:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._runtime = Runtime.of(crawler)
-        self._runtime.pages.wanted = True
-        self._tags = self._runtime.tags
+        self._crawl = Crawl.of(crawler)
+        self._crawl.item_pages.wanted = True
+        self._tags = self._crawl.tags
         assert crawler.stats is not None
         self._stats = crawler.stats
         self._warned: set[str] = set()
@@ -61,11 +61,11 @@ class PermissionsPipeline:
             self._warn("This version of Scrapy does not tell its item pipelines: files that a page refuses are fetched")
         for pipeline in pipelines:
             if isinstance(pipeline, MediaPipeline):
-                bind(pipeline, self._runtime.record)
+                bind(pipeline, self._crawl.access.record)
 
     def process_item(self, item: Any) -> Any:
         """No coroutine: the ContextVar would be set in a task of its own, and later pipelines would not see it."""
-        page = self._runtime.pages.take(item)
+        page = self._crawl.item_pages.take(item)
         current_page.set(page)
         item, tag, redacted = self._tagged(item, page)
         tag = self._with_earlier(item, tag, redacted)
@@ -87,9 +87,9 @@ class PermissionsPipeline:
         field, selectors = self._tags.field_of(item), declared(item)
         fields = {name: value for name, value in ItemAdapter(item).items() if name != field}
         names = fields.keys() if isinstance(item, dict) else ()  # those of a class are the spider's own
-        if self._runtime.options.elements != "redact":
+        if self._crawl.options.elements != "redact":
             return item, page.tag_of(fields, selectors, names=names), ()
-        left = redacted_fields(rules, fields, selectors, page.refusable(self._runtime.agent.uses), names=names)
+        left = redacted_fields(rules, fields, selectors, page.refusable(self._crawl.agent.uses), names=names)
         if left.changed or left.gone:
             self._stats.inc_value("comity/items/redacted")
             item = changed(item, left.changed)
@@ -102,7 +102,7 @@ class PermissionsPipeline:
             return own_copy(page.permissions)
         self._warn("An item came from no page (start(), an errback, or replaced on its way): nobody may use it")
         self._stats.inc_value("comity/items/no-page")
-        return no_page(self._runtime.agent, "the item came from no page")
+        return no_page(self._crawl.agent, "the item came from no page")
 
     def _with_earlier(self, item: Any, tag: dict[str, Any], redacted: Collection[str]) -> dict[str, Any]:
         """An item that has a tag already was yielded for another page before: what that one refuses stays refused.
@@ -114,7 +114,7 @@ class PermissionsPipeline:
                     element["spans"] = [[span[0]] if span[0] in redacted else span for span in element["spans"]]
                     if "names" in element:
                         element["names"] = [name for name in element["names"] if name in item]
-                tag = join_tags(self._runtime.agent, tag, earlier)
+                tag = join_tags(self._crawl.agent, tag, earlier)
             except Exception:  # whatever it is, it is no tag
                 self._warn("An item has what looks like a tag and is none: its own takes its place")
         return tag
@@ -126,8 +126,8 @@ class PermissionsPipeline:
             self._stats.inc_value(f"comity/items/use/{use}/{decision['verdict']}{stated}")
 
     def _drop_unusable(self, tag: dict[str, Any]) -> None:
-        wanted, uses = self._runtime.agent.uses, tag["uses"]
-        if self._runtime.options.drop_unusable and wanted and all(uses[use]["verdict"] == "deny" for use in wanted):
+        wanted, uses = self._crawl.agent.uses, tag["uses"]
+        if self._crawl.options.drop_unusable and wanted and all(uses[use]["verdict"] == "deny" for use in wanted):
             self._stats.inc_value("comity/items/dropped")
             rule = tag["reasons"][uses[wanted[0]]["because"][0]]["rule"]
             raise DropItem(f"none of COMITY_USES ({', '.join(wanted)}) is permitted: {rule}", log_level="INFO")

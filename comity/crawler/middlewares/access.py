@@ -10,12 +10,11 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Headers, Request, Response
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl
 from comity.crawler.elements import register
 from comity.crawler.flights import ClosingError
 from comity.crawler.frontier.backlog import Backlog
 from comity.crawler.pace.slots import Slots
-from comity.crawler.pace.turns import Turns
 from comity.crawler.scrapy_internals import engine_of, lent_place
 from comity.policies import Decision, Verdict
 
@@ -26,22 +25,23 @@ if TYPE_CHECKING:
 class AccessMiddleware:
     """The last word on every request: position 100, before anything can answer or change it.
 
-    A request that our scheduler handed out was judged there. Any other is judged here and waits here for its turn."""
+    A request that our scheduler handed out was decided on there. Any other is decided on here, and
+    waits here until it may go out."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._runtime = Runtime.of(crawler)
-        self._pace = self._runtime.pace
+        self._crawl = Crawl.of(crawler)
+        self._access = self._crawl.access
+        self._pace = self._crawl.pace
         self._slots = Slots(crawler, self._pace)
         self._backlog = Backlog(crawler)
-        self._turns = Turns(crawler, self._runtime)
         self._stopped: WeakKeyDictionary[Request, Decision] = WeakKeyDictionary()  # whose responses came without their bodies
         crawler.signals.connect(self._headers_received, signals.headers_received)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
 
     def _spider_opened(self) -> None:
         """Our own scheduler hands out what may go out, and nothing waits here for long."""
-        if self._runtime.scheduler is None:
+        if self._crawl.scheduler is None:
             self._backlog.bind()
 
     @classmethod
@@ -53,31 +53,26 @@ class AccessMiddleware:
             return await self._let_through(request)
 
     async def _let_through(self, request: Request) -> Request | None:
-        referrals = self._runtime.referrals
-        flight = self._pace.flight(request)
-        if flight is not None and flight.judged(request):
-            decision, site = flight.decision, flight.site
-            if decision.verdict is Verdict.ALLOW and site is not None and site.asks_facts(self._runtime.agent):
-                again = self._runtime.judge(site, request)  # a middleware before this one may have changed what it is
-                decision = again if again.verdict is not Verdict.DEFER else decision
-        else:
+        referrals = self._crawl.referrals
+        # A middleware before this one may have changed what was handed out.
+        decision = self._access.decide_again(request) if self._pace.claim(request) else None
+        if decision is None:
             referrals.make(request, is_awaited=True)
             referrals.handle(request)
             self._pace.release(request)  # or it would wait for itself, where another middleware made a new request of it
             try:
                 with lent_place(self._crawler), self._counted(request):
-                    decision, site = await self._turns.wait(request, referrals.led_from(request))
+                    decision = await self._crawl.gate.wait(request, referrals.led_from(request))
             except ClosingError:
                 is_running = engine_of(self._crawler) is not None  # in a test of this alone it is not
                 raise IgnoreRequest("the crawl is ending" if is_running else "no crawl is running to ask for policies") from None
         if decision.verdict is not Verdict.DEFER:
-            self._runtime.record(request, decision)
+            self._access.record(request, decision)
         if decision.verdict is Verdict.DEFER:
             return request  # held by the scheduler
         if decision.verdict is Verdict.DENY:
             raise IgnoreRequest(str(decision))
-        if site is not None:
-            self._runtime.admit(request, site, decision)
+        if self._access.admit(request):
             self._slots.free(request)
         return None
 
@@ -90,7 +85,7 @@ class AccessMiddleware:
         A redirect goes its way, and so does a response after which the request is made again."""
         if request.method == "HEAD" or body_length == 0 or "Location" in headers:
             return
-        decision = self._runtime.refused_by_headers(request, headers)
+        decision = self._access.refused_by_headers(request, headers)
         if decision is not None:
             request.meta["dont_cache"] = True  # HttpCacheMiddleware would keep the response without its body
             self._stopped[request] = decision
@@ -100,17 +95,17 @@ class AccessMiddleware:
         """The refusal looks like that of a request. What a cache answers with was not stopped, and is refused all the same."""
         decision = self._stopped.pop(request, None)
         if decision is None:
-            decision = self._runtime.refused_by_headers(request, response.headers)
+            decision = self._access.refused_by_headers(request, response.headers)
         if decision is not None:
-            self._runtime.record_stopped(request, decision)
+            self._access.record_stopped(request, decision)
             raise IgnoreRequest(str(decision))
-        if self._runtime.outgoing(request) is None:
+        if self._access.outgoing(request) is None:
             return response
-        if self._runtime.options.elements == "strip":
+        if self._crawl.options.elements == "strip":
             response.request = request  # Scrapy says so later only
             try:
-                response = await self._runtime.stripped(request, response)
+                response = await self._crawl.responses.stripped(request, response)
             except ClosingError:
                 raise IgnoreRequest("the crawl is ending") from None
-        register(response, self._runtime)
+        register(response, self._crawl.responses)
         return response

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl
 from comity.crawler.request.sessions import DeclaredSession
 from comity.policies.syntax.printable import printable
 
@@ -24,14 +24,15 @@ class FieldsMiddleware:
     """Downloader middleware at 940, after those of Scrapy: credentials are on a request only while it is out.
 
     So no redirect or retry copies them to another host, and no log, cache or queue of a middleware above has them. A request
-    that one of these has changed in its place is judged as it is now."""
+    that one of these has changed in its place is decided on as it is now."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self._runtime = Runtime.of(crawler)
-        self._runtime.sessions.go_out = True
-        self._purpose_header = self._runtime.options.purpose_header
-        self._user_agent = self._runtime.agent.user_agent
-        self._token = self._runtime.agent.token.lower()
+        self._crawl = Crawl.of(crawler)
+        self._access = self._crawl.access
+        self._crawl.sessions.go_out = True
+        self._purpose_header = self._crawl.options.purpose_header
+        self._user_agent = self._crawl.agent.user_agent
+        self._token = self._crawl.agent.token.lower()
         self._warned = False
         self._replaced: WeakKeyDictionary[Request, dict[str, list[bytes]]] = WeakKeyDictionary()  # what stood there before
         assert crawler.stats is not None
@@ -43,17 +44,17 @@ class FieldsMiddleware:
 
     def process_request(self, request: Request) -> None:
         self._restore(request)
-        refused = self._runtime.refused_as_changed(request)
+        refused = self._access.refusal_if_changed(request)
         if refused is not None:
-            self._runtime.record(request, refused)
+            self._access.record(request, refused)
             raise IgnoreRequest(str(refused))
-        outgoing = self._runtime.outgoing(request)
+        outgoing = self._access.outgoing(request)
         if outgoing is None:
             return
         self._look_at_name(request)
         if self._purpose_header:
             purposes = outgoing.facts.purposes
-            self._declare(request, self._runtime.agent.purposes if purposes is None else purposes)
+            self._declare(request, self._crawl.agent.purposes if purposes is None else purposes)
         if outgoing.session is not None:
             self._attach(request, outgoing.session)
 
@@ -69,7 +70,7 @@ class FieldsMiddleware:
                 "%(request)s goes out as `%(sent)s`, which does not name COMITY_AGENT `%(agent)s`: a spider or a middleware has"
                 " set it, and sites cannot know whom to address. What they say to %(agent)s is obeyed all the same"
                 " (docs/projects.md)",
-                {"request": request, "sent": printable(sent.encode("utf-8", "replace")), "agent": self._runtime.agent.token},
+                {"request": request, "sent": printable(sent.encode("utf-8", "replace")), "agent": self._crawl.agent.token},
             )
 
     def _declare(self, request: Request, purposes: tuple[str, ...]) -> None:
@@ -81,7 +82,7 @@ class FieldsMiddleware:
     def _attach(self, request: Request, session: DeclaredSession) -> None:
         fields: dict[str, str] = {}
         if session.token:
-            fields[self._runtime.agent.key_header] = session.token
+            fields[self._crawl.agent.key_header] = session.token
         if session.bearer:
             fields["Authorization"] = f"Bearer {session.bearer}"
         if session.cookies:
@@ -116,7 +117,7 @@ class FieldsMiddleware:
 
     def _keep_out_of_the_jar(self, request: Request, response: Response) -> None:
         """Scrapy's cookie jar would return a cookie of the session by itself, when the session is over too."""
-        outgoing = self._runtime.outgoing(request)
+        outgoing = self._access.outgoing(request)
         own = dict(outgoing.session.cookies) if outgoing and outgoing.session else {}
         cookies = response.headers.getlist("Set-Cookie")
         kept = [cookie for cookie in cookies if _name(cookie.decode("latin-1")) not in own]

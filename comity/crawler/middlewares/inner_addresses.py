@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Self
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
 
-from comity.crawler.crawl import Runtime, inner_address
+from comity.crawler.crawl import Crawl
+from comity.crawler.request.access import inner_address
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -19,7 +20,7 @@ class AddressMiddleware:
     Scrapy's downloader looks up a name by itself, after comity has: what it then connected to stands in the response."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self._runtime = Runtime.of(crawler)
+        self._crawl = Crawl.of(crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -35,9 +36,9 @@ class AddressMiddleware:
             self._check(request, response)
 
     def _check(self, request: Request, response: Response) -> None:
-        refused = self._runtime.referrals.answered(request, response)
+        refused = self._crawl.referrals.answered(request, response)
         if refused is not None:
             led_from, reach = refused
             decision = inner_address(request.url, led_from, f"the answer came from a {reach.value} address")
-            self._runtime.record_stopped(request, decision)
+            self._crawl.access.record_stopped(request, decision)
             raise IgnoreRequest(str(decision))

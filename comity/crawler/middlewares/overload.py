@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from scrapy.http import Request, Response
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.fetcher import TOO_MANY
 from comity.crawler.fetching.freshness import retry_after
 
@@ -19,7 +19,7 @@ class RateMiddleware:
     """Downloader middleware at 560: it sees the answer before RetryMiddleware (550), which would ask again at once."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self._runtime = Runtime.of(crawler)
+        self._crawl = Crawl.of(crawler)
         self._retries = crawler.settings.getbool("RETRY_ENABLED")
         self._retry_times = crawler.settings.getint("RETRY_TIMES")
 
@@ -31,9 +31,8 @@ class RateMiddleware:
         if response.status not in TOO_MANY or "cached" in response.flags:
             return response
         asked = retry_after(((b"retry-after", value) for value in response.headers.getlist("Retry-After")), time())
-        wait = self._runtime.penalize(request.url, response.status, asked)
-        scheduler = self._runtime.scheduler
-        if not self._may_retry(request) or scheduler is None or not scheduler.hold(request, wait):
+        wait = self._crawl.back_off(request.url, response.status, asked)
+        if not self._may_retry(request) or not self._crawl.hold(request, wait):
             return response  # for whoever retries, or takes it as it is; what comes after it waits
         request.meta["retry_times"] = request.meta.get("retry_times", 0) + 1
         return request

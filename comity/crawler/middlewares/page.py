@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from scrapy.http import Request, Response
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl
 from comity.crawler.elements import register
 from comity.crawler.flights import ClosingError
 from comity.policies import Page, Verdict
@@ -21,7 +21,7 @@ class PageMiddleware:
     """Spider middleware. At position 10 it stands behind all others, so it sees the items as the pipelines will."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self._runtime = Runtime.of(crawler)
+        self._crawl = Crawl.of(crawler)
         assert crawler.stats is not None
         self._stats = crawler.stats
 
@@ -30,17 +30,17 @@ class PageMiddleware:
         return cls(crawler)
 
     def process_spider_input(self, response: Response) -> None:
-        self._runtime.referrals.handle(response.request)
-        register(response, self._runtime)
+        self._crawl.referrals.handle(response.request)
+        register(response, self._crawl.responses)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         try:
-            page = await self._runtime.page(response)
+            page = await self._crawl.responses.of(response)
         except ClosingError:  # nobody knows any more what may be done
             page, may_follow = None, False
         else:
             may_follow = page is None or page.follow.verdict is not Verdict.DENY
-        marked = self._runtime.rel_nofollow(response) if may_follow else frozenset()
+        marked = self._crawl.responses.rel_nofollow(response) if may_follow else frozenset()
         is_taken = False
         async for output in result:
             if isinstance(output, Request):
@@ -51,15 +51,15 @@ class PageMiddleware:
                 else:
                     yield output
                 continue
-            if output is not None and self._runtime.pages.wanted:  # None goes to no pipeline
+            if output is not None and self._crawl.item_pages.wanted:  # None goes to no pipeline
                 if not is_taken and page is not None:
                     page = await self._taken(response, page)
                     is_taken = True
-                self._runtime.pages.put(output, page)
+                self._crawl.item_pages.put(output, page)
             yield output
 
     async def _taken(self, response: Response, page: Page) -> Page | None:
         try:
-            return await self._runtime.taken(response, page)
+            return await self._crawl.responses.taken(response, page)
         except ClosingError:
             return None

@@ -1,7 +1,7 @@
 """The pace file: processes that crawl the same host share what it allows.
 
-Before a request goes out, it takes its turn here, in one transaction, under all limits that it has to keep: it may start now, or
-it learns when to ask again. Nothing is booked for the future, so what a killed process leaves behind is no more than the
+Before a request goes out, it asks for a start here, in one transaction, under all limits that it has to keep: it may start now,
+or it learns when to ask again. Nothing is booked for the future, so what a killed process leaves behind is no more than the
 requests that it had in flight."""
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import logging
 import random
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from math import isnan
@@ -19,7 +19,7 @@ from pathlib import Path
 from time import time
 from typing import NamedTuple
 
-from comity.crawler.database import open_database
+from comity.database import is_busy, open_database, transaction
 from comity.policies.formats.robots.rates import MAX_SECONDS
 from comity.policies.syntax.windows import DAY, MAX_STAMPS, Window, earliest
 
@@ -37,7 +37,7 @@ SWEPT = 1000  # starts that are looked through at each sign of life
 # What calls of SQLite raise; and what is done with values of a damaged file, which may be of any type.
 _FAILURES = (sqlite3.Error, TypeError, ValueError, OverflowError)
 
-# `host`: the name of the limit. A turn has a row for each of its limits.
+# `host`: the name of the limit. A grant, `turn`, has a row for each of its limits.
 # `at`: when the start was settled; NULL while it is in flight. `keep`: seconds that it counts after that.
 # `beat`: the last sign of life. `step`: seconds; the last penalty whose length the host did not say.
 VERSIONS = (
@@ -67,16 +67,18 @@ class Limit:
         object.__setattr__(self, "keep", max((window.part().seconds for window in self.windows), default=0.0))
 
 
-class Claim(NamedTuple):
-    turn: int | None  # to be settled and ended; None: not now
+class Grant(NamedTuple):
+    """The outcome of asking for a start."""
+
+    number: int | None  # of the start, to be settled and ended; None: not now
     due: float  # when to ask again
     limit: Limit | None = None  # that lets it wait longest; None: nobody knows
 
 
-class Budget:
+class RateLedger:
     """An SQLite file. Times are seconds since the epoch.
 
-    No call waits longer than BUSY for another process, and none raises: where the file cannot be written there is no turn, and
+    No call waits longer than BUSY for another process, and none raises: where the file cannot be written there is no grant, and
     what has to be written is, with the next call."""
 
     def __init__(self, path: Path, *, owner_ttl: float = 10.0) -> None:
@@ -96,66 +98,64 @@ class Budget:
         self._db.execute(f"PRAGMA busy_timeout = {BUSY}")
         self._owner = secrets.randbits(62)
         self._beaten = float("-inf")
-        self._turns = 0
-        self._flights: dict[int, Sequence[Limit]] = {}  # turn -> those under which its start is not settled
+        self._grants = 0
+        self._flights: dict[int, Sequence[Limit]] = {}  # grant -> those under which its start is not settled
         self._late: list[Callable[[], object]] = []  # writes that could not be done
         self._swept = ""  # the host up to which old starts were dropped
         self._warned = False
 
     @property
     def is_used(self) -> bool:
-        """Whether there are turns that count as long as this process gives signs of life."""
+        """Whether there are grants that count as long as this process gives signs of life."""
         return bool(self._flights)
 
-    def claim(self, limits: Sequence[Limit], now: float) -> Claim:
-        """A turn to start a request now, under all the limits, each with a name of its own; or when to ask again, which may
+    def acquire(self, limits: Sequence[Limit], now: float) -> Grant:
+        """A grant to start a request now, under all the limits, each with a name of its own; or when to ask again, which may
         turn out to be too early."""
-        turn = self._turns = self._turns + 1
+        grant = self._grants = self._grants + 1
         due, latest = now, None
         try:
-            self._begin()
-            if not self._beaten <= now < self._beaten + self._ttl / 4:
-                self._write_beat(now)
-            for limit in limits:
-                if (free := self._due(limit, now)) > due:
-                    due, latest = free, limit
-            if latest is None:
-                self._insert(turn, limits, None)
-            self._commit()
+            with self._transaction():
+                if not self._beaten <= now < self._beaten + self._ttl / 4:
+                    self._write_beat(now)
+                for limit in limits:
+                    if (free := self._due(limit, now)) > due:
+                        due, latest = free, limit
+                if latest is None:
+                    self._insert(grant, limits, None)
         except _FAILURES as error:
-            return Claim(None, now + self._failed(error))
+            return Grant(None, now + self._failed(error))
         if latest is not None:
-            return Claim(None, due, latest)
-        self._flights[turn] = limits
-        return Claim(turn, now)
+            return Grant(None, due, latest)
+        self._flights[grant] = limits
+        return Grant(grant, now)
 
-    def settle(self, turn: int, at: float) -> None:
+    def settle(self, grant: int, moment: float) -> None:
         """The headers came, or the request failed: now it is known from when its starts count."""
-        limits = self._flights.pop(turn, ())
+        limits = self._flights.pop(grant, ())
         if through := [limit for limit in limits if limit.through]:
-            self._flights[turn] = through
+            self._flights[grant] = through
         if settled := [limit for limit in limits if not limit.through]:
-            self._write(partial(self._insert, turn, settled, at))
+            self._write(partial(self._insert, grant, settled, moment))
 
-    def end(self, turn: int) -> None:
+    def end(self, grant: int) -> None:
         """The request has left the downloader. What is not settled counts no more: it never went out, or it is through."""
-        if limits := self._flights.pop(turn, None):
-            rows = [(limit.key, self._owner, turn) for limit in limits]
+        if limits := self._flights.pop(grant, None):
+            rows = [(limit.key, self._owner, grant) for limit in limits]
             self._write(partial(self._db.executemany, "DELETE FROM start WHERE host = ? AND owner = ? AND turn = ?", rows))
 
-    def penalize(self, host: str, retry_after: float | None, now: float) -> float:
+    def back_off(self, host: str, retry_after: float | None, now: float) -> float:
         """The host is not asked before the moment that is returned: `retry_after` seconds from now, where it said so (429 and
         503). Else a minute, and each time double that, up to a day; a minute again after it was quiet for as long as the last
         penalty lasted. What is reported while a penalty runs makes it no shorter, and counts as one with it."""
         wait = None if retry_after is None or isnan(retry_after) else min(max(retry_after, 0.0), float(MAX_SECONDS))
-        penalize = partial(self._write_penalty, _key(host), wait, now)
+        back_off = partial(self._write_penalty, _key(host), wait, now)
         try:
-            self._begin()
-            until = penalize()
-            self._commit()
+            with self._transaction():
+                until = back_off()
         except _FAILURES as error:
             self._failed(error)
-            self._late.append(penalize)
+            self._late.append(back_off)
             return now + (PENALTY if wait is None else wait)
         return until
 
@@ -168,43 +168,40 @@ class Budget:
         return until if until > now else 0.0
 
     def beat(self, now: float) -> None:
-        """This process lives: its turns count on. Twice in `owner_ttl` at least; also drops starts that count no more."""
+        """This process lives: its grants count on. Twice in `owner_ttl` at least; also drops starts that count no more."""
         try:
-            self._begin()
-            self._write_beat(now)
-            self._sweep(now)
-            self._commit()
+            with self._transaction():
+                self._write_beat(now)
+                self._sweep(now)
         except _FAILURES as error:
             self._failed(error)
 
     def close(self, now: float | None = None) -> None:
         """What is still in flight counts as settled now."""
-        for turn in list(self._flights):
-            self.settle(turn, time() if now is None else now)
-            self.end(turn)
+        for grant in list(self._flights):
+            self.settle(grant, time() if now is None else now)
+            self.end(grant)
         self._write(partial(self._db.execute, "DELETE FROM owner WHERE owner = ?", (self._owner,)))
         self._db.close()
         self._warned = True
 
     # Transactions
 
-    def _begin(self) -> None:
-        """Whoever reads in order to write must not be overtaken by another process."""
-        self._db.execute("BEGIN IMMEDIATE")
-        for write in self._late:
-            write()
-
-    def _commit(self) -> None:
-        self._db.execute("COMMIT")
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """A transaction that begins with the writes that could not be done."""
+        with transaction(self._db):
+            for write in self._late:
+                write()
+            yield
         if self._late:
             self._late = []
 
     def _write(self, write: Callable[[], object]) -> None:
         try:
             if self._late:
-                self._begin()
-                write()
-                self._commit()
+                with self._transaction():
+                    write()
             else:
                 write()
         except _FAILURES as error:
@@ -213,11 +210,8 @@ class Budget:
 
     def _failed(self, error: Exception) -> float:
         """Seconds after which it is worth another try."""
-        with suppress(sqlite3.Error):
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
         self._beaten = float("-inf")
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+        if is_busy(error):
             return random.uniform(*ASK_AGAIN)  # noqa: S311  # so that two processes do not meet again and again
         if not self._warned:
             self._warned = True
@@ -226,8 +220,8 @@ class Budget:
 
     # What they do
 
-    def _insert(self, turn: int, limits: Iterable[Limit], at: float | None) -> None:
-        rows = [(limit.key, self._owner, turn, at, limit.keep) for limit in limits]
+    def _insert(self, grant: int, limits: Iterable[Limit], settled: float | None) -> None:
+        rows = [(limit.key, self._owner, grant, settled, limit.keep) for limit in limits]
         self._db.executemany("INSERT OR REPLACE INTO start VALUES (?, ?, ?, ?, ?)", rows)
 
     def _due(self, limit: Limit, now: float) -> float:
@@ -236,16 +230,16 @@ class Budget:
         stamps = []
         in_flight, old = 0, False
         rows = self._db.execute("SELECT owner, turn, at, keep FROM start WHERE host = ?", (host,)).fetchall()
-        for owner, turn, at, kept in rows:
-            counted = self._ended(owner, turn, now) if at is None else now if at > now + SLACK else at
+        for owner, grant, settled, counts_for in rows:
+            counted = self._ended(owner, grant, now) if settled is None else now if settled > now + SLACK else settled
             if counted is None:
                 in_flight += 1
                 continue
-            if counted != at:
-                row = (counted, host, owner, turn)
+            if counted != settled:
+                row = (counted, host, owner, grant)
                 self._db.execute("UPDATE start SET at = ? WHERE host = ? AND owner = ? AND turn = ?", row)
             stamps.append(counted)
-            old = old or counted + max(kept, keep) <= now
+            old = old or counted + max(counts_for, keep) <= now
         stamps.sort()
         if old or len(stamps) > MAX_STAMPS:
             needed = stamps[-MAX_STAMPS:][0]
@@ -258,10 +252,10 @@ class Budget:
             due = min(max(due, now + soon), now + self._ttl)  # they may be cancelled, or their owner be dead
         return max(due, self._penalty(host, now)[1])
 
-    def _ended(self, owner: int, turn: int, now: float) -> float | None:
+    def _ended(self, owner: int, grant: int, now: float) -> float | None:
         """Where nobody will settle the start any more, the moment that it counts from; None: it is in flight."""
         if owner == self._owner:
-            return None if turn in self._flights else now
+            return None if grant in self._flights else now
         (beat,) = self._db.execute("SELECT max(beat) FROM owner WHERE owner = ?", (owner,)).fetchone()
         if beat is None:
             return now
@@ -273,8 +267,8 @@ class Budget:
 
     def _write_beat(self, now: float) -> None:
         if now >= self._beaten + self._ttl / 2:  # others may have thought that this process is dead
-            for turn, limits in self._flights.items():
-                self._insert(turn, limits, None)
+            for grant, limits in self._flights.items():
+                self._insert(grant, limits, None)
         self._db.execute("INSERT OR REPLACE INTO owner VALUES (?, ?)", (self._owner, now))
         self._beaten = now
 

@@ -14,7 +14,7 @@ from scrapy import signals
 from scrapy.http import Request
 from scrapy.utils.httpobj import urlparse_cached
 
-from comity.crawler.pace.limiter import Pace
+from comity.crawler.pace.pace import Pace
 from comity.crawler.scrapy_internals import downloader_of
 
 if TYPE_CHECKING:

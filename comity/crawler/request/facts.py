@@ -5,9 +5,10 @@ docs/automation.md has the table."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from scrapy.http import Request
+from scrapy.http import Headers, Request
 from scrapy.settings import BaseSettings
 
 from comity.policies import Agent, PolicyError
@@ -117,6 +118,11 @@ class RequestFacts:
         if request.body and "content-type" not in fields and request.body.lstrip()[:1] in (b"{", b"["):
             fields["content-type"] = "application/json"
         return fields
+
+
+def fields_of(headers: Headers) -> Iterator[tuple[bytes, bytes]]:
+    """Name and value of each header field, as policies take them."""
+    return ((name, value) for name, values in headers.items() for value in values)
 
 
 def _browser(settings: BaseSettings) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.http import Request
 
-from comity.crawler.frontier.host_queues import Lane, Lanes
+from comity.crawler.frontier.host_queues import HostQueue, HostQueues
 from comity.crawler.pace.ledger import Limit
-from comity.crawler.pace.limiter import Unit, asked_windows
+from comity.crawler.pace.limiter import Limiter, windows_for
 from comity.policies import Agent, Site
 from comity.policies.syntax.windows import Window
 
@@ -22,180 +22,181 @@ def request(path: str, priority: int = 0) -> Request:
     return Request(f"{ORIGIN}/{path}", priority=priority)
 
 
-def lanes(*names: str) -> tuple[Lanes, list[Lane]]:
-    """Lanes with one waiting request each."""
-    queue, made = Lanes(), []
+def host_queues(*names: str) -> tuple[HostQueues, list[HostQueue]]:
+    """HostQueues with one waiting request each."""
+    queues, made = HostQueues(), []
     for name in names:
-        lane = Lane(name, None)
-        lane.push(request(name), 0)
-        queue.add(lane)
-        made.append(lane)
-    return queue, made
+        queue = HostQueue(name, None)
+        queue.push(request(name), 0)
+        queues.add(queue)
+        made.append(queue)
+    return queues, made
 
 
 @given(st.lists(st.integers(-2, 2)))
 def test_higher_priority_first_and_then_who_came_first(priorities: list[int]) -> None:
-    lane = Lane(ORIGIN, None)
+    queue = HostQueue(ORIGIN, None)
     requests = [request(str(number), priority) for number, priority in enumerate(priorities)]
     for each in requests:
-        lane.push(each, each.priority)
-    assert [lane.pop() for _ in requests] == sorted(requests, key=lambda each: -each.priority)
-    assert not lane
+        queue.push(each, each.priority)
+    assert [queue.pop() for _ in requests] == sorted(requests, key=lambda each: -each.priority)
+    assert not queue
 
 
 def test_what_was_out_goes_first_within_its_priority() -> None:
-    lane = Lane(ORIGIN, None)
+    queue = HostQueue(ORIGIN, None)
     first, second, urgent = request("1"), request("2"), request("3", priority=1)
-    lane.push(first, 0)
-    lane.push(second, 0)
-    assert lane.pop() is first
-    lane.push(urgent, 1)
-    lane.push_back(first)
-    assert [lane.pop(), lane.pop(), lane.pop()] == [urgent, first, second]
-    lane.push(second, 0)
-    lane.push_back(urgent)
-    assert [lane.pop(), lane.pop()] == [urgent, second]
-    assert not lane
+    queue.push(first, 0)
+    queue.push(second, 0)
+    assert queue.pop() is first
+    queue.push(urgent, 1)
+    queue.push_back(first)
+    assert [queue.pop(), queue.pop(), queue.pop()] == [urgent, first, second]
+    queue.push(second, 0)
+    queue.push_back(urgent)
+    assert [queue.pop(), queue.pop()] == [urgent, second]
+    assert not queue
 
 
-def test_a_lane_keeps_the_pace_of_its_host_and_of_its_scopes() -> None:
-    alone, scope = host(), Unit(f"{ORIGIN} 1", (), 8)
-    assert [Lane(ORIGIN, alone).units, Lane(ORIGIN, alone, (scope,)).units] == [(alone,), (alone, scope)]
-    assert [Lane("", None).units, Lane("", None, (scope,)).units] == [(), (scope,)]
-    assert (Lane(ORIGIN, alone, (scope,)).scopes, Lane(ORIGIN, alone).aside, Lane(ORIGIN, alone).fetched) == ((scope,), "", None)
+def test_a_queue_keeps_the_pace_of_its_host_and_of_its_scopes() -> None:
+    alone, scope = host(), Limiter(f"{ORIGIN} 1", (), 8)
+    assert [HostQueue(ORIGIN, alone).limiters, HostQueue(ORIGIN, alone, (scope,)).limiters] == [(alone,), (alone, scope)]
+    assert [HostQueue("", None).limiters, HostQueue("", None, (scope,)).limiters] == [(), (scope,)]
+    assert HostQueue(ORIGIN, alone, (scope,)).scopes == (scope,)
+    assert (HostQueue(ORIGIN, alone).aside, HostQueue(ORIGIN, alone).fetched) == ("", None)
 
 
-def test_lanes_are_next_in_the_order_in_which_they_are_due() -> None:
-    queue, (a, b, c) = lanes("a", "b", "c")
-    queue.date(a, 3)
-    queue.date(b, 1)
-    queue.date(c, 1)
-    assert queue.next(0.9) is None
-    assert queue.next_due() == 1
-    assert [queue.next(3), queue.next(3), queue.next(3), queue.next(3)] == [b, c, a, None]
-    assert queue.next_due() is None
+def test_queues_are_next_in_the_order_in_which_they_are_due() -> None:
+    queues, (a, b, c) = host_queues("a", "b", "c")
+    queues.date(a, 3)
+    queues.date(b, 1)
+    queues.date(c, 1)
+    assert queues.next(0.9) is None
+    assert queues.next_due() == 1
+    assert [queues.next(3), queues.next(3), queues.next(3), queues.next(3)] == [b, c, a, None]
+    assert queues.next_due() is None
 
 
-def test_last_date_of_a_lane_counts() -> None:
-    queue, (a, b) = lanes("a", "b")
-    queue.date(a, 1)
-    queue.date(b, 2)
-    queue.date(a, 3)
-    assert queue.next_due() == 2
-    assert queue.next(2) is b
-    assert queue.next(2) is None
-    assert queue.next_due() == 3
-    queue.date(a, 2)
-    assert queue.next(2) is a
-    assert queue.next(9) is None
+def test_last_date_of_a_queue_counts() -> None:
+    queues, (a, b) = host_queues("a", "b")
+    queues.date(a, 1)
+    queues.date(b, 2)
+    queues.date(a, 3)
+    assert queues.next_due() == 2
+    assert queues.next(2) is b
+    assert queues.next(2) is None
+    assert queues.next_due() == 3
+    queues.date(a, 2)
+    assert queues.next(2) is a
+    assert queues.next(9) is None
 
 
 def test_key_of_the_queue_on_disk_is_replaced_by_its_request() -> None:
-    lane = Lane(ORIGIN, None)
-    lane.push(7, 0)
-    lane.push(8, 1)
-    assert lane.pop() == 8
-    assert lane.peek() == 7
-    lane.replace(first := request("7"))
-    lane.push(9, 0)
-    assert (lane.pop(), lane.pop()) == (first, 9)
+    queue = HostQueue(ORIGIN, None)
+    queue.push(7, 0)
+    queue.push(8, 1)
+    assert queue.pop() == 8
+    assert queue.peek() == 7
+    queue.replace(first := request("7"))
+    queue.push(9, 0)
+    assert (queue.pop(), queue.pop()) == (first, 9)
 
 
-def test_lanes_of_one_origin_have_a_scope_each() -> None:
-    queue = Lanes()
-    scope, other = Unit(f"{ORIGIN} 1", (), 8), Unit(f"{ORIGIN} 2", (), 8)
-    made = [Lane(ORIGIN, host()), Lane(ORIGIN, host(), (scope,)), Lane(ORIGIN, host(), (scope, other))]
-    for lane in made:
-        queue.add(lane)
+def test_queues_of_one_origin_have_a_scope_each() -> None:
+    queues = HostQueues()
+    scope, other = Limiter(f"{ORIGIN} 1", (), 8), Limiter(f"{ORIGIN} 2", (), 8)
+    made = [HostQueue(ORIGIN, host()), HostQueue(ORIGIN, host(), (scope,)), HostQueue(ORIGIN, host(), (scope, other))]
+    for queue in made:
+        queues.add(queue)
     asked = [(), (scope,), (scope, other), (other,), (other, scope)]
-    assert [queue.get(ORIGIN, scopes) for scopes in asked] == [*made, None, None]
-    assert queue.get("") is None
-    queue.drop(made[0])
-    assert [queue.get(ORIGIN, scopes) for scopes in asked[:3]] == [None, *made[1:]]
+    assert [queues.get(ORIGIN, scopes) for scopes in asked] == [*made, None, None]
+    assert queues.get("") is None
+    queues.drop(made[0])
+    assert [queues.get(ORIGIN, scopes) for scopes in asked[:3]] == [None, *made[1:]]
 
 
 @pytest.mark.requirement("AUTX-2")
 def test_request_that_is_moved_has_the_place_that_it_would_have_had() -> None:
-    lane, scope = Lane(ORIGIN, None), Lane(ORIGIN, None)
+    queue, scope = HostQueue(ORIGIN, None), HostQueue(ORIGIN, None)
     requests = [request(str(number)) for number in range(4)]
     for number, each in enumerate(requests):
-        (scope if number == 2 else lane).push(each, 0)
+        (scope if number == 2 else queue).push(each, 0)
     scope.push(first := request("first", priority=1), 1)
-    lane.push_back(returned := request("returned"))
-    while lane:
-        assert not lane.move(scope, None)
+    queue.push_back(returned := request("returned"))
+    while queue:
+        assert not queue.move(scope, None)
     assert [scope.pop() for _ in range(6)] == [first, returned, *requests]
 
 
 @pytest.mark.requirement("AUTX-2", "SEC-6")
 def test_request_that_is_moved_stands_by_its_key_in_the_queue_on_disk() -> None:
     """Unless it was out already: then it may have changed."""
-    lane, scope = Lane(ORIGIN, None), Lane(ORIGIN, None)
-    lane.push(7, 0)
-    lane.replace(request("7"))
-    lane.push_back(returned := request("8"))
-    assert (lane.move(scope, 8), lane.move(scope, 7)) == (False, True)
+    queue, scope = HostQueue(ORIGIN, None), HostQueue(ORIGIN, None)
+    queue.push(7, 0)
+    queue.replace(request("7"))
+    queue.push_back(returned := request("8"))
+    assert (queue.move(scope, 8), queue.move(scope, 7)) == (False, True)
     assert (scope.pop(), scope.pop()) == (returned, 7)
 
 
 def test_nobody_waits_for_what_is_set_aside() -> None:
-    queue, (a, b) = lanes("a", "b")
-    queue.set_aside(a, "too slow")
-    queue.set_aside(a, "too slow")
-    assert (bool(queue), queue.aside()) == (True, [a])
-    queue.date(a, 1)
-    assert queue.next(1) is a  # it may be due again
-    queue.drop(b)
-    assert not queue
-    queue.set_aside(a, "")
-    assert (bool(queue), queue.aside()) == (True, [])
-    queue.set_aside(a, "again")
-    queue.drop(a)
-    assert (bool(queue), queue.aside()) == (False, [])
-    queue.add(a)
-    assert (bool(queue), queue.aside()) == (True, [])
+    queues, (a, b) = host_queues("a", "b")
+    queues.set_aside(a, "too slow")
+    queues.set_aside(a, "too slow")
+    assert (bool(queues), queues.aside()) == (True, [a])
+    queues.date(a, 1)
+    assert queues.next(1) is a  # it may be due again
+    queues.drop(b)
+    assert not queues
+    queues.set_aside(a, "")
+    assert (bool(queues), queues.aside()) == (True, [])
+    queues.set_aside(a, "again")
+    queues.drop(a)
+    assert (bool(queues), queues.aside()) == (False, [])
+    queues.add(a)
+    assert (bool(queues), queues.aside()) == (True, [])
 
 
 def test_dropped_lane_is_never_next() -> None:
-    queue, (a, b) = lanes("a", "b")
-    queue.date(a, 1)
-    queue.date(b, 2)
-    queue.drop(a)
-    assert queue.next(2) is b
-    queue.drop(b)
-    assert not queue
+    queues, (a, b) = host_queues("a", "b")
+    queues.date(a, 1)
+    queues.date(b, 2)
+    queues.drop(a)
+    assert queues.next(2) is b
+    queues.drop(b)
+    assert not queues
 
 
-def test_lanes_that_are_due_take_turns() -> None:
-    queue, made = lanes("a", "b", "c")
-    for lane in made:
-        queue.date(lane, 0)
+def test_queues_that_are_due_take_turns() -> None:
+    queues, made = host_queues("a", "b", "c")
+    for queue in made:
+        queues.date(queue, 0)
     turns = []
     for now in range(1, 10):
-        due = queue.next(now)
+        due = queues.next(now)
         assert due
         turns.append(due.origin)
-        queue.date(due, now)
+        queues.date(due, now)
     assert turns == ["a", "b", "c"] * 3
 
 
-def host(floor: float = 0.0) -> Unit:
-    return Unit("example.org", (Window(1, floor),) if floor else (), 8)
+def host(floor: float = 0.0) -> Limiter:
+    return Limiter("example.org", (Window(1, floor),) if floor else (), 8)
 
 
 @pytest.mark.requirement("RATE-1")
 def test_a_host_keeps_the_limits_of_all_its_origins_and_of_the_operator() -> None:
     limited = host(0.5)
-    limited.states("http://example.org", (Window(1, 0.1),))
+    limited.restrict("http://example.org", (Window(1, 0.1),))
     assert limited.delay(0) == 0.5
-    limited.states("https://example.org", (Window(1, 2), Window(10, 60)))
+    limited.restrict("https://example.org", (Window(1, 2), Window(10, 60)))
     assert limited.delay(0) == 6
     assert limited.windows == (Window(1, 0.5), Window(1, 0.1), Window(1, 2), Window(10, 60))
-    limited.states("https://example.org", ())
+    limited.restrict("https://example.org", ())
     assert limited.delay(0) == 0.5
-    limited.states("https://example.org", (Window(1, 600, time(9), time(17)),))
+    limited.restrict("https://example.org", (Window(1, 600, time(9), time(17)),))
     assert [limited.delay(hour * 3600) for hour in (8, 9, 16, 17)] == [0.5, 600, 600, 0.5]
-    limited.states("https://example.org", ())
+    limited.restrict("https://example.org", ())
     limited.throttled(3)  # AutoThrottle may slow down
     assert limited.delay(0) == 3
     limited.throttled(0.1)
@@ -209,7 +210,7 @@ def test_a_host_keeps_the_limits_of_all_its_origins_and_of_the_operator() -> Non
 )
 def test_as_many_are_in_flight_as_its_windows_hold(windows: tuple[Window, ...], full_at: int) -> None:
     limited = host()
-    limited.states(ORIGIN, windows)
+    limited.restrict(ORIGIN, windows)
     limited.in_flight = full_at - 1
     assert not limited.full
     limited.in_flight = full_at
@@ -219,12 +220,12 @@ def test_as_many_are_in_flight_as_its_windows_hold(windows: tuple[Window, ...], 
 @pytest.mark.requirement("AUTX-3")
 @pytest.mark.parametrize(("windows", "concurrent", "full_at"), [((), 2, 2), ((Window(1, 9),), 2, 1), ((Window(5, 9),), 20, 5)])
 def test_as_many_are_in_flight_as_the_scope_lets(windows: tuple[Window, ...], concurrent: int, full_at: int) -> None:
-    scope = Unit(f"{ORIGIN} 1", (), 8)
-    scope.states("", windows, concurrent)
+    scope = Limiter(f"{ORIGIN} 1", (), 8)
+    scope.restrict("", windows, concurrent)
     assert scope.most == full_at
     alone = Limit(f"{ORIGIN} 1 (in flight)", (Window(concurrent, 0.0),), through=True)
     assert scope.limits == (*((Limit(f"{ORIGIN} 1", windows),) if windows else ()), alone)
-    scope.states("", windows)
+    scope.restrict("", windows)
     assert alone not in scope.limits
 
 
@@ -232,13 +233,13 @@ def test_as_many_are_in_flight_as_the_scope_lets(windows: tuple[Window, ...], co
 def test_a_delay_that_becomes_known_late_counts_from_the_last_start() -> None:
     limited = host()
     limited.last = 10
-    limited.rests()
+    limited.rest()
     assert limited.free_at == 10
-    limited.states(ORIGIN, (Window(1, 2), Window(10, 60)))
+    limited.restrict(ORIGIN, (Window(1, 2), Window(10, 60)))
     assert limited.free_at == 12
     limited.throttled(5)
     assert limited.free_at == 15
-    limited.states(ORIGIN, ())
+    limited.restrict(ORIGIN, ())
     assert limited.free_at == 15  # what it was put off for is not taken back
 
 
@@ -252,10 +253,10 @@ def test_a_delay_that_becomes_known_late_counts_from_the_last_start() -> None:
         ("Crawl-delay: 3\nRequest-rate: 10/1m", (Window(1, 3), Window(10, 60))),
     ],
 )
-def test_asked_windows_are_all_that_a_site_says(lines: str, windows: tuple[Window, ...]) -> None:
+def test_windows_for_are_all_that_a_site_says(lines: str, windows: tuple[Window, ...]) -> None:
     site = Site.from_files(ORIGIN, {"/robots.txt": f"User-agent: *\n{lines}\n".encode()})
-    assert asked_windows(site, Agent("testbot")) == windows
+    assert windows_for(site, Agent("testbot")) == windows
 
 
 def test_site_without_robots_txt_asks_for_no_delay() -> None:
-    assert asked_windows(Site.from_files(ORIGIN, {}), Agent("testbot")) == ()
+    assert windows_for(Site.from_files(ORIGIN, {}), Agent("testbot")) == ()

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from scrapy import FormRequest, Request, Spider
 from scrapy.http import JsonRequest
 
-from comity.crawler.database import checksum
-from comity.crawler.frontier.journal import NAME, Job
+from comity.crawler.frontier.journal import NAME, Journal
+from comity.database import checksum
 from comity.policies import PolicyError
 
 A, B = "https://a.test", "https://b.test:444"
@@ -57,10 +57,10 @@ class Sulky:
 SPIDER = Pages()
 
 
-def job_in(folder: Path, spider: Spider = SPIDER) -> Job:
-    job = Job(folder)
-    job.open(spider)
-    return job
+def job_in(folder: Path, spider: Spider = SPIDER) -> Journal:
+    journal = Journal(folder)
+    journal.open(spider)
+    return journal
 
 
 def page(number: int = 0, priority: int = 0, **more: Any) -> Request:
@@ -69,18 +69,18 @@ def page(number: int = 0, priority: int = 0, **more: Any) -> Request:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return tmp_path / "new" / "job"
+    return tmp_path / "new" / "journal"
 
 
 @pytest.fixture
-def job(folder: Path) -> Iterator[Job]:
-    job = job_in(folder)
-    yield job
-    job.close()
+def journal(folder: Path) -> Iterator[Journal]:
+    journal = job_in(folder)
+    yield journal
+    journal.close()
 
 
 def crashed(folder: Path, copy: Path) -> Path:
-    """What is left where the process that has the job is killed now."""
+    """What is left where the process that has the journal is killed now."""
     copy.mkdir()
     for file in folder.iterdir():
         shutil.copyfile(file, copy / file.name)
@@ -121,57 +121,57 @@ def test_a_request_comes_back_as_it_was(folder: Path, kind: str) -> None:
         assert got.to_dict(spider=SPIDER) == stated
         assert (got.callback, got.errback) == (request.callback, request.errback)
 
-    job = job_in(folder)
-    key = job.put(A, request, b"1")
+    journal = job_in(folder)
+    key = journal.put(A, request, b"1")
     assert key is not None
-    check(job.get(key))
-    job.flush()
-    check(job.get(key))
-    job.close()
-    job = job_in(folder)
-    assert list(job.stored()) == [(key, A, request.priority)]
-    check(job.get(key))
-    job.close()
+    check(journal.get(key))
+    journal.flush()
+    check(journal.get(key))
+    journal.close()
+    journal = job_in(folder)
+    assert list(journal.stored()) == [(key, A, request.priority)]
+    check(journal.get(key))
+    journal.close()
 
 
 @pytest.mark.requirement("SEC-6")
-def test_a_request_is_stored_as_it_was_when_it_was_put(job: Job) -> None:
+def test_a_request_is_stored_as_it_was_when_it_was_put(journal: Journal) -> None:
     request = page(meta={"depth": 1})
-    key = job.put(A, request, None)
+    key = journal.put(A, request, None)
     request.meta["depth"] = 2
     assert key is not None
-    assert job.get(key).meta == {"depth": 1}
+    assert journal.get(key).meta == {"depth": 1}
 
 
 @pytest.mark.requirement("SEC-6")
 def test_higher_priority_comes_first_then_order_of_arrival(folder: Path) -> None:
     far = 2**70  # SQLite has no such number
     for _ in range(2):  # in two crawls
-        job = job_in(folder)
+        journal = job_in(folder)
         for origin, priority in ((A, 0), (B, 5), (A, 5), (B, -far), (A, far)):
-            job.put(origin, page(priority=priority), None)
-        job.flush()
-        assert len({key for key, _, _ in job.stored()}) in (0, 5)  # of the crawl before, not of this one
-        job.close()
-    job = job_in(folder)
-    waiting = list(job.stored())
+            journal.put(origin, page(priority=priority), None)
+        journal.flush()
+        assert len({key for key, _, _ in journal.stored()}) in (0, 5)  # of the crawl before, not of this one
+        journal.close()
+    journal = job_in(folder)
+    waiting = list(journal.stored())
     assert [(origin, priority) for _, origin, priority in waiting] == [
         *[(A, 2**63 - 1)] * 2,
         *[(B, 5), (A, 5)] * 2,
         *[(A, 0)] * 2,
         *[(B, -(2**63))] * 2,
     ]
-    assert [job.get(waiting[position][0]).priority for position in (0, -1)] == [far, -far]
-    job.close()
+    assert [journal.get(waiting[position][0]).priority for position in (0, -1)] == [far, -far]
+    journal.close()
 
 
 @pytest.mark.requirement("SEC-6")
 def test_a_fingerprint_is_written_once(folder: Path) -> None:
-    job = job_in(folder)
+    journal = job_in(folder)
     for fingerprint in (b"1", None, b"2", None):
-        job.put(A, page(), fingerprint)
-        job.flush()
-    job.close()
+        journal.put(A, page(), fingerprint)
+        journal.flush()
+    journal.close()
     db = sqlite3.connect(folder / NAME)
     assert db.execute("SELECT fingerprint FROM seen").fetchall() == [(b"1",), (b"2",)]
     db.close()
@@ -191,37 +191,37 @@ def test_every_crawl_finds_what_the_one_before_flushed(crawls: list[tuple[list[A
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "0"
         for number, (did, is_killed) in enumerate(crawls, 1):
-            job = job_in(folder)
+            journal = job_in(folder)
             live, seen = dict(flushed[0]), set(flushed[1])
-            assert job.seen == seen
-            assert list(job.stored()) == [(key, *live[key]) for key in sorted(live, key=lambda key: (-live[key][1], key))]
+            assert journal.seen == seen
+            assert list(journal.stored()) == [(key, *live[key]) for key in sorted(live, key=lambda key: (-live[key][1], key))]
             for step in did:
                 if step == "flush":
-                    job.flush()
+                    journal.flush()
                     flushed = (dict(live), set(seen))
                 elif isinstance(step, int):
                     if live:
                         key = sorted(live)[step % len(live)]
-                        job.done(key)
+                        journal.done(key)
                         del live[key]
                 else:
                     origin, priority, fingerprint, can_be_stored = step
                     request = Request(origin, priority=priority, callback=None if can_be_stored else print)
-                    put = job.put(origin, request, fingerprint)
+                    put = journal.put(origin, request, fingerprint)
                     assert (put is not None) is can_be_stored
-                    assert fingerprint is None or fingerprint in job.seen
+                    assert fingerprint is None or fingerprint in journal.seen
                     if put is not None:
                         assert put not in live
                         live[put] = (origin, priority)
                         seen |= {fingerprint} - {None}
             for key, (origin, priority) in live.items():
-                got = job.get(key)
+                got = journal.get(key)
                 assert (got.url, got.priority) == (origin, priority)
             if is_killed:
                 folder = crashed(folder, Path(temporary) / str(number))
             else:
                 flushed = (live, seen)
-            job.close()
+            journal.close()
 
 
 # A crawl of pages that lead to two further ones each: page n to 2n + 1 and 2n + 2. It says which ones it has flushed.
@@ -229,28 +229,28 @@ CRAWL = """
 import sys
 from pathlib import Path
 from scrapy import Request, Spider
-from comity.crawler.database import checksum
-from comity.crawler.frontier.journal import Job
+from comity.database import checksum
+from comity.crawler.frontier.journal import Journal
 
-job = Job(Path(sys.argv[1]))
-job.open(Spider("pages"))
-keys = [key for key, _, _ in job.stored()]
-first = int(job.get(keys[0]).url.rpartition("/")[2]) if keys else 0
+journal = Journal(Path(sys.argv[1]))
+journal.open(Spider("pages"))
+keys = [key for key, _, _ in journal.stored()]
+first = int(journal.get(keys[0]).url.rpartition("/")[2]) if keys else 0
 
 def put(number):
     request = Request(f"https://a.test/{number}", meta={"filler": "#" * (number * 37 % 5000)})
-    keys.append(job.put("https://a.test", request, b"%d" % number))
+    keys.append(journal.put("https://a.test", request, b"%d" % number))
 
 if not keys:
     put(0)
 for number in range(first, first + 100_000):
     key = keys.pop(0)
-    assert job.get(key).url == f"https://a.test/{number}"
+    assert journal.get(key).url == f"https://a.test/{number}"
     put(2 * number + 1)
     put(2 * number + 2)
-    job.done(key)
+    journal.done(key)
     if number % 7 == 0:
-        job.flush()
+        journal.flush()
         print(number, flush=True)
 """
 
@@ -265,12 +265,12 @@ def test_kill_9_loses_no_request(folder: Path) -> None:
         process.kill()
         process.wait()
         process.stdout.close()
-        job = job_in(folder)
-        waiting = [int(job.get(key).url.rpartition("/")[2]) for key, _, _ in job.stored()]
+        journal = job_in(folder)
+        waiting = [int(journal.get(key).url.rpartition("/")[2]) for key, _, _ in journal.stored()]
         assert waiting[0] > reported
         assert waiting == list(range(waiting[0], 2 * waiting[0] + 1))
-        assert job.seen == {b"%d" % number for number in range(2 * waiting[0] + 1)}
-        job.close()
+        assert journal.seen == {b"%d" % number for number in range(2 * waiting[0] + 1)}
+        journal.close()
 
 
 def deep() -> list[Any]:
@@ -312,20 +312,20 @@ def test_a_request_that_cannot_be_stored_is_forgotten_until_it_is_done(
     folder: Path, caplog: pytest.LogCaptureFixture, kind: str
 ) -> None:
     """In this crawl it is seen. In the next one it is not, or it would never be asked for."""
-    job = job_in(folder)
-    before = job.put(A, page(1), b"1")
-    assert job.put(A, UNSTORABLE[kind](), b"2") is None
-    assert job.put(A, UNSTORABLE[kind](), b"3") is None
-    assert job.put(A, UNSTORABLE[kind](), None) is None
-    after = job.put(A, page(2), b"4")
-    assert job.seen == {b"1", b"2", b"3", b"4"}
+    journal = job_in(folder)
+    before = journal.put(A, page(1), b"1")
+    assert journal.put(A, UNSTORABLE[kind](), b"2") is None
+    assert journal.put(A, UNSTORABLE[kind](), b"3") is None
+    assert journal.put(A, UNSTORABLE[kind](), None) is None
+    after = journal.put(A, page(2), b"4")
+    assert journal.seen == {b"1", b"2", b"3", b"4"}
     assert len(caplog.records) == 1
-    job.saw(b"3")
-    job.close()
-    job = job_in(folder)
-    assert job.seen == {b"1", b"3", b"4"}
-    assert list(job.stored()) == [(before, A, 0), (after, A, 0)]
-    job.close()
+    journal.saw(b"3")
+    journal.close()
+    journal = job_in(folder)
+    assert journal.seen == {b"1", b"3", b"4"}
+    assert list(journal.stored()) == [(before, A, 0), (after, A, 0)]
+    journal.close()
 
 
 def without_callback(folder: Path) -> Spider:
@@ -376,30 +376,30 @@ def change(folder: Path, statement: str) -> None:
     "happens", [without_callback, with_other_origin, with_damaged_body, with_cut_body, with_foreign_body, without_row]
 )
 def test_a_request_that_cannot_be_read_any_more_is_said_and_stays(folder: Path, happens: Callable[[Path], Spider]) -> None:
-    job = job_in(folder)
-    assert job.put(A, page(callback=SPIDER.parse_page), None) == 1
-    assert job.put(A, page(2), None) == 2
-    job.close()
-    job = job_in(folder, happens(folder))
+    journal = job_in(folder)
+    assert journal.put(A, page(callback=SPIDER.parse_page), None) == 1
+    assert journal.put(A, page(2), None) == 2
+    journal.close()
+    journal = job_in(folder, happens(folder))
     with pytest.raises(LookupError, match=r"^request 1 of `.*comity.sqlite` cannot be read: ."):
-        job.get(1)
-    assert job.get(2).url == f"{A}/2"
-    job.done(2)
-    job.close()
-    job = job_in(folder)
-    assert len(list(job.stored())) == 1
-    job.close()
+        journal.get(1)
+    assert journal.get(2).url == f"{A}/2"
+    journal.done(2)
+    journal.close()
+    journal = job_in(folder)
+    assert len(list(journal.stored())) == 1
+    journal.close()
 
 
 @pytest.mark.requirement("SEC-6")
-def test_an_object_that_does_not_come_out_of_its_pickle(job: Job) -> None:
-    key = job.put(A, page(meta={"object": NotAgain(1)}), None)
+def test_an_object_that_does_not_come_out_of_its_pickle(journal: Journal) -> None:
+    key = journal.put(A, page(meta={"object": NotAgain(1)}), None)
     assert key is not None
     with pytest.raises(LookupError):
-        job.get(key)
-    job.flush()
+        journal.get(key)
+    journal.flush()
     with pytest.raises(LookupError):
-        job.get(key)
+        journal.get(key)
 
 
 @contextmanager
@@ -416,73 +416,73 @@ def full_disk(octets: int) -> Iterator[None]:
 @pytest.mark.requirement("SEC-6")
 def test_a_full_disk_costs_nothing_but_memory(folder: Path, tmp_path: Path) -> None:
     """What could not be written is at hand, none of it is in the file, and all of it is once there is space again."""
-    job = job_in(folder)
-    keys = [job.put(A, page(number, body=b"#" * 5000), b"%d" % number) for number in range(200)]
+    journal = job_in(folder)
+    keys = [journal.put(A, page(number, body=b"#" * 5000), b"%d" % number) for number in range(200)]
     assert keys[0]
-    job.flush()
+    journal.flush()
     with full_disk(100_000):
-        more = [job.put(B, page(number, body=b"#" * 5000), b"%d" % number) for number in range(200, 300)]
+        more = [journal.put(B, page(number, body=b"#" * 5000), b"%d" % number) for number in range(200, 300)]
         assert more[0]
         assert more[1]
-        job.done(keys[0])
+        journal.done(keys[0])
         for _ in range(2):
             with pytest.raises(OSError, match=r"comity.sqlite cannot be written: ."):
-                job.flush()
-        job.done(more[0])
-        assert job.get(more[1]).url == f"{A}/201"
+                journal.flush()
+        journal.done(more[0])
+        assert journal.get(more[1]).url == f"{A}/201"
     after_crash = job_in(crashed(folder, tmp_path / "crashed"))
     assert list(after_crash.stored()) == [(key, A, 0) for key in keys]
     assert len(after_crash.seen) == 200
     after_crash.close()
-    job.flush()
-    job.close()
-    job = job_in(folder)
-    assert list(job.stored()) == [(key, A, 0) for key in keys[1:]] + [(key, B, 0) for key in more[1:]]
-    assert len(job.seen) == 300
-    job.close()
+    journal.flush()
+    journal.close()
+    journal = job_in(folder)
+    assert list(journal.stored()) == [(key, A, 0) for key in keys[1:]] + [(key, B, 0) for key in more[1:]]
+    assert len(journal.seen) == 300
+    journal.close()
 
 
 @pytest.mark.requirement("SEC-6")
 def test_what_fails_half_way_is_taken_back(folder: Path) -> None:
-    job = job_in(folder)
-    job._db.execute(
+    journal = job_in(folder)
+    journal._db.execute(
         "CREATE TEMP TRIGGER one_at_most BEFORE INSERT ON main.seen WHEN (SELECT count(*) FROM waiting) > 1"
         " BEGIN SELECT RAISE(ABORT, 'too many'); END"
     )
-    first, second = (job.put(A, page(number), b"%d" % number) for number in range(2))
+    first, second = (journal.put(A, page(number), b"%d" % number) for number in range(2))
     assert first
     for _ in range(2):
         with pytest.raises(OSError, match="cannot be written: too many"):
-            job.flush()
-    job.done(first)
-    job.flush()
-    job.close()
-    job = job_in(folder)
-    assert list(job.stored()) == [(second, A, 0)]
-    assert job.seen == {b"0", b"1"}
-    job.close()
+            journal.flush()
+    journal.done(first)
+    journal.flush()
+    journal.close()
+    journal = job_in(folder)
+    assert list(journal.stored()) == [(second, A, 0)]
+    assert journal.seen == {b"0", b"1"}
+    journal.close()
 
 
 @pytest.mark.requirement("SEC-6")
 def test_a_job_that_cannot_be_written_is_let_go_all_the_same(folder: Path) -> None:
-    job = job_in(folder)
-    job.put(A, page(body=b"#" * 500_000), b"1")
+    journal = job_in(folder)
+    journal.put(A, page(body=b"#" * 500_000), b"1")
     with full_disk(100_000), pytest.raises(OSError, match="cannot be written"):
-        job.close()
-    job = job_in(folder)
-    assert job.seen == set()
-    job.close()
+        journal.close()
+    journal = job_in(folder)
+    assert journal.seen == set()
+    journal.close()
 
 
 HOLDER = """
 import sys
 from pathlib import Path
-from comity.crawler.database import checksum
-from comity.crawler.frontier.journal import Job
+from comity.database import checksum
+from comity.crawler.frontier.journal import Journal
 from comity.policies import PolicyError
 
 try:
-    job = Job(Path(sys.argv[1]))
+    journal = Journal(Path(sys.argv[1]))
 except PolicyError as error:
     print(error, flush=True)
 else:
@@ -511,19 +511,19 @@ def test_two_crawls_cannot_have_the_same_job(folder: Path, is_new: bool) -> None
     assert process.stdout
     assert process.stdout.readline() == "open\n"
     with pytest.raises(PolicyError) as raised:
-        Job(folder)
+        Journal(folder)
     assert str(raised.value) == (
         f"JOBDIR: `{folder / NAME}` is in use by another crawl; set JOBDIR to a folder of this crawl's own"
     )
     ended(process)
-    job = job_in(folder)
+    journal = job_in(folder)
     with pytest.raises(PolicyError, match="in use by another crawl"):
-        Job(folder)  # in the same process
-    key = job.put(A, page(), b"1")
-    job.flush()
+        Journal(folder)  # in the same process
+    key = journal.put(A, page(), b"1")
+    journal.flush()
     assert key is not None
-    assert job.get(key)
-    job.close()
+    assert journal.get(key)
+    journal.close()
 
 
 @pytest.mark.requirement("SEC-6")
@@ -545,19 +545,19 @@ def test_of_two_crawls_that_start_together_one_has_the_job(folder: Path, is_new:
 @pytest.mark.requirement("SEC-6")
 def test_damage_that_shows_later_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a file that is too large to be checked at the start."""
-    monkeypatch.setattr("comity.crawler.database.CHECKED", 0)
-    job = job_in(folder)
+    monkeypatch.setattr("comity.database.CHECKED", 0)
+    journal = job_in(folder)
     for number in range(100):
-        job.put(A, page(number, body=b"#" * 3000), None)
-    job.close()
+        journal.put(A, page(number, body=b"#" * 3000), None)
+    journal.close()
     path = folder / NAME
     octets = path.read_bytes()
     quarter = len(octets) // 4
     path.write_bytes(octets[:quarter] + b"\xff" * quarter + octets[2 * quarter :])
-    job = job_in(folder)
+    journal = job_in(folder)
     with pytest.raises(PolicyError, match="is damaged"):
-        list(job.stored())
-    job.close()
+        list(journal.stored())
+    journal.close()
 
 
 @pytest.mark.requirement("SEC-6")
@@ -565,7 +565,7 @@ def test_damage_that_shows_later_is_said(folder: Path, monkeypatch: pytest.Monke
 def test_a_damaged_mark_of_a_queue_that_was_taken_over_is_said(folder: Path, mark: str) -> None:
     job_in(folder).close()
     change(folder, f"INSERT INTO taken_over VALUES ({mark})")
-    job = job_in(folder)
+    journal = job_in(folder)
     with pytest.raises(PolicyError, match="is damaged"):
-        _ = job.mark
-    job.close()
+        _ = journal.mark
+    journal.close()

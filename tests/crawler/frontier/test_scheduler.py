@@ -26,20 +26,19 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.request import RequestFingerprinter
 
-from comity.crawler.crawl import Runtime
+from comity.crawler.crawl import Crawl as OwnCrawl
 from comity.crawler.fetching.files import Obtained, Wanted
 from comity.crawler.fetching.freshness import DAY
 from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.reach import Reach, reach_of
 from comity.crawler.frontier import scheduler as module
-from comity.crawler.frontier.journal import NAME, Job
+from comity.crawler.frontier.journal import NAME, Journal
 from comity.crawler.frontier.scheduler import Scheduler
 from comity.crawler.options import SettingsError
-from comity.crawler.referrals import KEY, led
+from comity.crawler.request.referrals import KEY, led
 from comity.crawler.scrapy_internals import WAKE
 from comity.policies import Fetched, PolicyError
-from comity.policies.syntax.urls import origin_or_empty
 from tests.crawler.clock import EPOCH, Clock, Loop
 
 A, B, C = "https://a.test", "https://b.test", "https://c.test"
@@ -146,7 +145,7 @@ class Crawl:
         downloader = SimpleNamespace(active=self.active, total_concurrency=self.places)
         self.engine = SimpleNamespace(spider=self.spider, _slot=self.slot, downloader=downloader)
         self.crawler.engine = cast(Any, self.engine)
-        self.runtime = Runtime.of(self.crawler)
+        self.own = OwnCrawl.of(self.crawler)
         self.scheduler: Scheduler
 
     def _wake(self) -> None:
@@ -207,18 +206,18 @@ class Crawl:
     def _goes_out(self, request: Request) -> None:
         self.active.add(request)
         self.in_progress.add(request)
-        flight = self.runtime.pace.flight(request)
-        assert flight is not None
+        assert self.own.pace.claim(request)
+        decision = self.own.access.decide_again(request)
+        assert decision is not None
         if waits := self.holds.get(request.url):
-            assert self.runtime.scheduler is not None
-            assert self.runtime.scheduler.hold(request, waits.pop(0))
+            assert self.own.scheduler is not None
+            assert self.own.scheduler.hold(request, waits.pop(0))
             self.active.discard(request)
             self.in_progress.discard(request)
             assert self.add(request) == [True]
             return
-        rule = "" if flight.decision.verdict.value == "allow" else flight.decision.reasons[0].rule
+        rule = "" if decision.verdict.value == "allow" else decision.reasons[0].rule
         self.out.append(Out(self.now, request.url, rule))
-        assert rule or (flight.site.origin if flight.site else "") == origin_or_empty(request.url)
         if rule or request.url in self.from_cache:
             self.active.discard(request)
             self.in_progress.discard(request)
@@ -282,12 +281,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
         def now(cls, tz: tzinfo | None = None) -> Moved:
             return cls.fromtimestamp(EPOCH + clock.now, tz)
 
-    for name in ("scheduler", "pace"):
+    for name in ("frontier.scheduler", "pace.pace"):
         monkeypatch.setattr(f"comity.crawler.{name}.monotonic", lambda: clock.now)
         monkeypatch.setattr(f"comity.crawler.{name}.time", lambda: EPOCH + clock.now)
     monkeypatch.setattr("comity.crawler.pace.ledger.time", lambda: EPOCH + clock.now)
-    monkeypatch.setattr("comity.crawler.pace.limiter.call_later", clock.call_later)
-    for name in ("crawler.scheduler", "policies.binding"):
+    monkeypatch.setattr("comity.crawler.pace.pace.call_later", clock.call_later)
+    for name in ("crawler.frontier.scheduler", "policies.formats.robots.reading"):
         monkeypatch.setattr(f"comity.{name}.datetime", Moved)
     return clock
 
@@ -306,7 +305,7 @@ def make(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
     yield make
     for crawl in made:
-        crawl.runtime.pace.close()
+        crawl.own.pace.close()
 
 
 @pytest.mark.requirement("RFC-1", "WHY-2")
@@ -402,7 +401,7 @@ def test_nothing_goes_out_by_policies_that_became_stale_while_it_waited(make: Ma
 
     async def work() -> None:
         if wait == "retry-after":
-            crawl.runtime.penalize(A, 429, 200)
+            crawl.own.back_off(A, 429, 200)
         elif wait != "visit-time":
             crawl.add("http://a.test/")  # at the same host
             await crawl.go(0.5)
@@ -486,7 +485,7 @@ def test_requests_at_once_to_a_host(make: Make) -> None:
     assert crawl.most == {"a.test": 2, "b.test": 2}
     assert [round(out.at) for out in crawl.out if "a.test" in out.url] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert [round(out.at) for out in crawl.out if "b.test" in out.url] == [0, 0, 1, 1, 2]
-    assert not any(unit.lanes or unit.in_flight or unit.parked for unit in crawl.runtime.pace._units.values())
+    assert not any(limiter.queues or limiter.in_flight for limiter in crawl.own.pace._limiters.values())
 
 
 def test_what_never_reaches_the_network_takes_no_place(make: Make) -> None:
@@ -549,7 +548,7 @@ def test_where_the_server_is_that_the_operator_asked_for(make: Make, reach: Reac
     crawl.run(f"{A}/1")
     link = led(Request(f"{A}/2"), Reach.PUBLIC)
     response = Response(link.url, request=link, ip_address=ip_address("10.0.0.1"))
-    assert (crawl.runtime.referrals.answered(link, response) is None) is may
+    assert (crawl.own.referrals.answered(link, response) is None) is may
 
 
 @pytest.mark.requirement("SEC-7", "RFC-8")
@@ -696,7 +695,7 @@ def test_the_hours_of_a_site_are_waited_for_when_they_are_near(make: Make, caplo
     async def work() -> None:
         crawl.add(f"{A}/1", f"{A}/2", f"{B}/1", *(f"{C}/{number}" for number in range(7)))
         await crawl.go(1)
-        assert [lane.origin for lane in crawl.scheduler._lanes.aside()] == [B]
+        assert [queue.origin for queue in crawl.scheduler._queues.aside()] == [B]
         await crawl.go()
 
     crawl.does(work)
@@ -717,7 +716,7 @@ def test_a_host_that_wants_to_be_left_alone_for_long_is_set_aside(make: Make, ca
         async def work(crawl: Crawl = crawl, seconds: int = seconds) -> None:
             crawl.add(f"{A}/1")
             await crawl.go()
-            crawl.runtime.penalize(A, 429, seconds)
+            crawl.own.back_off(A, 429, seconds)
             crawl.add(f"{A}/2")
             await crawl.go()
 
@@ -1214,15 +1213,15 @@ def test_what_cannot_be_read_is_said_and_kept(
     assert sorted(last.urls) == [f"{A}/1", f"{A}/3", f"{B}/1"]
 
 
-class FullJob(Job):
+class FullJournal(Journal):
     """On a disk that is full."""
 
     flushed = 0
     is_full = True
 
     def flush(self) -> None:
-        FullJob.flushed += 1
-        if FullJob.is_full:
+        FullJournal.flushed += 1
+        if FullJournal.is_full:
             raise OSError("no space left")
         super().flush()
 
@@ -1232,8 +1231,8 @@ def test_a_full_disk_is_said_once_a_minute(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The crawl goes on, and all is written as soon as it can be."""
-    monkeypatch.setattr(module, "Job", FullJob)
-    FullJob.flushed, FullJob.is_full = 0, True
+    monkeypatch.setattr(module, "Journal", FullJournal)
+    FullJournal.flushed, FullJournal.is_full = 0, True
     crawl = make({A: delay(290)}, JOBDIR=str(tmp_path / "job"))
 
     async def work() -> None:
@@ -1242,17 +1241,17 @@ def test_a_full_disk_is_said_once_a_minute(
         assert caplog.text.count("JOBDIR: no space left; it is tried again") == 1
         await crawl.go(2)
         assert caplog.text.count("JOBDIR: no space left; it is tried again") == 2
-        assert FullJob.flushed > 1000
-        FullJob.is_full = False
+        assert FullJournal.flushed > 1000
+        FullJournal.is_full = False
         await asyncio.sleep(0.1)
-        monkeypatch.setattr(module, "Job", Job)
-        assert FullJob.flushed > 1000
-        flushed = FullJob.flushed
-        FullJob.is_full = True
+        monkeypatch.setattr(module, "Journal", Journal)
+        assert FullJournal.flushed > 1000
+        flushed = FullJournal.flushed
+        FullJournal.is_full = True
         await crawl.close()
         assert "JOBDIR: no space left; what happened last is not in it" in caplog.text
         await asyncio.sleep(1)
-        assert FullJob.flushed == flushed + 1  # nothing is written any more
+        assert FullJournal.flushed == flushed + 1  # nothing is written any more
 
     crawl.does(work, is_killed=True)
     again = make(JOBDIR=str(tmp_path / "job"))

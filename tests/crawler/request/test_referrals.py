@@ -13,11 +13,11 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Request, Response
 
-from comity.crawler import referrals as module
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.reach import Reach, reach_of
 from comity.crawler.item_pages import current_page
-from comity.crawler.referrals import KEY, Referrals, led
+from comity.crawler.request import referrals as module
+from comity.crawler.request.referrals import KEY, Referrals, led
 from comity.policies import Fetched, Site
 
 SITE = "https://site.test"

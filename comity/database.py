@@ -1,5 +1,8 @@
 """SQLite files of our own, each with its kind in the header: somebody else's is never written to.
 
+    open_database(path, ...)   the file, checked, with the tables of the newest version
+    transaction(db)            all of what is written in it, or nothing
+
 Disks and copies damage files, and SQLite reads on where it can. So the tables are compared with ours when a file is opened, a
 small file is checked page by page, and a row that something depends on carries its own `checksum`, an SQL function of its other
 columns."""
@@ -11,8 +14,8 @@ import logging
 import os
 import random
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
@@ -40,6 +43,56 @@ def _make_private_file(path: Path) -> None:
     make_private_folder(path.parent)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
+def connect(
+    path: Path,
+    prepare: Callable[[sqlite3.Connection], object],
+    *,
+    busy: float,
+    is_patient: bool = True,
+    check_same_thread: bool = True,
+) -> sqlite3.Connection:
+    """A connection to the file, made for this user alone where it is not there, once it is prepared.
+
+    `busy`: seconds to wait for another process. `is_patient`: for one that makes or removes the log too, which does not wait as
+    writers do. OSError where it cannot be opened, and what `prepare` raises: then it is closed."""
+    give_up = monotonic() + busy
+    while True:
+        try:
+            _make_private_file(path)
+            db = sqlite3.connect(path, timeout=busy, isolation_level=None, check_same_thread=check_same_thread)
+        except sqlite3.Error as error:
+            raise OSError(str(error)) from None
+        try:
+            prepare(db)
+        except BaseException as error:
+            db.close()
+            if not (is_patient and is_busy(error) and monotonic() < give_up):
+                raise
+        else:
+            return db
+        sleep(0.01)
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether another process has the file."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """All that is written in it, or nothing where it ends with an error. The file is locked from the beginning: whoever reads in
+    order to write is not overtaken by another process."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            if db.in_transaction:  # else SQLite has done so itself
+                db.execute("ROLLBACK")
+        raise
 
 
 def checksum(*columns: int | float | str | bytes | None) -> bytes:
@@ -120,40 +173,32 @@ def open_database(
         db.execute("COMMIT")
         db.execute("PRAGMA journal_mode = WAL")
         db.execute(f"PRAGMA synchronous = {synchronous}")
-        db.execute("BEGIN IMMEDIATE")
-        for schema in versions[check(db) :]:
-            for statement in schema.split(";"):
-                db.execute(statement)
-            db.execute(f"PRAGMA application_id = {application_id}")
-            db.execute(f"PRAGMA user_version = {len(versions)}")
-        db.execute("COMMIT")
+        with transaction(db):
+            for schema in versions[check(db) :]:
+                for statement in schema.split(";"):
+                    db.execute(statement)
+                db.execute(f"PRAGMA application_id = {application_id}")
+                db.execute(f"PRAGMA user_version = {len(versions)}")
 
     # Of two that want the file alone both may hold a part of it: the one that waits longer gets it.
     busy = random.uniform(0.1, 0.9) if alone else BUSY  # noqa: S311
-    give_up = monotonic() + busy
-    while True:
-        try:
-            _make_private_file(file)
-            db = sqlite3.connect(file, timeout=busy, isolation_level=None, check_same_thread=check_same_thread)
-        except (OSError, sqlite3.Error) as error:
-            raise unusable(f"cannot be opened: {error}") from None
-        try:
-            prepare(db)
-        except sqlite3.OperationalError as error:  # locked, read-only, disk full
-            db.close()
-            # Two that make the log, or one that removes it, do not wait for one another as writers do.
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
-                if alone:
-                    raise unusable("is in use by another crawl", alone) from None
-                if monotonic() < give_up:
-                    sleep(0.01)
-                    continue
-            raise unusable(f"cannot be used: {error}") from None
-        except (sqlite3.DatabaseError, TypeError, ValueError) as error:  # not a database, malformed
-            db.close()
-            if isinstance(error, PolicyError):
-                raise
-            raise unusable(f"is damaged or is no {kind}: {error}") from None
-        if file.stat().st_mode & _OTHERS:
-            logger.info("%(path)s is open to other users of this machine: chmod 600 closes it", {"path": path})
-        return db
+    try:
+        db = connect(file, prepare, busy=busy, is_patient=not alone, check_same_thread=check_same_thread)
+    except OSError as error:
+        raise unusable(f"cannot be opened: {error}") from None
+    except sqlite3.OperationalError as error:  # locked, read-only, disk full
+        if alone and is_busy(error):
+            raise unusable("is in use by another crawl", alone) from None
+        raise unusable(f"cannot be used: {error}") from None
+    except PolicyError:
+        raise
+    except (sqlite3.DatabaseError, TypeError, ValueError) as error:  # not a database, malformed
+        raise unusable(f"is damaged or is no {kind}: {error}") from None
+    log_mode(path)
+    return db
+
+
+def log_mode(path: Path) -> None:
+    """Log where the file is open to others."""
+    if path.stat().st_mode & _OTHERS:
+        logger.info("%(path)s is open to other users of this machine: chmod 600 closes it", {"path": path})

@@ -23,15 +23,15 @@ from scrapy import Request, Spider
 
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import PolicyStore
-from comity.crawler.frontier.journal import NAME, Job
-from comity.crawler.pace.ledger import Budget, Limit
+from comity.crawler.frontier.journal import NAME, Journal
+from comity.crawler.pace.ledger import Limit, RateLedger
 from comity.policies import Fetched, PolicyError
 from comity.policies.syntax.windows import Window
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    open: Callable[[Path], PolicyStore | Budget | Job]
+    open: Callable[[Path], PolicyStore | RateLedger | Journal]
     subject: str
     remedies: tuple[str, ...]
 
@@ -43,10 +43,10 @@ KINDS = {
         remedies=("move the file away", "set COMITY_STORE to a path that can be written"),
     ),
     "pace file": Kind(
-        open=Budget, subject="pace file", remedies=("move the file away", "set COMITY_STORE to a path in a folder")
+        open=RateLedger, subject="pace file", remedies=("move the file away", "set COMITY_STORE to a path in a folder")
     ),
     "queue of comity": Kind(
-        open=lambda path: Job(path.parent), subject="JOBDIR:", remedies=("set JOBDIR to another folder", "move the file away")
+        open=lambda path: Journal(path.parent), subject="JOBDIR:", remedies=("set JOBDIR to another folder", "move the file away")
     ),
 }
 
@@ -135,12 +135,12 @@ def fill(kind: str, path: Path) -> None:
         opened.first_taken(SITE, ["index"], MOMENT)
         opened.requests_action(SITE, "take-down", "00", MOMENT)
         opened.session_began("a.test", b"secret", MOMENT)
-    elif isinstance(opened, Budget):
+    elif isinstance(opened, RateLedger):
         for number in range(50):
-            turn = opened.claim([Limit(f"{number}.test", RATE.windows)], 1e9).turn
+            turn = opened.acquire([Limit(f"{number}.test", RATE.windows)], 1e9).number
             assert turn
             opened.settle(turn, 1e9)
-        opened.penalize("a.test", 60, 1e9)
+        opened.back_off("a.test", 60, 1e9)
     else:
         opened.open(Pages())
         for number in range(50):
@@ -148,7 +148,7 @@ def fill(kind: str, path: Path) -> None:
     opened.close()
 
 
-def use(opened: PolicyStore | Budget | Job) -> list[Any]:
+def use(opened: PolicyStore | RateLedger | Journal) -> list[Any]:
     """What it tells. Each answer that it does not give is None."""
     if isinstance(opened, PolicyStore):
         asked = (
@@ -159,10 +159,10 @@ def use(opened: PolicyStore | Budget | Job) -> list[Any]:
             lambda: opened.save("https://b.test", {"/robots.txt": PolicyFile(due=0, copy=REFUSING)}),
         )
         return [_told(ask, OSError) for ask in asked]
-    if isinstance(opened, Budget):
+    if isinstance(opened, RateLedger):
         opened.beat(1e9)
-        opened.penalize("b.test", 60, 1e9)
-        return [opened.penalty("a.test", 1e9), opened.claim([RATE], 1e9).turn is not None]
+        opened.back_off("b.test", 60, 1e9)
+        return [opened.penalty("a.test", 1e9), opened.acquire([RATE], 1e9).number is not None]
     opened.open(Pages())
     stored = _told(lambda: list(opened.stored()), PolicyError)
     if stored is None:
@@ -172,8 +172,8 @@ def use(opened: PolicyStore | Budget | Job) -> list[Any]:
     return [_told(partial(_url, opened, key), LookupError) for key, _, _ in stored]
 
 
-def _url(job: Job, key: int) -> str:
-    return str(job.get(key).url)
+def _url(journal: Journal, key: int) -> str:
+    return str(journal.get(key).url)
 
 
 def _told(ask: Callable[[], Any], error: type[Exception]) -> Any:
@@ -260,7 +260,7 @@ def test_damage_anywhere_is_said_and_permits_nothing(
         how, at, other = damage
         path.write_bytes(how(octets, at, other))
         opened = _told(partial(KINDS[kind].open, path), PolicyError)
-        if not isinstance(opened, PolicyStore | Budget | Job):
+        if not isinstance(opened, PolicyStore | RateLedger | Journal):
             assert opened is None
             return
         try:

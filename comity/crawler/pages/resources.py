@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from scrapy.http import Request
 
+from comity.bounded import Bounded
 from comity.crawler.fetching.client import Client, Hop
 from comity.crawler.fetching.connection import TransferError
 from comity.crawler.fetching.fetcher import TOO_MANY
@@ -21,7 +21,10 @@ from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.fetching.redirects import Answer, Redirects
 from comity.crawler.flights import ClosingError, Flights
-from comity.crawler.pace.turns import Turns
+from comity.crawler.options import Options
+from comity.crawler.pace.gate import Gate
+from comity.crawler.pace.pace import Pace
+from comity.crawler.request.access import Access
 from comity.crawler.request.facts import KEY
 from comity.policies import Verdict
 from comity.policies.answers.fetched import Fetched
@@ -30,38 +33,45 @@ from comity.policies.syntax.urls import origin_of
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from comity.crawler.crawl import Runtime
-
 MAX_OF_A_PAGE = 4  # resources; a permission that asks for more than these cannot be used
 MAX_KEPT = 64
 FAILURE_KEPT = 60.0  # seconds
 
 
 class Resources:
-    """Keeps those that were asked for last. One request is under way for a URL."""
+    """The resources that were asked for last. One request is under way for a URL."""
 
-    def __init__(self, crawler: Crawler, runtime: Runtime, client: Client) -> None:
-        self._crawler = crawler
-        self._runtime = runtime
-        self._turns = Turns(crawler, runtime)
+    def __init__(
+        self,
+        crawler: Crawler,
+        client: Client,
+        access: Access,
+        gate: Gate,
+        pace: Pace,
+        *,
+        options: Options,
+        back_off: Callable[[str, int, float | None], object],
+    ) -> None:
+        """`back_off`: is called with a URL, the status that says that its host is asked too often, and the seconds that it
+        wants."""
+        assert crawler.stats is not None
+        self._stats = crawler.stats
         self._client = client
-        options = runtime.options
+        self._access = access
+        self._gate = gate
+        self._pace = pace
+        self._back_off = back_off
         self._redirects = Redirects(
             client,
             timeout=options.policy_timeout,
             clock=time.time,
-            gate=self._gate,
+            gate=self._hop,
             patience=options.max_delay,
             answered=self._answered,
         )
-        self._fields = {options.purpose_header: ", ".join(runtime.agent.purposes)} if options.purpose_header else {}
-        self._requests: set[Request] = set()  # under way
-        self._kept: OrderedDict[tuple[str, Reach | None], tuple[float, Fetched]] = OrderedDict()
+        self._fields = {options.purpose_header: ", ".join(options.agent.purposes)} if options.purpose_header else {}
+        self._kept: Bounded[tuple[str, Reach | None], tuple[float, Fetched]] = Bounded(MAX_KEPT)
         self._flights: Flights[Fetched] = Flights(crawler)
-
-    def asks_for(self, request: Request) -> bool:
-        """Whether the request is for one of them."""
-        return request in self._requests
 
     async def get(self, urls: Iterable[str], page_url: str, reach: Reach) -> dict[str, Fetched]:
         """What came back for the first MAX_OF_A_PAGE of the URLs. `reach`: of the server of the page."""
@@ -94,31 +104,27 @@ class Resources:
         if fetched.oversized:
             fetched = Fetched(status=fetched.status, url=fetched.url, error="it is too large")
         self._kept[url, led_from] = time.time() + (answer.seconds or FAILURE_KEPT), fetched
-        while len(self._kept) > MAX_KEPT:
-            self._kept.popitem(last=False)
         return fetched
 
     @asynccontextmanager
-    async def _gate(self, url: str, led_from: Reach | None) -> AsyncIterator[Mapping[str, str]]:
+    async def _hop(self, url: str, led_from: Reach | None) -> AsyncIterator[Mapping[str, str]]:
         """Until it is closed, the hop occupies its host."""
         request = Request(url, meta={KEY: {"session": False}})  # a site could lead to what only the operator may see
-        self._requests.add(request)
+        self._access.exempt(request)
         try:
-            decision, _ = await self._turns.wait(request, led_from, in_downloader=False)
-            self._runtime.record(request, decision)
+            decision = await self._gate.wait(request, led_from, in_downloader=False)
+            self._access.record(request, decision)
             if decision.verdict is not Verdict.ALLOW:
                 raise TransferError(str(decision))
             yield self._fields
         except ClosingError:
             raise asyncio.CancelledError from None
         finally:
-            self._requests.discard(request)
-            self._runtime.pace.through(request)
+            self._pace.through(request)
 
     def _answered(self, url: str, hop: Hop) -> None:
         if hop.status in TOO_MANY:
-            self._runtime.penalize(url, hop.status, retry_after(hop.headers, time.time()))
+            self._back_off(url, hop.status, retry_after(hop.headers, time.time()))
 
     def _count(self, what: str, number: int) -> None:
-        assert self._crawler.stats
-        self._crawler.stats.inc_value(f"comity/resources/{what}", number)
+        self._stats.inc_value(f"comity/resources/{what}", number)

@@ -10,7 +10,6 @@ handled is done for that request."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -19,6 +18,7 @@ from weakref import WeakKeyDictionary
 from scrapy import signals
 from scrapy.http import Request, Response
 
+from comity.bounded import Bounded
 from comity.crawler.fetching.client import Client
 from comity.crawler.fetching.fetcher import Policies, PolicyFetcher
 from comity.crawler.fetching.reach import Reach, literal
@@ -53,7 +53,7 @@ class Referrals:
         self._policies = policies
         self._client = client
         self._is_inner_allowed = is_inner_allowed
-        self._origins: OrderedDict[str, Reach] = OrderedDict()  # of the operator's requests; where their servers are
+        self._origins: Bounded[str, Reach] = Bounded(MAX_ORIGINS)  # of the operator's requests; where their servers are
         self._crawl = object()  # for contexts, which may outlive it
         self._by_request: WeakKeyDictionary[Request, _Handled] = WeakKeyDictionary()
         self._awaited: WeakKeyDictionary[Request, _Handled] = WeakKeyDictionary()  # by whom
@@ -79,8 +79,6 @@ class Referrals:
         elif KEY not in request.meta and (origin := origin_or_empty(request.url)):
             self._origins.setdefault(origin, Reach.PUBLIC)
             self._origins.move_to_end(origin)
-            if len(self._origins) > MAX_ORIGINS:
-                self._origins.popitem(last=False)
 
     def _handled_here(self) -> _Handled | None:
         handled = _handled.get()

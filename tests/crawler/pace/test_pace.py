@@ -19,10 +19,10 @@ from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 
 from comity.crawler.flights import ClosingError
-from comity.crawler.frontier.host_queues import Lane
-from comity.crawler.pace import limiter as module
-from comity.crawler.pace.ledger import Budget, Limit
-from comity.crawler.pace.limiter import Pace, Unit, slowest
+from comity.crawler.pace import pace as module
+from comity.crawler.pace.ledger import Limit, RateLedger
+from comity.crawler.pace.limiter import Limiter, slowest
+from comity.crawler.pace.pace import Pace
 from comity.policies import Agent, Decision, Site, Verdict
 from comity.policies.syntax.windows import Limits, Window
 from tests.crawler.clock import EPOCH, Clock, Loop
@@ -51,22 +51,27 @@ class Crawl:
         self.signals = SignalManager(self)
         engine = SimpleNamespace(spider=object(), _slot=self.slot, downloader=SimpleNamespace(active=self.active))
         crawler: Any = SimpleNamespace(settings=Settings(dict(settings)), signals=self.signals, engine=engine)
-        self.budget = Budget(path)
-        self.pace = Pace(crawler, self.budget, min_delay=min_delay, max_delay=300.0)
-        self.freed: list[Unit] = []
-        self.pace.freed = self.freed.append
+        self.ledger = RateLedger(path)
+        self.pace = Pace(crawler, self.ledger, min_delay=min_delay, max_delay=300.0)
+        self.freed: list[Limiter] = []
+        self.parked: set[Limiter] = set()  # for which a queue of the scheduler waits
+        self.pace.freed = self._unpark
 
     def _wake(self) -> None:
         self.woken += 1
+
+    def _unpark(self, limiter: Limiter) -> bool:
+        self.freed.append(limiter)
+        return limiter in self.parked
 
     @property
     def wall(self) -> float:
         return EPOCH + self.clock.now
 
-    def book(self, *units: Unit, url: str = URL, handed_out: bool = True, turn: int = 0) -> Request:
+    def start(self, *limiters: Limiter, url: str = URL, handed_out: bool = True, grant: int = 0) -> Request:
         request = Request(url)
         self.active.add(request)
-        self.pace.book(request, ALLOWED, SITE, units, handed_out=handed_out, turn=turn)
+        self.pace.start(request, limiters, handed_out=handed_out, grant=grant)
         return request
 
     def answer(self, request: Request) -> None:
@@ -76,10 +81,10 @@ class Crawl:
         self.active.discard(request)
         self.signals.send_catch_log(signals.request_left_downloader, request=request, spider=None)
 
-    async def turn(self, *units: Unit, at_most: float = 300.0, request: Request | None = None) -> float | None:
+    async def acquire(self, *limiters: Limiter, at_most: float = 300.0, request: Request | None = None) -> float | None:
         request = request or Request(URL)
         self.active.add(request)
-        return await self.pace.turn(request, ALLOWED, None, units, at_most=at_most)
+        return await self.pace.acquire(request, limiters, at_most=at_most)
 
 
 T = TypeVar("T")
@@ -156,13 +161,13 @@ def test_a_request_waits_for_its_host_and_its_scopes(make: Make) -> None:
     pace = make().pace
     lines = "request-limit: 60/minute\nconcurrent-limit: 2"
     limiting = site("User-agent: *\nCrawl-delay: 3", f"scope: /a\n{lines}\nallowed-methods: GET\n")
-    host, scope = pace.units(AGENT, f"{URL}a", limiting)
-    assert pace.units(AGENT, URL, limiting) == (host,)
+    host, scope = pace.limiters(AGENT, f"{URL}a", limiting)
+    assert pace.limiters(AGENT, URL, limiting) == (host,)
     assert (host.windows, host.limits) == ((Window(1, 3),), (Limit("a.test", (Window(1, 3),)),))
     assert (scope.windows, scope.most, scope.concurrent) == ((Window(60, 60),), 2, 2)
-    assert pace.units(AGENT, f"{URL}a", limiting) == (host, scope)
+    assert pace.limiters(AGENT, f"{URL}a", limiting) == (host, scope)
     other = site("User-agent: *\nCrawl-delay: 5", origin="http://a.test")
-    assert pace.units(AGENT, "http://a.test/", other) == (host,)
+    assert pace.limiters(AGENT, "http://a.test/", other) == (host,)
     assert host.windows == (Window(1, 3), Window(1, 5))
 
 
@@ -189,34 +194,34 @@ def test_limits_of_a_scope(make: Make) -> None:
 def test_a_delay_counts_from_the_headers(make: Make, clock: Clock) -> None:
     crawl = make(2.0)
     host = crawl.pace.host(URL)
-    turn = crawl.pace.claim((host,))
-    assert turn
-    request = crawl.book(host, turn=turn)
+    grant = crawl.pace.try_acquire((host,))
+    assert grant
+    request = crawl.start(host, grant=grant)
     assert (host.in_flight, host.full) == (1, True)
     clock.now += 5
-    assert crawl.pace.claim((host,)) is None  # another crawl would not get it either
+    assert crawl.pace.try_acquire((host,)) is None  # another crawl would not get it either
     crawl.answer(request)
     assert (host.last, host.free_at) == (clock.now, clock.now + 2)
     clock.now += 1
     crawl.answer(request)  # of the body's end nothing counts
     crawl.leave(request)
     assert (host.last, host.free_at, host.in_flight) == (clock.now - 1, clock.now + 1, 0)
-    assert crawl.pace.claim((host,)) is None
+    assert crawl.pace.try_acquire((host,)) is None
     assert host.free_at == pytest.approx(clock.now + 1)
     clock.now += 1.001
-    assert crawl.pace.claim((host,))
+    assert crawl.pace.try_acquire((host,))
 
 
 @pytest.mark.requirement("RATE-1", "RATE-2")
 def test_a_request_that_fails_counts_from_then(make: Make, clock: Clock) -> None:
     crawl, other = make(2.0), make(2.0)
     host = crawl.pace.host(URL)
-    request = crawl.book(host, turn=crawl.pace.claim((host,)) or 0)
+    request = crawl.start(host, grant=crawl.pace.try_acquire((host,)) or 0)
     clock.now += 5
     crawl.leave(request)
     assert (host.last, host.free_at, host.in_flight) == (clock.now, clock.now + 2, 0)
     theirs = other.pace.host(URL)
-    assert other.pace.claim((theirs,)) is None
+    assert other.pace.try_acquire((theirs,)) is None
     assert theirs.free_at == pytest.approx(clock.now + 2)
     crawl.leave(request)  # nobody counts it twice
     assert host.in_flight == 0
@@ -227,14 +232,14 @@ def test_a_request_that_never_goes_out_counts_as_nothing(make: Make, clock: Cloc
     """It is refused by another middleware, or answered out of a cache."""
     crawl, other = make(2.0), make(2.0)
     host, theirs = crawl.pace.host(URL), other.pace.host(URL)
-    request = crawl.book(host, turn=crawl.pace.claim((host,)) or 0)
+    request = crawl.start(host, grant=crawl.pace.try_acquire((host,)) or 0)
     assert not crawl.pace.reap()
     assert host.in_flight == 1
     crawl.active.clear()
     assert crawl.pace.reap()
-    assert (host.in_flight, host.free_at, crawl.pace.flight(request)) == (0, float("-inf"), None)
+    assert (host.in_flight, host.free_at, crawl.pace.was_handed_out(request)) == (0, float("-inf"), False)
     assert not crawl.pace.reap()
-    assert other.pace.claim((theirs,))
+    assert other.pace.try_acquire((theirs,))
 
 
 @pytest.mark.requirement("RATE-2")
@@ -242,8 +247,8 @@ def test_what_no_downloader_tells_of_is_reaped_by_nobody(make: Make) -> None:
     """`through` tells of it."""
     crawl = make()
     host, request = crawl.pace.host(URL), Request(URL)
-    crawl.pace.book(request, ALLOWED, None, (host,), handed_out=False, in_downloader=False)
-    gone = crawl.book(host)
+    crawl.pace.start(request, (host,), handed_out=False, in_downloader=False)
+    gone = crawl.start(host)
     crawl.active.clear()
     assert crawl.pace.reap()
     assert host.in_flight == 1
@@ -258,47 +263,42 @@ def test_what_no_downloader_tells_of_is_reaped_by_nobody(make: Make) -> None:
 
 
 @pytest.mark.requirement("RATE-2")
-def test_reaping_tells_whether_a_unit_is_free(make: Make) -> None:
+def test_reaping_tells_whether_a_limiter_is_free(make: Make) -> None:
     crawl = make()
     host = crawl.pace.host(URL)
-    crawl.book()  # of no unit
+    crawl.start()  # of no limiter
     crawl.active.clear()
     assert not crawl.pace.reap()
-    crawl.book(host)
-    crawl.book()
+    crawl.start(host)
+    crawl.start()
     crawl.active.clear()
     assert crawl.pace.reap()
-    released = crawl.book(host)
+    released = crawl.start(host)
     crawl.pace.release(released)
     crawl.active.clear()
     assert not crawl.pace.reap()
 
 
-def test_how_a_request_was_judged_is_asked_once(make: Make) -> None:
-    """When it comes to the middleware: what comes again is judged again. What did not come from the queue is judged there."""
+def test_a_request_that_was_handed_out_is_known_once(make: Make) -> None:
+    """When it comes to the middleware: what comes again is decided on again, and so is what did not come from the queue."""
     crawl = make()
     host = crawl.pace.host(URL)
-    ours, theirs = crawl.book(host), crawl.book(host, handed_out=False)
+    ours, theirs = crawl.start(host), crawl.start(host, handed_out=False)
     assert [crawl.pace.was_handed_out(each) for each in (ours, theirs, Request(URL))] == [True, False, False]
-    flight = crawl.pace.flight(ours)
-    assert flight
-    assert (flight.url, flight.method, flight.decision, flight.site, flight.units) == (URL, "GET", ALLOWED, SITE, (host,))
-    assert flight.judged(ours)
-    assert not flight.judged(ours.replace(url=f"{URL}other"))
-    assert not flight.judged(ours.replace(method="HEAD"))
+    assert crawl.pace.claim(ours)
     assert host.in_flight == 2
-    assert crawl.pace.flight(ours) is None
+    assert not crawl.pace.claim(ours)
     assert host.in_flight == 1
     assert not crawl.pace.was_handed_out(ours)
-    assert crawl.pace.flight(theirs) is None
-    assert (host.in_flight, crawl.pace.flight(Request(URL))) == (0, None)
+    assert not crawl.pace.claim(theirs)
+    assert (host.in_flight, crawl.pace.claim(Request(URL))) == (0, False)
 
 
-def test_a_request_that_is_booked_again_occupies_what_it_needs_now(make: Make) -> None:
+def test_a_request_that_is_started_again_occupies_what_it_needs_now(make: Make) -> None:
     crawl = make()
     first, second = crawl.pace.host(URL), crawl.pace.host("https://b.test/")
-    request = crawl.book(first)
-    crawl.pace.book(request, ALLOWED, None, (second,), handed_out=True)
+    request = crawl.start(first)
+    crawl.pace.start(request, (second,), handed_out=True)
     assert (first.in_flight, second.in_flight) == (0, 1)
     assert crawl.freed == [first]
     crawl.leave(request)
@@ -307,26 +307,26 @@ def test_a_request_that_is_booked_again_occupies_what_it_needs_now(make: Make) -
 
 @pytest.mark.requirement("RATE-2", "AUTX-2")
 def test_a_turn_of_all_units_or_of_none(make: Make, clock: Clock) -> None:
-    """What stands in the way is the unit that is asked again later."""
+    """What stands in the way is the limiter that is asked again later."""
     crawl = make()
-    assert crawl.pace.claim((crawl.pace.host(URL),)) == 0  # no limits
+    assert crawl.pace.try_acquire((crawl.pace.host(URL),)) == 0  # no limits
     host = crawl.pace.host(URL)
-    host.states("https://a.test", (Window(1, 2),))
+    host.restrict("https://a.test", (Window(1, 2),))
     scope = crawl.pace.scope(Limits(SCOPE, (Window(2, 60),), None))
     for _ in range(2):
-        turn = crawl.pace.claim((host, scope))
-        assert turn
-        crawl.leave(crawl.book(host, scope, turn=turn))
+        grant = crawl.pace.try_acquire((host, scope))
+        assert grant
+        crawl.leave(crawl.start(host, scope, grant=grant))
         clock.now += 10
     host.free_at = 0.0
-    assert crawl.pace.claim((host, scope)) is None
+    assert crawl.pace.try_acquire((host, scope)) is None
     assert [host.free_at, scope.free_at] == pytest.approx([0.0, clock.now + 40])
-    first = crawl.pace.claim((host,))
+    first = crawl.pace.try_acquire((host,))
     assert first
     clock.now += 41
-    crawl.leave(crawl.book(host, turn=first))
+    crawl.leave(crawl.start(host, grant=first))
     scope.free_at = 0.0
-    assert crawl.pace.claim((host, scope)) is None
+    assert crawl.pace.try_acquire((host, scope)) is None
     assert [host.free_at, scope.free_at] == pytest.approx([clock.now + 2, 0.0])
 
 
@@ -334,15 +334,15 @@ def test_a_turn_of_all_units_or_of_none(make: Make, clock: Clock) -> None:
 def test_requests_of_other_crawls_are_in_flight_too(make: Make, clock: Clock) -> None:
     crawl, other = make(), make()
     ours, theirs = (each.pace.scope(Limits(SCOPE, (), 1)) for each in (crawl, other))
-    turn = other.pace.claim((theirs,))
-    assert turn
-    request = other.book(theirs, turn=turn)
-    assert crawl.pace.claim((ours,)) is None
+    grant = other.pace.try_acquire((theirs,))
+    assert grant
+    request = other.start(theirs, grant=grant)
+    assert crawl.pace.try_acquire((ours,)) is None
     assert clock.now < ours.free_at < clock.now + 1
     other.answer(request)
-    assert crawl.pace.claim((ours,)) is None  # until the body is there
+    assert crawl.pace.try_acquire((ours,)) is None  # until the body is there
     other.leave(request)
-    assert crawl.pace.claim((ours,))
+    assert crawl.pace.try_acquire((ours,))
 
 
 @pytest.mark.requirement("RATE-1", "RATE-2")
@@ -350,19 +350,19 @@ def test_a_host_that_asks_to_be_left_alone(make: Make, clock: Clock) -> None:
     """A crawl that starts meanwhile waits as well; a penalty makes no wait shorter."""
     crawl = make()
     host = crawl.pace.host(URL)
-    assert crawl.pace.penalize("http://a.test:81/x", 20) == pytest.approx(20)
+    assert crawl.pace.back_off("http://a.test:81/x", 20) == pytest.approx(20)
     assert host.free_at == pytest.approx(clock.now + 20)
     clock.now += 5
-    assert crawl.pace.penalize("https://d.test/", 0.5) == pytest.approx(0.5)
+    assert crawl.pace.back_off("https://d.test/", 0.5) == pytest.approx(0.5)
     assert crawl.pace.host("https://d.test/").free_at == pytest.approx(clock.now + 0.5)
     later = make()
     assert later.pace.host(URL).free_at == pytest.approx(clock.now + 15)
     assert later.pace.host("https://b.test/").free_at == float("-inf")
     host.free_at = clock.now + 100
-    assert crawl.pace.penalize(URL, 30) == pytest.approx(30)
+    assert crawl.pace.back_off(URL, 30) == pytest.approx(30)
     assert host.free_at == clock.now + 100
-    assert crawl.pace.penalize("https://b.test/", None) == pytest.approx(60)
-    assert crawl.pace.penalize("https://c.test/", 0) == pytest.approx(0)
+    assert crawl.pace.back_off("https://b.test/", None) == pytest.approx(60)
+    assert crawl.pace.back_off("https://c.test/", 0) == pytest.approx(0)
     assert crawl.pace.host("https://c.test/").free_at <= clock.now
 
 
@@ -370,15 +370,15 @@ def test_units_that_nothing_waits_for_are_forgotten(make: Make, clock: Clock, mo
     """Not one that is used, nor one that is to be left alone: a new one would be asked at once."""
     monkeypatch.setattr(module, "SWEEP", 8)
     crawl = make()
-    urls = [f"https://{name}.test/" for name in ("idle", "laned", "flying", "awaited", "late", "due", "g", "h")]
-    idle, laned, flying, awaited, late, due, *_ = before = [crawl.pace.host(url) for url in urls[:7]]
-    laned.lanes = awaited.awaited = 1
+    urls = [f"https://{name}.test/" for name in ("idle", "queued", "flying", "awaited", "late", "due", "g", "h")]
+    idle, queued, flying, awaited, late, due, *_ = before = [crawl.pace.host(url) for url in urls[:7]]
+    queued.queues = awaited.awaited = 1
     late.free_at, due.free_at = clock.now + 1, clock.now
-    crawl.book(flying)
+    crawl.start(flying)
     assert [crawl.pace.host(url) for url in urls[:7]] == before
     crawl.pace.host(urls[7])
     assert crawl.pace.host(urls[0]) is idle
-    crawl.book(flying)
+    crawl.start(flying)
     after = [crawl.pace.host(url) for url in urls[:7]]
     assert [new is old for new, old in zip(after, before, strict=True)] == [False, True, True, True, True, False, False]
 
@@ -388,14 +388,14 @@ def test_it_is_looked_for_idle_units_now_and_then(make: Make, monkeypatch: pytes
     monkeypatch.setattr(module, "SWEEP", 4)
     crawl = make()
     used = [crawl.pace.host(f"https://{number}.test/") for number in range(6)]
-    for unit in used:
-        unit.lanes = 1
-    crawl.book(used[0])
+    for limiter in used:
+        limiter.queues = 1
+    crawl.start(used[0])
     idle = [crawl.pace.host(f"https://idle{number}.test/") for number in range(5)]
-    crawl.book(used[0])
+    crawl.start(used[0])
     assert crawl.pace.host("https://idle0.test/") is idle[0]
     crawl.pace.host("https://idle5.test/")
-    crawl.book(used[0])
+    crawl.start(used[0])
     assert crawl.pace.host("https://idle0.test/") is not idle[0]
 
 
@@ -408,21 +408,21 @@ def test_signs_of_life_while_requests_are_in_flight(make: Make, clock: Clock) ->
     async def fly() -> None:
         requests = []
         for _ in range(2):
-            turn = crawl.pace.claim((ours,))
-            assert turn
-            requests.append(crawl.book(ours, turn=turn))
+            grant = crawl.pace.try_acquire((ours,))
+            assert grant
+            requests.append(crawl.start(ours, grant=grant))
             for _ in range(30):
                 await asyncio.sleep(1)
-                assert other.pace.claim((theirs,)) is None
+                assert other.pace.try_acquire((theirs,)) is None
             crawl.leave(requests[-1])
             await asyncio.sleep(9)
 
     run(clock, fly())
-    turn = other.pace.claim((theirs,))
-    assert turn
-    assert crawl.pace.claim((ours,)) is None
+    grant = other.pace.try_acquire((theirs,))
+    assert grant
+    assert crawl.pace.try_acquire((ours,)) is None
     clock.now += 30  # it shows none any more
-    assert crawl.pace.claim((ours,))
+    assert crawl.pace.try_acquire((ours,))
 
 
 @pytest.mark.requirement("RATE-2")
@@ -434,16 +434,16 @@ def test_nothing_goes_on_when_the_crawl_is_over(make: Make, clock: Clock) -> Non
 
     async def end() -> None:
         for _ in range(2):
-            crawl.book(scope, turn=crawl.pace.claim((scope,)) or 0)
-        crawl.book(host, turn=crawl.pace.claim((host,)) or 0)
+            crawl.start(scope, grant=crawl.pace.try_acquire((scope,)) or 0)
+        crawl.start(host, grant=crawl.pace.try_acquire((host,)) or 0)
         crawl.pace.close()
         assert [timer for timer in asyncio.get_running_loop()._scheduled if not timer.cancelled()] == []  # type: ignore[attr-defined]
         crawl.pace.close()
 
     run(clock, end())
-    assert other.pace.claim((theirs,)) is None
+    assert other.pace.try_acquire((theirs,)) is None
     clock.now += 2.1
-    assert other.pace.claim((theirs,))
+    assert other.pace.try_acquire((theirs,))
 
 
 @pytest.mark.requirement("RATE-2")
@@ -452,10 +452,10 @@ def test_a_pace_file_that_is_busy_is_asked_again_soon(make: Make, clock: Clock, 
     host, scope = crawl.pace.host(URL), crawl.pace.scope(Limits(SCOPE, (), 2))
     writer = sqlite3.connect(tmp_path / "pace.sqlite")
     writer.execute("BEGIN EXCLUSIVE")
-    assert crawl.pace.claim((host, scope)) is None
+    assert crawl.pace.try_acquire((host, scope)) is None
     assert clock.now < host.free_at <= clock.now + 0.021
     writer.close()
-    assert crawl.pace.claim((host, scope))
+    assert crawl.pace.try_acquire((host, scope))
 
 
 @pytest.mark.requirement("RATE-1", "RATE-2")
@@ -465,7 +465,7 @@ def test_who_waits_in_place_keeps_the_pace(make: Make, clock: Clock) -> None:
 
     async def go(number: int) -> None:
         request = Request(f"{URL}{number}")
-        assert await crawl.turn(host, request=request) is None
+        assert await crawl.acquire(host, request=request) is None
         starts.append((clock.now, number))
         await asyncio.sleep(0.25)
         crawl.answer(request)
@@ -490,7 +490,7 @@ def test_nobody_waits_longer_than_is_asked(make: Make, clock: Clock, wait: float
     crawl = make()
     host = crawl.pace.host(URL)
     host.free_at, began = clock.now + wait, clock.now
-    assert run(clock, crawl.turn(host, at_most=at_most)) == (None if answered is None else pytest.approx(answered))
+    assert run(clock, crawl.acquire(host, at_most=at_most)) == (None if answered is None else pytest.approx(answered))
     assert clock.now == pytest.approx(began if answered else began + wait)
     assert (host.in_flight, host.awaited) == (0 if answered else 1, 0)
     assert crawl.freed[-1] is host
@@ -503,14 +503,14 @@ def test_time_in_line_counts(make: Make, clock: Clock) -> None:
     host = crawl.pace.host(URL)
 
     async def go(first: Request, second: Request) -> tuple[float | None, float | None]:
-        crawl.leave(crawl.book(host))
+        crawl.leave(crawl.start(host))
 
         async def then_leave() -> float | None:
-            waited = await crawl.turn(host, at_most=10, request=first)
+            waited = await crawl.acquire(host, at_most=10, request=first)
             crawl.leave(first)
             return waited
 
-        return await asyncio.gather(then_leave(), crawl.turn(host, at_most=10, request=second))
+        return await asyncio.gather(then_leave(), crawl.acquire(host, at_most=10, request=second))
 
     began = clock.now
     first, second = run(clock, go(Request(URL), Request(URL)))
@@ -525,14 +525,14 @@ def test_who_waits_is_told_that_the_crawl_is_ending(make: Make, clock: Clock, is
     crawl = make(CONCURRENT_REQUESTS_PER_DOMAIN=1)
     host = crawl.pace.host(URL)
     if is_full:
-        crawl.book(host)
+        crawl.start(host)
     else:
         host.free_at = clock.now + 100
 
     async def end() -> None:
         asyncio.get_running_loop().call_later(5, setattr, crawl.slot, "closing", object())
         with pytest.raises(ClosingError):
-            await crawl.turn(host)
+            await crawl.acquire(host)
 
     began = clock.now
     run(clock, end())
@@ -546,12 +546,12 @@ def test_who_waits_for_a_full_host_goes_on_when_a_request_is_through(make: Make,
     for is_told in (True, False):
         crawl = make(CONCURRENT_REQUESTS_PER_DOMAIN=1)
         host = crawl.pace.host(URL)
-        request, began = crawl.book(host), clock.now
+        request, began = crawl.start(host), clock.now
 
-        async def go(crawl: Crawl = crawl, host: Unit = host, request: Request = request, is_told: bool = is_told) -> None:
+        async def go(crawl: Crawl = crawl, host: Limiter = host, request: Request = request, is_told: bool = is_told) -> None:
             end = crawl.leave if is_told else crawl.active.discard
             asyncio.get_running_loop().call_later(2.5, end, request)
-            assert await crawl.turn(host) is None
+            assert await crawl.acquire(host) is None
 
         run(clock, go())
         assert clock.now == pytest.approx(began + (2.5 if is_told else 3))
@@ -559,24 +559,24 @@ def test_who_waits_for_a_full_host_goes_on_when_a_request_is_through(make: Make,
 
 @pytest.mark.requirement("RATE-3", "AUTX-2")
 def test_a_scope_holds_up_nobody_outside_of_it(make: Make, clock: Clock) -> None:
-    """Who waits for the host within a scope comes before the lanes that wait for the host, but not those that wait for both."""
+    """Who waits for the host within a scope comes before the queues that wait for the host, but not those that wait for both."""
     crawl = make(CONCURRENT_REQUESTS_PER_DOMAIN=1)
     host, scope = crawl.pace.host(URL), crawl.pace.scope(Limits(SCOPE, (), 5))
-    began, request = clock.now, crawl.book(host)
-    host.parked.append(Lane("https://a.test", host))
+    began, request = clock.now, crawl.start(host)
+    crawl.parked.add(host)
     seen: list[tuple[int, int]] = []
 
     async def go() -> None:
         loop = asyncio.get_running_loop()
         loop.call_later(2.5, lambda: seen.append((host.awaited, scope.awaited)))
         loop.call_later(3.5, crawl.leave, request)
-        assert await crawl.turn(host, scope) is None
+        assert await crawl.acquire(host, scope) is None
 
     run(clock, go())
     assert clock.now == pytest.approx(began + 3.5)
     assert seen == [(1, 1)]
     assert (host.awaited, scope.awaited, host.in_flight, scope.in_flight) == (0, 0, 1, 1)
-    assert crawl.woken > 0  # the lanes are asked again
+    assert crawl.woken > 0  # the queues are asked again
     assert {host, scope} == set(crawl.freed)
 
 
@@ -586,14 +586,14 @@ def test_lanes_come_by_turns_with_who_waits_within_a_scope(make: Make, clock: Cl
     crawl = make()
     host, scope = crawl.pace.host(URL), crawl.pace.scope(Limits(SCOPE, (), 5))
     host.free_at = clock.now + 10
-    host.parked.append(Lane("https://a.test", host))
+    crawl.parked.add(host)
 
     async def go() -> None:
-        turn = asyncio.ensure_future(crawl.turn(host, scope))
+        waiting = asyncio.ensure_future(crawl.acquire(host, scope))
         await asyncio.sleep(1.5)
         assert crawl.freed == [host]
         assert crawl.woken == 1
-        await turn
+        await waiting
 
     run(clock, go())
 
@@ -602,8 +602,8 @@ def test_lanes_come_by_turns_with_who_waits_within_a_scope(make: Make, clock: Cl
 def test_who_waits_in_place_waits_for_other_crawls_too(make: Make, clock: Clock) -> None:
     crawl, other = make(0.3), make(0.3)
     host, theirs, began = crawl.pace.host(URL), other.pace.host(URL), clock.now
-    other.leave(other.book(theirs, turn=other.pace.claim((theirs,)) or 0))
-    assert run(clock, crawl.turn(host)) is None
+    other.leave(other.start(theirs, grant=other.pace.try_acquire((theirs,)) or 0))
+    assert run(clock, crawl.acquire(host)) is None
     assert clock.now == pytest.approx(began + 0.3, abs=0.01)
 
 
@@ -611,7 +611,7 @@ def test_who_waits_in_place_waits_for_other_crawls_too(make: Make, clock: Clock)
 def test_what_waits_in_place_is_booked_as_what_it_is(make: Make, clock: Clock, in_downloader: bool) -> None:
     crawl = make()
     host, request = crawl.pace.host(URL), Request(URL)
-    waited = crawl.pace.turn(request, ALLOWED, SITE, (host,), at_most=1, in_downloader=in_downloader)
+    waited = crawl.pace.acquire(request, (host,), at_most=1, in_downloader=in_downloader)
     assert run(clock, waited) is None
     assert not crawl.pace.was_handed_out(request)
     assert crawl.pace.reap() is in_downloader
@@ -619,9 +619,9 @@ def test_what_waits_in_place_is_booked_as_what_it_is(make: Make, clock: Clock, i
 
 
 def test_the_slowest_unit_is_waited_for() -> None:
-    quick, slow, full = Unit("a", (), 1), Unit("b", (), 1), Unit("c", (), 1)
+    quick, slow, full = Limiter("a", (), 1), Limiter("b", (), 1), Limiter("c", (), 1)
     quick.free_at, slow.free_at, full.in_flight = 1.0, 2.0, 1
-    assert [slowest(units) for units in [(quick,), (quick, slow), (slow, quick), (slow, full, quick)]] == [
+    assert [slowest(limiters) for limiters in [(quick,), (quick, slow), (slow, quick), (slow, full, quick)]] == [
         quick,
         slow,
         slow,

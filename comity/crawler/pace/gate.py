@@ -1,0 +1,95 @@
+"""The way of a request that no scheduler of ours handed out: it is decided on, and waits until its host may be asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from time import monotonic, time
+from typing import TYPE_CHECKING
+
+from scrapy.http import Request
+
+from comity.crawler.fetching.fetcher import PolicyFetcher
+from comity.crawler.fetching.reach import Reach
+from comity.crawler.flights import ClosingError
+from comity.crawler.pace.pace import TICK, Pace
+from comity.crawler.request.access import Access, too_slow
+from comity.crawler.request.referrals import Referrals
+from comity.crawler.scrapy_internals import closing
+from comity.policies import Decision, Verdict
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+class Gate:
+    """The gate for requests of media pipelines, of a project's own scheduler, and for what permissions ask to be used."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        policies: PolicyFetcher,
+        access: Access,
+        referrals: Referrals,
+        pace: Pace,
+        *,
+        max_delay: float,
+        hold: Callable[[Request, float], bool],
+    ) -> None:
+        """`max_delay`: seconds that a request may wait. `hold`: gives a request back to the scheduler, for so many seconds; False
+        where that does not take it."""
+        self._crawler = crawler
+        self._policies = policies
+        self._access = access
+        self._referrals = referrals
+        self._pace = pace
+        self._max_delay = max_delay
+        self._hold = hold
+
+    async def wait(self, request: Request, led_from: Reach | None, *, in_downloader: bool = True) -> Decision:
+        """Decide on the request, and wait until it may go out. DEFER where the scheduler took it back. Raises ClosingError.
+
+        `led_from`: the reach of the site that leads to it, None for what the operator asks for. `in_downloader`: the request goes
+        out through Scrapy's downloader; else the caller says by `Pace.through` when it is done."""
+        access, pace = self._access, self._pace
+        while True:
+            policies = await self._policies.of(request.url, led_from)
+            if policies is not None and led_from is None:
+                self._referrals.learn(policies)
+            decision = access.decide(policies, request)
+            if decision.not_before is not None:
+                wait = (decision.not_before - datetime.now(UTC)).total_seconds()
+                if self._hold(request, wait):
+                    return decision
+                if wait > self._max_delay:
+                    return too_slow(request.url, wait, self._max_delay)
+                await self._sleep_until(decision.not_before)
+                continue
+            if decision.verdict is Verdict.DENY or policies is None:
+                return decision
+            limiters = pace.limiters(access.agent, request.url, policies.site)
+            if (delay := limiters[0].delay(time())) > self._max_delay:
+                return too_slow(request.url, delay, self._max_delay)
+            began = monotonic()
+            too_long = await pace.acquire(request, limiters, at_most=self._max_delay, in_downloader=in_downloader)
+            if too_long is not None:
+                return too_slow(request.url, too_long, self._max_delay)
+            if monotonic() - began < TICK:
+                return decision
+            # The wait was long: what the site says by now counts.
+            policies = await self._policies.of(request.url, led_from)
+            decision = access.decide(policies, request)
+            if (
+                decision.verdict is Verdict.ALLOW
+                and policies
+                and pace.limiters(access.agent, request.url, policies.site) == limiters
+            ):
+                return decision
+            pace.release(request)
+
+    async def _sleep_until(self, not_before: datetime) -> None:
+        while (wait := (not_before - datetime.now(UTC)).total_seconds()) > 0:
+            if closing(self._crawler):
+                raise ClosingError
+            await asyncio.sleep(min(wait, TICK))

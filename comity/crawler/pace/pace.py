@@ -1,0 +1,307 @@
+"""How often a host is asked: a request waits until the limiter of its host lets it go out, whoever made it, and those of its
+scopes, where automation-preferences.txt limits these.
+
+How it works. A request has the limiter of its host name and one for each scope that it is in. To go out it needs all of them:
+
+    try_acquire(limiters)      one look, as of the scheduler: a grant of the rate ledger, or when to look again
+    acquire(request, ...)      the same for a request that waits in place, in the line of its last limiter
+    start(request, ...)        it goes out, and counts as in flight under each of them
+    headers_received           it is settled: from now on it counts as a start at this moment
+    left the downloader        it is in flight no more; whoever waits for one of its limiters is told (`freed`)
+    reap()                     so is one that left the downloader unnoticed, as another middleware answered it
+
+A request in flight counts as started now; its start is settled when its headers arrive, or when it fails. So whatever happens on
+the way, the server never sees two requests closer than they may be. What other processes do is in the ledger (ledger.py), which
+each limiter that has limits asks; `Limiter.free_at` and `in_flight` only spare it questions whose answer is known.
+
+Who waits in place comes before what waits in the queues of the scheduler: `Limiter.awaited` counts them, and the scheduler hands
+nothing out under a limiter that is awaited. A limiter that nobody uses is forgotten by and by."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic, time
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from scrapy import signals
+from scrapy.http import Request
+from scrapy.utils.asyncio import CallLaterResult, call_later
+
+from comity.crawler.flights import ClosingError
+from comity.crawler.pace.ledger import RateLedger
+from comity.crawler.pace.limiter import Limiter, slowest, windows_for
+from comity.crawler.scrapy_internals import closing, in_downloader, wake
+from comity.policies import Agent, Site
+from comity.policies.syntax.windows import Limits, Window
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+TICK = 1.0  # seconds; how soon what waits in place notices that the crawl is ending
+BEAT = 3.0  # seconds between two signs of life in the ledger
+SWEEP = 1024  # limiters; the least number at which the idle ones are forgotten
+
+
+@dataclass(slots=True, eq=False)
+class Flight:
+    """A request that is out."""
+
+    limiters: tuple[Limiter, ...]  # that it occupies; (): none, or no more
+    handed_out: bool  # by our scheduler, which would take it back
+    in_downloader: bool  # of Scrapy, which tells what becomes of it; False: `through` will be called
+    claimed: bool  # it came to the middleware
+    grant: int = 0  # of the ledger; 0: its limiters have no limits
+    answered: bool = False  # the headers came
+
+
+class Pace:
+    """The limiters, and the requests that are out."""
+
+    def __init__(self, crawler: Crawler, ledger: RateLedger, *, min_delay: float, max_delay: float) -> None:
+        # Called with a limiter that can be asked again; whether something waited for that.
+        self.freed: Callable[[Limiter], bool] = lambda limiter: False
+        self._crawler = crawler
+        self._ledger = ledger
+        settings = crawler.settings
+        self._floor = max(min_delay, settings.getfloat("DOWNLOAD_DELAY"))
+        self._slowest = Window(1, max_delay)
+        self._ceiling = max(1, settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"))
+        self._slots = settings.getdict("DOWNLOAD_SLOTS")
+        # Where AutoThrottle begins, with each host.
+        self._throttle = settings.getfloat("AUTOTHROTTLE_START_DELAY") if settings.getbool("AUTOTHROTTLE_ENABLED") else 0.0
+        self._limiters: dict[str, Limiter] = {}
+        self._sweep_at = SWEEP
+        self._flights: dict[Request, Flight] = {}
+        self._beat: CallLaterResult | None = None
+        crawler.signals.connect(self._headers_received, signals.headers_received)
+        crawler.signals.connect(self._left_downloader, signals.request_left_downloader)
+
+    def close(self) -> None:
+        if self._beat is not None:
+            self._beat.cancel()
+            self._beat = None
+        self._ledger.close()
+
+    def host(self, url: str) -> Limiter:
+        """The limiter of the URL's host name."""
+        name = urlsplit(url).hostname or ""
+        host = self._limiters.get(name)
+        if host is None:
+            slot = self._slots.get(name, {})
+            floor = max(self._floor, float(slot.get("delay", 0.0)))
+            ceiling = max(1, int(slot.get("concurrency", self._ceiling)))
+            host = Limiter(name, (Window(1, floor),) if floor > 0 else (), ceiling, throttle=self._throttle)
+            self._limiters[name] = host
+            self._rest_until(host, self._ledger.penalty(name, time()))
+        return host
+
+    def scope(self, limits: Limits) -> Limiter:
+        """The limiter of the group that states these limits."""
+        scope = self._limiters.get(limits.key)  # no host name: there is a scheme in it
+        if scope is None:
+            scope = Limiter(limits.key, (), sys.maxsize, why="its request-limit lets nothing out")
+            self._limiters[limits.key] = scope
+        windows = (*limits.windows, self._slowest) if limits.unreadable else limits.windows
+        scope.restrict("", windows, limits.concurrent)
+        return scope
+
+    def limiters(self, agent: Agent, url: str, site: Site) -> tuple[Limiter, ...]:
+        """All limiters that a request to the URL needs: its host, and the scopes that it is in, where these are limited."""
+        host = self.host(url)
+        host.restrict(site.origin, windows_for(site, agent))
+        return (host, *map(self.scope, site.limits(agent, url)))
+
+    def _sweep(self) -> None:
+        """Forget limiters that could be asked at once and that nothing waits for. What limits them stands in the ledger."""
+        now = monotonic()
+        self._limiters = {
+            name: limiter
+            for name, limiter in self._limiters.items()
+            if limiter.queues or limiter.in_flight or limiter.awaited or limiter.free_at > now
+        }
+        self._sweep_at = max(SWEEP, 2 * len(self._limiters))
+
+    def try_acquire(self, limiters: tuple[Limiter, ...]) -> int | None:
+        """A grant of all the limiters, for a request that has to start at once; 0 where they have no limits.
+
+        None: not now, a `free_at` of theirs says when to ask again."""
+        limits = limiters[0].limits if len(limiters) == 1 else tuple(limit for limiter in limiters for limit in limiter.limits)
+        if not limits:
+            return 0
+        now = time()
+        grant = self._ledger.acquire(limits, now)
+        if grant.number is None:
+            limiter = next((limiter for limiter in limiters if grant.limit in limiter.limits), limiters[0])
+            limiter.free_at = monotonic() + max(grant.due - now, 0.001)
+        return grant.number
+
+    def back_off(self, url: str, retry_after: float | None) -> float:
+        """Leave the host alone, as it answered that it is asked too often. Seconds until it may be asked again.
+
+        `retry_after`: seconds that it wants; None: it does not say."""
+        now = time()
+        host = self.host(url)
+        wait = self._ledger.back_off(host.name, retry_after, now) - now
+        self._rest_until(host, now + wait)
+        return wait
+
+    def _rest_until(self, host: Limiter, not_before: float) -> None:
+        wait = not_before - time()
+        if wait > 0:
+            host.free_at = max(host.free_at, monotonic() + wait)
+
+    def start(
+        self,
+        request: Request,
+        limiters: tuple[Limiter, ...],
+        *,
+        handed_out: bool,
+        in_downloader: bool = True,
+        grant: int = 0,
+    ) -> None:
+        """Count the request, which goes out now, under the limiters."""
+        self.release(request)
+        self._flights[request] = Flight(limiters, handed_out, in_downloader, claimed=not handed_out, grant=grant)
+        for limiter in limiters:
+            limiter.in_flight += 1
+        if grant and self._beat is None:
+            self._beat_on()
+        if len(self._limiters) >= self._sweep_at:  # not when one is made: it would not be in use yet
+            self._sweep()
+
+    def _beat_on(self) -> None:
+        """Tell other processes that the requests in flight are not those of a dead one."""
+        self._beat = None
+        if self._ledger.is_used:
+            self._ledger.beat(time())
+            self._beat = call_later(BEAT, self._beat_on)
+
+    def claim(self, request: Request) -> bool:
+        """Whether the request comes from the scheduler to the middleware, for the first time since it was handed out."""
+        flight = self._flights.get(request)
+        if flight is None:
+            return False
+        if flight.claimed:
+            self._forget(request)
+            return False
+        flight.claimed = True
+        return True
+
+    def was_handed_out(self, request: Request) -> bool:
+        flight = self._flights.get(request)
+        return flight is not None and flight.handed_out
+
+    async def acquire(
+        self, request: Request, limiters: tuple[Limiter, ...], *, at_most: float, in_downloader: bool = True
+    ) -> float | None:
+        """Wait in place until all the limiters let the request out, and start it. Raises ClosingError when the crawl ends.
+
+        `at_most`: seconds to wait. Where it would take longer, nothing is started and the seconds are returned. `in_downloader`:
+        the request goes out through Scrapy's downloader; else the caller says by `through` when it is done.
+
+        Who waits stands in line for the last limiter, so that a scope holds up nobody outside of it."""
+        last = limiters[-1]
+        began = monotonic()
+        last.awaited += 1
+        try:
+            async with last.line:
+                while True:
+                    if closing(self._crawler):
+                        raise ClosingError
+                    if any(limiter.full for limiter in limiters):
+                        self.reap()
+                    limiter = slowest(limiters)
+                    wait = TICK if limiter.full else limiter.free_at - monotonic()
+                    if wait <= 0:
+                        grant = self.try_acquire(limiters)
+                        if grant is not None:
+                            break
+                        limiter = slowest(limiters)
+                        wait = limiter.free_at - monotonic()
+                    elif not limiter.full and monotonic() + wait - began > at_most:
+                        return monotonic() + wait - began
+                    await self._freed(limiter, min(max(wait, 0.0), TICK), ahead=limiter is not last)
+                self.start(request, limiters, handed_out=False, in_downloader=in_downloader, grant=grant)
+                return None
+        finally:
+            last.awaited -= 1
+            if not last.full:
+                self._announce(last)
+
+    async def _freed(self, limiter: Limiter, wait: float, *, ahead: bool) -> None:
+        """Wait until something of the limiter is through, or so many seconds. `ahead`: before the queues that wait for it."""
+        limiter.awaited += ahead
+        limiter.freed.clear()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await limiter.freed.wait()
+        finally:
+            limiter.awaited -= ahead
+            if ahead and self.freed(limiter):
+                limiter.freed.set()
+                wake(self._crawler)
+
+    def release(self, request: Request) -> None:
+        """End the request's time in flight. It still counts as handed out until it is reaped."""
+        flight = self._flights.get(request)
+        if flight is None or not flight.limiters:
+            return
+        limiters, flight.limiters = flight.limiters, ()
+        if flight.grant:
+            self._ledger.end(flight.grant)
+        for limiter in limiters:
+            limiter.in_flight -= 1
+            self._announce(limiter)
+
+    def _settle(self, flight: Flight) -> None:
+        """Count the request as started now."""
+        flight.answered = True
+        now = monotonic()
+        for limiter in flight.limiters:
+            limiter.last = now
+            limiter.rest()
+        if flight.grant:
+            self._ledger.settle(flight.grant, time())
+
+    def reap(self) -> bool:
+        """Release what left the downloader without reaching the network (refused or answered by another middleware).
+
+        True where it freed a limiter."""
+        active = in_downloader(self._crawler)
+        freed = False
+        gone = [request for request, flight in self._flights.items() if flight.in_downloader and request not in active]
+        for request in gone:
+            freed = freed or bool(self._flights[request].limiters)
+            self._forget(request)
+        return freed
+
+    def _forget(self, request: Request) -> None:
+        self.release(request)
+        del self._flights[request]
+
+    def _announce(self, limiter: Limiter) -> None:
+        limiter.freed.set()
+        self.freed(limiter)
+
+    def _headers_received(self, request: Request) -> None:
+        flight = self._flights.get(request)
+        if flight is not None and flight.limiters and not flight.answered:
+            self._settle(flight)
+
+    def through(self, request: Request) -> None:
+        """End a request that did not go through Scrapy's downloader: it is done, or has failed."""
+        self._left_downloader(request)
+        self._flights.pop(request, None)
+
+    def _left_downloader(self, request: Request) -> None:
+        flight = self._flights.get(request)
+        if flight is not None and flight.limiters:
+            if not flight.answered:
+                self._settle(flight)
+            self.release(request)

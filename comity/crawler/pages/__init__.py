@@ -1,0 +1,1 @@
+"""What came back, and what may be done with it."""

@@ -1,0 +1,168 @@
+"""What may be done with responses, by the policies that their requests went out by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from urllib.parse import urldefrag
+from weakref import WeakKeyDictionary
+
+from scrapy.http import Request, Response
+
+from comity.crawler.fetching.fetcher import PolicyFetcher
+from comity.crawler.fetching.reach import Reach
+from comity.crawler.pages.resources import Resources
+from comity.crawler.request.access import Access, Outgoing
+from comity.crawler.request.facts import fields_of
+from comity.crawler.request.referrals import Referrals
+from comity.policies import Decision, Page, Site
+from comity.policies.answers.fetched import Fetched
+from comity.policies.answers.request import PLAIN
+from comity.policies.document.document import Content
+from comity.policies.document.nofollow import rel_nofollow
+from comity.policies.syntax.urls import origin_or_empty
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+class ResponsePages:
+    """The pages of one crawl, one for each response."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        access: Access,
+        policies: PolicyFetcher,
+        referrals: Referrals,
+        resources: Resources,
+        *,
+        redacts: bool,
+        obeys_rel_nofollow: bool,
+    ) -> None:
+        """`redacts`: COMITY_ELEMENTS is "redact". `obeys_rel_nofollow`: COMITY_REL_NOFOLLOW."""
+        assert crawler.stats is not None
+        self._stats = crawler.stats
+        self._agent = access.agent
+        self._access = access
+        self._policies = policies
+        self._referrals = referrals
+        self._resources = resources
+        self._redacts = redacts
+        self._obeys_rel_nofollow = obeys_rel_nofollow
+        self._pages: WeakKeyDictionary[Response, Page | None] = WeakKeyDictionary()
+        self._whole: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()  # of responses that were stripped
+
+    async def of(self, response: Response) -> Page | None:
+        """The page of the response; None where its URL can have no policies. Raises ClosingError."""
+        if response not in self._pages:
+            self._pages[response] = self._page(response, await self._site_of(response))
+        return self._pages[response]
+
+    def of_now(self, response: Response) -> Page | None:
+        """The same, at once. LookupError where the policies would have to be fetched."""
+        if response not in self._pages:
+            self._pages[response] = self._page(response, self._site_in_memory(response))
+        return self._pages[response]
+
+    async def stripped(self, request: Request, response: Response) -> Response:
+        """The response without the elements that are refused for one of the declared uses. Raises ClosingError."""
+        page = await self.of(response)
+        if page is None or page.element_rules is None:
+            return response
+        body = page.element_rules.redacted(page.refusable(self._agent.uses))
+        if body == response.body:
+            return response
+        self._whole[request] = response.body
+        self._stats.inc_value("comity/responses/stripped")
+        return response.replace(body=body)
+
+    def rel_nofollow(self, response: Response) -> frozenset[str]:
+        """The URLs that the page links with rel=nofollow only, canonical; none where that is not asked for."""
+        if not self._obeys_rel_nofollow:
+            return frozenset()
+        return rel_nofollow(Content(fields_of(response.headers), response.body), response.url)
+
+    async def taken(self, response: Response, page: Page) -> Page:
+        """The page, once something is made of it: when is remembered, and what goes with it is fetched. Raises ClosingError."""
+        dated, wanted = page.dated, page.wanted
+        if not dated and not wanted:
+            return page
+        site = await self._site_of(response)
+        first_seen = await self._policies.first_taken(page.url, dated, datetime.now(UTC))
+        outgoing = self._outgoing(response)
+        origin = site.origin if site else outgoing.site.origin if outgoing else ""
+        reach = (await self._policies.get(origin, self._referrals.led_to(response))).reach if wanted else Reach.PUBLIC
+        resources = await self._resources.get(wanted, page.url, reach)
+        return self._page(response, site, first_seen=first_seen, resources=resources) or page
+
+    def _outgoing(self, response: Response) -> Outgoing | None:
+        """The request for the response; None where it was not admitted."""
+        return self._access.admitted(response.request) if response.request else None
+
+    def _outgoing_for_page(self, response: Response) -> Outgoing | None:
+        """The same, where the response is of the page that was asked for."""
+        outgoing = self._outgoing(response)
+        return outgoing if outgoing and urldefrag(outgoing.url)[0] == urldefrag(response.url)[0] else None
+
+    async def _site_of(self, response: Response) -> Site | None:
+        """The policies of the response's own URL."""
+        if outgoing := self._outgoing_for_page(response):
+            return outgoing.site
+        policies = await self._policies.of(response.url, self._referrals.led_to(response))
+        return None if policies is None else policies.site
+
+    def _site_in_memory(self, response: Response) -> Site | None:
+        """The same. LookupError where they would have to be fetched."""
+        if outgoing := self._outgoing_for_page(response):
+            return outgoing.site
+        has_been_asked = self._outgoing(response) is not None
+        origin = origin_or_empty(response.url)
+        if not origin:
+            if has_been_asked:
+                return None
+            raise LookupError(f"{response} has no policies")
+        policies = self._policies.known(origin, self._referrals.led_to(response))
+        if not has_been_asked or not policies:
+            raise LookupError(f"{response} is not what was asked for: nobody knows yet what may be done with it")
+        return policies.site
+
+    def _page(
+        self,
+        response: Response,
+        site: Site | None,
+        *,
+        first_seen: Mapping[str, datetime] | None = None,
+        resources: Mapping[str, Fetched] | None = None,
+    ) -> Page | None:
+        """`site`: the policies of its own URL. Where that is not the one that was asked for, as where a browser was led
+        elsewhere, the policies of both bind."""
+        outgoing = self._outgoing(response)
+        whole = self._whole.get(response.request) if response.request else None
+
+        def page_by(site: Site, url: str, decision: Decision | None) -> Page:
+            return site.page(
+                self._agent,
+                url,
+                status=response.status,
+                headers=fields_of(response.headers),
+                body=response.body if whole is None else whole,
+                first_seen=first_seen,
+                resources=resources,
+                access=decision,
+                facts=outgoing.facts if outgoing else PLAIN,
+            )
+
+        first = page_by(outgoing.site, outgoing.url, outgoing.decision) if outgoing else None
+        if site is None or self._outgoing_for_page(response):
+            page = first
+        else:
+            page = page_by(site, response.url, None)
+            page = page.asked_as(first) if first is not None else page
+        if page is not None and page.element_rules is not None:
+            uses = page.refusable(self._agent.uses)
+            page.is_cut = whole is not None or (self._redacts and bool(page.element_rules.refused(uses)))
+            if whole is not None:
+                page.element_rules = page.element_rules.without(uses)
+        return page
