@@ -23,7 +23,7 @@ UNTAGGED = ("no-tag", "several-tags", "invalid-tag")  # how it begins why a reco
 
 
 class ExpirePass(NamedTuple):
-    """The records that stay."""
+    """A pass that keeps the records that stay."""
 
     limits: Limits
     fields: Sequence[str] | None = None
@@ -35,8 +35,8 @@ class ExpirePass(NamedTuple):
             if answer.why:
                 summary.counts.drop(answer.why)
                 note: Note = {"url": record.get("url"), "why": answer.why, "because": list(answer.because)}
-                place = {"place": record.position} if isinstance(record, Placed) else {}
-                notes.append(note | place | ({"record": record} if answer.why.startswith(UNTAGGED) else {}))
+                position = {"place": record.position} if isinstance(record, Placed) else {}
+                notes.append(note | position | ({"record": record} if answer.why.startswith(UNTAGGED) else {}))
             else:
                 assert answer.tag
                 summary.keep(record, answer.tag)
@@ -62,8 +62,8 @@ def expire(
     DatasetError where one cannot be used or written: it is as it was, those before it are done."""
     readers, files = open_readers(datasets), files_of(datasets)
     for path in datasets:
-        if place := first_of(side_files(path), files):
-            raise DatasetError(f"{place} is written when {path} expires: expire it by itself")
+        if clash := first_of(side_files(path), files):
+            raise DatasetError(f"{clash} is written when {path} expires: expire it by itself")
     limits = Limits.of(now, recrawled(readers, options, tags), taken_down, tags)
     total = RecordCounts()
     for reader in readers:
@@ -77,10 +77,10 @@ def _expire(reader: Reader, limits: Limits, *, dry_run: bool, options: JobOption
 
         def note(notes: list[Note]) -> None:
             for line in notes:
-                place, record = line.pop("place", None), line.pop("record", None)
+                position, record = line.pop("place", None), line.pop("record", None)
                 options.removed(line)
                 if rewriter:
-                    rewriter.leave_out(place, keep_aside=record is not None)
+                    rewriter.leave_out(position, keep_aside=record is not None)
                 elif record is not None:
                     unread.put({"place": "", "why": line["why"], "record": record})
                 gone.put(line | {"when": limits.now.isoformat(timespec="seconds")})

@@ -1,4 +1,4 @@
-"""What the jobs over whole datasets share: how they are run, the files that they read, and which pages were fetched again."""
+"""Shared parts of the jobs over whole datasets: how they are run, the files they read, and which pages were fetched again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from comity.dataset.tag_sources import TagSource
 
 
 class JobOptions(NamedTuple):
-    """How a job is run."""
+    """The way in which a job is run."""
 
     workers: int | None = None  # None: as many as are of use
     progress: Callable[[int], object] = lambda _: None  # told how many octets have been read
@@ -23,7 +23,7 @@ class JobOptions(NamedTuple):
 
 
 class FetchPass(NamedTuple):
-    """When each page was fetched last."""
+    """A pass that finds when each page was fetched last."""
 
     fields: Sequence[str] | None = ("url", "final_url", "fetched_at")
 
@@ -35,7 +35,7 @@ class FetchPass(NamedTuple):
 
 
 def recrawled(readers: Sequence[Reader], options: JobOptions, tags: TagSource, uses: Iterable[str] = ()) -> Recrawled:
-    """Which pages of these files were fetched more than once, where anything depends on it."""
+    """The pages of these files that were fetched more than once, where anything depends on it."""
     may_end = tags.fields is None or any(reader.may_mention("until_recrawled", tags.fields) for reader in readers)
     if CURRENT.isdisjoint(uses) and not may_end:
         return NEVER_RECRAWLED

@@ -84,7 +84,7 @@ _KINDS = {type(None): "", bool: "sc:Boolean", int: "sc:Integer", float: "sc:Floa
 
 
 class Fields:
-    """Which fields the records have, and of which data types. Mergeable; it can be pickled."""
+    """The fields that the records have, and their data types. Mergeable; it can be pickled."""
 
     def __init__(self) -> None:
         self.kinds: dict[str, set[str]] = {}  # "" null, "?" what Croissant has no type for, "[sc:Text]" a list of it
@@ -141,7 +141,7 @@ def _date(text: str) -> str:
 
 
 class History(NamedTuple):
-    """How the dataset came about."""
+    """The history of the dataset."""
 
     description: str
     uses: tuple[str, ...]
@@ -152,7 +152,7 @@ class History(NamedTuple):
 
 
 class Composition(NamedTuple):
-    """What the records that are in it have."""
+    """The composition of the records that are in it."""
 
     fields: Fields
     agents: Mapping[str, int]  # product token -> records that it fetched
@@ -163,7 +163,7 @@ class Composition(NamedTuple):
 
 
 def manifest(path: Path, history: History, composition: Composition) -> dict[str, Any]:
-    """Of a file that is written."""
+    """The manifest of a file that is written."""
     moment = history.exported_at.isoformat(timespec="seconds")
     return {
         "@context": CONTEXT,
@@ -214,7 +214,9 @@ def _file(path: Path) -> dict[str, str]:
 
 
 def _described(fields: Fields, uses: Sequence[str], path: Path) -> Iterator[dict[str, Any]]:
-    """Of the tag the agent and, where uses have their names as keys, the verdicts; other nested values are in the file only."""
+    """The fields of the record set.
+
+    Of the tag the agent and, where uses have their names as keys, the verdicts; other nested values are in the file only."""
     is_table = format_of(path) == "parquet"
     columns = getattr(open_reader(path), "schema").names if is_table else fields.kinds  # noqa: B009  # others have none
     for name, kinds in fields.kinds.items():
@@ -227,8 +229,8 @@ def _described(fields: Fields, uses: Sequence[str], path: Path) -> Iterator[dict
                 "@id": f"{RECORDS}/{name}",
                 "name": name,
                 "subField": [
-                    _field(f"{name}/{key}", key, "sc:Text", name, place)
-                    for key, place in {"agent": "$.agent", **verdicts}.items()
+                    _field(f"{name}/{key}", key, "sc:Text", name, path_in_tag)
+                    for key, path_in_tag in {"agent": "$.agent", **verdicts}.items()
                 ],
             }
             continue
@@ -239,11 +241,11 @@ def _described(fields: Fields, uses: Sequence[str], path: Path) -> Iterator[dict
             yield {**_field(name, name, data_type, name), **({"repeated": True} if repeated else {})}
 
 
-def _field(place: str, name: str, data_type: str, column: str, path: str = "") -> dict[str, Any]:
+def _field(identifier: str, name: str, data_type: str, column: str, path: str = "") -> dict[str, Any]:
     source = {"fileObject": {"@id": FILE}, "extract": {"column": column}}
     return {
         "@type": "cr:Field",
-        "@id": f"{RECORDS}/{quote(place)}",
+        "@id": f"{RECORDS}/{quote(identifier)}",
         "name": name,
         "dataType": data_type,
         "source": {**source, "transform": {"jsonPath": path}} if path else source,
@@ -261,16 +263,16 @@ def before(path: Path) -> Path:
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """Of the dataset; the last one, where a crash has left none. DatasetError where it is none."""
-    for place in (place_of(path), before(path)):
+    """Read the manifest of the dataset; the last one, where a crash has left none. DatasetError where it is none."""
+    for candidate in (place_of(path), before(path)):
         try:
-            described = json.loads(place.read_bytes())
+            described = json.loads(candidate.read_bytes())
         except FileNotFoundError:
             continue
         except (OSError, ValueError) as error:
-            raise DatasetError(f"{place} cannot be read: {error}") from None
+            raise DatasetError(f"{candidate} cannot be read: {error}") from None
         if not isinstance(described, dict):
-            raise DatasetError(f"{place} is no manifest")
+            raise DatasetError(f"{candidate} is no manifest")
         return described
     return None
 
@@ -284,7 +286,7 @@ def retract(path: Path) -> None:
 
 @contextmanager
 def restored_on_error(path: Path) -> Iterator[None]:
-    """Where the dataset could not be changed, its manifest is as it was."""
+    """Put the manifest back where the dataset could not be changed."""
     try:
         yield
     except BaseException:

@@ -3,8 +3,20 @@
 run(work, readers)                  what `work` made of each batch, in the order of the records
 run(work, readers, writer)          and the records that it gives are written
 
-`work` is a pure function of a batch and can be pickled. What is held at a time is a few parts a process, however large the files.
-"""
+How it works. A dataset may be larger than memory, and to decode, judge and encode records takes far longer than to read. So:
+
+1. A Reader finds the parts of its file: a few MB each, which begin and end with a record. This process only finds them, in the
+   order of the files, while they are asked for.
+2. A part goes to some process, which reads it, gives each batch of records to its copy of `work`, and encodes what comes out for
+   the writer. `work` is a pure function of a batch, as far as anybody can see, and can be pickled: it may remember what it has
+   found out, but no outcome may depend on which batches it saw before.
+3. What was made of the parts comes back in the order in which they were given out. This process alone writes, and merges what was
+   found out: so an output has the records in their order, and equal inputs give equal files, however many processes there are.
+4. No more than AHEAD parts a process wait, whether for a process or for those before them: that bounds memory, however slow one
+   part is. Where columns go from file to file, or files are small, nothing is gained by handing parts on, and all is done here.
+
+Where a process is killed (want of memory, mostly), the pass ends with an error, and the writer leaves the output as it was. Where
+this process is killed, the others end with it; Ctrl-C is for this one alone, which ends them."""
 
 from __future__ import annotations
 
@@ -30,7 +42,7 @@ Note = dict[str, Any]  # a line of a log
 
 
 class Outcome(NamedTuple):
-    """What a pass made of some records. It can be pickled."""
+    """The outcome of a pass over some records. It can be pickled."""
 
     records: Any  # those to be written: a list of Records; of `columns` a pyarrow.RecordBatch
     result: Result
@@ -43,7 +55,7 @@ class Work(Protocol):
 
     @property
     def fields(self) -> Sequence[str] | None:
-        """Those that it reads; None: all."""
+        """The fields that it reads; None: all."""
 
     def __call__(self, records: list[Record]) -> Outcome: ...
 
@@ -63,7 +75,7 @@ class Unread(NamedTuple):
 
 
 class Made(NamedTuple):
-    """Of one part."""
+    """All that was made of one part."""
 
     encoded: list[Any]  # by the writer's `encode`
     results: list[Result]
@@ -72,7 +84,7 @@ class Made(NamedTuple):
 
 
 class Sinks(NamedTuple):
-    """What takes that up which comes out beside the records."""
+    """Takers of what comes out beside the records."""
 
     result: Callable[[Result], object]
     notes: Callable[[list[Note]], object] = lambda _: None
@@ -203,14 +215,14 @@ _task: _Task  # of this process
 
 
 def _begin(task: _Task) -> None:
-    """In a process that has just started."""
+    """Begin the work of a process that has just started."""
     global _task
     _task = task
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """Or it would wait for work for ever once the process that gives it is killed."""
+    """End with the process that gives the work, or it would wait for ever once that is killed."""
     parent = parent_process()
     assert parent
     parent.join()

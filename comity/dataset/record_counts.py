@@ -1,4 +1,4 @@
-"""What a pass counts. The counts of parts are merged into those of the whole."""
+"""The counts of a pass. The counts of parts are merged into those of the whole."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Tally:
 
 
 class RecordCounts:
-    """Of records, for `stats` by `read`, for a manifest by `keep` and `drop`. It can be pickled."""
+    """Counts of records, for `stats` by `read`, for a manifest by `keep` and `drop`. It can be pickled."""
 
     def __init__(self) -> None:
         self.records = 0  # that were counted
@@ -128,7 +128,7 @@ class RecordCounts:
 
 
 def _host(record: Record) -> str:
-    """With its port, of what answered; "" where nobody knows."""
+    """The host of what answered, with its port; "" where nobody knows."""
     url = record.get("final_url") or record.get("url")
     try:
         return urlsplit(url).netloc.rpartition("@")[2].lower() if isinstance(url, str) else ""

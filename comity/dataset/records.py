@@ -31,7 +31,7 @@ class DatasetError(Exception):
 
 
 class Unreadable(NamedTuple):
-    """What stands where a record should and is none."""
+    """Octets that stand where a record should and are none."""
 
     position: str  # "line 12", "row 4711", "record at octet 93"
     octets: bytes  # as they stand there

@@ -20,9 +20,9 @@ from comity.dataset.passes import Unread
 
 
 def side_files(dataset: Path) -> list[Path]:
-    """What is written with it."""
-    kept = (f"{dataset.name}.{what}" for what in ("unreadable.jsonl", "unreadable.warc", "unreadable.warc.gz", "expired.jsonl"))
-    return [*map(dataset.with_name, kept), manifest.place_of(dataset), manifest.before(dataset)]
+    """All files that are written with a dataset."""
+    names = (f"{dataset.name}.{what}" for what in ("unreadable.jsonl", "unreadable.warc", "unreadable.warc.gz", "expired.jsonl"))
+    return [*map(dataset.with_name, names), manifest.place_of(dataset), manifest.before(dataset)]
 
 
 def beside(path: Path, what: str) -> Path:
@@ -62,7 +62,7 @@ class Lines:
         sync(self.path.parent)
 
     def replace(self) -> None:
-        """What stands there; where there are none, nothing stands there."""
+        """Replace what stands there; where there are no lines, nothing stands there."""
         if self.number:
             with Replacement(self.path, is_named=False) as file:
                 self._copy(file)
@@ -76,7 +76,7 @@ class Lines:
 
 
 class UnreadLines(Lines):
-    """What could not be read of a dataset."""
+    """Lines of what could not be read of a dataset."""
 
     def __init__(self, dataset: Path) -> None:
         super().__init__(beside(dataset, "unreadable"))
@@ -86,8 +86,8 @@ class UnreadLines(Lines):
         """UTF-8 as text, anything else in base64."""
         position, octets, why = unread.unreadable
         try:
-            kept = {"text": octets.decode()}
+            content = {"text": octets.decode()}
         except UnicodeDecodeError:
-            kept = {"base64": base64.b64encode(octets).decode("ascii")}
+            content = {"base64": base64.b64encode(octets).decode("ascii")}
         self.records += 1
-        self.put({"file": str(unread.reader.path), "place": position, "why": why, **kept})
+        self.put({"file": str(unread.reader.path), "place": position, "why": why, **content})

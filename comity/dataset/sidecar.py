@@ -116,7 +116,7 @@ def _key(identity: str) -> int:
 
 
 def _tag_of(line: bytes) -> Any:
-    """What is no tag, where the row was cut off."""
+    """The tag of a row; something that is none, where the row was cut off."""
     try:
         return json.loads(line).get(FIELD) or {}
     except (ValueError, RecursionError):

@@ -15,7 +15,7 @@ from comity.dataset.tag_sources import GUESSED, TagSource
 
 
 class StatsPass(NamedTuple):
-    """What the tags permit."""
+    """A pass that counts what the tags permit."""
 
     now: datetime
     tags: TagSource = GUESSED

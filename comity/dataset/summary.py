@@ -1,4 +1,4 @@
-"""What came out of a pass over records, for its manifest and for whoever ran it."""
+"""The summary of a pass over records, for its manifest and for whoever ran it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from comity.dataset.tag_sources import Carried
 
 
 class Summary:
-    """What came out of a pass, and why other records did not. Mergeable; it can be pickled."""
+    """The records that came out of a pass, and why others did not. Mergeable; it can be pickled."""
 
     def __init__(self) -> None:
         self.counts = RecordCounts()

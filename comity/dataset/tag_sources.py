@@ -1,4 +1,4 @@
-"""Where the tags of records are.
+"""Sources of tags: where those of records are.
 
 InField(name)       a field of the record, found out where it has no name
 GUESSED             the one field that looks like a tag
@@ -30,11 +30,11 @@ class Carried(NamedTuple):
 
 
 class TagSource(Protocol):
-    """Where the tags of records are. It can be pickled."""
+    """A place where the tags of records are. It can be pickled."""
 
     @property
     def fields(self) -> tuple[str, ...] | None:
-        """What `find` has to see of a record; None: all of it."""
+        """The fields that `find` has to see of a record; None: all of them."""
 
     def find(self, record: Record) -> Carried:
         """TagError where there is none, or nobody can tell which it is."""
@@ -70,7 +70,7 @@ def _carried(field: str, value: Any) -> Carried:
 
 
 def is_tag_like(value: Any) -> bool:
-    """Whether it is meant as a tag, of whatever version, valid or not: an object, or the JSON of one."""
+    """True of what is meant as a tag, of whatever version, valid or not: an object, or the JSON of one."""
     if isinstance(value, str):
         if not (value.startswith("{") and '"schema"' in value and '"uses"' in value):
             return False

@@ -178,7 +178,7 @@ FREE = Qualifiers()
 
 
 class Use(NamedTuple):
-    """What the tag says of one use."""
+    """The statement of a tag about one use."""
 
     is_allowed: bool
     because: tuple[int, ...]  # in the tag's reasons
@@ -186,7 +186,7 @@ class Use(NamedTuple):
 
 
 class Element(NamedTuple):
-    """What one element rule covers of the record."""
+    """The parts of the record that one element rule covers."""
 
     deny: frozenset[str]
     is_whole: bool  # the whole page
@@ -278,7 +278,7 @@ def read_conditions(use: Mapping[str, Any]) -> Qualifiers:
 
 
 def write_conditions(qualifiers: Qualifiers) -> dict[str, Any]:
-    """Those that restrict anything, as a use of a tag has them."""
+    """The restrictions of a permission, as a use of a tag has them."""
     return {name: _CONDITIONS[name].write(value) for name, value in qualifiers.restrictions().items()}
 
 

@@ -103,8 +103,8 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
     return COMPLIANT if report.is_compliant else NOT_COMPLIANT
 
 
-def _uses(stated: list[str] | tuple[()]) -> tuple[str, ...]:
-    uses = [use.strip().lower() for one in stated for use in one.strip().removesuffix(",").split(",")]
+def _uses(options: list[str] | tuple[()]) -> tuple[str, ...]:
+    uses = [use.strip().lower() for option in options for use in option.strip().removesuffix(",").split(",")]
     for use in uses:
         if not NAME.fullmatch(use):
             raise UsageError(f"--for `{use}` is no use: write names with commas between, e.g. index,train", print_help=False)

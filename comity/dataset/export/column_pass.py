@@ -37,31 +37,31 @@ def export_columns(batch: pa.RecordBatch, number: int, prefilter: Prefilter, jud
     name = tag_column(batch.schema, prefilter.tags)
     if staying.num_rows and name:
         _note(exported, staying, name)
-    places = pc.indices_nonzero(sorted_rows.rest).to_pylist()
-    if not places:
+    rest = pc.indices_nonzero(sorted_rows.rest).to_pylist()
+    if not rest:
         return Outcome(staying, exported)
-    records: list[Record] = []
-    stood: list[int] = []
+    judged: list[Record] = []
+    rows_of_judged: list[int] = []
     unreadable = []
-    for row, record in zip(places, decode(batch.filter(sorted_rows.rest)), strict=True):
+    for row, record in zip(rest, decode(batch.filter(sorted_rows.rest)), strict=True):
         if isinstance(record, Unreadable):
             unreadable.append(record._replace(position=f"row {number + row}"))
         elif (usable := judge(record, exported)) is not None:
-            records.append(usable)
-            stood.append(row)
-    if records:
-        staying = _merged(staying, pc.indices_nonzero(sorted_rows.kept).to_pylist(), encode(records, schema), stood)
+            judged.append(usable)
+            rows_of_judged.append(row)
+    if judged:
+        staying = _merged(staying, pc.indices_nonzero(sorted_rows.kept).to_pylist(), encode(judged, schema), rows_of_judged)
     return Outcome(staying, exported, unreadable=unreadable)
 
 
-def _merged(one: pa.RecordBatch, places: list[int], other: pa.RecordBatch, other_places: list[int]) -> pa.RecordBatch:
-    """In the order of the places where they stood."""
-    together = pa.Table.from_batches([one, other])
-    return together.take(pc.sort_indices(pa.array(places + other_places))).combine_chunks().to_batches()[0]
+def _merged(staying: pa.RecordBatch, rows: list[int], judged: pa.RecordBatch, rows_of_judged: list[int]) -> pa.RecordBatch:
+    """Put rows together in the order in which they stood."""
+    together = pa.Table.from_batches([staying, judged])
+    return together.take(pc.sort_indices(pa.array(rows + rows_of_judged))).combine_chunks().to_batches()[0]
 
 
 def _with_added(schema: pa.Schema) -> pa.Schema:
-    """And columns for what an export adds to records."""
+    """The schema with columns for what an export adds to records."""
     return pa.schema([*schema, *(pa.field(name, type_) for name, type_ in _ADDED.items() if name not in schema.names)])
 
 
@@ -71,7 +71,7 @@ def _with_added(schema: pa.Schema) -> pa.Schema:
 def _note(exported: Summary, batch: pa.RecordBatch, name: str) -> None:
     """`name`: of the column with the tags."""
     tag = batch.column(name)
-    agents = {one["values"]: one["counts"] for one in tag.field("agent").value_counts().to_pylist()}
+    agents = {counted["values"]: counted["counts"] for counted in tag.field("agent").value_counts().to_pylist()}
     exported.counts.keep_several(batch.num_rows, agents, _policies(tag))
     exported.arrangements.update(_arrangements(tag.field("reasons")))
     if LICENSE in batch.schema.names:
@@ -81,11 +81,11 @@ def _note(exported: Summary, batch: pa.RecordBatch, name: str) -> None:
 
 
 def _arrangements(reasons: pa.ListArray) -> dict[str, int]:
-    """Of how many rows each."""
+    """Arrangements -> how many rows each permitted."""
     structs, rows = pc.list_flatten(reasons), pc.list_parent_indices(reasons)
     chosen = pc.equal(structs.field("rule"), ARRANGEMENT)
     named = pa.table({"row": rows, "text": structs.field("text")}).filter(chosen).group_by(["row", "text"]).aggregate([])
-    return {one["values"]: one["counts"] for one in named["text"].value_counts().to_pylist()}
+    return {counted["values"]: counted["counts"] for counted in named["text"].value_counts().to_pylist()}
 
 
 def _policies(tag: pa.StructArray) -> Iterator[tuple[str, dict[str, Any]]]:

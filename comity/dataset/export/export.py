@@ -19,7 +19,7 @@ from comity.dataset.summary import Summary
 
 
 class ExportPass:
-    """The records as they may be used."""
+    """A pass that gives the records as they may be used."""
 
     fields: Sequence[str] | None = None
 
@@ -55,8 +55,8 @@ def export(inputs: Sequence[Path], output: Path, terms: Terms, options: JobOptio
 
     DatasetError, and `output` as it was, where a file cannot be used or written."""
     readers, entering = open_readers(inputs), open_writer(output)
-    if place := first_of((output, *side_files(output)), files_of(inputs)):
-        raise DatasetError(f"{place} is read from: give the export another name")
+    if clash := first_of((output, *side_files(output)), files_of(inputs)):
+        raise DatasetError(f"{clash} is read from: give the export another name")
     exported = Summary()
     with UnreadLines(output) as unread:
         with manifest.restored_on_error(output), entering as writer:

@@ -47,12 +47,12 @@ class Sorted(NamedTuple):
 
     @property
     def rest(self) -> pa.BooleanArray:
-        """Those that are to be judged one by one."""
+        """The rows that are to be judged one by one."""
         return pc.and_(pc.invert(self.kept), self.whys.is_null())
 
 
 class Prefilter:
-    """It can be pickled."""
+    """The first look at the rows of an export. It can be pickled."""
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
@@ -84,7 +84,7 @@ class Prefilter:
         )
 
     def _answers_to(self, facts: pa.StringArray, batch: pa.RecordBatch, rows: pa.Array) -> list[tuple[bool, str | None]]:
-        """What each of the different facts comes to, in their order. `rows`: where they stand in the batch."""
+        """The answers to the different facts, in their order. `rows`: where they stand in the batch."""
         distinct = [name for name in facts.unique().to_pylist() if name is not None]
         unknown = [name for name in distinct if name not in self._answers]
         if unknown:
@@ -96,7 +96,7 @@ class Prefilter:
         return [self._answers[name] for name in distinct]
 
     def _judged(self, batch: pa.RecordBatch) -> Iterator[tuple[bool, str | None]]:
-        """Neither: all that are like the row are to be judged one by one."""
+        """Yield an answer for each row. Neither: all that are like it are to be judged one by one."""
         for record in decode(batch):
             answer = None if isinstance(record, Unreadable) else apply_terms(record, self._terms)
             yield answer is not None and answer.record is record, answer.why or None if answer else None
@@ -218,7 +218,7 @@ def _matches(texts: pa.Array, pattern: str) -> pa.Array:
 
 
 def _facts(tag: pa.StructArray, terms: Terms) -> pa.StringArray:
-    """By which rows are told apart; null of those that are particular."""
+    """The facts by which rows are told apart; null of those that are particular."""
     length = len(tag)
     uses, rules = _Flat(tag.field("uses")), _Rules(_Flat(tag.field("reasons")))
     facts, is_refused, is_particular = [], _same(False, length), _same(False, length)
@@ -260,7 +260,7 @@ class _Use:
 
     @property
     def ends_by_record(self) -> pa.BooleanArray:
-        """Whether it depends on other records if it has ended."""
+        """True where it depends on other records if the use has ended."""
         return pc.and_not(pc.fill_null(self["until_recrawled"], False), self.is_denied)
 
     @property

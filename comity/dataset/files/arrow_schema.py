@@ -87,7 +87,7 @@ TAG = _struct_of(tag.TAG, tag.IN_COMMON)
 
 
 def schema_of(records: Iterable[Record], *, tagged: bool = True) -> pa.Schema:
-    """Of a file that begins with these records. `tagged`: it has a column for tags, though none of them has one."""
+    """The schema of a file that begins with these records. `tagged`: it has a column for tags, though none of them has one."""
     types: dict[str, pa.DataType | None] = {}
     for record in records:
         for name, value in record.items():
@@ -106,7 +106,7 @@ def proper(schema: pa.Schema) -> pa.Schema:
 
 
 def _completed(types: Mapping[str, pa.DataType], *, tagged: bool) -> pa.Schema:
-    """With the columns of ours behind the others."""
+    """The schema with the columns of ours behind the others."""
     tags = [name for name, type_ in types.items() if type_ == TAG.type]
     others = [(name, type_) for name, type_ in types.items() if name not in tags]
     if tagged and not tags:
@@ -115,13 +115,13 @@ def _completed(types: Mapping[str, pa.DataType], *, tagged: bool) -> pa.Schema:
 
 
 def is_tag_type(type_: pa.DataType) -> bool:
-    """Whether the column holds tags: as encode writes them, or as other programs have them, in another order or with members
+    """Tell if a column holds tags: as encode writes them, or as other programs have them, in another order or with members
     left out."""
     return pa.types.is_struct(type_) and {"schema", "uses"} <= {field.name for field in type_}
 
 
 def may_hold_tags(column: pa.Field) -> bool:
-    """Whether `GUESSED` may find one there."""
+    """Tell if `GUESSED` may find a tag there."""
     return column.name in TEXT_FIELDS or is_tag_type(column.type)
 
 
@@ -137,11 +137,11 @@ def _type_of(value: Any, depth: int = MAX_DEPTH) -> pa.DataType | None:
         return None
     if type(value) is list:
         member: pa.DataType | None = pa.null()
-        for one in value:
-            member = _joined(member, _type_of(one, depth - 1))
+        for inner in value:
+            member = _joined(member, _type_of(inner, depth - 1))
         return None if member is None else pa.list_(member)
     if type(value) is dict and 0 < len(value) <= MAX_MEMBERS and all(map(_is_name, value)):
-        members = {name: _type_of(one, depth - 1) for name, one in value.items()}
+        members = {name: _type_of(inner, depth - 1) for name, inner in value.items()}
         return None if None in members.values() else pa.struct([*members.items()])
     return None
 
@@ -149,21 +149,21 @@ def _type_of(value: Any, depth: int = MAX_DEPTH) -> pa.DataType | None:
 _SIMPLE = {type(None): pa.null(), str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
 
 
-def _joined(one: pa.DataType | None, other: pa.DataType | None) -> pa.DataType | None:
-    if one == TAG.type:
-        return one
-    if one is None or other is None or one == other or pa.types.is_null(other):
-        return None if other is None else one
-    if pa.types.is_null(one):
-        return other
-    if {one, other} == {pa.int64(), pa.float64()}:
+def _joined(first: pa.DataType | None, second: pa.DataType | None) -> pa.DataType | None:
+    if first == TAG.type:
+        return first
+    if first is None or second is None or first == second or pa.types.is_null(second):
+        return None if second is None else first
+    if pa.types.is_null(first):
+        return second
+    if {first, second} == {pa.int64(), pa.float64()}:
         return pa.float64()
-    if pa.types.is_list(one) and pa.types.is_list(other):
-        member = _joined(one.value_type, other.value_type)
+    if pa.types.is_list(first) and pa.types.is_list(second):
+        member = _joined(first.value_type, second.value_type)
         return None if member is None else pa.list_(member)
-    if pa.types.is_struct(one) and pa.types.is_struct(other):
-        members: dict[str, pa.DataType | None] = {field.name: field.type for field in one}
-        for field in other:
+    if pa.types.is_struct(first) and pa.types.is_struct(second):
+        members: dict[str, pa.DataType | None] = {field.name: field.type for field in first}
+        for field in second:
             members[field.name] = _joined(members.get(field.name, pa.null()), field.type)
         return None if None in members.values() or len(members) > MAX_MEMBERS else pa.struct([*members.items()])
     return None
@@ -192,7 +192,7 @@ def _kind(type_: pa.DataType) -> Kind:
 
 
 def _kinds(schema: pa.Schema) -> dict[str, Kind]:
-    """Of the columns but EXTRA. Any column with tags is read as that, by the names of its members."""
+    """The kinds of the columns but EXTRA. Any column with tags is read as that, by the names of its members."""
     return {field.name: TAG if is_tag_type(field.type) else _kind(field.type) for field in schema if field.name != EXTRA}
 
 
@@ -244,7 +244,7 @@ def _with_rest(record: Record, text: str, number: int) -> Record | Unreadable:
 
 @gc_paused()
 def adapted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """As `schema` has it, column by column: what does not fit there goes into EXTRA."""
+    """Convert a batch to `schema`, column by column: what does not fit there goes into EXTRA."""
     if batch.schema.equals(schema):
         return batch
     columns = {name: batch.column(name) for name in batch.schema.names}
@@ -287,5 +287,5 @@ def _extra(batch: pa.RecordBatch, rest: list[Record]) -> pa.Array:
 
 
 def _json(value: Any) -> str:
-    """In ASCII: so half of a surrogate pair can be written too."""
+    """JSON in ASCII: so half of a surrogate pair can be written too."""
     return json.dumps(value, separators=(",", ":"))

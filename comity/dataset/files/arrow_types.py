@@ -1,4 +1,4 @@
-"""How the values of JSON become those of Arrow, kind by kind, and come back. What would not come back equal does not fit."""
+"""Kinds of values: from JSON to Arrow and back. What would not come back equal does not fit."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class MisfitError(Exception):
 
 
 class Kind(Protocol):
-    """How the values of one Arrow type are those of JSON."""
+    """One Arrow type and its values in JSON."""
 
     @property
     def type(self) -> pa.DataType: ...
 
     def fitted(self, value: Any) -> Any:
-        """As Arrow takes it. MisfitError."""
+        """Return the value as Arrow takes it. MisfitError."""
 
     def values(self, array: pa.Array) -> list[Any]:
         """None for a null. The array may have any type that holds such values."""
@@ -85,7 +85,7 @@ class Whole:
 
 
 class Number:
-    """Where some are no integers, all are floats: 1 comes back as 1.0, which is equal."""
+    """A number. Where some are no integers, all are floats: 1 comes back as 1.0, which is equal."""
 
     type = pa.float64()
 
@@ -156,10 +156,10 @@ class Several:
         return [self._member.fitted(member) for member in value]
 
     def values(self, array: pa.Array) -> list[Any]:
-        found = _lists(array, self._member)
+        values = _lists(array, self._member)
         if array.null_count:
-            return [members if is_there else None for members, is_there in zip(found, _valid(array), strict=True)]
-        return list(found)
+            return [members if is_there else None for members, is_there in zip(values, _valid(array), strict=True)]
+        return list(values)
 
 
 class Struct:
@@ -186,10 +186,10 @@ class Struct:
         columns = {
             field.name: self.members.get(field.name, _ANY).values(array.field(number)) for number, field in enumerate(array.type)
         }
-        found: list[Any] = rows(len(array), columns, self.nullable)
+        values: list[Any] = rows(len(array), columns, self.nullable)
         if array.null_count:
-            return [members if is_there else None for members, is_there in zip(found, _valid(array), strict=True)]
-        return found
+            return [members if is_there else None for members, is_there in zip(values, _valid(array), strict=True)]
+        return values
 
 
 class _Nullable:
@@ -219,20 +219,20 @@ class Keyed:
         return [members if members is None else self._object(members) for members in self._members.values(array)]
 
     def _object(self, members: list[Any]) -> Any:
-        """What is no list of structs with a key each (another program wrote it) stays as it is."""
+        """Make an object of the members. What is no list of structs with a key each (another program wrote it) stays as it is."""
         try:
-            found = {member[self._key]: member for member in members}
+            keyed = {member[self._key]: member for member in members}
         except (KeyError, TypeError):
             return members
-        if len(found) < len(members):
+        if len(keyed) < len(members):
             return members
         for member in members:
             del member[self._key]
-        return found
+        return keyed
 
 
 class Common:
-    """Of values that come again and again: how one fits is remembered. Nobody changes it."""
+    """Values that come again and again: how one fits is remembered. Nobody changes it."""
 
     def __init__(self, kind: Kind) -> None:
         self.type = kind.type
@@ -241,7 +241,7 @@ class Common:
 
 
 class Spans:
-    """Where something stands in a record: [field], [field, member of the list], [field, first character, first one after it]."""
+    """Spans in a record: [field], [field, member of the list], [field, first character, first one after it]."""
 
     type = pa.struct([("field", pa.string()), ("start", pa.int64()), ("end", pa.int64())])
 
@@ -259,7 +259,7 @@ class Spans:
 
 
 class Foreign:
-    """What another program wrote: dates, decimals, bytes. It is read, and not written."""
+    """Values that another program wrote: dates, decimals, bytes. They are read, and not written."""
 
     def __init__(self, type_: pa.DataType) -> None:
         self.type = type_
@@ -285,8 +285,8 @@ def _text(value: Any) -> str:
 
 
 def _plain(array: pa.Array) -> list[Any]:
-    found: list[Any] = array.to_pylist()
-    return found
+    values: list[Any] = array.to_pylist()
+    return values
 
 
 def _valid(array: pa.Array) -> list[Any]:
@@ -308,11 +308,11 @@ def rows(length: int, columns: Mapping[str, list[Any]], nullable: Iterable[str] 
     """Column by column -> dict by dict, without what is None."""
     full = {name: column for name, column in columns.items() if name in nullable or None not in column}
     names = tuple(full)
-    found = (
+    made = (
         [dict(zip(names, row, strict=True)) for row in zip(*full.values(), strict=True)] if full else [{} for _ in range(length)]
     )
     for name in columns.keys() - full.keys():
-        for row, value in zip(found, columns[name], strict=True):
+        for row, value in zip(made, columns[name], strict=True):
             if value is not None:
                 row[name] = value
-    return found
+    return made

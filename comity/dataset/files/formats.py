@@ -48,7 +48,7 @@ class Reader(Protocol):
         """All of them in the order of the file, found while they are asked for."""
 
     def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
-        """Whether a tag may have a key of this name in it, however deep: False where it is known that none has.
+        """Tell if a tag may have a key of this name in it, however deep: False where it is certain that none has.
 
         `tags`: the fields that may hold one, TAG_FIELDS among them where that is not known."""
 
@@ -67,13 +67,13 @@ class Writer(Protocol):
     def __enter__(self) -> Self: ...
 
     def write(self, encoded: Any) -> None:
-        """What `encode` gave, in the order of the records."""
+        """Write what `encode` gave, in the order of the records."""
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
 
 
 class Rewriter(Writer, Protocol):
-    """What is left of a file: it copies the records that stay as they stand. They have to be Placed.
+    """The remainder of a file: it copies the records that stay as they stand. They have to be Placed.
 
     `copy` comes last within `with`."""
 

@@ -41,7 +41,7 @@ class Reader:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Of a file to be written from this one."""
+        """The schema of a file to be written from this one."""
         with self._opened() as file:
             return proper(file.schema_arrow)
 
@@ -68,21 +68,21 @@ class Reader:
             if EXTRA not in schema.names:
                 return False
             pattern = rf"{re.escape(key)}|\\u00[4-7]"  # as it stands, or a letter of it escaped
-            found = (batch.column(0) for batch in file.iter_batches(columns=[EXTRA]))
-            return any(pc.any(pc.match_substring_regex(column, pattern)).as_py() for column in found)
+            extras = (batch.column(0) for batch in file.iter_batches(columns=[EXTRA]))
+            return any(pc.any(pc.match_substring_regex(column, pattern)).as_py() for column in extras)
 
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
         for batch, number in self.read_columns(part, fields):
             yield [batch] if isinstance(batch, Unreadable) else decode(batch, range(number, number + batch.num_rows))
 
     def read_columns(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
-        """With the number of the first row, from 1."""
+        """Yield batches with the number of their first row, from 1."""
         group, number = part.position
         with self._opened() as file:
             columns = _columns(file.schema_arrow, fields)
             try:
-                found = file.metadata.row_group(group)
-                of_each = max(1, found.total_byte_size // max(1, found.num_rows))
+                metadata = file.metadata.row_group(group)
+                of_each = max(1, metadata.total_byte_size // max(1, metadata.num_rows))
                 for batch in file.iter_batches(max(1, min(ROWS, OCTETS // of_each)), [group], columns, use_threads=False):
                     yield from _valid(batch, number)
                     number += batch.num_rows
@@ -132,7 +132,7 @@ def _leaves(file: pq.ParquetFile) -> Iterator[str]:
 
 
 def _is_set(file: pq.ParquetFile, path: str) -> bool:
-    """Whether a column is true anywhere; also where it is no column of true and false."""
+    """True where a column is true anywhere, or is no column of true and false."""
     for batch in file.iter_batches(columns=[path]):
         column = batch.column(0)
         while not pa.types.is_boolean(column.type):

@@ -1,1 +1,1 @@
-"""What the tag of a record permits, and for how long."""
+"""Terms: the uses that the tag of a record permits, and for how long."""

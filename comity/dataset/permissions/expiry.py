@@ -1,4 +1,4 @@
-"""Which records have to go: past a limit, fetched again, taken down.
+"""The expiry of records: past a limit, fetched again, taken down.
 
 fetches = Fetches(); fetches.note(record); fetches.merge(other)         first pass: when each page was fetched last
 expired(record, Limits.of(now, fetches.recrawled(), taken_down))        second pass: why the record goes"""
@@ -43,7 +43,7 @@ def _pages_of(url: str) -> Iterator[str]:
 
 
 class Recrawled:
-    """Which pages were fetched more than once, and when last. Immutable; it can be pickled, with 16 octets a page."""
+    """The pages that were fetched more than once, and when last. Immutable; it can be pickled, with 16 octets a page."""
 
     def __init__(self, last: dict[int, int] | None = None) -> None:
         """`last`: of Fetches."""
@@ -56,7 +56,7 @@ class Recrawled:
         return len(self._pages)
 
     def supersedes(self, record: Record) -> bool | None:
-        """Whether there is a later record of the same page. None: nobody knows, since it has no `url` or no `fetched_at`."""
+        """True where there is a later record of the same page. None: nobody knows, since it has no `url` or no `fetched_at`."""
         moment, urls = _fetched(record)
         if moment is None or not urls:
             return None
@@ -71,7 +71,7 @@ NEVER_RECRAWLED = Recrawled()
 
 
 class Fetches:
-    """When each page was fetched last. It can be pickled; in memory it takes about 120 octets a page."""
+    """The times at which pages were fetched last. It can be pickled; in memory it takes about 120 octets a page."""
 
     def __init__(self) -> None:
         self._last: dict[int, int] = {}
@@ -89,7 +89,7 @@ class Fetches:
         self._again |= other._again
 
     def recrawled(self) -> Recrawled:
-        """Those that were fetched more than once."""
+        """The pages that were fetched more than once."""
         return Recrawled({page: self._last[page] for page in self._again})
 
     def _note(self, page: int, moment: int) -> None:
@@ -136,7 +136,7 @@ def ended(use: Use, record: Record, now: datetime, recrawled: Recrawled) -> str:
 
 
 class Limits(NamedTuple):
-    """By what records go. It can be pickled."""
+    """The limits by which records go. It can be pickled."""
 
     now: datetime  # aware
     recrawled: Recrawled = NEVER_RECRAWLED

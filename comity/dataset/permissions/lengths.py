@@ -1,4 +1,4 @@
-"""How much text of a record may be shown.
+"""The length of text that may be shown of a record.
 
 content(record)              the fields that hold something of the page
 beyond(record, limit)        what is more than a permission allows to show"""
@@ -20,7 +20,7 @@ def content(record: Record) -> list[str]:
 
 
 def beyond(record: Record, limit: UseDecision) -> Removals:
-    """What goes for the record to show no more text than `max_chars` and `max_words` of the limit permit.
+    """Removals for the record to show no more text than `max_chars` and `max_words` of the limit permit.
 
     `text`, or else the first text, is cut to the limit, and other fields stay as long as all together are within it. `title`
     counts by itself: it names the page beside its snippet."""
@@ -44,7 +44,7 @@ def beyond(record: Record, limit: UseDecision) -> Removals:
 
 
 def fits(text: str, limit: UseDecision) -> bool:
-    """Whether it is no longer than `max_chars` and `max_words` of the limit permit."""
+    """True where the text is no longer than `max_chars` and `max_words` of the limit permit."""
     is_short = limit.max_chars is None or len(text) <= limit.max_chars
     return is_short and (limit.max_words is None or len(text.split(None, limit.max_words)) <= limit.max_words)
 

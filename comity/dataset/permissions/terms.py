@@ -33,7 +33,7 @@ LICENSES = ("rsl.permits", ARRANGEMENT)  # rules of the reasons that name a lice
 
 
 class Terms(NamedTuple):
-    """What is asked for. It can be pickled."""
+    """The terms of a use: what a record is wanted for, and when. It can be pickled."""
 
     uses: tuple[str, ...]  # lower case; all of them have to be permitted
     now: datetime  # aware
@@ -62,7 +62,7 @@ class Terms(NamedTuple):
 
 
 class TermsApplied(NamedTuple):
-    """One record."""
+    """One record under the terms."""
 
     record: Record | None  # a copy where it differs; None: it may not be used
     why: str = ""  # "" where it may; else one of those that docs/datasets.md lists: "no-tag", "deny:RULE", "expired:USE", ...
@@ -80,7 +80,7 @@ class _RefusedError(Exception):
 
 
 def apply_terms(record: Record, terms: Terms) -> TermsApplied:
-    """Whether each of the uses is permitted, and the record without what is not."""
+    """Tell if each of the uses is permitted, and give the record without what is not."""
     try:
         carried = terms.tags.find(record)
         tag = read_tag(carried.raw)
@@ -114,7 +114,7 @@ def _by_defaults(tag: Tag, defaults: Mapping[str, Verdict]) -> Tag:
 
 
 def _is_silent(tag: Tag, name: str, default: Verdict) -> bool:
-    """Whether nobody spoke of the use, for whom it is asked, and another default decided."""
+    """True where nobody spoke of the use, and another default decided."""
     reason = tag.because(tag.uses[name])[0]
     was_asked = reason["rule"] == DEFAULT and reason.get("part") == "setting"
     return was_asked and not tag.raw["uses"][name]["stated"] and tag.uses[name].is_allowed is not (default is Verdict.ALLOW)
@@ -184,13 +184,15 @@ class _Usable:
 
     @property
     def _fields(self) -> Record:
-        """What the record says besides its tag."""
+        """The fields of the record besides its tag."""
         return {field: value for field, value in self.record.items() if field != self._carried.field}
 
     def cut_elements(self) -> None:
         """Elements on which one of the uses is refused."""
         names, vocabulary = tuple(name for name in self._terms.uses if not self._is_licensed(name)), self._terms.vocabulary
-        places = {number: one for number, one in enumerate(self._tag.elements) if _refuses(one.deny, names, vocabulary)}
+        places = {
+            number: element for number, element in enumerate(self._tag.elements) if _refuses(element.deny, names, vocabulary)
+        }
         if not places:
             return
         refused = places.values()
@@ -204,11 +206,11 @@ class _Usable:
         self._remove(removals(self.record, spans), without=places, gone=gone)
 
     def _is_licensed(self, use: str) -> bool:
-        """What is arranged comes before whatever a site states, of elements too."""
+        """True where the use is arranged: that comes before whatever a site states, of elements too."""
         return any(reason["rule"] == ARRANGEMENT for reason in self._tag.because(self._tag.uses[use]))
 
     def _stored(self, element: Element) -> Iterator[Span]:
-        """What media pipelines say of files with its URLs: that was written after the tag.
+        """Yield what media pipelines say of files with its URLs: that was written after the tag.
 
         Where the element has more URLs than the tag tells, a file that the record names nowhere else may have one of them."""
         if not element.urls and not element.more_urls:
@@ -223,7 +225,7 @@ class _Usable:
 
     @cached_property
     def _named(self) -> frozenset[str]:
-        """What may be a URL in the record, but for what media pipelines say."""
+        """The texts in the record that may be URLs, but for what media pipelines say."""
         urls: set[str] = set()
         stack = [value for field, value in self._fields.items() if field not in _FILES]
         while stack:
@@ -244,7 +246,7 @@ class _Usable:
         self._raw = doubtful
 
     def cut_files(self) -> None:
-        """What media pipelines say of embedded files that one of the uses does not cover."""
+        """Remove what media pipelines say of embedded files that one of the uses does not cover."""
         for name in self._terms.uses:
             use = self._tag.embedded.get(name)
             if use and (not use.is_allowed or ended(use, self.record, self._terms.now, self._terms.recrawled)):
@@ -278,7 +280,7 @@ class _Usable:
             self._remove(beyond(self._fields, limit))
 
     def attribute(self) -> None:
-        """What is to be shown with it (ACAP 1.0 section-2.5.5.2.5)."""
+        """Add what is to be shown with it (ACAP 1.0 section-2.5.5.2.5)."""
         included = dict.fromkeys(resource for use in self._uses for resource in use.qualifiers.must_include)
         if included:
             self.record = self.record | {ATTRIBUTION: RESOURCES.write(included)}
@@ -318,12 +320,12 @@ class _Usable:
         self._raw = self._raw | {"elements": elements}
 
     def _keeps_length(self, element: dict[str, Any]) -> bool:
-        """Whether it may be left out of what is shown, and not be shown shortened."""
+        """True where the element may be left out of what is shown, and not be shown shortened."""
         return not _CLIP.isdisjoint(element["deny"]) and (self._is_limited or any(map(_shows, self._terms.uses)))
 
 
 def _reference(reason: Mapping[str, Any]) -> str:
-    """Of an arrangement: `HOST: USE, REFERENCE`. "": it has none."""
+    """The reference of an arrangement: `HOST: USE, REFERENCE`. "": it has none."""
     _, _, reference = reason["text"].partition(": ")[2].partition(",")
     return str(reference.strip())
 
@@ -343,5 +345,5 @@ def _shows(use: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _refuses(deny: frozenset[str], uses: tuple[str, ...], vocabulary: Vocabulary) -> bool:
-    """Whether an element on which these actions are prohibited may not be used in one of the ways."""
+    """True where an element on which these actions are prohibited may not be used in one of the ways."""
     return any(refuses(deny, use, vocabulary) for use in uses)

@@ -1,1 +1,1 @@
-"""Whether what a tag says is still so."""
+"""A recheck of records: what their tags say against what sites say today."""

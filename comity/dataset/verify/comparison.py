@@ -70,7 +70,9 @@ class Comparison:
         )
 
     def _gave_up_reservation(self) -> bool:
-        """Whether the page itself said that no right is reserved: the file reserves it as it did then, and the use was permitted.
+        """True where the page itself said that no right is reserved.
+
+        The file reserves it as it did then, and the use was permitted.
 
         Where no use is listed that this permits, no reason quotes it."""
         if not self._is_same(self._site.origin + WELL_KNOWN):
@@ -83,23 +85,25 @@ class Comparison:
 
     @property
     def is_by_files(self) -> bool:
-        """Whether nothing of the page decides."""
+        """True where nothing of the page decides."""
         there = self._recalled
         return not (there.headers or there.body or there.resources or there.lost or self._document)
 
     def rechecked(self, result: Rechecked) -> Rechecked:
         uses_asked_for = self._today.uses
         uses = tuple(self._use(use) for use in uses_asked_for or self._uses)
-        refusals = tuple(one.because for one in uses if self._is_refused(one))
-        gained = any(one.verdict is Verdict.ALLOW and one.change != GAINED and self._elements.gained(one.use) for one in uses)
+        refusals = tuple(use.because for use in uses if self._is_refused(use))
+        gained = any(use.verdict is Verdict.ALLOW and use.change != GAINED and self._elements.gained(use.use) for use in uses)
         return result._replace(uses=uses, refusals=tuple(dict.fromkeys(refusals)), gained_elements=gained)
 
-    def _is_refused(self, one: UseToday) -> bool:
-        """What the tag refuses stays refused until the page is fetched again, and links are not followed any more."""
-        if one.use == "follow" and not self._today.uses:
+    def _is_refused(self, use: UseToday) -> bool:
+        """True of a use that is refused today.
+
+        What the tag refuses stays refused until the page is fetched again, and links are not followed any more."""
+        if use.use == "follow" and not self._today.uses:
             return False
-        is_missing = bool(self._today.uses) and (one.verdict is Verdict.DENY or one.change == GAINED)
-        return is_missing or one.change in (LOST, RESTRICTED)
+        is_missing = bool(self._today.uses) and (use.verdict is Verdict.DENY or use.change == GAINED)
+        return is_missing or use.change in (LOST, RESTRICTED)
 
     def _use(self, use: str) -> UseToday:
         then = self._uses.get(use)
@@ -125,11 +129,11 @@ class Comparison:
         return UseToday(use, verdict, SAME, because)
 
     def _judged(self, use: str, then: Use) -> tuple[Verdict, Because, Qualifiers | None]:
-        """With the conditions that hold today, None where the tag has all that is known of them."""
+        """The verdict, why, and the conditions that hold today, None where the tag has all that is known of them."""
         now, reasons = self._page.uses[use], [self._tag["reasons"][number] for number in then.because]
         if now.reasons[0].rule == "comity.arrangement":
             return now.verdict, because_of(now.reasons[0]), now
-        if standing_refusal := next((one for one in reasons if refuses(one) and is_of_page(one, self._tag)), None):
+        if standing_refusal := next((reason for reason in reasons if refuses(reason) and is_of_page(reason, self._tag)), None):
             return Verdict.DENY, quoted(standing_refusal), None
         until = then.qualifiers.until
         if then.is_allowed and until is not None and until <= self._today.now:
@@ -146,7 +150,7 @@ class Comparison:
         return now.verdict, because_of(now.reasons[0]), now
 
     def _standing(self, now: UseDecision, then: Use) -> Mapping[str, Any] | None:
-        """What permits the use although today's files alone do not: the page itself, or how it was asked for.
+        """The reason that permits the use although today's files alone do not: the page itself, or how it was asked for.
 
         What a file says that is the same as it was then, was no refusal then and is none today."""
         quoted: list[dict[str, Any]] = self._tag["reasons"]
@@ -192,7 +196,7 @@ class Comparison:
 
     @cached_property
     def _document(self) -> Content | None:
-        """Where rules for elements may have to do with it."""
+        """The page, where rules for elements may have to do with it."""
         file = self._site.files.get(self._site.origin + AI_PATH)
         return document_of(self._record) if file and file.body else None
 
@@ -227,7 +231,7 @@ def _tighter(then: Qualifiers, now: Qualifiers) -> Iterator[str]:
         elif isinstance(value, frozenset):
             stricter = not value <= had
         elif isinstance(value, tuple):
-            stricter = {str(one) for one in value} != {str(one) for one in had}
+            stricter = {str(resource) for resource in value} != {str(resource) for resource in had}
         elif isinstance(value, bool):
             stricter = not had
         else:

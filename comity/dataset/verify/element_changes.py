@@ -34,7 +34,7 @@ def document_of(record: Record) -> Content | None:
 
 
 class ElementChanges:
-    """What two files say of the elements of one page."""
+    """The elements of one page, by two files."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class ElementChanges:
         return None
 
     def gained(self, use: str) -> bool:
-        """Whether an element is refused by the tag and not any more."""
+        """True where an element is refused by the tag and not any more."""
         if self._is_same:
             return False
         refused = {_key(element) for element in self._today if self._refusal(element, use)}
@@ -92,7 +92,9 @@ class ElementChanges:
         return next((reason for reason in element.reasons if reason.source.line == line), None)
 
     def _is_new(self, element: Element, use: str, was_licensed: bool) -> bool:
-        """Of a licensed use nothing was refused, so what the record has of the element it has for that use too."""
+        """True where the refusal is new.
+
+        Of a licensed use nothing was refused, so what the record has of the element it has for that use too."""
         return not (entries := self._tagged.get(_key(element))) or any(
             not refuses(entry["deny"], use, self._vocabulary) or (was_licensed and (entry["spans"] or "whole" in entry))
             for entry in entries

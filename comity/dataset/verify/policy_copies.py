@@ -22,7 +22,7 @@ def first_seen(tag: Tag) -> dict[str, datetime]:
 
 
 def is_same_copy(tag: Tag, site: Site, url: str) -> bool:
-    """Whether the file is, octet by octet, the one by which the record was tagged."""
+    """True where the file is, octet by octet, the one by which the record was tagged."""
     then, now = tag["policies"].get(url), site.policies.get(url)
     if then is None or now is None:  # a file that nobody asked for then
         return now is not None and availability(site.files[url]) is Availability.ABSENT
@@ -40,7 +40,9 @@ def newly_unreachable(tag: Tag, site: Site) -> Because | None:
 
 
 def other_page(tag: Tag, site: Site, sites: Sites) -> Because | None:
-    """Of an item that was made of pages of several sites the others have to be as they were: their URLs are not known."""
+    """Return why another page of the item is in doubt, None where none is.
+
+    Of an item that was made of pages of several sites the others have to be as they were: their URLs are not known."""
     for url in tag["policies"]:
         if url.endswith("/robots.txt") and url not in site.files and (its := origin(url)):
             other = sites(its)

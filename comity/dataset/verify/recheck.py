@@ -16,7 +16,7 @@ from comity.policies.tag import TagError, read_tag
 
 
 def rechecked(record: Record, sites: Sites, today: Today) -> Rechecked:
-    """Whatever nobody knows is no permission."""
+    """Recheck one record. Whatever nobody knows is no permission."""
     url = page_url(record)
     result = Rechecked(url, origin(url), "")
     site = sites(result.origin) if url else None

@@ -1,4 +1,4 @@
-"""What a page said of itself, as far as its tag quotes it: its header fields and its markup cannot be asked for again.
+"""A page's own statements once more, as far as its tag quotes it: its header fields and its markup cannot be asked for again.
 
 recalled(tag)          header fields and markup that say the same once more, and which reasons cannot be said again
 is_of_page(reason)     whether a reason was read in the page, not in a policy file or a setting
@@ -56,7 +56,7 @@ def refuses(reason: Quoted) -> bool:
 
 
 class Recalled(NamedTuple):
-    """What `Site.page` asks for besides the URL."""
+    """All that `Site.page` asks for besides the URL."""
 
     headers: tuple[tuple[bytes, bytes], ...]
     body: bytes

@@ -1,4 +1,4 @@
-"""What was found out about the records of a dataset, by host. Reports of parts are merged into that of the whole."""
+"""The report on the records of a dataset, by host. Reports of parts are merged into that of the whole."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Host:
 
 
 class Report:
-    """Of a dataset. It can be pickled; some hundred octets a host."""
+    """The report on a dataset. It can be pickled; some hundred octets a host."""
 
     def __init__(self) -> None:
         self.hosts: dict[str, Host] = {}
@@ -87,7 +87,7 @@ class Report:
 
     @property
     def unknown(self) -> int:
-        """Those that cannot be read are among them."""
+        """Records of which nobody knows; those that cannot be read are among them."""
         return sum(host.unknown for host in self.hosts.values()) + self.unreadable
 
     @property

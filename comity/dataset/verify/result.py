@@ -1,4 +1,4 @@
-"""What a recheck gives of one record."""
+"""The result of a recheck of one record."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SAME, GAINED, LOST, RESTRICTED = "same", "gained", "lost", "restricted"
 
 
 class Because(NamedTuple):
-    """What decides today. `rule`: a key of comity.policies.answers.rule.RULES, or a word of this module."""
+    """The statement that decides today. `rule`: a key of comity.policies.answers.rule.RULES, or a word of this module."""
 
     rule: str
     url: str = ""

@@ -36,7 +36,7 @@ class Alike(Generic[T]):
         return results.by_said.get(site.said_of(results.agent, url, now))
 
     def keep(self, site: Site, octets: bytes, agent: Agent, url: str, now: datetime, result: T) -> None:
-        """Of a tag that says nothing by its page."""
+        """Keep the result of a tag that says nothing by its page."""
         statements = site.said_of(agent, url, now)
         if statements is None or not octets:
             return

@@ -1,4 +1,4 @@
-"""What a recheck goes by besides the record: who asks, when, and what sites say today."""
+"""Circumstances of a recheck besides the record: who asks, when, and what sites say today."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Sites = Callable[[str], Site | None]  # origin -> what it says today; None: nobo
 
 
 class Today:
-    """Who asks, when, and for what. It can be pickled."""
+    """The question of a recheck: who asks, when, and for what. It can be pickled."""
 
     def __init__(self, agent: Agent, now: datetime, uses: tuple[str, ...] = (), tags: TagSource = GUESSED) -> None:
         """`now`: aware. `uses`: for which every record has to be permitted, besides crawling; none: whatever its tag permits."""
@@ -34,7 +34,7 @@ class Today:
         self._agents: dict[str, Agent] = {}
 
     def agent_of(self, token: str) -> Agent:
-        """Who is meant by a tag. Of another agent than ours nothing is known but its name: nothing is arranged with it."""
+        """The agent that a tag means. Of another agent than ours nothing is known but its name: nothing is arranged with it."""
         if token.lower() == self.agent.token.lower():
             return self.agent
         if token not in self._agents:

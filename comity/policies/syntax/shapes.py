@@ -48,12 +48,12 @@ def reference(shape: Shape) -> dict[str, Any]:
 
 def definitions(shape: Shape) -> dict[str, Any]:
     """Name -> JSON Schema of the shapes with names that are in it."""
-    found: dict[str, Any] = {}
+    schemas: dict[str, Any] = {}
     for part in shape.parts:
-        if part.name and part.name not in found:
-            found[part.name] = ({"description": part.description} if part.description else {}) | part.schema
-        found |= {name: schema for name, schema in definitions(part).items() if name not in found}
-    return found
+        if part.name and part.name not in schemas:
+            schemas[part.name] = ({"description": part.description} if part.description else {}) | part.schema
+        schemas |= {name: schema for name, schema in definitions(part).items() if name not in schemas}
+    return schemas
 
 
 class Text(Shape):
@@ -269,7 +269,7 @@ class Keyed(Shape):
             type(value) is dict
             and len(value) >= at_least
             and value.keys() >= always
-            and all(is_key(name) and is_member(one) for name, one in value.items())
+            and all(is_key(name) and is_member(inner) for name, inner in value.items())
         )
 
     @property

@@ -1,4 +1,4 @@
-"""What the records of a WARC file are to comity: items with their tag, what was answered, and what goes with an answer.
+"""The records of a WARC file as comity reads them: items with their tag, what was answered, and what goes with an answer.
 
 An item is a `metadata` record of JSON. It refers to the record of its response, which stands right behind its first item."""
 
@@ -20,7 +20,7 @@ _BELONGS_TO = ("warc-concurrent-to", "warc-refers-to", "warc-segment-origin-id")
 
 
 class Place(NamedTuple):
-    """Of an item, or of an answer without items."""
+    """The place of an item, or of an answer without items."""
 
     offset: int  # where its record begins in the file
     answer: int  # `key` of the answer; 0: it has none
@@ -56,7 +56,7 @@ def refers_to(record: WarcRecord) -> str:
 
 
 def item_of(record: WarcRecord) -> Record | Damage | None:
-    """Of a record that `is_item`, with its whole block. None where it is something else of another program."""
+    """The item of a record that `is_item`, with its whole block. None where it is something else of another program."""
     try:
         item = json.loads(record.block)
     except (ValueError, RecursionError) as error:

@@ -110,12 +110,12 @@ class Reader:
                     yield _completed(item, record, wants_html=wants_html) if awaited else Placed(_facts(record), position)
                     awaited = ""
                 elif is_item(record.fields):
-                    found, answer = item_of(record), refers_to(record)
-                    if isinstance(found, Damage):
-                        yield from self._unreadable(found)
-                    elif found is not None:
+                    fields, answer = item_of(record), refers_to(record)
+                    if isinstance(fields, Damage):
+                        yield from self._unreadable(fields)
+                    elif fields is not None:
                         about = _about(record) if answer else {}
-                        item = Placed({**about, **found}, Place(record.offset, key(answer)))
+                        item = Placed({**about, **fields}, Place(record.offset, key(answer)))
                         if answer in seen:
                             yield _completed(item, _record_at(again, seen[answer]), wants_html=wants_html)
                         else:  # its response comes next, where it has one
@@ -139,8 +139,8 @@ class Writer:
 
 
 def _record_at(file: IO[bytes], offset: int) -> WarcRecord | None:
-    found = next(records(file, offset, offset + 1, lambda fields: MAX_BLOCK), None)
-    return found if isinstance(found, WarcRecord) else None
+    record = next(records(file, offset, offset + 1, lambda fields: MAX_BLOCK), None)
+    return record if isinstance(record, WarcRecord) else None
 
 
 def _completed(item: Placed, answer: WarcRecord | None, *, wants_html: bool) -> Placed:
@@ -153,7 +153,7 @@ def _completed(item: Placed, answer: WarcRecord | None, *, wants_html: bool) -> 
 
 
 def _rules_parts(item: Record) -> bool:
-    """Whether something is prohibited on parts of the page: nobody knows where in its source these stand."""
+    """True where something is prohibited on parts of the page: nobody knows where in its source these stand."""
     try:
         tag = GUESSED.find(item).raw
     except TagError:
@@ -167,13 +167,13 @@ def _rules_parts(item: Record) -> bool:
 
 
 def _about(record: WarcRecord) -> Record:
-    """Of which page it is."""
+    """The fields that say which page it is."""
     url = record.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
     return {"url": url, "final_url": url, "fetched_at": record.fields.get("warc-date", "")}
 
 
 def _facts(record: WarcRecord) -> Record:
-    """What the record of a response says besides its body."""
+    """The fields that the record of a response has besides its body."""
     facts = _about(record)
     if not _is_http(record):
         return {**facts, "content_type": record.fields.get("content-type", "")}

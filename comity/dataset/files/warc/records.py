@@ -35,7 +35,7 @@ class WarcRecord(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """What is no record."""
+    """A stretch of the file that is no record."""
 
     offset: int
     end: int
@@ -47,7 +47,7 @@ class _DamageError(Exception):
 
 
 def is_compressed(file: IO[bytes]) -> bool:
-    """As it begins; where that is damaged, as its name says."""
+    """True where it begins so; where that is damaged, where its name says so."""
     file.seek(0)
     start = file.read(5)
     return start.startswith(GZIP) or (start != b"WARC/" and str(file.name).lower().endswith(".gz"))
@@ -124,7 +124,7 @@ class _Member:
 
     @property
     def end(self) -> int:
-        """Where the next one begins, once all is read."""
+        """The offset at which the next one begins, once all is read."""
         return self._file.tell() - len(self._inflater.unused_data)
 
 
@@ -163,13 +163,13 @@ def _check_end(octets: bytes) -> None:
 
 
 def _next(file: IO[bytes], offset: int, end: int, *, compressed: bool) -> int:
-    """Where the next record begins, `end` where none does."""
+    """The offset at which the next record begins, `end` where none does."""
     overlap = 32
     while offset < end:
         file.seek(offset)
         octets = file.read(min(CHUNK, end - offset) + overlap)
-        for found in re.finditer(re.escape(GZIP) if compressed else rb"(?<=\n)WARC/", octets):
-            position = offset + found.start()
+        for beginning in re.finditer(re.escape(GZIP) if compressed else rb"(?<=\n)WARC/", octets):
+            position = offset + beginning.start()
             if position < end and _begins(file, position, compressed=compressed):
                 return position
         offset += CHUNK

@@ -24,7 +24,7 @@ STAYS, GOES, ASIDE = "stays", "goes", "aside"
 
 
 class _Places:
-    """Of records with one fate, in the order of the file: 16 octets for each."""
+    """The places of records with one fate, in the order of the file: 16 octets for each."""
 
     def __init__(self) -> None:
         self.offsets = array("Q")
@@ -36,7 +36,7 @@ class _Places:
 
 
 class _Fates:
-    """What becomes of each record of a file. STAYS, GOES or ASIDE; "" of an item that cannot be read."""
+    """The fates of the records of a file. STAYS, GOES or ASIDE; "" of an item that cannot be read."""
 
     def __init__(self, stays: _Places, goes: _Places, aside: _Places) -> None:
         self._offsets = {STAYS: stays.offsets, GOES: goes.offsets, ASIDE: aside.offsets}
