@@ -1,4 +1,4 @@
-"""Where the tags of a crawl's items are: COMITY_TAG (docs/items.md)."""
+"""The tags of a crawl's items, and where they are: COMITY_TAG (docs/items.md)."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
 
 
 def _remedies(whys: Collection[str], terms: Terms) -> Iterator[str]:
-    """What can be done about records that nobody has refused."""
+    """The ways out for records that nobody has refused."""
     names = [why.partition(":")[2] for why in whys if why.startswith("not-listed:")]
     if names:
         yield f'not-listed: no tag speaks of it; crawl with COMITY_USES = "{",".join(names)}"'
@@ -158,7 +158,7 @@ def _remedies(whys: Collection[str], terms: Terms) -> Iterator[str]:
 
 
 def _missing(whys: Collection[str]) -> Iterator[str]:
-    """What can be done about tags that are not found."""
+    """The ways out for tags that are not found."""
     if "no-tag" in whys:
         yield 'no-tag: say where the tags are with --tag; a crawl with COMITY_TAG = "off" writes none'
     if "several-tags" in whys:

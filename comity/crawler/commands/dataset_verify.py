@@ -101,8 +101,8 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
     return COMPLIANT if report.is_compliant else NOT_COMPLIANT
 
 
-def _uses(stated: list[str] | tuple[()]) -> tuple[str, ...]:
-    uses = [use.strip().lower() for one in stated for use in one.strip().removesuffix(",").split(",")]
+def _uses(words: list[str] | tuple[()]) -> tuple[str, ...]:
+    uses = [use.strip().lower() for word in words for use in word.strip().removesuffix(",").split(",")]
     for use in uses:
         if not NAME.fullmatch(use):
             raise UsageError(f"--for `{use}` is no use: write names with commas between, e.g. index,train", print_help=False)
@@ -140,9 +140,9 @@ def _verified(work: Verify, reader: Reader, listed: Path | None, workers: int | 
             if file:
                 file.write(b"".join(json.dumps(note).encode() + b"\n" for note in notes))
 
-        def keep(one: passes.Unread) -> None:
+        def keep(record: passes.Unread) -> None:
             report.unreadable += 1
-            write([{"place": one.unreadable.place, "unknown": True, "why": [f"unreadable: {one.unreadable.why}"]}])
+            write([{"place": record.unreadable.place, "unknown": True, "why": [f"unreadable: {record.unreadable.why}"]}])
 
         sinks = passes.Sinks(report.merge, notes=write, unreadable=keep, progress=advance)
         passes.run(work, [reader], sinks, workers=workers)
