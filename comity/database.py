@@ -157,9 +157,9 @@ def open_database(
 
     def check_pages(db: sqlite3.Connection) -> None:
         if file.stat().st_size <= CHECKED:
-            (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
-            if found != "ok":
-                raise unusable(f"is damaged: {found}")
+            (outcome,) = db.execute("PRAGMA quick_check(1)").fetchone()
+            if outcome != "ok":
+                raise unusable(f"is damaged: {outcome}")
 
     def prepare(db: sqlite3.Connection) -> None:
         db.create_function("checksum", -1, checksum)

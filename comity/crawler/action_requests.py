@@ -1,4 +1,4 @@
-"""What sites ask to be done: to take down and to crawl again (ACAP 1.0 section-2.6)."""
+"""The actions that sites ask for: to take down and to crawl again (ACAP 1.0 section-2.6)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Actions:
         self._tasks: set[asyncio.Task[None]] = set()
         crawler.signals.connect(self._spider_idle, signals.spider_idle)
 
-    def found(self, policies: Policies, fetcher: PolicyFetcher) -> None:
+    def looked_up(self, policies: Policies, fetcher: PolicyFetcher) -> None:
         """The policies of a site were looked up."""
         site = policies.site
         requests = site.requests(self._agent) if self.wanted else ()
@@ -63,12 +63,12 @@ class Actions:
         for action in dict.fromkeys(request.action for request in requests):
             if (origin, action) not in self._told:
                 self._told.add((origin, action))
-                asked = [request for request in requests if request.action == action]
-                self._count(f"{action}/not-arranged", len(asked))
+                of_action = [request for request in requests if request.action == action]
+                self._count(f"{action}/not-arranged", len(of_action))
                 logger.info(
                     "%(origin)s asks for %(action)s (%(number)d), %(reason)s. Nothing is done:"
                     " COMITY_ARRANGEMENTS does not name it",
-                    {"origin": origin, "action": action, "number": len(asked), "reason": asked[0].reason},
+                    {"origin": origin, "action": action, "number": len(of_action), "reason": of_action[0].reason},
                 )
 
     async def _act(self, requests: Iterable[ActionRequest], reach: Reach, fetcher: PolicyFetcher) -> None:

@@ -76,8 +76,8 @@ class Addon:
         settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, None)
         for name, components in COMPONENTS.items():
             for component, position in components.items():
-                place = min(position, _lowest(settings, name) - 1) if component in OUTERMOST else position
-                settings.setdefault_in_component_priority_dict(name, component, place)
+                order = min(position, _lowest(settings, name) - 1) if component in OUTERMOST else position
+                settings.setdefault_in_component_priority_dict(name, component, order)
         options = _check(settings)
         agent = options.agent
         feeds.register(settings, options)
@@ -109,7 +109,7 @@ def _check(settings: BaseSettings) -> Options:
 
 
 def _anonymous(settings: BaseSettings, token: str) -> Iterator[str]:
-    """Who crawls should be known to the sites, and how to reach them."""
+    """Warnings where sites cannot know who crawls, and how to reach them."""
     example = '"examplebot/1.0 (+https://example.org/bot)"'
     user_agent = str(settings.get("USER_AGENT"))
     if token == DEFAULT_AGENT:
@@ -144,7 +144,7 @@ def _apart(settings: BaseSettings, options: Options) -> Iterator[str]:
 
 
 def _switched_off(settings: BaseSettings) -> Iterator[str]:
-    """What the project's own settings take out, a line each."""
+    """Warnings of what the project's own settings take out."""
     if load_object(settings["SCHEDULER"]) is not Scheduler:
         most = most_waiting(settings)
         yield (
@@ -191,8 +191,8 @@ _LOST: dict[type[object], str] = {
 def _positions(settings: BaseSettings, name: str) -> dict[Any, int]:
     """The components that are on, in their order."""
     components = settings.get_component_priority_dict_with_base(name)
-    places = ((place, component) for component, place in components.items() if place is not None)
-    return {load_object(component): place for place, component in sorted(places, key=itemgetter(0))}
+    orders = ((order, component) for component, order in components.items() if order is not None)
+    return {load_object(component): order for order, component in sorted(orders, key=itemgetter(0))}
 
 
 def _lowest(settings: BaseSettings, name: str) -> int:

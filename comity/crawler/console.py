@@ -1,4 +1,5 @@
-"""What commands print: for people on a terminal, for programs elsewhere, and nothing hidden in it (SEC-4)."""
+"""The output of commands and of the progress: for people on a terminal, for programs elsewhere, and nothing hidden in it
+(SEC-4)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def open_console(*, stderr: bool = False) -> Console:
 
 
 def plain_console(file: TextIO) -> Console:
-    """What `open_console` is where there is no terminal."""
+    """The console of `open_console` where there is no terminal."""
     return Console(file=cast(IO[str], _Trimmed(file)), width=UNLIMITED, color_system=None, force_terminal=False, highlight=False)
 
 
@@ -57,16 +58,16 @@ def read_or_not() -> Iterator[None]:
 
 
 def table(title: str, *columns: str) -> Table:
-    """For `add_row`."""
-    made = Table(*columns, title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
-    for column in made.columns:
+    """A table for `add_row`."""
+    table_ = Table(*columns, title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
+    for column in table_.columns:
         column.overflow = "fold"
-    return made
+    return table_
 
 
 def add_row(to: Table, *cells: object) -> None:
     """Nothing in the cells is taken for markup."""
-    to.add_row(*(one if isinstance(one, Text) else Text(unhidden(str(one), keep="")) for one in cells))
+    to.add_row(*(cell if isinstance(cell, Text) else Text(unhidden(str(cell), keep="")) for cell in cells))
 
 
 def line(text: str, style: str = "") -> Text:

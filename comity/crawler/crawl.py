@@ -1,4 +1,4 @@
-"""What the components of one crawl share: `Crawl.of(crawler)`. The first component that asks makes it."""
+"""The parts that the components of one crawl share: `Crawl.of(crawler)`. The first component that asks makes it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Crawl:
             crawler,
             files,
             self.agent,
-            found=lambda policies: self.actions.found(policies, self.policies),
+            looked_up=lambda policies: self.actions.looked_up(policies, self.policies),
             overloaded=self.back_off,
         )
         self.referrals = Referrals(crawler, self.policies, self.client, is_inner_allowed=options.inner == "allow")
@@ -166,7 +166,8 @@ def _open(kind: type[_File], path: Path) -> _File:
 
 
 def _files(crawler: Crawler, options: Options) -> PolicyFiles:
-    """Of all crawls of this thread that have the same store and client. SettingsError where the store cannot be used."""
+    """The files of all crawls of this thread that have the same store and client. SettingsError where the store cannot be
+    used."""
     open_store = partial(_open, PolicyStore)
     if crawler.crawling:
         return PolicyFiles.joined(options.store, options.client, timeout=options.policy_timeout, open_store=open_store)
@@ -175,7 +176,7 @@ def _files(crawler: Crawler, options: Options) -> PolicyFiles:
 
 
 def _ledger(crawler: Crawler, options: Options) -> RateLedger:
-    """Of all crawls that share the store. SettingsError where it cannot be used."""
+    """The ledger of all crawls that share the store. SettingsError where it cannot be used."""
     open_ledger = partial(_open, RateLedger, _ledger_path(options))
     return open_ledger() if crawler.crawling else cast(RateLedger, _Later(open_ledger))
 

@@ -35,7 +35,7 @@ TEXT = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the site sends for one path. In a text, ORIGIN stands for scheme, host and port of the site, HOST for the last two."""
+    """The site's answer for one path. In a text, ORIGIN stands for scheme, host and port of the site, HOST for the last two."""
 
     body: str | bytes = ""
     media_type: str = HTML
@@ -310,7 +310,7 @@ class Demonstration:
         return answer.status, headers, b"" if method == "HEAD" else body
 
     def _counts(self) -> Answer:
-        """What the guard did, by the rule that decided."""
+        """The numbers of requests by the rule that decided."""
         return Answer(body=json.dumps({"passed": self.guard.passed, "refused": self.guard.refused}), media_type=JSON)
 
     def _wsgi(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

@@ -1,4 +1,4 @@
-"""What the site says of single elements of a response, for spiders:
+"""The site's statements on single elements of a response, for spiders:
 
 from comity.crawler import elements
 
@@ -48,7 +48,7 @@ class Elements:
         return rules.covering(selection) if rules else []
 
     def permits(self, use: str, selection: Any) -> bool:
-        """Whether neither the page as a whole nor an element that covers the selection refuses the use."""
+        """True where neither the page as a whole nor an element that covers the selection refuses the use."""
         if self._page is None or self._page.uses[use].verdict is Verdict.DENY:
             return False
         rules = self._page.element_rules
@@ -74,9 +74,9 @@ def text(response: TextResponse, extract: Callable[[str], str] | None = None) ->
     with suppress(LookupError):  # then the tag will find the same text
         page = _responses[response].of_now(response)
     rules = page.element_rules if page else None
-    known = rules.text if rules else ""  # of what is no HTML but by its media type nothing is known
-    if known or (rules and not isinstance(response, HtmlResponse)) or response.selector.type == "json":
-        return known
+    main = rules.text if rules else ""  # of what is no HTML but by its media type nothing is known
+    if main or (rules and not isinstance(response, HtmlResponse)) or response.selector.type == "json":
+        return main
     return main_text(response.selector)
 
 

@@ -1,4 +1,4 @@
-"""Which page an item came from, and the tag written into whatever class it is."""
+"""The pages that items came from, and tags in items of whatever class."""
 
 from __future__ import annotations
 

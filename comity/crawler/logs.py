@@ -1,4 +1,4 @@
-"""What sites send does not reach a log as it is (SEC-4): hosts of links and texts of errors may hold what a terminal obeys, or
+"""Logs that nothing hidden reaches (SEC-4): hosts of links and texts of errors may hold what a terminal obeys, or
 what changes how other text is shown."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FORMATTER = logging.Formatter()
 
 
 def show_nothing_hidden() -> None:
-    """In any of the logs that there are now."""
+    """Replace hidden characters in any of the logs that there are now."""
     for handler in logging.root.handlers:
-        if not any(isinstance(one, Unhidden) for one in handler.filters):
+        if not any(isinstance(each, Unhidden) for each in handler.filters):
             handler.addFilter(Unhidden())

@@ -283,16 +283,16 @@ def _arrangements(settings: BaseSettings) -> tuple[Arrangement, ...]:
     return (*(Arrangement(host, frozenset(names)) for host, names in features.items()), *licences)
 
 
-def _licence(host: str, stated: dict[Any, Any]) -> Arrangement:
+def _licence(host: str, members: dict[Any, Any]) -> Arrangement:
     """`{"uses": ["train"], "reference": "contract 2026/14"}`"""
     remedy = 'write {"uses": ["train"], "reference": "contract 7"}'
-    if unknown := stated.keys() - {"uses", "reference"}:
+    if unknown := members.keys() - {"uses", "reference"}:
         raise _wrong("COMITY_ARRANGEMENTS", next(iter(unknown)), f"is no part of a licence: {remedy}")
-    written, reference = stated.get("uses"), stated.get("reference", "")
+    written, reference = members.get("uses"), members.get("reference", "")
     names = written.split(",") if isinstance(written, str) else written
     uses = [str(name).strip().lower() for name in names] if isinstance(names, list | tuple | set | frozenset) else []
     if not uses or not all(map(NAME.fullmatch, uses)):
-        raise _wrong("COMITY_ARRANGEMENTS", stated, f"names no uses that are licensed: {remedy}")
+        raise _wrong("COMITY_ARRANGEMENTS", members, f"names no uses that are licensed: {remedy}")
     if not isinstance(reference, str) or printable(reference.encode("utf-8", "replace")) != reference:
         raise _wrong("COMITY_ARRANGEMENTS", reference, f"is no reference of at most {MAX_SHOWN} printable characters: {remedy}")
     return Arrangement(host, uses=frozenset(uses), reference=reference)
@@ -336,13 +336,13 @@ def _sessions(settings: BaseSettings) -> tuple[DeclaredSession, ...]:
     return tuple(sessions.values())
 
 
-def _host(written: str, *, with_wildcard: bool = False) -> str:
-    """As URLs have it: lower case, A-labels. ValueError for what is not a host with or without a port.
+def _host(name: str, *, with_wildcard: bool = False) -> str:
+    """The host as URLs have it: lower case, A-labels. ValueError for what is not a host with or without a port.
 
     `with_wildcard`: it may begin with "*."."""
-    if with_wildcard and written.strip().startswith("*."):
-        return f"*.{_host(written.strip()[2:])}"
-    match = HOST.fullmatch(written.strip())
+    if with_wildcard and name.strip().startswith("*."):
+        return f"*.{_host(name.strip()[2:])}"
+    match = HOST.fullmatch(name.strip())
     if not match:
         raise ValueError
     host = origin_of(f"http://{match[1]}").removeprefix("http://")
@@ -351,14 +351,15 @@ def _host(written: str, *, with_wildcard: bool = False) -> str:
 
 
 class _Members(list[tuple[Any, Any]]):
-    """Of a JSON object, also where a name stands twice."""
+    """The members of a JSON object, also where a name stands twice."""
 
     def items(self) -> Self:
         return self
 
 
 def _pairs(text: str) -> list[tuple[Any, Any]]:
-    """Of a JSON object, or of `key:word` with commas between; a key may have colons of its own. ValueError otherwise."""
+    """The pairs of a JSON object, or of `key:word` with commas between; a key may have colons of its own. ValueError
+    otherwise."""
     if text.lstrip().startswith("{"):
         return list(json.loads(text, object_pairs_hook=_Members))
     pairs = [pair.rpartition(":") for pair in text.split(",") if pair.strip()]
@@ -380,7 +381,7 @@ def _store(settings: BaseSettings) -> Path:
 
 
 def project_store() -> Path:
-    """Where a project keeps its policy files apart from those of others, if it does: in the folder of its data."""
+    """The store of a project that keeps its policy files apart from those of others: in the folder of its data."""
     try:
         return Path(data_path("comity/policies.sqlite", createdir=False))
     except NotConfigured:  # settings of a project, but no scrapy.cfg: as Scrapy has it outside of projects
@@ -388,7 +389,8 @@ def project_store() -> Path:
 
 
 def machine_store() -> Path:
-    """That of all projects of the user on this machine: so they share the pace of a host. PolicyError where there is no place."""
+    """The store of all projects of the user on this machine: so they share the pace of a host. PolicyError where there is no
+    place."""
     with suppress(RuntimeError):  # there is no home folder; older versions say so by a path that begins with "~"
         if (folder := user_data_path("comity", appauthor=False)).is_absolute():
             return folder / "policies.sqlite"

@@ -1,4 +1,4 @@
-"""How the crawl goes, while it goes, and a summary at its end: COMITY_PROGRESS.
+"""The progress of a crawl, while it goes, and a summary at its end: COMITY_PROGRESS.
 
 "line": a line on a terminal, and the summary below it. "summary", and where there is no terminal: the summary is in the log."""
 
@@ -98,7 +98,7 @@ class Progress:
 
 
 def summary(stats: dict[str, object], reason: str) -> Table:
-    """What a crawl did, from its statistics."""
+    """The summary of a crawl, from its statistics."""
     table = Table(
         title=Text(f"Crawl {unhidden(reason)}"), title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0)
     )

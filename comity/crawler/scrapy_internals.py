@@ -55,7 +55,7 @@ def wake(crawler: Crawler) -> None:
 
 
 def closing(crawler: Crawler) -> bool:
-    """Whether the crawl is ending: a request that is begun now may never end. There is no signal for it."""
+    """True where the crawl is ending: a request that is begun now may never end. There is no signal for it."""
     engine = engine_of(crawler)
     if engine is None or engine.spider is None:
         return True
@@ -85,21 +85,21 @@ def in_progress(crawler: Crawler) -> Container[Request]:
 
 
 def item_pipelines(crawler: Crawler) -> Iterable[object]:
-    """Those of the crawl, in their order; none where Scrapy does not tell."""
+    """The item pipelines of the crawl, in their order; none where Scrapy does not tell."""
     scraper = getattr(engine_of(crawler), "scraper", None)
     pipelines: Iterable[object] = getattr(getattr(scraper, "itemproc", None), "middlewares", ())
     return pipelines
 
 
 def never_opened(crawler: Crawler) -> None:
-    """For a scheduler that cannot be made: Scrapy would try to close what it has not opened, and report that instead."""
+    """Mark a scheduler that cannot be made: Scrapy would try to close what it has not opened, and report that instead."""
     if (engine := engine_of(crawler)) is not None:
         engine.spider = None
 
 
 @cache  # the list is read once, whatever crawls follow
 def take_shipped_suffixes() -> None:
-    """From now on Scrapy's cookie middleware takes the public suffix list that tldextract ships. Otherwise the first cookie of a
+    """Give Scrapy's cookie middleware the public suffix list that tldextract ships. Otherwise the first cookie of a
     crawl makes it ask for that list over the network, and everything waits."""
     if hasattr(cookies, "_split_domain"):
         cookies._split_domain = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)

@@ -145,7 +145,7 @@ class SharedClients:
         self._late.clear()
 
     def _connection(self) -> sqlite3.Connection:
-        """Of this process, which may have been forked from the one that made this object."""
+        """The connection of this process, which may have been forked from the one that made this object."""
         if self._process.pid != os.getpid():
             self._inherited += [self._db, self._process]
             self._db, self._process, self._late = None, _Process(self._path), []
@@ -154,7 +154,7 @@ class SharedClients:
         return self._db
 
     def _opened(self) -> sqlite3.Connection:
-        """For this user alone where it is made: who asked is nobody else's business."""
+        """The file, for this user alone where it is made: who asked is nobody else's business."""
         return connect(self._path, _prepare, busy=BUSY, check_same_thread=False)
 
     def _failed(self, error: Exception) -> None:
@@ -173,7 +173,8 @@ class _Process:
         self._lock: sqlite3.Connection | None = None
 
     def live(self) -> None:
-        """From now on. Whoever finds the file before it is locked removes it, as that of a dead process: then it is another."""
+        """Count as alive from now on. Whoever finds the file before it is locked removes it, as that of a dead process: then it
+        is another."""
         while self._lock is None:
             lock = sqlite3.connect(self._file(self.number), isolation_level=None, check_same_thread=False)
             lock.execute(_NO_JOURNAL)

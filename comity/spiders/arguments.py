@@ -19,20 +19,20 @@ def number(spider: str, name: str, value: str | int | None) -> int | None:
     if value is None:
         return None
     try:
-        found = int(value)
+        number = int(value)
     except ValueError:
-        found = -1
-    if found < 0:
+        number = -1
+    if number < 0:
         stop(spider, f"{name} `{value}` is not a whole number of at least 0")
-    return found
+    return number
 
 
 def flag(spider: str, name: str, value: str | bool) -> bool:
     words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
-    found = words.get(str(value).lower())
-    if found is None:
+    is_true = words.get(str(value).lower())
+    if is_true is None:
         stop(spider, f"{name} `{value}` is neither true nor false")
-    return found
+    return is_true
 
 
 def extractor(spider: str, value: str) -> Extractor | None:
@@ -46,7 +46,7 @@ def extractor(spider: str, value: str) -> Extractor | None:
     return by_trafilatura
 
 
-def only(spider: str, unknown: dict[str, object], known: str) -> None:
+def only(spider: str, unknown: dict[str, object], arguments: str) -> None:
     """Ends the program where an argument is given that the spider doesn't know."""
     if unknown:
-        stop(spider, f"there is no argument `{next(iter(unknown))}`: {known}")
+        stop(spider, f"there is no argument `{next(iter(unknown))}`: {arguments}")

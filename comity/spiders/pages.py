@@ -39,12 +39,12 @@ class PageItem:
 
 
 def page_item(response: Response, *, html: bool = False, extractor: Extractor | None = None) -> PageItem:
-    """What a response says, without its permissions. `extractor`: None for comity's own."""
+    """The item of a response, without its permissions. `extractor`: None for comity's own."""
     request = response.request
-    asked = request.meta.get("redirect_urls", [request.url])[0] if request else response.url
+    first_url = request.meta.get("redirect_urls", [request.url])[0] if request else response.url
     page = response if isinstance(response, TextResponse) and is_html(response) else None
     return PageItem(
-        url=asked,
+        url=first_url,
         final_url=response.url,
         status=response.status,
         fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),

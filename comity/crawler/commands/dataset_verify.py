@@ -142,9 +142,9 @@ def _verified(work: Verify, reader: Reader, listed: Path | None, workers: int | 
             if file:
                 file.write(b"".join(json.dumps(note).encode() + b"\n" for note in notes))
 
-        def keep(one: passes.Unread) -> None:
+        def keep(record: passes.Unread) -> None:
             report.unreadable += 1
-            write([{"place": one.unreadable.position, "unknown": True, "why": [f"unreadable: {one.unreadable.why}"]}])
+            write([{"place": record.unreadable.position, "unknown": True, "why": [f"unreadable: {record.unreadable.why}"]}])
 
         sinks = passes.Sinks(report.merge, notes=write, unreadable=keep, progress=advance)
         passes.run(work, [reader], sinks, workers=workers)

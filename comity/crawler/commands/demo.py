@@ -63,7 +63,7 @@ def _serve(server: demo.Server) -> None:
 
 
 def _told(guard: Guard) -> str:
-    """What the guard did."""
+    """The guard's doings."""
     passed, refused = guard.passed.total(), guard.refused.total()
     rules = ", ".join(f"{rule} {times}" for rule, times in guard.refused.most_common())
     return f"The guard of the site let {passed} automated requests pass and refused {refused}{f': {rules}' if rules else ''}"

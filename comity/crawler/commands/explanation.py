@@ -1,4 +1,4 @@
-"""What the policies of a site say of one URL: as values for programs, and as tables for people."""
+"""The statements of a site's policies on one URL: as values for programs, and as tables for people."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _place(reason: dict[str, Any]) -> str:
 
 
 def _limits(answer: dict[str, Any]) -> str:
-    """What restricts a permitted use, e.g. "max_words 12"."""
+    """The restrictions of a permitted use, e.g. "max_words 12"."""
     return ", ".join(
         name if value is True else f"{name} {_listed(value)}"
         for name, value in answer.items()

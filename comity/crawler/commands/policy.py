@@ -223,7 +223,7 @@ def _octets(file: Path) -> bytes:
 
 
 def _print(text: str) -> None:
-    """As UTF-8, whatever the terminal is set to; to a terminal with nothing hidden in it."""
+    """Print as UTF-8, whatever the terminal is set to; to a terminal with nothing hidden in it."""
     sys.stdout.buffer.write((unhidden(text) if sys.stdout.isatty() else text).encode())
     sys.stdout.buffer.flush()
 

@@ -48,9 +48,9 @@ class StoredSites:
         return _stored, (self._path, self._now)
 
     def __call__(self, origin: str) -> Site | None:
-        known = self._sites.get(origin)
-        if known is not None:
-            return known.site
+        policies_in_memory = self._sites.get(origin)
+        if policies_in_memory is not None:
+            return policies_in_memory.site
         if origin in self._absent or not self._path.exists():
             return None
         if self._store is None:

@@ -1,4 +1,4 @@
-"""What feeds write beside Scrapy's own formats, and which items they take (docs/datasets.md)."""
+"""The formats that feeds write beside Scrapy's own, and the items that they take (docs/datasets.md)."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ from scrapy.utils.serialize import ScrapyJSONEncoder
 
 
 class CsvExporter(CsvItemExporter):
-    """As Scrapy writes it, but for what it would write as Python's `repr`. A list of texts stays joined by commas."""
+    """CSV as Scrapy writes it, but for what it would write as Python's `repr`. A list of texts stays joined by commas."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._encoder: json.JSONEncoder = ScrapyJSONEncoder()
 
     def serialize_field(self, field: Mapping[str, Any], name: str, value: Any) -> Any:
-        written = super().serialize_field(field, name, value)
-        is_nested = isinstance(written, Mapping | list | tuple | set | frozenset) or is_item(written)
-        return self._encoder.encode(written) if is_nested else written
+        value_written = super().serialize_field(field, name, value)
+        is_nested = isinstance(value_written, Mapping | list | tuple | set | frozenset) or is_item(value_written)
+        return self._encoder.encode(value_written) if is_nested else value_written

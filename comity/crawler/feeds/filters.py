@@ -1,4 +1,4 @@
-"""Which items a feed takes: `"item_filter": "comity.crawler.feeds.PermittedFor"` in its options."""
+"""The items that a feed takes: `"item_filter": "comity.crawler.feeds.PermittedFor"` in its options."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class PermittedFor(ItemFilter):
     def __init__(self, feed_options: dict[str, Any] | None) -> None:
         super().__init__(feed_options)
         self._tags = ItemTags((feed_options or {}).get(TAG_OPTION) or TagSetting())
-        given = (feed_options or {}).get(OPTION) or ()
-        names = given.split(",") if isinstance(given, str) else given
+        uses_option = (feed_options or {}).get(OPTION) or ()
+        names = uses_option.split(",") if isinstance(uses_option, str) else uses_option
         if not isinstance(names, list | tuple | set | frozenset):
-            stop(f'FEEDS: {OPTION} `{given}` is no list of uses: write "{OPTION}": ["train"]')
+            stop(f'FEEDS: {OPTION} `{uses_option}` is no list of uses: write "{OPTION}": ["train"]')
         self.uses = tuple(str(name).strip().lower() for name in names)
         if not self.uses:
             stop(f'FEEDS: PermittedFor has no uses to ask for: set COMITY_USES, or "{OPTION}": ["train"] in the feed\'s options')
@@ -41,7 +41,7 @@ class PermittedFor(ItemFilter):
 
 
 def _permits(decision: Any, now: datetime) -> bool:
-    """Of a use that the tag does not list, and of what cannot be read, there is no permission."""
+    """True where the tag lists the use as permitted; what cannot be read permits nothing."""
     if not isinstance(decision, dict) or decision.get("verdict") != "allow":
         return False
     try:

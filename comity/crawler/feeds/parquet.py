@@ -39,7 +39,7 @@ def check(settings: BaseSettings) -> None:
 
 
 class ParquetExporter(BaseItemExporter):
-    """What a feed of JSON lines would hold, in columns. The first items say which columns there are."""
+    """The records of a feed of JSON lines, in columns. The first items say which columns there are."""
 
     def __init__(self, file: IO[bytes], *, tagged: bool = True, **kwargs: Any) -> None:
         """`tagged`: items carry their tags."""

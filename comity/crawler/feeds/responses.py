@@ -22,7 +22,7 @@ WARC_FORMATS = {"warc": False, "warc.gz": True, "gz": True}  # whether they are 
 
 
 class Arrival(NamedTuple):
-    """What is no longer known of a response when its items are exported."""
+    """The facts of a response's arrival, which nobody knows any more when its items are exported."""
 
     at: datetime
     encodings: tuple[bytes, ...]  # of its content, as the server sent it: the values of Content-Encoding
@@ -50,14 +50,14 @@ class ItemResponses:
         return len(self._responses)
 
     def response(self, item: object) -> Response | None:
-        """That the item came from, while it is exported; None where it came from none."""
-        known = self._responses.get(id(item))
-        return known[1] if known else None
+        """The response that the item came from, while it is exported; None where it came from none."""
+        entry = self._responses.get(id(item))
+        return entry[1] if entry else None
 
     def arrival(self, response: Response) -> Arrival:
-        """Of a response that came from a cache, nothing is known but that it is here now."""
-        known = self._arrivals.get(response.request) if response.request else None
-        return known or Arrival(datetime.now(UTC), tuple(response.headers.getlist("Content-Encoding")))
+        """The response's arrival: now, where it came from a cache."""
+        arrival = self._arrivals.get(response.request) if response.request else None
+        return arrival or Arrival(datetime.now(UTC), tuple(response.headers.getlist("Content-Encoding")))
 
     def _downloaded(self, response: Response, request: Request) -> None:
         self._arrivals[request] = Arrival(datetime.now(UTC), tuple(response.headers.getlist("Content-Encoding")))
@@ -74,7 +74,7 @@ class ItemResponses:
 
 
 def _archives(settings: BaseSettings) -> bool:
-    """Whether a feed is a WARC file. SettingsError for one that cannot be written: Scrapy would crawl all the same."""
+    """True for a feed that is a WARC file. SettingsError for one that cannot be written: Scrapy would crawl all the same."""
     formats = {str(uri): str(feed.get("format", Path(str(uri)).suffix[1:])) for uri, feed in settings.getdict("FEEDS").items()}
     archives = {uri: name for uri, name in formats.items() if name in WARC_FORMATS}
     for uri, name in archives.items():

@@ -34,7 +34,7 @@ class SidecarExporter(BaseItemExporter):
         return cls(file, tags=Crawl.of(crawler).tags, **options)
 
     def start_exporting(self) -> None:
-        """Behind what stands there; a killed process may have left half a row."""
+        """Begin behind what stands there; a killed process may have left half a row."""
         self._file.write(b"\n")
 
     def export_item(self, item: Any) -> None:

@@ -27,6 +27,7 @@ from scrapy.http import HtmlResponse, Request, Response, TextResponse, XmlRespon
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
 import comity
+from comity.bounded import Bounded
 from comity.crawler.crawl import Crawl
 from comity.crawler.feeds.responses import Arrival, ItemResponses
 from comity.dataset.files.warc.items import POLICY
@@ -72,7 +73,7 @@ class WarcExporter(BaseItemExporter):
         self._encoder: json.JSONEncoder = ScrapyJSONEncoder()
         self._writer = _Writer(file, gzip=self.compressed, warc_version="1.1")
         self._written: WeakKeyDictionary[Response, str] = WeakKeyDictionary()  # the ids of their records
-        self._copies: dict[tuple[str, str], None] = {}  # URL and SHA-256 of policy files, the oldest first
+        self._copies: Bounded[tuple[str, str], None] = Bounded(MAX_COPIES)  # URL and SHA-256 of policy files, the oldest first
         self._info = ""  # id of the `warcinfo` record
         self._warned = False
 
@@ -130,25 +131,25 @@ class WarcExporter(BaseItemExporter):
 
     def _response_head(self, response: Response, arrival: Arrival) -> bytes:
         sent = [(key, value) for key, values in response.headers.items() for value in values]
-        kept = [(key, value) for key, value in sent if key.lower() not in self._secret | TRANSFER]
+        fields = [(key, value) for key, value in sent if key.lower() not in self._secret | TRANSFER]
         length = str(len(response.body)).encode()
         changed = [(key, value) for key, value in sent if key.lower() in TRANSFER and value != length]
         if tuple(response.headers.getlist("Content-Encoding")) != arrival.encodings:
             changed += [(b"Content-Encoding", value) for value in arrival.encodings]
-        kept += [(b"X-Crawler-" + key, value) for key, value in changed]
+        fields += [(b"X-Crawler-" + key, value) for key, value in changed]
         protocol = response.protocol if (response.protocol or "").startswith("HTTP/1") else "HTTP/1.1"
-        return _head(f"{protocol} {response.status} {REASONS.get(response.status, '')}", [*kept, (b"Content-Length", length)])
+        return _head(f"{protocol} {response.status} {REASONS.get(response.status, '')}", [*fields, (b"Content-Length", length)])
 
     def _request_head(self, request: Request) -> bytes:
         parts = urlsplit(request.url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         sent = [(key, value) for key, values in request.headers.items() for value in values]
-        kept = [(key, value) for key, value in sent if key.lower() not in self._secret | TRANSFER]
+        fields = [(key, value) for key, value in sent if key.lower() not in self._secret | TRANSFER]
         if b"Host" not in request.headers:
-            kept.insert(0, (b"Host", parts.netloc.rpartition("@")[2].encode()))
+            fields.insert(0, (b"Host", parts.netloc.rpartition("@")[2].encode()))
         if request.body:
-            kept.append((b"Content-Length", str(len(request.body)).encode()))
-        return _head(f"{request.method} {target} HTTP/1.1", kept)
+            fields.append((b"Content-Length", str(len(request.body)).encode()))
+        return _head(f"{request.method} {target} HTTP/1.1", fields)
 
     def _write_policies(self, tag: Mapping[str, Any], response: Response) -> None:
         """The copies by which the item was judged, each once."""
@@ -161,8 +162,6 @@ class WarcExporter(BaseItemExporter):
                 self._warn_of(url)
                 continue
             self._copies[key] = None
-            if len(self._copies) > MAX_COPIES:
-                del self._copies[next(iter(self._copies))]
             content_type = file.header(b"content-type").decode("latin-1") or "application/octet-stream"
             fields = {"WARC-Target-URI": url, POLICY: policy["sha256"]}
             self._write("resource", file.fetched_at or datetime.now(UTC), file.body, fields, content_type=content_type)
@@ -170,10 +169,10 @@ class WarcExporter(BaseItemExporter):
     def _copies_of(self, url: str, sha256: str, response: Response) -> Iterator[Fetched]:
         outgoing = self._crawl.access.outgoing(response.request) if response.request else None
         sites = [outgoing.site] if outgoing else []
-        for place in (response.url, url):
+        for candidate in (response.url, url):
             with suppress(ValueError):  # it has no origin
-                known = self._crawl.policies.known(origin_of(place))
-                sites += [known.site] if known else []
+                policies = self._crawl.policies.known(origin_of(candidate))
+                sites += [policies.site] if policies else []
         for site in sites:
             if url in site.files and site.policies[url]["sha256"] == sha256:
                 yield site.files[url]
@@ -241,9 +240,9 @@ def _head(first: str, fields: Head) -> bytes:
 
 
 def _media_type(response: Response) -> str:
-    """Of what came without fields: as Scrapy takes it."""
-    if stated := response.headers.get("Content-Type"):
-        return stated.decode("latin-1")
+    """The media type of what came without fields, as Scrapy takes it."""
+    if content_type := response.headers.get("Content-Type"):
+        return content_type.decode("latin-1")
     if not isinstance(response, TextResponse):
         return "application/octet-stream"
     kinds = {HtmlResponse: "text/html", XmlResponse: "application/xml"}

@@ -1,4 +1,4 @@
-"""What a request for a policy file carries, and the requests to one origin over one connection."""
+"""Requests for policy files: what they carry, and those to one origin over one connection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Count = Callable[[str, int], None]
 
 
 class Hop(NamedTuple):
-    """What one request brought."""
+    """The outcome of one request."""
 
     status: int
     headers: Headers

@@ -223,7 +223,7 @@ class Connection(asyncio.Protocol):
 
 
 def _closure_alert(ssl_object: ssl.SSLObject) -> bool:
-    """Whether the peer has said that it sends no more (RFC 8446 section-6.1)."""
+    """True where the peer has said that it sends no more (RFC 8446 section-6.1)."""
     try:
         return not ssl_object.read(1)
     except ssl.SSLError:

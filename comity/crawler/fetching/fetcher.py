@@ -1,4 +1,23 @@
-"""The policies of origins, for one crawl: one look-up under way for an origin (docs/fetching.md)."""
+"""The policies of origins, for one crawl: one look-up under way for an origin (docs/fetching.md).
+
+How it works. Whoever wants the policies of an origin goes down as many steps as it has to:
+
+    known(origin)    in memory, as long as they are fresh
+    get(origin)      the look-up that is under way for the origin, or a new one
+    PolicyFiles      what another crawl of this process looks up at the same time, or has just looked up (files.py)
+    PolicyStore      the files on disk, each as long as it is fresh (store.py, policy_copy.py)
+    the server       a connection for all files of the origin (client.py), redirects (redirects.py), addresses
+                     that may be asked (network.py, reach.py)
+
+A look-up has two rounds: the files with names of their own, robots.txt first, and then those that these refer to. What robots.txt
+refuses or fails to tell ends it early. Its outcome is one `Policies`, which never changes: newer ones take its place.
+
+Who asks matters. A site may not lead to an inner address (SEC-7): then the outcome is barred for this site and its like, is kept
+apart, and says nothing of the origin to the operator, who may ask there. So callers say from where they were led (`led_from`),
+and a look-up that began for somebody else is not taken for theirs.
+
+A look-up raises nothing: what fails by a mistake of ours refuses the origin, and says so. ClosingError tells callers that the
+crawl ends and nothing was learnt."""
 
 from __future__ import annotations
 
@@ -45,7 +64,7 @@ class Policies:
     barred_for: Reach | None = None  # the site that led there, which may not: nothing may be asked for, nor is anything known
 
     def seen_from(self, led_from: Reach | None) -> Policies:
-        """For who leads to their origin: the reach of a site, None for the operator."""
+        """The same policies as who leads to their origin has to see them: the reach of a site, None for the operator."""
         if led_from is None or self.barred_for is led_from or led_from.may_lead_to(self.server_reach):
             return self
         return replace(self, barred_for=led_from, why=f"its server is at a {self.server_reach.value} address")
@@ -61,14 +80,14 @@ class PolicyFetcher:
         agent: Agent,
         *,
         paths: Iterable[str] = WELL_KNOWN,
-        found: Callable[[Policies], None] = lambda policies: None,
+        looked_up: Callable[[Policies], None] = lambda policies: None,
         overloaded: Callable[[str, int, float], object] = lambda url, status, seconds: None,
     ) -> None:
         """`agent`: who asks; some files are named for some agents only. `paths`: of the policy files of an origin, robots.txt
-        among them. `found`: is called with the policies whenever they were looked up. `overloaded`: is called with the URL of a
-        file, the status that came instead of it, and the seconds for which its server wants to be left alone."""
+        among them. `looked_up`: is called with the policies whenever they were looked up. `overloaded`: is called with the URL of
+        a file, the status that came instead of it, and the seconds for which its server wants to be left alone."""
         self.renew_before = 0.0  # seconds since the epoch: a copy that was confirmed earlier is asked for again, however fresh
-        self._found = found
+        self._found = looked_up
         self._overloaded = overloaded
         self._crawler = crawler
         self._files = files
@@ -109,20 +128,20 @@ class PolicyFetcher:
             return None
         return self.known(origin, led_from) or await self.get(origin, led_from)
 
-    async def first_taken(self, url: str, uses: Iterable[str], at: datetime) -> dict[str, datetime]:
-        """When an item of the URL was first taken for each of these uses: at this time, where it never was before, and long
-        ago, where nobody knows."""
+    async def first_taken(self, url: str, uses: Iterable[str], moment: datetime) -> dict[str, datetime]:
+        """The moments when an item of the URL was first taken for each of these uses: at this time, where it never was before,
+        and long ago, where nobody knows."""
         uses = tuple(uses)
         long_ago = dict.fromkeys(uses, datetime.min.replace(tzinfo=UTC))
         consequence = f"permissions for some days from the first use of {url} count as over"
-        return await self._files.ask_store(long_ago, consequence, self, self._files.store.first_taken, url, uses, at)
+        return await self._files.ask_store(long_ago, consequence, self, self._files.store.first_taken, url, uses, moment)
 
-    async def requests_action(self, url: str, action: str, sha256: str, at: datetime) -> bool:
+    async def requests_action(self, url: str, action: str, sha256: str, moment: datetime) -> bool:
         """Records that a site asks for the action on the URL. `sha256`: of the file that asks. False where the same file has
         asked for it before."""
         consequence = f"nobody will know that {action} of {url} was asked for"
         call = self._files.store.requests_action
-        return await self._files.ask_store(True, consequence, self, call, url, action, sha256, at)
+        return await self._files.ask_store(True, consequence, self, call, url, action, sha256, moment)
 
     async def close(self) -> None:
         if not self._is_closed:
@@ -135,7 +154,7 @@ class PolicyFetcher:
             self._crawler.stats.inc_value(f"comity/policies/{what}", number)
 
     async def _look_up(self, origin: str, led_from: Reach | None) -> tuple[Reach | None, Policies]:
-        """What fails here by a mistake of ours refuses the origin, and says so."""
+        """Look the origin up. What fails by a mistake of ours refuses it, and says so."""
         try:
             policies = await self._looked_up(origin, led_from)
         except BarredError as error:

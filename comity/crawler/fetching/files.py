@@ -49,7 +49,7 @@ class Asker(Protocol):
 
 
 class Wanted(NamedTuple):
-    """What is looked up. What is looked up at the same time for two crawls is looked up once where all of this is equal."""
+    """A look-up. What is looked up at the same time for two crawls is looked up once where all of this is equal."""
 
     origin: str
     paths: tuple[str, ...]  # or absolute URLs of files that others name
@@ -73,7 +73,7 @@ class _LookUp:
     waiting: int = 0
 
     def is_stale(self, now: float) -> bool:
-        """Whether it has ended with files that are to be asked for again by now."""
+        """True where it has ended with files that are to be asked for again by now."""
         has_ended = self.result.done() and not self.result.cancelled() and self.result.exception() is None
         return has_ended and any(file.is_due(now) for file in self.result.result().files.values())
 
@@ -111,7 +111,7 @@ class PolicyFiles:
         timeout: float,
         open_store: Callable[[Path], PolicyStore] = PolicyStore,
     ) -> PolicyFiles:
-        """What the crawls of this thread share. PolicyError where the store cannot be used."""
+        """The files that the crawls of this thread share. PolicyError where the store cannot be used."""
         shared: dict[object, PolicyFiles] = vars(_threads).setdefault("shared", {})
         key = (store.resolve(), options, timeout)
         files = shared.get(key)
@@ -123,7 +123,7 @@ class PolicyFiles:
         return files
 
     async def leave(self) -> None:
-        """To be called once for each crawl, when it waits for nothing more."""
+        """Let a crawl go that waits for nothing more. The last one closes the store."""
         self._crawls -= 1
         if self._crawls:
             return
@@ -237,7 +237,7 @@ class PolicyFiles:
     async def _renew(
         self, wanted: Wanted, path: str, url: str, file: PolicyFile | None, server: Server, asker: Asker
     ) -> PolicyFile:
-        """What is known of the file after it was asked for."""
+        """Ask for the file, and return what is known of it then."""
         copy = file.copy if file else None
         is_vital = path in wanted.vital
         try:

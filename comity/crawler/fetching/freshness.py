@@ -1,4 +1,4 @@
-"""For how long an answer may be used, by RFC 9111 (HTTP Caching), as a private cache reads it.
+"""The time for which an answer may be used, by RFC 9111 (HTTP Caching), as a private cache reads it.
 
     lifetime(headers, received_at)    seconds from its receipt
     retry_after(headers, now)         seconds until the server wants to be asked again
@@ -33,14 +33,14 @@ def lifetime(headers: Headers, received_at: float) -> float:
     headers = tuple(headers)
     directives = _directives(headers)
     if "no-cache" in directives or "no-store" in directives:
-        stated = 0.0
+        lifetime_stated = 0.0
     elif "max-age" in directives:
-        stated = _one_number(directives["max-age"])
+        lifetime_stated = _one_number(directives["max-age"])
     elif expires := _values(headers, b"expires"):
-        stated = _one_date(expires) - (_one_date(_values(headers, b"date")) or received_at)
+        lifetime_stated = _one_date(expires) - (_one_date(_values(headers, b"date")) or received_at)
     else:
         return DAY
-    return min(max(stated - _age(headers, received_at), MIN_LIFETIME), DAY)
+    return min(max(lifetime_stated - _age(headers, received_at), MIN_LIFETIME), DAY)
 
 
 def retry_after(headers: Headers, now: float) -> float | None:

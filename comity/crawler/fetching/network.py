@@ -1,4 +1,4 @@
-"""How a connection comes about: names, the addresses that may be reached, proxies and TLS.
+"""Connections: names, the addresses that may be reached, proxies and TLS.
 
 Addresses are judged when a connection is made, for each one anew: a name is resolved once for it, those of its addresses that
 may not be reached are left out, one of the others is connected to, and the socket says which."""

@@ -1,4 +1,4 @@
-"""What the operator's settings say of the client for policy files."""
+"""The operator's settings of the client for policy files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TLS_VERSIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TLS:
-    """What is asked of servers, by the settings of Scrapy."""
+    """Demands on servers, by the settings of Scrapy."""
 
     is_verified: bool = True  # DOWNLOAD_VERIFY_CERTIFICATES
     least: str | None = None  # DOWNLOAD_TLS_MIN_VERSION

@@ -1,4 +1,4 @@
-"""What is known of one policy file from one fetch to the next: how long it counts, and when it is asked for again.
+"""One policy file from one fetch to the next: how long it counts, and when it is asked for again.
 
 Times are seconds since the epoch."""
 
@@ -37,7 +37,7 @@ class PolicyFile:
         return replace(self, due=0.0) if is_old and moment else self
 
     def current(self, now: float) -> Fetched:
-        """What counts at this time."""
+        """The answer that counts at this time."""
         if self.failure is None:
             assert self.copy
             return self.copy

@@ -46,7 +46,7 @@ class Proxy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Proxies:
-    """By scheme of the URL that is asked for."""
+    """The proxies, by scheme of the URL that is asked for."""
 
     by_scheme: tuple[tuple[str, Proxy], ...] = ()
     may_bypass: bool = False  # NO_PROXY counts
@@ -60,8 +60,8 @@ class Proxies:
             proxy = Proxy.of("COMITY_PROXY", setting, encoding)
             return cls((("http", proxy), ("https", proxy)))
         variables = getproxies()
-        found = [(scheme, variables[scheme]) for scheme in ("http", "https") if variables.get(scheme)]
-        return cls(tuple((scheme, Proxy.of(f"{scheme}_proxy", value, encoding)) for scheme, value in found), may_bypass=True)
+        proxies = [(scheme, variables[scheme]) for scheme in ("http", "https") if variables.get(scheme)]
+        return cls(tuple((scheme, Proxy.of(f"{scheme}_proxy", value, encoding)) for scheme, value in proxies), may_bypass=True)
 
     def of(self, scheme: str, host: str) -> Proxy | None:
         """The proxy for a URL; None: there is none."""

@@ -1,4 +1,4 @@
-"""Where an address is, and which addresses a site may lead to (SEC-2, SEC-7).
+"""Reaches of addresses, and the addresses that a site may lead to (SEC-2, SEC-7).
 
 The blocks are those of IANA's special-purpose address registries, and of what the registries leave to others: multicast and
 deprecated site-local addresses. What Python's own `ipaddress` knows of them depends on its version."""
@@ -16,7 +16,7 @@ IPAddress = IPv4Address | IPv6Address
 
 
 class Reach(enum.Enum):
-    """From where an address can be reached."""
+    """The networks from which an address can be reached."""
 
     PUBLIC = "public"
     PRIVATE = "private"
@@ -25,7 +25,7 @@ class Reach(enum.Enum):
     NOWHERE = "reserved"  # multicast, unspecified, reserved: no server's own address
 
     def may_lead_to(self, target: Reach) -> bool:
-        """Whether a site at such an address may lead there: to the public, or to its own kind."""
+        """True where a site at such an address may lead there: to the public, or to its own kind."""
         return target is Reach.PUBLIC or (target is self and target is not Reach.NOWHERE)
 
     def joined(self, other: Reach) -> Reach:

@@ -32,7 +32,7 @@ Gate = Callable[[str, Reach | None], AbstractAsyncContextManager[Mapping[str, st
 
 
 class Answer(NamedTuple):
-    """What came back after all redirects. Status 304: the copy is still good."""
+    """The answer after all redirects. Status 304: the copy is still good."""
 
     fetched: Fetched
     seconds: float = 0.0  # for which it counts; of a 304: at most, its headers may say less
@@ -147,7 +147,7 @@ def _unusable(fetched: Fetched, error: str) -> Fetched:
 
 
 def _target(url: str, hop: Hop) -> str:
-    """Where a redirect leads. ValueError where there is none, or none that may be followed."""
+    """The URL that a redirect leads to. ValueError where there is none, or none that may be followed."""
     location = next((value for name, value in hop.headers if name.lower() == b"location"), b"").strip()
     if not location:
         raise ValueError(f"HTTP status {hop.status} without a Location")

@@ -68,7 +68,7 @@ DAMAGED = "a row is not as it was written"
 
 
 class Store(Protocol):
-    """Where policy files are kept. OSError where it fails for now."""
+    """A place for policy files. OSError where it fails for now."""
 
     def load(self, origin: str) -> dict[str, PolicyFile]:
         """Path, or absolute URL of a file that others name -> what is known of that file."""
@@ -76,15 +76,16 @@ class Store(Protocol):
     def save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
         """All of them or none."""
 
-    def first_taken(self, url: str, uses: Iterable[str], at: datetime) -> dict[str, datetime]:
-        """When an item of the URL was first taken for each of these uses: at this time, where it never was before."""
+    def first_taken(self, url: str, uses: Iterable[str], moment: datetime) -> dict[str, datetime]:
+        """The moments when an item of the URL was first taken for each of these uses: at this time, where it never was before."""
 
-    def requests_action(self, url: str, action: str, sha256: str, at: datetime) -> bool:
+    def requests_action(self, url: str, action: str, sha256: str, moment: datetime) -> bool:
         """Records that a site asks for the action on the URL. `sha256`: of the file that asks. False where the same file has
         asked for it before."""
 
-    def session_began(self, host: str, secret: bytes, at: datetime) -> datetime:
-        """When the host was first seen with this secret: at this time, where it never was before. The secret is not kept."""
+    def session_began(self, host: str, secret: bytes, moment: datetime) -> datetime:
+        """The moment when the host was first seen with this secret: at this time, where it never was before. The secret is not
+        kept."""
 
     def close(self) -> None: ...
 
@@ -187,29 +188,29 @@ class PolicyStore:
         self._drop_bodies([row[2:] for row in rows])
 
     def _drop_bodies(self, bodies: list[tuple[bytes]]) -> None:
-        """Those that no file has any more."""
+        """Drop the bodies that no file has any more."""
         self._db.executemany(
             "DELETE FROM body WHERE sha256 = ?1 AND NOT EXISTS (SELECT 1 FROM file WHERE file.body = ?1)", bodies
         )
 
-    def first_taken(self, url: str, uses: Iterable[str], at: datetime) -> dict[str, datetime]:
+    def first_taken(self, url: str, uses: Iterable[str], moment: datetime) -> dict[str, datetime]:
         try:
             with transaction(self._db):
                 moments = {}
                 for use in uses:
                     self._db.execute(
-                        "INSERT OR IGNORE INTO taken VALUES (?1, ?2, ?3, checksum(?1, ?2, ?3))", (url, use, at.timestamp())
+                        "INSERT OR IGNORE INTO taken VALUES (?1, ?2, ?3, checksum(?1, ?2, ?3))", (url, use, moment.timestamp())
                     )
-                    found = self._db.execute(
+                    rows = self._db.execute(
                         "SELECT first, sum = checksum(url, use, first) FROM taken WHERE url = ? AND use = ?", (url, use)
                     )
-                    moments[use] = _moment(*found.fetchone())
+                    moments[use] = _moment(*rows.fetchone())
                 return moments
         except (sqlite3.Error, ValueError, TypeError) as error:
             raise self._unwritable(error) from None
 
-    def requests_action(self, url: str, action: str, sha256: str, at: datetime) -> bool:
-        row = (url, action, sha256, at.timestamp())
+    def requests_action(self, url: str, action: str, sha256: str, moment: datetime) -> bool:
+        row = (url, action, sha256, moment.timestamp())
         try:
             return (
                 self._db.execute(
@@ -234,11 +235,11 @@ class PolicyStore:
             }
         except (sqlite3.Error, ValueError, TypeError) as error:
             raise self._unreadable(error) from None
-        return sorted(moments.items(), key=lambda one: (one[1], one[0]))
+        return sorted(moments.items(), key=lambda item: (item[1], item[0]))
 
-    def took_down(self, urls: Iterable[str], at: datetime) -> None:
+    def took_down(self, urls: Iterable[str], moment: datetime) -> None:
         """They are taken down, all of them or none. What a site has asked for after this time is still to be done."""
-        rows = [(at.timestamp(), url) for url in urls]
+        rows = [(moment.timestamp(), url) for url in urls]
         try:
             with transaction(self._db):
                 self._db.executemany(
@@ -249,19 +250,19 @@ class PolicyStore:
         except sqlite3.Error as error:
             raise self._unwritable(error) from None
 
-    def session_began(self, host: str, secret: bytes, at: datetime) -> datetime:
+    def session_began(self, host: str, secret: bytes, moment: datetime) -> datetime:
         try:
             salt, is_whole = self._db.execute("SELECT salt, sum = checksum(salt) FROM salt").fetchone()
             _checked(is_whole)
             digest = hashlib.pbkdf2_hmac("sha256", secret, salt, DIGEST_ROUNDS)
             with transaction(self._db):
                 self._db.execute(
-                    "INSERT OR IGNORE INTO session VALUES (?1, ?2, ?3, checksum(?1, ?2, ?3))", (host, digest, at.timestamp())
+                    "INSERT OR IGNORE INTO session VALUES (?1, ?2, ?3, checksum(?1, ?2, ?3))", (host, digest, moment.timestamp())
                 )
-                found = self._db.execute(
+                rows = self._db.execute(
                     "SELECT first, sum = checksum(host, digest, first) FROM session WHERE host = ? AND digest = ?", (host, digest)
                 )
-                return _moment(*found.fetchone())
+                return _moment(*rows.fetchone())
         except (sqlite3.Error, ValueError, TypeError) as error:
             raise self._unwritable(error) from None
 
@@ -271,7 +272,7 @@ class PolicyStore:
 
 def _json(fetched: Fetched) -> str:
     """Everything but the body."""
-    stated: dict[str, Any] = {
+    members: dict[str, Any] = {
         "status": fetched.status,
         "headers": [[name.decode("latin-1"), value.decode("latin-1")] for name, value in fetched.headers],
         "url": fetched.url,
@@ -279,19 +280,19 @@ def _json(fetched: Fetched) -> str:
         "error": fetched.error,
         "oversized": fetched.oversized,
     }
-    return json.dumps({key: value for key, value in stated.items() if value}, separators=(",", ":"))
+    return json.dumps({key: value for key, value in members.items() if value}, separators=(",", ":"))
 
 
 def _fetched(text: str, body: bytes = b"") -> Fetched:
-    stated = json.loads(text)
+    members = json.loads(text)
     return Fetched(
-        status=stated.get("status", 0),
-        headers=tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in stated.get("headers", ())),
+        status=members.get("status", 0),
+        headers=tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in members.get("headers", ())),
         body=body,
-        url=stated.get("url", ""),
-        fetched_at=_datetime(stated.get("fetched_at")),
-        error=stated.get("error", ""),
-        oversized=stated.get("oversized", False),
+        url=members.get("url", ""),
+        fetched_at=_datetime(members.get("fetched_at")),
+        error=members.get("error", ""),
+        oversized=members.get("oversized", False),
     )
 
 
@@ -308,7 +309,7 @@ def _moment(seconds: float, is_whole: int = True) -> datetime:
 
 
 def _body(digest: bytes | None, deflated: bytes | None) -> bytes:
-    """Of a copy; b"" where it has none. ValueError where it is not there as it was written."""
+    """The body of a copy; b"" where it has none. ValueError where it is not there as it was written."""
     if digest is None:
         return b""
     body = _inflated(deflated) if deflated is not None else b""
@@ -318,7 +319,7 @@ def _body(digest: bytes | None, deflated: bytes | None) -> bytes:
 
 
 def _inflated(deflated: bytes) -> bytes:
-    """As far as a policy file can be long. zlib.error."""
+    """The octets, as far as a policy file can be long. zlib.error."""
     return zlib.decompressobj().decompress(deflated, MAX_BYTES)
 
 

@@ -1,4 +1,4 @@
-"""What another scheduler hands out faster than hosts may be asked waits in the middleware. Here that is bounded: the rest stays
+"""A bound for what another scheduler hands out faster than hosts may be asked, and which waits in the middleware: the rest stays
 in the queue of that scheduler, where other processes can have it, and where a kill does not lose it."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DEFAULT_MOST = 16  # requests, where CONCURRENT_REQUESTS is 0: no limit
 
 
 def most_waiting(settings: BaseSettings) -> int:
-    """As many as a crawl has at a time."""
+    """The number of requests that a crawl has at a time."""
     return max(0, settings.getint("CONCURRENT_REQUESTS")) or DEFAULT_MOST
 
 
@@ -33,7 +33,7 @@ class Backlog:
         self._next_of_scheduler: Callable[[], Request | None] | None = None
 
     def bind(self) -> None:
-        """From now on the scheduler is not asked for another request while as many wait as a crawl has at a time."""
+        """Ask the scheduler for no more requests, from now on, while as many wait as a crawl has at a time."""
         scheduler = scheduler_of(self._crawler)
         if scheduler is not None and self._next_of_scheduler is None:
             self._next_of_scheduler = scheduler.next_request

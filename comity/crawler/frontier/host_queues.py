@@ -46,21 +46,21 @@ class HostQueue:
         heappush(self._heap, (-priority, next(_arrivals), request))
 
     def push_back(self, request: Request) -> None:
-        """To the front of its priority: it was out already."""
+        """Put the request, which was out already, to the front of its priority."""
         heappush(self._heap, (-request.priority, -next(_arrivals), request))
 
     def peek(self) -> Request | int:
         return self._heap[0][2]
 
     def replace(self, request: Request) -> None:
-        """The first one, by the request that its key stands for."""
+        """Put the request in the place of the first one, its key."""
         self._heap[0] = (*self._heap[0][:2], request)
 
     def pop(self) -> Request | int:
         return heappop(self._heap)[2]
 
     def move(self, other: HostQueue, key: int | None) -> bool:
-        """The first one goes to where it belongs in the other queue. `key`: in the queue on disk, where it is there.
+        """Move the first one to where it belongs in the other queue. `key`: in the queue on disk, where it is there.
 
         True where the key stands for it from now on; what was out already may not be any more what is on disk."""
         priority, arrival, request = heappop(self._heap)
@@ -80,14 +80,14 @@ class HostQueues:
         self._parked: dict[Limiter, list[HostQueue]] = {}
 
     def __bool__(self) -> bool:
-        """Whether there are requests that are waited for."""
+        """True where there are requests that are waited for."""
         return len(self._queues) > self._aside  # an empty queue is dropped
 
     def aside(self) -> list[HostQueue]:
         return [queue for queue in self._queues.values() if queue.aside]
 
     def set_aside(self, queue: HostQueue, why: str) -> None:
-        """Nobody waits for it until it comes back with "", though it may be due again."""
+        """Let nobody wait for the queue until it comes back with "", though it may be due again."""
         self._aside += bool(why) - bool(queue.aside)
         queue.aside = why
 
@@ -103,7 +103,7 @@ class HostQueues:
         del self._queues[queue.key]
 
     def date(self, queue: HostQueue, due: float) -> None:
-        """The queue's turn comes when it is due; what was dated before is forgotten."""
+        """Make the queue due at this moment, and at no other."""
         queue.entry = next(self._entries)
         heappush(self._heap, (due, queue.entry, queue))
 
@@ -129,7 +129,7 @@ class HostQueues:
         return queue
 
     def next_due(self) -> float | None:
-        """When the next queue is due; None where no queue has a date."""
+        """The moment when the next queue is due; None where no queue has a date."""
         self._skip()
         return self._heap[0][0] if self._heap else None
 

@@ -91,7 +91,7 @@ class Journal:
 
     @property
     def mark(self) -> int | None:
-        """Of the queue that was taken over, while its files have not been put aside yet."""
+        """The mark of the queue that was taken over, while its files have not been put aside yet."""
         try:
             (mark,) = self._db.execute("SELECT max(mark) FROM taken_over").fetchone()
             return None if mark is None else int(mark)
@@ -106,7 +106,7 @@ class Journal:
 
         `filtered`: but those that were seen here. OSError where that fails."""
         assert self._spider is not None
-        fingerprinter, seen, taken = self._spider.crawler.request_fingerprinter, set(self.seen), 0
+        fingerprinter, seen, count = self._spider.crawler.request_fingerprinter, set(self.seen), 0
         assert fingerprinter is not None
         try:
             with transaction(self._db):
@@ -116,17 +116,17 @@ class Journal:
                         continue
                     if fingerprint is not None:
                         seen.add(fingerprint)
-                    row = (self._next + taken, origin_or_empty(request.url), _bounded(request.priority), self._pickled(request))
+                    row = (self._next + count, origin_or_empty(request.url), _bounded(request.priority), self._pickled(request))
                     self._db.execute("INSERT INTO waiting VALUES (?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))", row)
-                    taken += 1
+                    count += 1
                 seen.update(fingerprints)
                 self._db.executemany("INSERT INTO seen VALUES (?)", [(fingerprint,) for fingerprint in seen - self.seen])
                 self._db.execute("INSERT INTO taken_over VALUES (?)", (mark,))
         except sqlite3.Error as error:
             raise OSError(f"{self.path} cannot be written: {printable(str(error))}") from None
         self.seen = seen
-        self._first = self._next = self._next + taken
-        return taken
+        self._first = self._next = self._next + count
+        return count
 
     def stored(self) -> Iterator[tuple[int, str, int]]:
         """Key, origin and priority of what was waiting, or was out, when the last crawl ended: higher priority first, in order
@@ -167,10 +167,10 @@ class Journal:
         return key
 
     def _pickled(self, request: Request) -> bytes:
-        stated = request.to_dict(spider=self._spider)
-        if "_class" in stated and load_object(stated["_class"]) is not type(request):
-            raise ValueError(f"`{stated['_class']}` is not its class")
-        return pickle.dumps(stated, pickle.HIGHEST_PROTOCOL)
+        members = request.to_dict(spider=self._spider)
+        if "_class" in members and load_object(members["_class"]) is not type(request):
+            raise ValueError(f"`{members['_class']}` is not its class")
+        return pickle.dumps(members, pickle.HIGHEST_PROTOCOL)
 
     def get(self, key: int) -> Request:
         """The request, as a new object each time. LookupError where it cannot be read, e.g. as the spider has no such callback
@@ -216,7 +216,7 @@ class Journal:
         self._done.clear()
 
     def close(self) -> None:
-        """With a last flush, and its OSError. Another crawl may have the file from now on."""
+        """Close the file, with a last flush and its OSError. Another crawl may have the file from now on."""
         try:
             self.flush()
         finally:

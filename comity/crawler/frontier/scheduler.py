@@ -1,7 +1,28 @@
-"""The queue of the crawl: requests wait in queues by origin and scope, and go out when the policies are known and the host may be
-asked.
+"""The frontier of the crawl: requests wait in queues by origin and scope, and go out when the policies are known and the host may
+be asked. docs/scheduler.md says how it differs from Scrapy's own scheduler.
 
-docs/scheduler.md says how it differs from Scrapy's own."""
+How it works. A request that the engine puts into the queue goes one of four ways:
+
+    seen            the duplicate filter knows it: it is dropped
+    refused         the policies are known and refuse it: it is handed out next, without a wait, and the middleware refuses it
+    waiting         it stands in the host queue of its origin; with JOBDIR, its key in the journal stands there for it
+    held            it was out already and comes back (`hold`), to the front of its host queue
+
+A host queue (host_queues.py) is in one state at a time:
+
+    wanted          its policies are to be fetched, or are being fetched: `_fetch` dates it when they are there
+    dated           it is due at some moment: now, when its host may be asked, when a Visit-time begins, ...
+    parked          it waits until a request is through that occupies one of its limiters: `Pace.freed` dates it
+    set aside       it is dated, but so late that the crawl does not wait for it
+
+The engine asks `next_request` whenever it has room, and when it is woken: by one timer, at the moment when the first queue is
+due, and by whatever dates a queue meanwhile. Of the queues that are due the one that is due longest is looked at (`_from_queue`):
+are its policies fresh; is its first request permitted, by `Access.decide`; is it in the scope of the queue, or has it to be moved
+to another one; does its pace let it out. The first no says what the queue waits for; where there is none the request is handed
+out, and the queue is due again at once.
+
+A request that was handed out is known by identity until it leaves the engine. Only then is it done, and leaves the journal, in
+one write with what it led to: a killed crawl gets back what was not done."""
 
 from __future__ import annotations
 
@@ -100,8 +121,8 @@ class Scheduler(BaseScheduler):
         self._spider = spider
         if self._journal is not None:
             self._journal.open(spider)
-            if left := self._waiting:
-                logger.info("JOBDIR: the crawl goes on with %(left)d requests that wait", {"left": left})
+            if waiting := self._waiting:
+                logger.info("JOBDIR: the crawl goes on with %(left)d requests that wait", {"left": waiting})
             self._write()
         return self._dupefilter.open()
 
@@ -136,7 +157,7 @@ class Scheduler(BaseScheduler):
                 logger.error("JOBDIR: %(error)s; it is tried again", {"error": error})
 
     def _acknowledge(self, journal: Journal) -> None:
-        """Those that have left the engine are done: their callback and their items are through."""
+        """Tell the journal of requests that have left the engine: their callback and their items are through."""
         if not self._out:
             return
         progress = in_progress(self._crawler)
@@ -160,12 +181,12 @@ class Scheduler(BaseScheduler):
             task.cancel()
         await asyncio.gather(*self._fetches, return_exceptions=True)
         self._tell_aside()
-        if left := len(self) - sum(map(len, self._queues.aside())):
-            self._stats.set_value("comity/scheduler/left", left)
-            kept = "; JOBDIR keeps them" if self._journal else ""
+        if waiting := len(self) - sum(map(len, self._queues.aside())):
+            self._stats.set_value("comity/scheduler/left", waiting)
+            remark = "; JOBDIR keeps them" if self._journal else ""
             logger.warning(
                 "%(left)d requests were still waiting when the crawl ended (%(reason)s)%(kept)s",
-                {"left": left, "reason": reason, "kept": kept},
+                {"left": waiting, "reason": reason, "kept": remark},
             )
         if self._journal is not None:
             try:
@@ -182,11 +203,11 @@ class Scheduler(BaseScheduler):
         if not aside:
             return
         self._stats.set_value("comity/scheduler/set-aside", sum(map(len, aside)))
-        kept = "JOBDIR keeps them" if self._journal else "set JOBDIR to keep such requests"
+        remark = "JOBDIR keeps them" if self._journal else "set JOBDIR to keep such requests"
         for queue in aside:
             logger.warning(
                 "%(number)d requests to %(origin)s were set aside: %(why)s, at most %(most)g s (COMITY_MAX_DELAY); %(kept)s",
-                {"number": len(queue), "origin": queue.origin, "why": queue.aside, "most": self._max_delay, "kept": kept},
+                {"number": len(queue), "origin": queue.origin, "why": queue.aside, "most": self._max_delay, "kept": remark},
             )
 
     def __len__(self) -> int:
@@ -237,13 +258,13 @@ class Scheduler(BaseScheduler):
         return self._dupefilter.request_seen(request)
 
     def _is_refused(self, policies: Policies | None, request: Request) -> bool:
-        """Whether it is known before its time that the request will be refused."""
+        """True where it is known before its time that the request will be refused."""
         if policies is None or policies.unreachable:  # that may be over when its time comes
             return False
         return self._access.decide(policies, request, waits=True).verdict is Verdict.DENY
 
     def _scopes(self, policies: Policies | None, request: Request) -> tuple[Limiter, ...]:
-        """Those that the request is in, where they are known and have limits of their own."""
+        """The limiters of the scopes that the request is in, where these are known and have limits of their own."""
         limits = policies.site.limits(self._crawl.agent, request.url) if policies is not None else ()
         return tuple(map(self._pace.scope, limits))
 
@@ -367,16 +388,16 @@ class Scheduler(BaseScheduler):
                 return request
             assert self._journal
             try:
-                read = self._journal.get(request)
+                restored = self._journal.get(request)
             except LookupError as error:
                 self._stats.inc_value("comity/scheduler/unreadable")
                 logger.error("JOBDIR: %(error)s", {"error": error})
                 queue.pop()
                 self._waiting -= 1
                 continue
-            self._keys[read] = request
-            queue.replace(read)
-            return read
+            self._keys[restored] = request
+            queue.replace(restored)
+            return restored
         self._drop(queue)
         return None
 
@@ -431,7 +452,7 @@ class Scheduler(BaseScheduler):
         self._queues.drop(queue)
 
     def _asks_again(self, queue: HostQueue, policies: Policies, now: float) -> bool:
-        """Whether the queue waits for a host whose robots.txt cannot be had, instead of giving its requests up."""
+        """True where the queue waits on for a host whose robots.txt cannot be had, instead of giving its requests up."""
         wait = policies.fresh_until - time()
         if queue.origin in self._failures and self._failures[queue.origin][0] > self._retry_times:
             return False

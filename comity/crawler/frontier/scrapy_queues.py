@@ -51,19 +51,19 @@ def take_over(folder: Path, journal: Journal, crawler: Crawler, *, with_seen: bo
 
 
 def _take_over(folder: Path, journal: Journal, crawler: Crawler, *, with_seen: bool) -> None:
-    left = _Left(folder, crawler)
+    scrapys = _Left(folder, crawler)
     # Without what it has lost of its queue, what it has seen would keep the crawl from being led there again.
-    has_seen = with_seen and left.was_closed and (folder / SEEN).is_file()
+    has_seen = with_seen and scrapys.was_closed and (folder / SEEN).is_file()
     fingerprints = read_fingerprints((folder / SEEN).read_bytes()) if has_seen else set()
-    with left:
-        taken = journal.take_over(_identity(folder / QUEUE), left.requests(), fingerprints, filtered=with_seen)
+    with scrapys:
+        count = journal.take_over(_identity(folder / QUEUE), scrapys.requests(), fingerprints, filtered=with_seen)
     names = " and ".join(_put_aside(folder, journal, with_seen=with_seen))
     logger.info(
         "JOBDIR: %(taken)d requests that wait and %(seen)d fingerprints of Scrapy's own scheduler are taken over; its files are"
         " kept as %(names)s",
-        {"taken": taken, "seen": len(fingerprints), "names": names},
+        {"taken": count, "seen": len(fingerprints), "names": names},
     )
-    if not left.was_closed:
+    if not scrapys.was_closed:
         logger.warning(
             "JOBDIR: the crawl with Scrapy's own scheduler did not end in order, so that not all of its queue can be read:"
             " what it has seen is asked for again, and nothing is lost"
@@ -86,25 +86,26 @@ def _put_aside(folder: Path, journal: Journal, *, with_seen: bool) -> list[str]:
 
 
 def _identity(queue: Path) -> int:
-    """Of the folder, whatever it holds: a later one under the same name has another."""
+    """The identity of the folder, whatever it holds: a later one under the same name has another."""
     return queue.stat().st_ino
 
 
 def read_fingerprints(octets: bytes) -> set[bytes]:
-    """Those of Scrapy's RFPDupeFilter: up to 2.18 a line of hexadecimal digits each, since then each after its length, 2 octets.
+    """The fingerprints of Scrapy's RFPDupeFilter: up to 2.18 a line of hexadecimal digits each, since then each after its length,
+    2 octets.
 
     The last one may be cut off."""
     if octets[:1] and octets[0] in HEX:
         lines = octets.split(b"\n")
         return {bytes.fromhex(line.decode("ascii")) for line in lines if len(line) % 2 == 0 and HEX.issuperset(line) and line}
-    found, at = set(), 0
-    while at + 2 <= len(octets):
-        end = at + 2 + int.from_bytes(octets[at : at + 2], "big")
+    fingerprints, start = set(), 0
+    while start + 2 <= len(octets):
+        end = start + 2 + int.from_bytes(octets[start : start + 2], "big")
         if end > len(octets):
             break
-        found.add(octets[at + 2 : end])
-        at = end
-    return found
+        fingerprints.add(octets[start + 2 : end])
+        start = end
+    return fingerprints
 
 
 class _Left:
@@ -131,7 +132,8 @@ class _Left:
             shutil.rmtree(self._workplace)
 
     def requests(self) -> Iterator[Request]:
-        """In the order in which Scrapy would have handed them out. One that cannot be read is reported; it stays in the files."""
+        """The requests, in the order in which Scrapy would have handed them out. One that cannot be read is reported; it stays in
+        the files."""
         settings, spider = self._crawler.settings, self._crawler.spider
         assert spider
         scheduler = Scheduler(

@@ -17,7 +17,7 @@ from comity.policies import Decision, Page, Verdict
 
 
 def bind(pipeline: MediaPipeline, record: Callable[[Request, Decision], None]) -> None:
-    """From now on the pipeline makes no requests for files that the page of the item refuses. `record`: is told of each."""
+    """Keep the pipeline, from now on, from requests for files that the page of the item refuses. `record`: is told of each."""
     made_by = pipeline.get_media_requests
 
     def get_media_requests(item: Any, info: MediaPipeline.SpiderInfo) -> Any:
@@ -32,7 +32,8 @@ def bind(pipeline: MediaPipeline, record: Callable[[Request, Decision], None]) -
 
 
 def refusal(page: Page | None) -> Decision | None:
-    """Of the files that are embedded in the page, where it refuses every declared use of them. Silence is no refusal."""
+    """The refusal of the files that are embedded in the page, where it refuses every declared use of them. Silence is no
+    refusal."""
     decisions = [page.embedded[use] for use in page.agent.uses] if page else []
     if not decisions or any(decision.verdict is not Verdict.DENY or not decision.stated for decision in decisions):
         return None

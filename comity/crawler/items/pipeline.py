@@ -89,13 +89,13 @@ class PermissionsPipeline:
         names = fields.keys() if isinstance(item, dict) else ()  # those of a class are the spider's own
         if self._crawl.options.elements != "redact":
             return item, page.tag_of(fields, selectors, names=names), ()
-        left = redacted_fields(rules, fields, selectors, page.refusable(self._crawl.agent.uses), names=names)
-        if left.changed or left.gone:
+        redacted = redacted_fields(rules, fields, selectors, page.refusable(self._crawl.agent.uses), names=names)
+        if redacted.changed or redacted.gone:
             self._stats.inc_value("comity/items/redacted")
-            item = changed(item, left.changed)
-            for name in left.gone:
+            item = changed(item, redacted.changed)
+            for name in redacted.gone:
                 del item[name]
-        return item, page.tag_with(left.traced), left.changed.keys()
+        return item, page.tag_with(redacted.traced), redacted.changed.keys()
 
     def _tag(self, page: Page | None) -> dict[str, Any]:
         if page is not None:
@@ -122,15 +122,15 @@ class PermissionsPipeline:
     def _count(self, tag: dict[str, Any]) -> None:
         self._stats.inc_value("comity/items/tagged")
         for use, decision in tag["uses"].items():
-            stated = "" if decision["stated"] else "/not-stated"
-            self._stats.inc_value(f"comity/items/use/{use}/{decision['verdict']}{stated}")
+            suffix = "" if decision["stated"] else "/not-stated"
+            self._stats.inc_value(f"comity/items/use/{use}/{decision['verdict']}{suffix}")
 
     def _drop_unusable(self, tag: dict[str, Any]) -> None:
-        wanted, uses = self._crawl.agent.uses, tag["uses"]
-        if self._crawl.options.drop_unusable and wanted and all(uses[use]["verdict"] == "deny" for use in wanted):
+        declared_uses, uses = self._crawl.agent.uses, tag["uses"]
+        if self._crawl.options.drop_unusable and declared_uses and all(uses[use]["verdict"] == "deny" for use in declared_uses):
             self._stats.inc_value("comity/items/dropped")
-            rule = tag["reasons"][uses[wanted[0]]["because"][0]]["rule"]
-            raise DropItem(f"none of COMITY_USES ({', '.join(wanted)}) is permitted: {rule}", log_level="INFO")
+            rule = tag["reasons"][uses[declared_uses[0]]["because"][0]]["rule"]
+            raise DropItem(f"none of COMITY_USES ({', '.join(declared_uses)}) is permitted: {rule}", log_level="INFO")
 
     def _warn(self, message: str) -> None:
         """Once a crawl."""

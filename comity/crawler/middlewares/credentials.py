@@ -1,4 +1,5 @@
-"""What requests carry beside what the spider wants: their purpose, and the session that the operator declares for their host."""
+"""Fields that requests carry beside those of the spider: their purpose, and the session that the operator declares for their
+host."""
 
 from __future__ import annotations
 
@@ -104,7 +105,7 @@ class FieldsMiddleware:
         self._restore(request)
 
     def _restore(self, request: Request) -> bool:
-        """Whether the request had a session."""
+        """Take the session off the request; True where it had one."""
         replaced = self._replaced.pop(request, None)
         if replaced is None:
             return False
@@ -120,9 +121,9 @@ class FieldsMiddleware:
         outgoing = self._access.outgoing(request)
         own = dict(outgoing.session.cookies) if outgoing and outgoing.session else {}
         cookies = response.headers.getlist("Set-Cookie")
-        kept = [cookie for cookie in cookies if _name(cookie.decode("latin-1")) not in own]
-        if kept:
-            response.headers["Set-Cookie"] = kept
+        others = [cookie for cookie in cookies if _name(cookie.decode("latin-1")) not in own]
+        if others:
+            response.headers["Set-Cookie"] = others
         elif cookies:
             del response.headers["Set-Cookie"]
 

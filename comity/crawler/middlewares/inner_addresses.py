@@ -1,4 +1,4 @@
-"""What came from a server to which nobody may lead who led there, ends here (SEC-7)."""
+"""The end of answers from servers to which the site that led there may not lead (SEC-7)."""
 
 from __future__ import annotations
 

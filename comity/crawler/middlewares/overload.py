@@ -30,15 +30,15 @@ class RateMiddleware:
     def process_response(self, request: Request, response: Response) -> Request | Response:
         if response.status not in TOO_MANY or "cached" in response.flags:
             return response
-        asked = retry_after(((b"retry-after", value) for value in response.headers.getlist("Retry-After")), time())
-        wait = self._crawl.back_off(request.url, response.status, asked)
+        seconds = retry_after(((b"retry-after", value) for value in response.headers.getlist("Retry-After")), time())
+        wait = self._crawl.back_off(request.url, response.status, seconds)
         if not self._may_retry(request) or not self._crawl.hold(request, wait):
             return response  # for whoever retries, or takes it as it is; what comes after it waits
         request.meta["retry_times"] = request.meta.get("retry_times", 0) + 1
         return request
 
     def _may_retry(self, request: Request) -> bool:
-        """By the meta keys of RetryMiddleware: it counts on from here, and gives up when we do."""
+        """True where the meta keys of RetryMiddleware permit another try: it counts on from here, and gives up when we do."""
         if not self._retries or request.meta.get("dont_retry"):
             return False
         most: int = request.meta.get("max_retry_times", self._retry_times)

@@ -1,1 +1,1 @@
-"""How often, and how many at a time, hosts are asked."""
+"""The pace: how often, and how many at a time, hosts are asked."""

@@ -54,7 +54,7 @@ CREATE TABLE penalty (host TEXT PRIMARY KEY, began REAL NOT NULL, until REAL NOT
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What starts under one name have to keep."""
+    """The windows that starts under one name have to keep."""
 
     name: str  # the same in every process: of a host, or of whatever else has limits of its own
     windows: tuple[Window, ...]
@@ -106,7 +106,7 @@ class RateLedger:
 
     @property
     def is_used(self) -> bool:
-        """Whether there are grants that count as long as this process gives signs of life."""
+        """True where there are grants that count as long as this process gives signs of life."""
         return bool(self._flights)
 
     def acquire(self, limits: Sequence[Limit], now: float) -> Grant:
@@ -131,7 +131,7 @@ class RateLedger:
         return Grant(grant, now)
 
     def settle(self, grant: int, moment: float) -> None:
-        """The headers came, or the request failed: now it is known from when its starts count."""
+        """Count the start from this moment, as the headers came or the request failed."""
         limits = self._flights.pop(grant, ())
         if through := [limit for limit in limits if limit.through]:
             self._flights[grant] = through
@@ -139,7 +139,7 @@ class RateLedger:
             self._write(partial(self._insert, grant, settled, moment))
 
     def end(self, grant: int) -> None:
-        """The request has left the downloader. What is not settled counts no more: it never went out, or it is through."""
+        """Forget what is not settled of a request that has left the downloader: it never went out, or it is through."""
         if limits := self._flights.pop(grant, None):
             rows = [(limit.key, self._owner, grant) for limit in limits]
             self._write(partial(self._db.executemany, "DELETE FROM start WHERE host = ? AND owner = ? AND turn = ?", rows))
@@ -168,7 +168,8 @@ class RateLedger:
         return until if until > now else 0.0
 
     def beat(self, now: float) -> None:
-        """This process lives: its grants count on. Twice in `owner_ttl` at least; also drops starts that count no more."""
+        """Give a sign of life, so that the grants of this process count on. Twice in `owner_ttl` at least; also drops starts that
+        count no more."""
         try:
             with self._transaction():
                 self._write_beat(now)
@@ -177,7 +178,7 @@ class RateLedger:
             self._failed(error)
 
     def close(self, now: float | None = None) -> None:
-        """What is still in flight counts as settled now."""
+        """Close the file. What is still in flight counts as settled now."""
         for grant in list(self._flights):
             self.settle(grant, time() if now is None else now)
             self.end(grant)
@@ -218,14 +219,14 @@ class RateLedger:
             logger.error("pace file `%s` fails (%s): hosts that have a rate wait until it can be written", self.path, error)
         return FAILING
 
-    # What they do
+    # Rows
 
     def _insert(self, grant: int, limits: Iterable[Limit], settled: float | None) -> None:
         rows = [(limit.key, self._owner, grant, settled, limit.keep) for limit in limits]
         self._db.executemany("INSERT OR REPLACE INTO start VALUES (?, ?, ?, ?, ?)", rows)
 
     def _due(self, limit: Limit, now: float) -> float:
-        """When one more may start: not after now, or later."""
+        """The moment when one more may start: not after now, or later."""
         host, windows, keep = limit.key, limit.windows, limit.keep
         stamps = []
         in_flight, old = 0, False
@@ -253,7 +254,7 @@ class RateLedger:
         return max(due, self._penalty(host, now)[1])
 
     def _ended(self, owner: int, grant: int, now: float) -> float | None:
-        """Where nobody will settle the start any more, the moment that it counts from; None: it is in flight."""
+        """The moment that a start counts from which nobody will settle any more; None: it is in flight."""
         if owner == self._owner:
             return None if grant in self._flights else now
         (beat,) = self._db.execute("SELECT max(beat) FROM owner WHERE owner = ?", (owner,)).fetchone()
@@ -282,7 +283,7 @@ class RateLedger:
             self._db.execute("DELETE FROM penalty WHERE until + max(until - began, ?) <= ?", (PENALTY, now))
 
     def _penalty(self, host: str, now: float) -> tuple[float, float, float]:
-        """When it began, until when it lasts, and the last step."""
+        """The beginning and the end of the host's penalty, and its last step."""
         row = self._db.execute("SELECT began, until, step FROM penalty WHERE host = ?", (host,)).fetchone()
         if row is None:
             return 0.0, 0.0, 0.0
@@ -307,5 +308,5 @@ class RateLedger:
 
 
 def _key(host: str) -> str:
-    """What SQLite takes."""
+    """The name as SQLite takes it."""
     return host if host.isascii() else host.encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""How often a host is asked: a request waits until the limiter of its host lets it go out, whoever made it, and those of its
+"""The pace of hosts: a request waits until the limiter of its host lets it go out, whoever made it, and those of its
 scopes, where automation-preferences.txt limits these.
 
 How it works. A request has the limiter of its host name and one for each scope that it is in. To go out it needs all of them:
@@ -182,7 +182,7 @@ class Pace:
             self._beat = call_later(BEAT, self._beat_on)
 
     def claim(self, request: Request) -> bool:
-        """Whether the request comes from the scheduler to the middleware, for the first time since it was handed out."""
+        """True where the request comes from the scheduler to the middleware, for the first time since it was handed out."""
         flight = self._flights.get(request)
         if flight is None:
             return False

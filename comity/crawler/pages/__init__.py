@@ -1,1 +1,1 @@
-"""What came back, and what may be done with it."""
+"""Responses as pages, and what has to be fetched with them."""

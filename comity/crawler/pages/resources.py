@@ -74,7 +74,7 @@ class Resources:
         self._flights: Flights[Fetched] = Flights(crawler)
 
     async def get(self, urls: Iterable[str], page_url: str, reach: Reach) -> dict[str, Fetched]:
-        """What came back for the first MAX_OF_A_PAGE of the URLs. `reach`: of the server of the page."""
+        """The answers for the first MAX_OF_A_PAGE of the URLs. `reach`: of the server of the page."""
         first = list(urls)[:MAX_OF_A_PAGE]
         origin = origin_of(page_url)
         resources = await asyncio.gather(*(self._get(url, None if origin_of(url) == origin else reach) for url in first))

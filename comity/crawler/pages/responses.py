@@ -1,4 +1,4 @@
-"""What may be done with responses, by the policies that their requests went out by."""
+"""The pages of responses, by the policies that their requests went out by: what may be done with them."""
 
 from __future__ import annotations
 

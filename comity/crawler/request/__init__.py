@@ -1,1 +1,1 @@
-"""What a request is, by its fields, body and meta, and which session it belongs to."""
+"""Requests: their facts, sessions and referrals, and whether they may go out."""

@@ -183,7 +183,7 @@ class Access:
         return replace(without, reasons=(*without.reasons, reason, decision.reasons[0])), None
 
     def _skips(self, request: Request) -> bool:
-        """Whether the request is worth nothing where none of the declared uses is permitted."""
+        """True where the request is worth nothing if none of the declared uses is permitted."""
         return self._skips_unusable and request not in self._ancillary
 
     # What goes out
@@ -217,8 +217,8 @@ class Access:
         return None
 
     def _has_changed(self, outgoing: Outgoing, request: Request) -> bool:
-        """Whether URL, method or, where that matters, the kind of the request are others. Credentials are not looked at: those of
-        Scrapy's cookie jar come after the request was admitted."""
+        """True where URL, method or, where that matters, the kind of the request are others. Credentials are not looked at: those
+        of Scrapy's cookie jar come after the request was admitted."""
         if (outgoing.url, outgoing.facts.method) != (request.url, request.method.upper()):
             return True
         if not outgoing.site.asks_facts(self.agent):
@@ -289,7 +289,7 @@ class Access:
 
 
 def _lists_links(headers: Headers) -> bool:
-    """Whether the response may be worth having for its links alone."""
+    """True where the response may be worth having for its links alone."""
     return (headers.get("Content-Type") or b"").partition(b";")[0].strip().lower() in _LISTS
 
 

@@ -1,4 +1,4 @@
-"""What a request of the crawl is, as far as policies ask: what its `meta["comity"]` declares, and else what can be seen of it.
+"""The facts of a request, as far as policies ask: what its `meta["comity"]` declares, and else what can be seen of it.
 
 docs/automation.md has the table."""
 
@@ -25,7 +25,7 @@ PURPOSE = re.compile(r"[A-Za-z0-9][!-+\--~]*")  # as in COMITY_PURPOSES
 
 
 class Declaration(NamedTuple):
-    """What the spider says of a request. None: nothing."""
+    """The spider's declaration of a request. None: it says nothing."""
 
     kinds: tuple[str, ...] | None = None
     automations: tuple[str, ...] | None = None
@@ -37,15 +37,15 @@ NOTHING = Declaration()
 
 
 def declaration(request: Request) -> Declaration:
-    """PolicyError, with what to write instead, where it makes no sense."""
-    stated = request.meta.get(KEY)
-    if stated is None:
+    """Read the declaration. PolicyError, with what to write instead, where it makes no sense."""
+    declared = request.meta.get(KEY)
+    if declared is None:
         return NOTHING
-    if not isinstance(stated, dict):
-        raise _wrong(stated, "is not a mapping: write kind, automations, purposes or session with their values")
+    if not isinstance(declared, dict):
+        raise _wrong(declared, "is not a mapping: write kind, automations, purposes or session with their values")
     kinds = automations = purposes = None
     session = True
-    for key, value in stated.items():
+    for key, value in declared.items():
         match key:
             case "kind":
                 kinds = _words(key, value)
@@ -65,7 +65,7 @@ def declaration(request: Request) -> Declaration:
 
 
 def _words(key: str, value: object, pattern: re.Pattern[str] = WORD) -> tuple[str, ...]:
-    """Of a list, or of a text with commas between them."""
+    """The words of a list, or of a text with commas between them."""
     words = [word for item in value.split(",") if (word := item.strip())] if isinstance(value, str) else value
     if not isinstance(words, list | tuple) or not all(isinstance(word, str) and pattern.fullmatch(word) for word in words):
         raise _wrong(value, f"is no list for `{key}`: write words without spaces and commas")
@@ -77,7 +77,7 @@ def _wrong(value: object, why: str) -> PolicyError:
 
 
 class RequestFacts:
-    """What is declared or inferred of the requests of one crawl."""
+    """The facts that are declared or inferred of the requests of one crawl."""
 
     def __init__(self, settings: BaseSettings, agent: Agent) -> None:
         self._key_header = agent.key_header
@@ -108,7 +108,7 @@ class RequestFacts:
         return facts if is_asked else facts._replace(referer=None)  # of other requests nobody asks for it
 
     def _fields(self, request: Request) -> dict[str, str]:
-        """By lower-case name, with those that the project adds."""
+        """The header fields by lower-case name, with those that the project adds."""
         fields = self._defaults.copy()
         for name, values in request.headers.items():
             if values:

@@ -1,12 +1,20 @@
-"""Who leads to a request, the operator or a site, and whether it may (SEC-7).
+"""The way that led to a request, from the operator or from a site, and whether it may lead there (SEC-7).
 
-The operator leads to what `start()` yields, and to whatever nobody else is known to lead to. A site leads to all that is made
-of a response of its own: what a callback yields, what redirects, item pipelines and errbacks ask for. That stands in the meta of
-the request, so that it survives redirects, copies and JOBDIR. Nothing there says that the operator leads somewhere, so whatever
-is copied can only take rights away.
+How it works. The operator leads to what `start()` yields, and to whatever nobody else is known to lead to. A site leads to all
+that is made of a response of its own: what a callback yields, what redirects, item pipelines and errbacks ask for. That stands in
+the meta of the request, so that it survives redirects, copies and JOBDIR. Nothing there says that the operator leads somewhere,
+so whatever is copied can only take rights away.
 
 What is made of a response without its meta is known by its context: all that a task does while a request or its response is
-handled is done for that request."""
+handled is done for that request. So each request passes these, in this order:
+
+    make         it was made, in the context of whatever is handled there: what that one may not, this one may not
+    led_from     the reach of the site that leads there, by which it is decided on; None: the operator, who may ask anywhere
+    handle       from now on it is the one that is handled in this context
+    answered     its response came, from an address that is known by now: from now on its site leads to what is made of it
+
+Reaches are compared by `Reach.may_lead_to`: a site leads to the public, or to its own kind. An origin that the operator asks for
+is remembered (`_origins`), with where its server is: whoever leads there leads to what the operator wants anyway."""
 
 from __future__ import annotations
 
@@ -60,7 +68,7 @@ class Referrals:
         crawler.signals.connect(self.make, signals.request_scheduled)
 
     def handle(self, request: Request | None) -> None:
-        """What is done from now on in this context is done for the request; None: for nobody."""
+        """Take what is done from now on in this context as done for the request; None: for nobody."""
         if request is None:
             _handled.set(None)
             return
@@ -68,7 +76,8 @@ class Referrals:
         _handled.set(handled)
 
     def make(self, request: Request, *, is_awaited: bool = False) -> None:
-        """A request was made in this context, and is about to wait or to go out. `is_awaited`: who made it gets the response."""
+        """Note that a request was made in this context, and is about to wait or to go out. `is_awaited`: who made it gets the
+        response."""
         handled = self._handled_here()
         if handled is not None and handled is self._by_request.get(request):
             handled = None  # it is made again as it is
@@ -102,16 +111,16 @@ class Referrals:
         stamp, origin = _stamp(request), origin_or_empty(request.url)
         if not origin or origin == origin_or_empty(response.url):
             return stamp
-        asked = self._origins.get(origin) or self._reach_of_site(request.url)
-        return asked if stamp is None or asked is None else stamp.joined(asked)
+        reach = self._origins.get(origin) or self._reach_of_site(request.url)
+        return reach if stamp is None or reach is None else stamp.joined(reach)
 
     def learn(self, policies: Policies) -> None:
-        """Where the server of an origin is that the operator has asked for."""
+        """Remember where the server of an origin is that the operator has asked for."""
         if policies.site.origin in self._origins:
             self._origins[policies.site.origin] = policies.server_reach
 
     def answered(self, request: Request, response: Response) -> tuple[Reach, Reach] | None:
-        """From now on, the site of the response leads to what is made of the request. None: the response may be used; else the
+        """Let the site of the response lead to what is made of the request from now on. None: the response may be used; else the
         reach of the site that has led to the request, and that of the server, to which it may not lead."""
         leading, reach = self._leader(request, response), self._came_from(request, response)
         own = reach or self._reach_of_site(response.url)

@@ -51,29 +51,29 @@ class DeclaredSession:
 
     @property
     def secret(self) -> bytes:
-        """What makes it another session when it changes."""
+        """The credentials: other ones make another session."""
         return json.dumps([sorted(self.cookies), self.token, self.bearer]).encode()
 
     def may_go_to(self, scheme: str, host: str) -> bool:
-        """Whether nobody on the way can read it, or the operator accepts that."""
+        """True where nobody on the way can read it, or the operator accepts that."""
         return scheme == "https" or self.insecure or _is_this_machine(host)
 
 
-def declared_session(host: str, stated: object) -> DeclaredSession:
+def declared_session(host: str, members: object) -> DeclaredSession:
     """PolicyError, without any credential in it, where it makes no sense or cannot be had."""
-    if not isinstance(stated, Mapping):
+    if not isinstance(members, Mapping):
         raise PolicyError(f"is not a mapping: write some of {', '.join(KEYS)}")
-    for key in stated:
+    for key in members:
         if key not in KEYS:
             raise PolicyError(f"`{_shown(key)}` is unknown: write some of {', '.join(KEYS)}")
     session = DeclaredSession(
         host=host,
-        human_initiated=_flag(stated, "human_initiated"),
-        insecure=_flag(stated, "insecure"),
-        started_at=_moment(stated.get("started_at")),
-        cookies=_cookies(stated.get("cookies")),
-        token=_secret("token", stated["token"]) if "token" in stated else "",
-        bearer=_secret("bearer", stated["bearer"]) if "bearer" in stated else "",
+        human_initiated=_flag(members, "human_initiated"),
+        insecure=_flag(members, "insecure"),
+        started_at=_moment(members.get("started_at")),
+        cookies=_cookies(members.get("cookies")),
+        token=_secret("token", members["token"]) if "token" in members else "",
+        bearer=_secret("bearer", members["bearer"]) if "bearer" in members else "",
     )
     if not session.facts.carries:
         raise PolicyError("carries nothing: write cookies, token or bearer")
@@ -84,8 +84,8 @@ def _shown(text: object) -> str:
     return printable(str(text).encode("utf-8", "replace"))
 
 
-def _flag(stated: Mapping[str, object], key: str) -> bool:
-    value = stated.get(key, False)
+def _flag(members: Mapping[str, object], key: str) -> bool:
+    value = members.get(key, False)
     if not isinstance(value, bool):
         raise PolicyError(f"`{key}` is neither true nor false: write true or false")
     return value
@@ -106,14 +106,14 @@ def _moment(value: object) -> datetime | None:
     return moment
 
 
-def _cookies(stated: object) -> tuple[tuple[str, str], ...]:
-    """From a mapping, or from where a whole Cookie field stands."""
-    if stated is None:
+def _cookies(declared: object) -> tuple[tuple[str, str], ...]:
+    """The cookies of a mapping, or of the place where a whole Cookie field stands."""
+    if declared is None:
         return ()
-    if isinstance(stated, Mapping):
-        pairs = [(str(name), _secret("cookies", value)) for name, value in stated.items()]
+    if isinstance(declared, Mapping):
+        pairs = [(str(name), _secret("cookies", value)) for name, value in declared.items()]
     else:
-        crumbs = (crumb.partition("=") for crumb in _secret("cookies", stated).split(";") if crumb.strip())
+        crumbs = (crumb.partition("=") for crumb in _secret("cookies", declared).split(";") if crumb.strip())
         pairs = [(name.strip() if equals else "", value.strip()) for name, equals, value in crumbs]
     for name, value in pairs:
         if not COOKIE_NAME.fullmatch(name):
@@ -124,7 +124,7 @@ def _cookies(stated: object) -> tuple[tuple[str, str], ...]:
 
 
 def _secret(key: str, reference: object) -> str:
-    """What stands in the variable or file, without white space around it: at its end there is a line break."""
+    """The secret in the variable or file, without white space around it: at its end there is a line break."""
     source, _, name = str(reference).partition(":") if isinstance(reference, str) else ("", "", "")
     if source == "env" and name:
         secret = os.environ.get(name)
@@ -182,7 +182,7 @@ class Sessions:
 
 
 def _dated(session: DeclaredSession, store: Store) -> DeclaredSession:
-    """With when it began, as far as that is known."""
+    """The session with when it began, as far as that is known."""
     if session.started_at is not None:
         return session
     try:

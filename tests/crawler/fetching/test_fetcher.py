@@ -63,7 +63,7 @@ class World:
             files,
             Agent("testbot"),
             paths=paths or (ROBOTS,),
-            found=self.found.append,
+            looked_up=self.found.append,
             overloaded=lambda *told: self.overloaded.append(told),
         )
 
