@@ -111,9 +111,11 @@ class Access:
     def decide_again(self, request: Request) -> Decision | None:
         """The decision about the request as it is now, by the policies of the last one, that was made in the same moment.
 
-        None where there is none, or where it was about another URL or method."""
+        None where there is none by which it could go out, or where it was about another URL or method."""
         answer, site = self._answers.get(request), self._sites.get(request)
         if answer is None or (answer.question.url, answer.question.method) != (request.url, request.method):
+            return None
+        if answer.decision.verdict is Verdict.DEFER:  # it was not handed out by that
             return None
         if site is None or answer.decision.verdict is not Verdict.ALLOW:
             return answer.decision

@@ -260,3 +260,19 @@ def test_windows_for_are_all_that_a_site_says(lines: str, windows: tuple[Window,
 
 def test_site_without_robots_txt_asks_for_no_delay() -> None:
     assert windows_for(Site.from_files(ORIGIN, {}), Agent("testbot")) == ()
+
+
+@pytest.mark.requirement("RATE-3")
+def test_parked_queues_are_due_when_their_limiter_is_free() -> None:
+    queues, (first, second, dropped) = host_queues("a", "b", "c")
+    limiter = host()
+    limiter.free_at = 5.0
+    for queue in (first, second, dropped):
+        queues.park(queue, limiter)
+    dropped.pop()
+    assert queues.next_due() is None
+    assert queues.unpark(limiter)
+    assert queues.next_due() == 5.0
+    assert [queues.next(5.0) for _ in range(3)] == [first, second, None]
+    assert not queues.unpark(limiter)
+    assert not queues.unpark(host())

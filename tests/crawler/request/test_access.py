@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -134,6 +135,16 @@ def test_visiting_hours_are_asked_each_time_but_within_the_same_moment(make: Cal
     assert len(judged) == 3
     access.decide_again(request)
     assert len(judged) == 3
+
+
+@pytest.mark.requirement("RATE-5")
+def test_what_is_put_off_goes_out_by_no_decision(make: Callable[..., Access]) -> None:
+    """Outside of the visiting hours the middleware has to ask anew."""
+    now = datetime.now(UTC)
+    begin, end = (now + timedelta(hours=hours) for hours in (6, 7))
+    access, request = make(), Request(f"{ORIGIN}/open")
+    assert verdict(access, policies(f"User-agent: *\nDisallow:\nVisit-time: {begin:%H%M}-{end:%H%M}\n"), request) is DEFER
+    assert access.decide_again(request) is None
 
 
 @pytest.mark.requirement("AUTO-9")
