@@ -126,7 +126,7 @@ def open_rewriter(path: Path) -> Rewriter | None:
 def _module(path: Path, hint: Iterable[str] = FORMATS) -> Any:
     name = format_of(path, hint)
     try:
-        return import_module(f"comity.dataset.files.files.{name}")
+        return import_module(f"comity.dataset.files.{name}")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("comity"):
             raise

@@ -21,9 +21,11 @@ from comity.policies import Agent, Page, Site, Verdict
 from comity.policies.answers.decision import Reason, UseDecision
 from comity.policies.answers.fetched import Availability, availability
 from comity.policies.answers.qualifiers import Qualifiers
+from comity.policies.answers.rule import depends_on_request
 from comity.policies.document.document import Content
+from comity.policies.formats import FORMATS
 from comity.policies.formats.ai_txt.file import PATH as AI_PATH
-from comity.policies.formats.tdmrep.reservation import WELL_KNOWN
+from comity.policies.formats.format import Format
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
 
@@ -35,22 +37,6 @@ DAY = timedelta(days=1)
 SAME, GAINED, LOST, RESTRICTED = "same", "gained", "lost", "restricted"
 
 Sites = Callable[[str], Site | None]  # origin -> what it says today; None: nobody knows
-
-# Refusals that depend on how a request is made, or on what comes back: no tag tells that.
-_UNTOLD = frozenset(
-    (
-        "ait.disallow",
-        "automation.api",
-        "automation.fetch-from",
-        "automation.key",
-        "automation.mechanism",
-        "automation.method",
-        "automation.session",
-        "automation.session-ttl",
-        "automation.session-validation",
-        "automation.xhr",
-    )
-)
 
 
 class Because(NamedTuple):
@@ -172,8 +158,8 @@ class _Comparison:
         self._recalled: Recalled = recalled(self._tag)
         self._url = url
         self._page = self._read()
-        if self._gave_up_reservation():
-            self._page = self._read((b"tdm-reservation", b"0"))
+        if overruled := [field for each in FORMATS if each.overruling and self._overruled(each) for field in each.overruling]:
+            self._page = self._read(*overruled)
 
     def _read(self, *fields: tuple[bytes, bytes]) -> Page:
         return self._site.page(
@@ -187,14 +173,16 @@ class _Comparison:
             first_seen=_first_seen(self._tag),
         )
 
-    def _gave_up_reservation(self) -> bool:
-        """Whether the page itself said that no right is reserved: the file reserves it as it did then, and the use was permitted.
+    def _overruled(self, by: Format) -> bool:
+        """Whether the page itself took back what a file refuses: the file says what it said then, and the use was permitted.
 
         Where no use is listed that this permits, no reason quotes it."""
-        if not self._is_same(self._site.origin + WELL_KNOWN):
+        if not all(self._is_same(self._site.origin + file.path) for file in by.files):
             return False
         permitted = (use for use, then in self._uses.items() if then.is_allowed and not self._was_arranged(then))
-        return any(reason.rule == "tdmrep.reserved" for use in permitted for reason in self._page.uses[use].reasons)
+        return any(
+            reason.rule in by.rules and refuses(_written(reason)) for use in permitted for reason in self._page.uses[use].reasons
+        )
 
     def _was_arranged(self, then: Use) -> bool:
         return any(self._tag["reasons"][place]["rule"] == "comity.arrangement" for place in then.because)
@@ -273,7 +261,7 @@ class _Comparison:
         refusing = [reason for reason in now.reasons if refuses(_written(reason))]
         if not self._nothing_changed and not all(self._is_same(reason.source.url) for reason in refusing):
             return None
-        if refusing and _UNTOLD.issuperset(reason.rule for reason in refusing):
+        if refusing and all(depends_on_request(reason.rule) for reason in refusing):
             return quoted[then.because[0]]
         permits = (quoted[place] for place in then.because if place in self._recalled.lost and not refuses(quoted[place]))
         return next(permits, None)

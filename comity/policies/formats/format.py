@@ -237,6 +237,8 @@ class Format(NamedTuple):
     conclude: Callable[[Sequence[Any]], Statements] = nothing_more
     """What carriers say together that come one before the other: their states, files first, then fields, then the document."""
     document_overrides: bool = False  # what a document says takes the place of what the files and fields do
+    overruling: tuple[tuple[bytes, bytes], ...] = ()
+    """Header fields by which a page takes back what a file refuses, where no reason quotes it (dataset verify)."""
     of_images: Mapping[str, str] = {}  # term that is about images alone -> the one that it means for an image
     lifetime: Callable[[str, Fetched], float] | None = None  # seconds for which a file says itself that it may be used
     replay: Callable[[str, str], list[tuple[str, str]]] = quoted_whole
