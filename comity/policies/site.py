@@ -25,7 +25,7 @@ from comity.policies.document.document import Content
 from comity.policies.formats import FIELDS, FORMATS, ROBOTS_LINES, WELL_KNOWN
 from comity.policies.formats.distrusted import FormatError
 from comity.policies.formats.file import SiteFiles
-from comity.policies.formats.format import FileReference, Resource, Response, Taken, UseSource
+from comity.policies.formats.format import NO_STATEMENTS, FileReference, Resource, Response, Taken, UseSource
 from comity.policies.page import Page, Refusal, jointly
 from comity.policies.syntax.urls import origin_of, spellings
 from comity.policies.syntax.windows import Limits
@@ -138,10 +138,10 @@ class Site:
         elif access is None:
             access = view.access(targets, facts, now)
         carriers = [[of_target, *of_response] for of_target in self._of_files(view, targets, access, facts, body is not None)]
-        licenses = tuple(dict.fromkeys(url for carrier in carriers[0] for url in carrier.documents))
+        licenses = tuple(dict.fromkeys(url for of_target in carriers for carrier in of_target for url in carrier.documents))
         if licenses:
             for target, of_target in zip(targets, carriers, strict=True):
-                of_target.append(_of_documents(licenses, resources or {}, self.origin + target))
+                of_target.append(_of_documents(of_target, resources or {}, self.origin + target))
         stated, refused = zip(*map(concluded, carriers), strict=True)
         first += [Refusal(reasons) for reasons in dict.fromkeys(refused) if reasons]
         preferences = view.sources([_about(each, content) for each in stated], url)
@@ -302,9 +302,16 @@ def _of_document(content: Content, response: Response) -> Carrier:
     return Carrier({each.name: each.read_document(content, response) for each in FORMATS if each.read_document})
 
 
-def _of_documents(urls: Sequence[str], resources: Mapping[str, Fetched], url: str) -> Carrier:
-    """What documents say of a page that refers to them. `resources`: absolute URL -> what came back."""
-    return Carrier({each.name: each.read_documents(urls, resources, url) for each in FORMATS if each.read_documents})
+def _of_documents(carriers: Sequence[Carrier], resources: Mapping[str, Fetched], url: str) -> Carrier:
+    """What documents say of a page, each in the format in which the carriers refer to it. `resources`: absolute URL -> what came
+    back."""
+    statements = {}
+    for each in FORMATS:
+        of_format = (carrier.statements.get(each.name, NO_STATEMENTS) for carrier in carriers)
+        urls = tuple(dict.fromkeys(document for statements_of in of_format for document in statements_of.documents))
+        if each.read_documents and urls:
+            statements[each.name] = each.read_documents(urls, resources, url)
+    return Carrier(statements)
 
 
 _FINAL = frozenset(each.name for each in FORMATS if not each.document_overrides)

@@ -159,7 +159,7 @@ class AgentReading:
         return ()
 
     def statements(self, resource: Resource) -> Statements:
-        """What is said of the uses of one resource."""
+        """What is said of the uses of one resource. Hashable: pages of which the same is said are told apart no further."""
         return NO_STATEMENTS
 
     def everywhere(self) -> tuple[Statement, ...]:
@@ -227,7 +227,7 @@ class Format(NamedTuple):
     files: tuple[WellKnown, ...] = ()
     robots_lines: tuple[str, ...] = ()  # names of its lines in robots.txt, lower case
     header_fields: tuple[bytes, ...] = ()  # names, lower case
-    vocabulary: str = ""  # TOML: words and rows that it adds to the table of vocabularies
+    vocabulary: str = ""  # TOML: vocabularies of its own, and rows that say what their words mean for uses
     read_site: Callable[[SiteFiles], SiteReading | None] | None = None
     read_headers: Callable[[Headers, Response], Statements] | None = None  # of its own fields; some are there
     read_document: Callable[[Content, Response], Statements] | None = None
@@ -243,4 +243,4 @@ class Format(NamedTuple):
     lifetime: Callable[[str, Fetched], float] | None = None  # seconds for which a file says itself that it may be used
     replay: Callable[[str, str], list[tuple[str, str]]] = quoted_whole
     """How a quoted reason is said again: name and text of the field or element -> names and values; none where it cannot be."""
-    version: int = VERSION
+    version: int = 0  # VERSION, by which it is written; of another package it has to be given, as a number
