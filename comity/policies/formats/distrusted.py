@@ -16,6 +16,7 @@ from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.request import Facts
 from comity.policies.answers.rule import RULES
 from comity.policies.document.document import Content
+from comity.policies.formats.ai_txt.values import Rule as ElementRule
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import (
     AgentReading,
@@ -84,6 +85,7 @@ def _sound(statements: Statements) -> Statements:
     """The same. TypeError or ValueError where something of it would be passed over, as its word or its rule is not declared."""
     if not isinstance(statements, Statements):
         raise TypeError(f"{statements!r} is no Statements")
+    statements = statements._replace(**{field: tuple(getattr(statements, field)) for field in _SEQUENCES})
     words = Vocabulary.shipped().words
     for statement in statements.statements:
         vocabulary, _, word = statement.term.partition(":")
@@ -92,8 +94,8 @@ def _sound(statements: Statements) -> Statements:
         if statement.rule not in RULES:
             raise ValueError(f"no rule `{statement.rule}` is declared")
     if statements.refused:
-        _check(tuple(statements.refused))
-    return statements._replace(**{field: tuple(getattr(statements, field)) for field in _SEQUENCES})
+        _check(statements.refused)
+    return statements
 
 
 _SEQUENCES = ("statements", "findings", "documents", "refused")
@@ -114,11 +116,26 @@ def _page_elements(trusting: Format) -> Callable[[Content, Agent], ElementRules 
     def page_elements(content: Content, agent: Agent) -> ElementRules | None:
         assert trusting.page_elements
         try:
-            return trusting.page_elements(content, agent)
+            return _elements(trusting.name, trusting.page_elements(content, agent))
         except Exception as error:
             raise FormatError(failure(trusting.name, "", error)) from error
 
     return page_elements
+
+
+def _elements(name: str, rules: ElementRules | None) -> ElementRules | None:
+    if rules is None:
+        return None
+
+    def because(rule: ElementRule, url: str) -> Reason:
+        try:
+            reason = rules.because(rule, url)
+            _check((reason,))
+        except Exception as error:
+            return failure(name, url, error)
+        return reason
+
+    return ElementRules(tuple(rules.rules), because)
 
 
 def _rejection(name: str, file: WellKnown) -> Callable[[Fetched], str]:
@@ -279,12 +296,12 @@ class _Reading(AgentReading):
     def element_rules(self, target: str, content: Content) -> ElementRules | None:
         """FormatError, for which all uses of the page are refused."""
         try:
-            return self._reading.element_rules(target, content)
+            return _elements(self._name, self._reading.element_rules(target, content))
         except Exception as error:
             raise FormatError(failure(self._name, self._origin + target, error)) from error
 
     def element_rules_everywhere(self) -> ElementRules | None:
-        return _or(None, self._reading.element_rules_everywhere)()
+        return _or(None, lambda: _elements(self._name, self._reading.element_rules_everywhere()))()
 
 
 class _Refusing:
@@ -315,6 +332,7 @@ class _Source:
 
     def decide(self, use: str) -> UseDecision | None:
         try:
+            tuple(self._source.limits(use))  # who cannot tell what restricts a use permits none
             decision = self._source.decide(use)
             if decision is not None:
                 _check(decision.reasons)
