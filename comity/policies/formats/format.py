@@ -49,6 +49,7 @@ class WellKnown(NamedTuple):
     path: str
     media_type: str = "text/plain; charset=utf-8"  # to serve it with
     restricts_access: bool = False  # it may refuse requests; else it is about uses alone
+    unreachable: str = "it states nothing"  # what holds while it cannot be had, in words for the log
     rejection: Callable[[Fetched], str] = accept_all  # why what came back counts as a file that cannot be had; "": it does not
 
 

@@ -154,7 +154,7 @@ FORMAT = Format(
     name="courtesy",
     version=1,
     rules=RULES,
-    files=(WellKnown(PATH, restricts_access=True),),
+    files=(WellKnown(PATH, restricts_access=True, unreachable="nobody is to visit the site"),),
     robots_lines=(NAME,),
     header_fields=(NAME.encode(),),
     vocabulary=VOCABULARY,
