@@ -60,6 +60,12 @@ uses = ["present-snippet"]
 kind = "within"
 terms = ["courtesy:quote"]
 why = "a snippet is a quotation"
+
+[[relation]]
+uses = ["present"]
+kind = "touches"
+terms = ["courtesy:quote"]
+why = "who may not do a part of it may not do all of it"
 """
 
 
