@@ -300,15 +300,16 @@ class _Comparison:
 
     @cached_property
     def _elements(self) -> ElementChanges:
-        url = self._site.origin + AI_PATH
-        then = self._tag["policies"].get(url)
+        sources = {reason.source.url for element in self._page.elements for reason in element.reasons}
+        files = {self._site.origin + AI_PATH, *sources.intersection(self._site.files)}
+        copies = [copy for url in files if (copy := self._tag["policies"].get(url))]
         return ElementChanges(
             self._tag,
             self._page.elements,
             self.agent.vocabulary,
             document=self._document,
-            is_same=self._is_same(url),
-            had_rules=then is not None and then["status"] // 100 == 2,
+            is_same=all(map(self._is_same, files)),
+            had_rules=any(copy["status"] // 100 == 2 for copy in copies),
         )
 
     def _is_same(self, url: str) -> bool:

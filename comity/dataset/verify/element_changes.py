@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from comity.dataset.records import Record
-from comity.dataset.verify.replay import Tag
+from comity.dataset.verify.replay import Tag, is_of_page
 from comity.policies.answers.decision import Reason
 from comity.policies.document.document import Content
 from comity.policies.elements.coverage import covered, refused_for, refuses
@@ -55,7 +55,7 @@ class ElementChanges:
         self._had_rules = had_rules
         self._tagged: dict[Key, list[Mapping[str, Any]]] = {}
         for entry in tag["elements"]:
-            if not any(tag["reasons"][place]["rule"].startswith("ait.") for place in entry["because"]):
+            if all(is_of_page(tag["reasons"][place], tag) for place in entry["because"]):
                 continue  # the page says so itself
             self._tagged.setdefault((entry["selector"], entry["type"]), []).append(entry)
         self._today = [one for one in today if not is_same or _key(one) in self._tagged]
