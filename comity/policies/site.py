@@ -25,7 +25,7 @@ from comity.policies.document.document import Content
 from comity.policies.formats import FIELDS, FORMATS, ROBOTS_LINES, WELL_KNOWN
 from comity.policies.formats.distrusted import FormatError
 from comity.policies.formats.file import SiteFiles
-from comity.policies.formats.format import FileReference, PageSource, Resource, Response, Taken, UseSource
+from comity.policies.formats.format import NO_STATEMENTS, FileReference, PageSource, Resource, Response, Taken, UseSource
 from comity.policies.page import Page, Refusal, jointly
 from comity.policies.syntax.urls import origin_of, spellings
 from comity.policies.syntax.windows import Limits
@@ -138,10 +138,10 @@ class Site:
         elif access is None:
             access = view.access(targets, facts, now)
         carriers = [[of_target, *of_response] for of_target in self._of_files(view, targets, access, facts, body is not None)]
-        licenses = tuple(dict.fromkeys(url for carrier in carriers[0] for url in carrier.documents))
+        licenses = tuple(dict.fromkeys(url for of_target in carriers for carrier in of_target for url in carrier.documents))
         if licenses:
             for target, of_target in zip(targets, carriers, strict=True):
-                of_target.append(_of_documents(licenses, resources or {}, self.origin + target))
+                of_target.append(_of_documents(of_target, resources or {}, self.origin + target))
         stated, refused = zip(*map(concluded, carriers), strict=True)
         first += [Refusal(reasons) for reasons in dict.fromkeys(refused) if reasons]
         preferences = view.sources([_about(each, content) for each in stated], url)
@@ -302,9 +302,15 @@ def _of_document(content: Content, response: Response) -> Carrier:
     return Carrier({name: read(content, response) for name, read in _READ_DOCUMENT})
 
 
-def _of_documents(urls: Sequence[str], resources: Mapping[str, Fetched], url: str) -> Carrier:
-    """What documents say of a page that refers to them. `resources`: absolute URL -> what came back."""
-    return Carrier({name: read(urls, resources, url) for name, read in _READ_DOCUMENTS})
+def _of_documents(carriers: Sequence[Carrier], resources: Mapping[str, Fetched], url: str) -> Carrier:
+    """What documents say of a page, each in the format in which the carriers refer to it. `resources`: absolute URL -> what came
+    back."""
+    statements = {}
+    for name, read in _READ_DOCUMENTS:
+        of_format = (carrier.statements.get(name, NO_STATEMENTS) for carrier in carriers)
+        if urls := tuple(dict.fromkeys(document for each in of_format for document in each.documents)):
+            statements[name] = read(urls, resources, url)
+    return Carrier(statements)
 
 
 _READ_HEADERS = tuple((each.name, each.read_headers) for each in FORMATS if each.read_headers)

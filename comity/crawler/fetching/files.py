@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from comity.crawler.fetching.client import Client, Server
 from comity.crawler.fetching.network import BarredError
@@ -283,9 +284,8 @@ def _refuses_all(robots: PolicyFile, now: float) -> bool:
 def _log(url: str, file: PolicyFile, now: float, *, is_vital: bool) -> None:
     meanwhile = "its last good copy is obeyed"
     if availability(file.current(now)) is Availability.UNREACHABLE:
-        restricts = any(file.restricts_access and url.endswith(file.path) for file in FILES)
-        nothing = "no requests but plain ones for pages are made" if restricts else "it states nothing"
-        meanwhile = "nothing of the site is fetched" if is_vital else nothing
+        words = next((file.unreachable for file in FILES if urlsplit(url).path == file.path), "it states nothing")
+        meanwhile = "nothing of the site is fetched" if is_vital else words
     assert file.failure
     logger.info(
         "Cannot have %(url)s: %(why)s; asked again at %(due)s, until then %(meanwhile)s",

@@ -15,6 +15,7 @@ from comity.dataset.permissions.lengths import beyond, content, fits
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, DatasetError, Record
 from comity.dataset.tag_sources import GUESSED, Carried, TagSource
 from comity.policies.answers.decision import UseDecision, Verdict
+from comity.policies.answers.rule import RULES
 from comity.policies.document.nofollow import canonical
 from comity.policies.elements.coverage import refuses
 from comity.policies.elements.spans import Cut, Removals, is_empty, removals
@@ -29,7 +30,7 @@ _FILES = ("files", "images")  # the fields in which Scrapy's media pipelines say
 _CLIP = frozenset(("clip", "*"))  # "the entire original length must be preserved" (ai.txt paper section-3.3)
 DEFAULT = "comity.default"  # rule of the reasons that the operator's defaults give
 ARRANGEMENT = "comity.arrangement"  # rule of the reasons that an arrangement of the operator's gives
-LICENSES = ("rsl.permits", ARRANGEMENT)  # rules of the reasons that name a licence
+LICENSES = tuple(name for name, rule in RULES.items() if rule.names_licence)  # rules of the reasons that name one
 
 
 class Terms(NamedTuple):

@@ -16,29 +16,15 @@ from comity.dataset.verify.today import Today
 from comity.policies import Page, Site, Verdict
 from comity.policies.answers.decision import Reason, UseDecision
 from comity.policies.answers.qualifiers import Qualifiers
+from comity.policies.answers.rule import depends_on_request
 from comity.policies.document.document import Content
+from comity.policies.formats import FORMATS
 from comity.policies.formats.ai_txt.file import PATH as AI_PATH
-from comity.policies.formats.tdmrep.reservation import WELL_KNOWN
+from comity.policies.formats.format import Format
 from comity.policies.syntax.printable import printable
 from comity.policies.tag import Use
 
 DAY = timedelta(days=1)
-
-# Refusals that depend on how a request is made, or on what comes back: no tag tells that.
-_UNTOLD = frozenset(
-    (
-        "ait.disallow",
-        "automation.api",
-        "automation.fetch-from",
-        "automation.key",
-        "automation.mechanism",
-        "automation.method",
-        "automation.session",
-        "automation.session-ttl",
-        "automation.session-validation",
-        "automation.xhr",
-    )
-)
 
 
 class Comparison:
@@ -54,8 +40,8 @@ class Comparison:
         self._recalled: Recalled = recalled(self._tag)
         self._url = url
         self._page = self._read()
-        if self._gave_up_reservation():
-            self._page = self._read((b"tdm-reservation", b"0"))
+        if overruled := [field for each in FORMATS if each.overruling and self._overruled(each) for field in each.overruling]:
+            self._page = self._read(*overruled)
 
     def _read(self, *fields: tuple[bytes, bytes]) -> Page:
         return self._site.page(
@@ -69,16 +55,18 @@ class Comparison:
             first_seen=first_seen(self._tag),
         )
 
-    def _gave_up_reservation(self) -> bool:
-        """True where the page itself said that no right is reserved.
-
-        The file reserves it as it did then, and the use was permitted.
+    def _overruled(self, by: Format) -> bool:
+        """True where the page itself took back what a file refuses: the file says what it said then, and the use was permitted.
 
         Where no use is listed that this permits, no reason quotes it."""
-        if not self._is_same(self._site.origin + WELL_KNOWN):
+        if not all(self._is_same(self._site.origin + file.path) for file in by.files):
             return False
         permitted = (use for use, then in self._uses.items() if then.is_allowed and not self._was_arranged(then))
-        return any(reason.rule == "tdmrep.reserved" for use in permitted for reason in self._page.uses[use].reasons)
+        return any(
+            reason.rule in by.rules and refuses(_as_quoted(reason))
+            for use in permitted
+            for reason in self._page.uses[use].reasons
+        )
 
     def _was_arranged(self, then: Use) -> bool:
         return any(self._tag["reasons"][number]["rule"] == "comity.arrangement" for number in then.because)
@@ -159,7 +147,7 @@ class Comparison:
         refusing = [reason for reason in now.reasons if refuses(_as_quoted(reason))]
         if not self._nothing_changed and not all(self._is_same(reason.source.url) for reason in refusing):
             return None
-        if refusing and _UNTOLD.issuperset(reason.rule for reason in refusing):
+        if refusing and all(depends_on_request(reason.rule) for reason in refusing):
             return quoted[then.because[0]]
         permits = (quoted[number] for number in then.because if number in self._recalled.lost and not refuses(quoted[number]))
         return next(permits, None)
@@ -202,15 +190,16 @@ class Comparison:
 
     @cached_property
     def _elements(self) -> ElementChanges:
-        url = self._site.origin + AI_PATH
-        then = self._tag["policies"].get(url)
+        sources = {reason.source.url for element in self._page.elements for reason in element.reasons}
+        files = {self._site.origin + AI_PATH, *sources.intersection(self._site.files)}
+        copies = [copy for url in files if (copy := self._tag["policies"].get(url))]
         return ElementChanges(
             self._tag,
             self._page.elements,
             self.agent.vocabulary,
             document=self._document,
-            is_same=self._is_same(url),
-            had_rules=then is not None and then["status"] // 100 == 2,
+            is_same=all(map(self._is_same, files)),
+            had_rules=any(copy["status"] // 100 == 2 for copy in copies),
         )
 
     def _is_same(self, url: str) -> bool:

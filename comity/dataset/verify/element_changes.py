@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from comity.dataset.records import Record
-from comity.dataset.verify.replay import Tag
+from comity.dataset.verify.replay import Tag, is_of_page
 from comity.policies.answers.decision import Reason
 from comity.policies.document.document import Content
 from comity.policies.elements.coverage import covered, refused_for, refuses
@@ -55,7 +55,7 @@ class ElementChanges:
         self._had_rules = had_rules
         self._tagged: dict[Key, list[Mapping[str, Any]]] = {}
         for entry in tag["elements"]:
-            if not any(tag["reasons"][number]["rule"].startswith("ait.") for number in entry["because"]):
+            if all(is_of_page(tag["reasons"][number], tag) for number in entry["because"]):
                 continue  # the page says so itself
             self._tagged.setdefault((entry["selector"], entry["type"]), []).append(entry)
         self._today = [element for element in today if not is_same or _key(element) in self._tagged]

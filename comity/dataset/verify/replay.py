@@ -6,42 +6,18 @@ refuses(reason)        whether it refuses"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any, NamedTuple
 
+from comity.policies.answers import rule
 from comity.policies.answers.fetched import Fetched
+from comity.policies.formats import FORMATS
 
 Tag = Mapping[str, Any]
 Quoted = Mapping[str, Any]  # a reason, as the tag has it
 
-# What a reason that permits, limits or keeps silent names. A rule that is not known refuses.
-_NO_REFUSALS = frozenset(
-    (
-        "acap.allow",
-        "acap.ignore-conventional",
-        "ait.guide",
-        "automation.allow",
-        "comity.arrangement",
-        "comity.no-site",
-        "comity.session",
-        "content-signal.allow",
-        "content-usage.allow",
-        "robots-meta.limit",
-        "robots.allow",
-        "robots.no-group",
-        "robots.no-match",
-        "robots.self",
-        "robots.unavailable",
-        "robots.visit-time",
-        "rsl.permits",
-        "tdmrep.not-reserved",
-        "usage.allow",
-    )
-)
-_FIELDS = ("content-usage", "usage-pref", "content-signal", "content-signals", "x-robots-tag")  # a reason quotes the whole value
-_TDM = re.compile(r"(tdm-reservation|tdm-policy): (.*?)(?=; tdm-(?:reservation|policy): |$)")
+_OWNERS = {rule: each for each in FORMATS for rule in each.rules}  # whose reasons are said again
 _CUT = ("…", "\ufffd")  # what a quote has that is not as it was written
 
 
@@ -52,7 +28,7 @@ def is_of_page(reason: Quoted, tag: Tag) -> bool:
 
 
 def refuses(reason: Quoted) -> bool:
-    return reason["rule"] not in _NO_REFUSALS and reason["rule"] != "comity.default"
+    return rule.refuses(reason["rule"])
 
 
 class Recalled(NamedTuple):
@@ -72,15 +48,16 @@ def recalled(tag: Tag) -> Recalled:
     for number, reason in enumerate(tag["reasons"]):
         if is_of_page(reason, tag):
             where, _, name = reason.get("part", "body").partition(" ")
-            statements = None if any(mark in reason["text"] for mark in _CUT) else _statements(name.lower(), reason["text"])
-            if not statements or where not in ("header", "meta"):
+            owner = None if any(mark in reason["text"] for mark in _CUT) else _OWNERS.get(reason["rule"])
+            pairs = owner.replay(name.lower(), reason["text"]) if owner else ()
+            if not pairs or where not in ("header", "meta"):
                 lost.add(number)
-            elif where == "header" and (name.lower() in _FIELDS or name == "tdm-reservation"):
+            elif where == "header" and owner and name.lower().encode() in owner.header_fields:
                 headers |= dict.fromkeys(
-                    (word.encode("latin-1", "replace"), value.encode("utf-8", "replace")) for word, value in statements
+                    (word.encode("latin-1", "replace"), value.encode("utf-8", "replace")) for word, value in pairs
                 )
             elif where == "meta":
-                markup |= dict.fromkeys(_meta(word, value) for word, value in statements)
+                markup |= dict.fromkeys(_meta(word, value) for word, value in pairs)
             else:
                 lost.add(number)
     resources = {}
@@ -100,11 +77,6 @@ def recalled(tag: Tag) -> Recalled:
     if body:
         headers[b"Content-Type", b"text/html; charset=utf-8"] = None
     return Recalled(tuple(headers), body, resources, frozenset(lost))
-
-
-def _statements(name: str, text: str) -> list[tuple[str, str]]:
-    """Names and values; none where the text is not what it should be."""
-    return _TDM.findall(text) if name == "tdm-reservation" else [(name, text)] if text else []
 
 
 def _meta(name: str, content: str) -> str:

@@ -58,6 +58,11 @@ def refuses(rule: str) -> bool:
     return rule not in RULES or RULES[rule].effect in (REFUSES, FINDING)
 
 
+def depends_on_request(rule: str) -> bool:
+    """Whether a refusal by this rule may have been none for the request that was made: no tag tells how that was."""
+    return rule in RULES and RULES[rule].depends_on_request
+
+
 # Ours
 declare(
     {

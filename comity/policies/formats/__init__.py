@@ -4,12 +4,15 @@ A format of somebody else's is found by its entry point in the group `comity.for
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
+from comity.policies.answers.errors import PolicyError
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.answers.rule import declare
 from comity.policies.formats import acap, ai_txt, aipref, automation, content_signals, robots, robots_meta, rsl, tdmrep
 from comity.policies.formats.format import Format
 from comity.policies.formats.installed import checked, installed
-from comity.policies.vocabulary.table import add_rows
+from comity.policies.vocabulary.table import add_vocabularies
 
 FORMATS: tuple[Format, ...] = checked(
     (
@@ -28,7 +31,10 @@ FORMATS: tuple[Format, ...] = checked(
 for _format in FORMATS:
     declare(_format.rules)
     if _format.vocabulary:
-        add_rows(_format.vocabulary)
+        try:
+            add_vocabularies(_format.vocabulary)
+        except PolicyError as _error:
+            raise PolicyError(f"the vocabulary of the format `{_format.name}`: {_error}: mend or uninstall it") from None
 
 # The paths that are fetched of every origin: first those that may refuse requests.
 FILES = tuple(sorted((file for each in FORMATS for file in each.files), key=lambda file: not file.restricts_access))
@@ -41,7 +47,7 @@ ROBOTS_LINES = frozenset(name for each in FORMATS for name in each.robots_lines)
 def accepted(url: str, fetched: Fetched) -> Fetched:
     """What came back for a policy file, with an error where the content is such that its format rejects the file."""
     for file in FILES:
-        if url.endswith(file.path) and availability(fetched) is Availability.PRESENT and (why := file.rejection(fetched)):
+        if urlsplit(url).path == file.path and availability(fetched) is Availability.PRESENT and (why := file.rejection(fetched)):
             return fetched.failed(why)
     return fetched
 

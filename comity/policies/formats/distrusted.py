@@ -14,7 +14,9 @@ from comity.policies.agent import Agent
 from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Source, UseDecision, Verdict
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.request import Facts
+from comity.policies.answers.rule import RULES
 from comity.policies.document.document import Content
+from comity.policies.formats.ai_txt.values import Rule as ElementRule
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import (
     AgentReading,
@@ -33,6 +35,7 @@ from comity.policies.formats.format import (
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.windows import Limits
 from comity.policies.vocabulary.statement import Statement
+from comity.policies.vocabulary.table import Vocabulary
 
 T = TypeVar("T")
 
@@ -70,6 +73,35 @@ def refusal(name: str, url: str, error: Exception) -> Decision:
     return Decision(verdict=Verdict.DENY, reasons=(failure(name, url, error),))
 
 
+def _check(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
+    """The reasons. ValueError where there is none, or one that nobody could look up."""
+    if not reasons:
+        raise ValueError("a decision without a reason")
+    if unknown := next((reason.rule for reason in reasons if reason.rule not in RULES), None):
+        raise ValueError(f"no rule `{unknown}` is declared")
+    return reasons
+
+
+def _sound(statements: Statements) -> Statements:
+    """The same. TypeError or ValueError where something of it would be passed over, as its word or its rule is not declared."""
+    if not isinstance(statements, Statements):
+        raise TypeError(f"{statements!r} is no Statements")
+    statements = statements._replace(**{field: tuple(getattr(statements, field)) for field in _SEQUENCES})
+    words = Vocabulary.shipped().words
+    for statement in statements.statements:
+        vocabulary, _, word = statement.term.partition(":")
+        if vocabulary not in words or word not in words[vocabulary].narrows:
+            raise ValueError(f"no word `{statement.term}` is declared")
+        if statement.rule not in RULES:
+            raise ValueError(f"no rule `{statement.rule}` is declared")
+    if statements.refused:
+        _check(statements.refused)
+    return statements
+
+
+_SEQUENCES = ("statements", "findings", "documents", "refused")
+
+
 def _or(otherwise: Any, call: Callable[..., T]) -> Callable[..., T]:
     @wraps(call)
     def careful(*arguments: Any) -> T:
@@ -85,11 +117,26 @@ def _page_elements(trusting: Format) -> Callable[[Content, Agent], ElementRules 
     def page_elements(content: Content, agent: Agent) -> ElementRules | None:
         assert trusting.page_elements
         try:
-            return trusting.page_elements(content, agent)
+            return _elements(trusting.name, trusting.page_elements(content, agent))
         except Exception as error:
             raise FormatError(failure(trusting.name, "", error)) from error
 
     return page_elements
+
+
+def _elements(name: str, rules: ElementRules | None) -> ElementRules | None:
+    if rules is None:
+        return None
+
+    def because(rule: ElementRule, url: str) -> Reason:
+        try:
+            reason = rules.because(rule, url)
+            _check((reason,))
+        except Exception as error:
+            return failure(name, url, error)
+        return reason
+
+    return ElementRules(tuple(rules.rules), because)
 
 
 def _rejection(name: str, file: WellKnown) -> Callable[[Fetched], str]:
@@ -105,7 +152,7 @@ def _rejection(name: str, file: WellKnown) -> Callable[[Fetched], str]:
 def _statements(name: str, read: Callable[..., Statements]) -> Callable[..., Statements]:
     def careful(*arguments: Any) -> Statements:
         try:
-            return read(*arguments)
+            return _sound(read(*arguments))
         except Exception as error:
             last = arguments[-1]
             return Statements(refused=(failure(name, last.url if isinstance(last, Response) else str(last), error),))
@@ -116,7 +163,7 @@ def _statements(name: str, read: Callable[..., Statements]) -> Callable[..., Sta
 def _conclude(trusting: Format) -> Callable[[Sequence[Any]], Statements]:
     def conclude(states: Sequence[Any]) -> Statements:
         try:
-            return trusting.conclude(states)
+            return _sound(trusting.conclude(states))
         except Exception as error:
             return Statements(refused=(failure(trusting.name, "", error),))
 
@@ -128,9 +175,9 @@ def _site(trusting: Format) -> Callable[[SiteFiles], SiteReading | None]:
         assert trusting.read_site
         try:
             reading = trusting.read_site(site)
+            return None if reading is None else _Site(trusting.name, site.origin, reading)
         except Exception as error:
             return _FailedSite(trusting.name, site.origin, error)
-        return None if reading is None else _Site(trusting.name, site.origin, reading)
 
     return read_site
 
@@ -166,6 +213,9 @@ class _Site(SiteReading):
         self._name = name
         self._origin = origin
         self._reading = reading
+        # Without these somebody would not be known to be named, or a file not to be needed.
+        self.crawler_names = frozenset(reading.crawler_names)
+        self.referred_files = tuple(reading.referred_files)
 
     def for_agent(self, agent: Agent) -> AgentReading | None:
         try:
@@ -173,10 +223,6 @@ class _Site(SiteReading):
             return None if reading is None else _Reading(self._name, self._origin, reading)
         except Exception as error:
             return _Failed(self._name, self._origin, error)
-
-    @property
-    def crawler_names(self) -> frozenset[str]:  # type: ignore[override]
-        return _or(frozenset(), lambda: frozenset(self._reading.crawler_names))()
 
     @property
     def findings(self) -> tuple[Finding, ...]:  # type: ignore[override]
@@ -209,15 +255,16 @@ class _Reading(AgentReading):
     def access(self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None) -> Decision | None:
         try:
             decision = self._reading.access(target, sent, facts, now, page)
-            if decision is not None and not decision.reasons:
-                raise ValueError("a decision without a reason")
+            if decision is not None:
+                _check(decision.reasons)
         except Exception as error:
             return refusal(self._name, self._origin, error)
         return decision
 
     def considered(self, target: str, facts: Facts) -> Iterable[Reason]:
         try:
-            return tuple(self._reading.considered(target, facts))
+            reasons = tuple(self._reading.considered(target, facts))
+            return _check(reasons) if reasons else ()
         except Exception as error:
             return (failure(self._name, self._origin, error),)
 
@@ -229,9 +276,11 @@ class _Reading(AgentReading):
 
     def statements(self, resource: Resource) -> Statements:
         try:
-            return self._reading.statements(resource)
+            statements = _sound(self._reading.statements(resource))
+            hash(statements)
         except Exception as error:
             return Statements(refused=(failure(self._name, resource.url, error),))
+        return statements
 
     def everywhere(self) -> tuple[Statement, ...]:
         return _or((), lambda: tuple(self._reading.everywhere()))()
@@ -248,12 +297,12 @@ class _Reading(AgentReading):
     def element_rules(self, target: str, content: Content) -> ElementRules | None:
         """FormatError, for which all uses of the page are refused."""
         try:
-            return self._reading.element_rules(target, content)
+            return _elements(self._name, self._reading.element_rules(target, content))
         except Exception as error:
             raise FormatError(failure(self._name, self._origin + target, error)) from error
 
     def element_rules_everywhere(self) -> ElementRules | None:
-        return _or(None, self._reading.element_rules_everywhere)()
+        return _or(None, lambda: _elements(self._name, self._reading.element_rules_everywhere()))()
 
 
 class _Refusing:
@@ -284,9 +333,13 @@ class _Source:
 
     def decide(self, use: str) -> UseDecision | None:
         try:
-            return self._source.decide(use)
+            tuple(self._source.limits(use))  # who cannot tell what restricts a use permits none
+            decision = self._source.decide(use)
+            if decision is not None:
+                _check(decision.reasons)
         except Exception as error:
             return _Refusing(failure(self._name, self._url, error)).decide(use)
+        return decision
 
     def limits(self, use: str) -> Sequence[Any]:
         return _or((), lambda: tuple(self._source.limits(use)))()

@@ -49,6 +49,7 @@ class WellKnown(NamedTuple):
     path: str
     media_type: str = "text/plain; charset=utf-8"  # to serve it with
     restricts_access: bool = False  # it may refuse requests; else it is about uses alone
+    unreachable: str = "it states nothing"  # what holds while it cannot be had, in words for the log
     rejection: Callable[[Fetched], str] = accept_all  # why what came back counts as a file that cannot be had; "": it does not
 
 
@@ -159,7 +160,7 @@ class AgentReading:
         return ()
 
     def statements(self, resource: Resource) -> Statements:
-        """What is said of the uses of one resource."""
+        """What is said of the uses of one resource. Hashable: pages of which the same is said are told apart no further."""
         return NO_STATEMENTS
 
     def everywhere(self) -> tuple[Statement, ...]:
@@ -227,7 +228,7 @@ class Format(NamedTuple):
     files: tuple[WellKnown, ...] = ()
     robots_lines: tuple[str, ...] = ()  # names of its lines in robots.txt, lower case
     header_fields: tuple[bytes, ...] = ()  # names, lower case
-    vocabulary: str = ""  # TOML: words and rows that it adds to the table of vocabularies
+    vocabulary: str = ""  # TOML: vocabularies of its own, and rows that say what their words mean for uses
     read_site: Callable[[SiteFiles], SiteReading | None] | None = None
     read_headers: Callable[[Headers, Response], Statements] | None = None  # of its own fields; some are there
     read_document: Callable[[Content, Response], Statements] | None = None
@@ -237,8 +238,10 @@ class Format(NamedTuple):
     conclude: Callable[[Sequence[Any]], Statements] = nothing_more
     """What carriers say together that come one before the other: their states, files first, then fields, then the document."""
     document_overrides: bool = False  # what a document says takes the place of what the files and fields do
+    overruling: tuple[tuple[bytes, bytes], ...] = ()
+    """Header fields by which a page takes back what a file refuses, where no reason quotes it (dataset verify)."""
     of_images: Mapping[str, str] = {}  # term that is about images alone -> the one that it means for an image
     lifetime: Callable[[str, Fetched], float] | None = None  # seconds for which a file says itself that it may be used
     replay: Callable[[str, str], list[tuple[str, str]]] = quoted_whole
     """How a quoted reason is said again: name and text of the field or element -> names and values; none where it cannot be."""
-    version: int = VERSION
+    version: int = 0  # VERSION, by which it is written; of another package it has to be given, as a number

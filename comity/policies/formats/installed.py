@@ -6,14 +6,20 @@ the program at its start, with its name: a crawl without it would obey less than
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
 from comity.policies.answers.errors import PolicyError
+from comity.policies.answers.rule import Rule
 from comity.policies.formats.distrusted import distrusted
 from comity.policies.formats.format import VERSION, Format
 
 GROUP = "comity.formats"
+
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
+_RULE = re.compile(r"[a-z-]+\.[a-z-]+")  # as permissions.schema.json has it
 
 
 def installed() -> tuple[Format, ...]:
@@ -26,27 +32,53 @@ def _loaded(point: EntryPoint) -> Format:
     try:
         loaded = point.load()
     except Exception as error:
+        if getattr(getattr(sys.modules.get(point.module), "__spec__", None), "_initializing", False):
+            message = f"cannot be loaded while `{point.module}` is imported: import comity.policies before it"
+            raise PolicyError(f"{package} {message}") from error
         raise PolicyError(f"{package} cannot be loaded ({type(error).__name__}: {error}): mend or uninstall it") from error
     if not isinstance(loaded, Format):
         raise PolicyError(f"{package} is no comity.policies.formats.format.Format but {loaded!r}: mend or uninstall it")
     if loaded.version != VERSION:
-        message = f"is written for version {loaded.version} of formats, and this is version {VERSION}: install one that fits"
-        raise PolicyError(f"{package} {message}")
+        version = f"is written for version {loaded.version} of formats" if loaded.version else "does not say its version"
+        raise PolicyError(f"{package} {version}, and this is version {VERSION}: install one that fits")
+    try:
+        mistake = next(mistakes(loaded), "")
+    except Exception as error:
+        mistake = f"{type(error).__name__}: {error}"
+    if mistake:
+        raise PolicyError(f"{package} is not what a format has to be ({mistake}): mend or uninstall it")
     return loaded
 
 
+def mistakes(format_: Format) -> Iterator[str]:
+    """What would keep parts of the format from being read."""
+    if not _NAME.fullmatch(format_.name):
+        yield f"its name is `{format_.name}`: write lower case, digits and hyphens"
+    for rule, entry in format_.rules.items():
+        if not _RULE.fullmatch(rule) or not isinstance(entry, Rule):
+            yield f"`{rule}` is no rule: write prefix.name in lower case and hyphens, and a Rule"
+    for file in format_.files:
+        if not re.fullmatch(r"/[!-~]+", file.path) or re.search(r"[?#]|//", file.path):
+            yield f"the path `{file.path}` is none: write e.g. /courtesy.txt"
+    names = [*format_.robots_lines, *(name.decode("latin-1") for name in format_.header_fields)]
+    for name in (name for name in names if not re.fullmatch(r"[!-9;-~]+", name) or name != name.lower()):
+        yield f"`{name}` is not in lower case, or no name of a line or a field"
+    if format_.header_fields and not format_.read_headers:
+        yield "it has header fields, and no read_headers"
+
+
 def checked(formats: Iterable[Format]) -> tuple[Format, ...]:
-    """The formats. PolicyError where two of them claim the same name, rule, file, line or field."""
+    """The formats. PolicyError where two of them claim the same name, prefix of rules, file, line or field."""
     formats = tuple(formats)
     claims: dict[str, Callable[[Format], Sequence[str]]] = {
         "name": lambda each: (each.name,),
-        "rule": lambda each: tuple(each.rules),
+        "prefix of rules": lambda each: tuple(dict.fromkeys(rule.partition(".")[0] for rule in each.rules)),
         "file": lambda each: tuple(file.path for file in each.files),
         "line of robots.txt": lambda each: each.robots_lines,
         "header field": lambda each: tuple(name.decode("latin-1") for name in each.header_fields),
     }
     for kind, names in claims.items():
-        owners: dict[str, str] = {}
+        owners = {"comity": "comity"}  # its own rules
         for each in formats:
             for name in names(each):
                 if name in owners:

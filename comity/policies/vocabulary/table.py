@@ -163,8 +163,21 @@ class Vocabulary:
 _added: list[str] = []  # by formats of others
 
 
-def add_rows(text: str) -> None:
-    """Adds to the shipped table, as an operator's own table would. PolicyError where it is none."""
+def add_vocabularies(text: str) -> None:
+    """Adds vocabularies to the shipped table, and rows of their words. PolicyError where it is none, or where it changes what
+    others say: their words, or which uses the table names."""
+    before, after = _shipped(), _shipped().joined(text)
+    if after.relations[: len(before.relations)] != before.relations:
+        raise PolicyError("it cannot replace the table: leave out `replaces`")
+    if changed := next((name for name, words in before.words.items() if after.words[name] != words), None):
+        raise PolicyError(f"it cannot change the vocabulary `{changed}`: write one of its own")
+    for relation in after.relations[len(before.relations) :]:
+        for term in relation.terms:
+            if term.partition(":")[0] in before.words:
+                raise PolicyError(f"it cannot say what `{term}` means: that is no word of its own")
+        for use in relation.uses:
+            if use not in (ANY, *before.uses):
+                raise PolicyError(f"the table has no use `{use}`: a word that is a use of its own name needs no row")
     _added.append(text)
     _shipped.cache_clear()
 

@@ -20,8 +20,14 @@ from comity.dataset.verify.recheck import rechecked
 from comity.dataset.verify.report import Report, Verify
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, SAME, Because, Rechecked
 from comity.dataset.verify.today import Today
-from comity.policies import Agent, Arrangement, Fetched, Page, Site, Verdict
+from comity.policies import Agent, Arrangement, Fetched, Page, Reason, Site, Verdict
+from comity.policies.answers.rule import REFUSES, RULES, Rule
+from comity.policies.document.document import Content
 from comity.policies.elements.redaction import redacted_fields
+from comity.policies.formats import FORMATS
+from comity.policies.formats.ai_txt.values import Rule as ElementRule
+from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.format import AgentReading, ElementRules, Format, SiteReading, WellKnown
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/news/1.html"
@@ -695,3 +701,58 @@ def test_a_record_with_its_page_is_read_as_html_and_as_xhtml() -> None:
         found = today(item({}, page=page, html=True), ai(f"{selector}: Train"))
         assert changes(found) == {"train": LOST}
     assert changes(today(item({}, page=page, html=True), ai("p > p: Train"))) == {}
+
+
+class OddReading(AgentReading):
+    """What no format of ours is: another file than ai.txt refuses elements."""
+
+    def __init__(self, site: SiteFiles) -> None:
+        self._file = site.file(f"{ORIGIN}/odd.txt")
+
+    def element_rules(self, target: str, content: Content) -> ElementRules | None:
+        return ElementRules(self._rules, self._because) if self._file else None
+
+    @property
+    def _rules(self) -> tuple[ElementRule, ...]:
+        assert self._file
+        return tuple(
+            ElementRule(
+                agents=("*",),
+                path="/",
+                file_type="html",
+                element=selector.decode(),
+                verdict=Verdict.DENY,
+                actions=frozenset(["train"]),
+                line=line,
+            )
+            for line, selector in enumerate(self._file.text.splitlines(), 1)
+        )
+
+    def _because(self, rule: ElementRule, url: str) -> Reason:
+        assert self._file
+        return self._file.reason("odd.no", line=rule.line, text=rule.element)
+
+
+class OddSite(SiteReading):
+    def __init__(self, site: SiteFiles) -> None:
+        self._reading = OddReading(site)
+
+    def for_agent(self, agent: Agent) -> OddReading:
+        return self._reading
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "lost"),
+    [("", "p", ["odd.no"]), ("p", "p", []), ("p", "p\n#a", ["odd.no"]), ("p", "", []), ("", "", [])],
+    ids=["first", "same", "another", "none any more", "never any"],
+)
+def test_elements_that_another_format_refuses_are_lost(
+    then: str, now: str, lost: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = Format(name="odd", rules={"odd.no": Rule(REFUSES, "Odd", "no")}, files=(WellKnown("/odd.txt"),), read_site=OddSite)
+    monkeypatch.setattr("comity.policies.site.FORMATS", (*FORMATS, odd))
+    monkeypatch.setitem(RULES, "odd.no", odd.rules["odd.no"])
+    before, after = ({"/odd.txt": file} if file else {} for file in (then, now))
+    made = record(before, headers={"Content-Type": "text/html"}, body="<p>news</p>")
+    assert bool(made["permissions"]["elements"]) is bool(then)
+    assert rules(today(made, after)) == lost

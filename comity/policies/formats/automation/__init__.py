@@ -36,7 +36,9 @@ def annotated(content: Content, response: Response) -> Statements:
 FORMAT = Format(
     name="automation",
     rules=RULES,
-    files=(WellKnown(PATH, restricts_access=True, rejection=rejection),),
+    files=(
+        WellKnown(PATH, restricts_access=True, unreachable="no requests but plain ones for pages are made", rejection=rejection),
+    ),
     read_site=AutomationSite,
     read_document=annotated,
 )

@@ -81,5 +81,6 @@ FORMAT = Format(
     read_document=read_document,
     conclude=conclude,
     document_overrides=True,
+    overruling=((b"tdm-reservation", b"0"),),
     replay=replay,
 )

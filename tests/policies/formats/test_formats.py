@@ -1,0 +1,405 @@
+"""What every format has to have, and what becomes of formats of other packages that are not well."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from comity.policies import PolicyError
+from comity.policies.answers.rule import REFUSES, RULES, Effect, Rule
+from comity.policies.formats import FORMATS
+from comity.policies.formats.format import VERSION, Format, WellKnown
+from comity.policies.formats.installed import checked, installed, mistakes
+from comity.policies.vocabulary.table import Vocabulary, add_vocabularies
+
+ROOT = Path(__file__).parent.parent.parent.parent
+PAGES = {"aipref": "usage-preferences"}  # docs of formats that have another name than the format
+
+
+@pytest.mark.parametrize("each", FORMATS, ids=lambda each: each.name)
+def test_every_format_is_whole(each: Format) -> None:
+    assert list(mistakes(each)) == []
+    assert (ROOT / "docs" / f"{PAGES.get(each.name, each.name)}.md").is_file()
+    folder = each.name.replace("-", "_")
+    assert (ROOT / "comity" / "policies" / "formats" / folder / "__init__.py").is_file()
+    assert list((ROOT / "tests" / "policies" / "formats" / folder).glob("test_*.py"))
+    assert each.rules
+    assert all(isinstance(rule.effect, Effect) and rule.spec and rule.summary for rule in each.rules.values())
+    assert each.rules.items() <= RULES.items()
+
+
+def test_every_rule_is_of_one_format_or_of_comity() -> None:
+    of_formats = [rule for each in FORMATS for rule in each.rules]
+    assert len(of_formats) == len(set(of_formats))
+    assert all(rule.startswith("comity.") for rule in RULES.keys() - of_formats)
+
+
+def test_formats_that_claim_nothing_twice_are_all_right() -> None:
+    assert checked(FORMATS) == FORMATS
+
+
+SOUND = Format(name="sound", rules={"sound.no": Rule(REFUSES, "Sound", "it says no")})
+
+
+@pytest.mark.parametrize(
+    ("claiming", "claimed"),
+    [
+        (SOUND._replace(name="tdmrep"), "the formats `tdmrep` and `tdmrep` both have the name `tdmrep`"),
+        (
+            SOUND._replace(rules={"usage.other": SOUND.rules["sound.no"]}),
+            "`aipref` and `sound` both have the prefix of rules `usage`",
+        ),
+        (
+            SOUND._replace(rules={"comity.own": SOUND.rules["sound.no"]}),
+            "`comity` and `sound` both have the prefix of rules `comity`",
+        ),
+        (SOUND._replace(files=(WellKnown("/ai.txt"),)), "`ai-txt` and `sound` both have the file `/ai.txt`"),
+        (SOUND._replace(robots_lines=("license",)), "`rsl` and `sound` both have the line of robots.txt `license`"),
+        (SOUND._replace(header_fields=(b"link",)), "`rsl` and `sound` both have the header field `link`"),
+    ],
+    ids=["name", "prefix", "prefix of comity", "file", "line", "field"],
+)
+def test_what_is_claimed_twice_is_an_error(claiming: Format, claimed: str) -> None:
+    with pytest.raises(PolicyError) as raised:
+        checked((*FORMATS, claiming))
+    assert claimed in str(raised.value)
+
+
+# Formats that are installed
+
+
+def install(folder: Path, text: str, module: str = "odd_format") -> None:
+    """As pip does it. `text`: of the module, which begins with the imports that most need."""
+    begin = "from comity.policies.answers.rule import REFUSES, Rule\nfrom comity.policies.formats.format import *\n"
+    (folder / f"{module}.py").write_text(begin + text)
+    about = folder / f"{module}-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-format\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[comity.formats]\nodd = {module}:FORMAT\n")
+
+
+ODD = 'FORMAT = Format(name="odd", version=1, rules={"odd.no": Rule(REFUSES, "Odd", "it says no")}'
+
+CANNOT_BE_USED = {
+    "import": ("import nowhere_to_be_had", "cannot be loaded (ModuleNotFoundError: No module named 'nowhere_to_be_had')"),
+    "attribute": ("", "cannot be loaded (AttributeError: "),
+    "raises": ("1 / 0", "cannot be loaded (ZeroDivisionError: division by zero)"),
+    "type": ("FORMAT = 'odd'", "is no comity.policies.formats.format.Format but 'odd'"),
+    "no version": (ODD.replace("version=1, ", "") + ")", f"does not say its version, and this is version {VERSION}"),
+    "version": (
+        ODD.replace("version=1", "version=99") + ")",
+        f"is written for version 99 of formats, and this is version {VERSION}",
+    ),
+    "name": (ODD.replace('"odd"', '"Odd One"') + ")", "its name is `Odd One`"),
+    "rule": (ODD.replace("odd.no", "odd2.No") + ")", "`odd2.No` is no rule"),
+    "rule's type": (ODD.replace('Rule(REFUSES, "Odd", "it says no")', "None") + ")", "`odd.no` is no rule"),
+    "rules": (ODD.replace("rules={", "rules=None and {") + ")", "is not what a format has to be (AttributeError: "),
+    "path": (ODD + ', files=(WellKnown("odd.txt"),))', "the path `odd.txt` is none"),
+    "field": (ODD + ', header_fields=(b"X-Odd",), read_headers=print)', "`X-Odd` is not in lower case"),
+    "line": (ODD + ', robots_lines=("Odd",))', "`Odd` is not in lower case"),
+    "reader": (ODD + ', header_fields=(b"x-odd",))', "it has header fields, and no read_headers"),
+}
+
+
+@pytest.mark.parametrize("case", CANNOT_BE_USED)
+def test_a_format_that_cannot_be_used_is_an_error_with_its_name(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, message = CANNOT_BE_USED[case]
+    module = f"odd_{case.replace(' ', '_').replace(chr(39), '_')}"  # a module is loaded once
+    install(tmp_path, text, module)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(PolicyError) as raised:
+        installed()
+    assert str(raised.value).startswith("the format `odd` of odd-format ")
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+OWN_WORDS = "[vocabulary.odd.terms]\nno = {}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[", "is no TOML"),
+        ("replaces = true\n" + OWN_WORDS, "it cannot replace the table"),
+        ("[vocabulary.usage.terms]\nai = {}\n", "it cannot change the vocabulary `usage`"),
+        ('[vocabulary.usage]\ntitle = "mine"\n', "it cannot change the vocabulary `usage`"),
+        (
+            OWN_WORDS + '[[relation]]\nuses = ["train"]\nkind = "within"\nterms = ["usage:tdm"]',
+            "it cannot say what `usage:tdm` means",
+        ),
+        (OWN_WORDS + '[[relation]]\nuses = ["reading"]\nkind = "within"\nterms = ["odd:no"]', "the table has no use `reading`"),
+        (OWN_WORDS + '[[relation]]\nuses = ["train"]\nkind = "within"\nterms = ["odd:yes"]', "`odd:yes` is no word"),
+    ],
+    ids=["TOML", "replaces", "words", "title", "row", "use", "term"],
+)
+def test_a_vocabulary_leaves_those_of_others_alone(text: str, message: str) -> None:
+    """A use that becomes one of the table would be none any more of which rows speak that are about all others."""
+    before = Vocabulary.shipped()
+    with pytest.raises(PolicyError, match=message):
+        add_vocabularies(text)
+    assert Vocabulary.shipped() is before
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(folder), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.usefixtures("new_processes")
+@pytest.mark.parametrize("command", [["crawl", "site"], ["policy", "http://127.0.0.1:1/"], ["dataset", "stats", "x.jsonl"]])
+def test_commands_end_at_their_start_with_one_line(command: list[str], tmp_path: Path) -> None:
+    install(tmp_path, ODD + ', files=(WellKnown("/ai.txt"),))')
+    done = run(tmp_path, "-m", "scrapy", *command)
+    expected = "comity: the formats `ai-txt` and `odd` both have the file `/ai.txt`: uninstall one\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", expected)
+
+
+@pytest.mark.usefixtures("new_processes")
+@pytest.mark.parametrize("program", ["import comity.guard", "import comity.crawler.addon", "import comity.policies"])
+def test_programs_end_with_the_name_of_the_format(program: str, tmp_path: Path) -> None:
+    install(tmp_path, ODD + ', vocabulary="replaces = true")')
+    done = run(tmp_path, "-c", program)
+    message = "the vocabulary of the format `odd`: it cannot replace the table: leave out `replaces`: mend or uninstall it"
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == f"comity.policies.answers.errors.PolicyError: {message}"
+
+
+@pytest.mark.usefixtures("new_processes")
+def test_a_package_that_is_imported_before_comity_is_told_so(tmp_path: Path) -> None:
+    install(tmp_path, ODD + ")")
+    done = run(tmp_path, "-c", "import odd_format")
+    assert done.stderr.splitlines()[-1].endswith(
+        "the format `odd` of odd-format cannot be loaded while `odd_format` is imported: import comity.policies before it"
+    )
+    assert run(tmp_path, "-c", "import comity.policies, odd_format").returncode == 0
+
+
+# A format that refuses /no and training, and of which one part after the other raises, or gives what is none.
+
+FAILING = """
+from comity.policies.answers.decision import *
+from comity.policies.answers.qualifiers import Qualifiers
+from comity.policies.vocabulary.statement import Place, Statement
+
+WORDS = '''
+[vocabulary.odd.terms]
+train = {}
+'''
+PART = ""  # that raises
+HOW = ""  # or else: "none", "word", "rule", "list"
+
+def part(name, value=None):
+    if PART != name:
+        return value
+    if HOW == "word":
+        return Statements((Statement("odd:tarin", Verdict.DENY, "odd.no", Place()),))
+    if HOW == "rule":
+        return Statements((Statement("odd:train", Verdict.DENY, "odd.on", Place()),))
+    if HOW == "state":
+        return Statements(state=[])
+    if HOW == "none":
+        return None
+    if HOW == "lazy":
+        return Statements(iter(value.statements))
+    raise ZeroDivisionError(name)
+
+REASON = Reason(rule="odd.no", source=Source(url="http://site.example/odd.txt"))
+TRAIN = Statements((Statement("odd:train", Verdict.DENY, "odd.no", Place(url="http://site.example/odd.txt")),))
+
+class Uses:
+    stated = property(lambda self: part("stated", ("index",)))
+    wanted = property(lambda self: part("wanted", ()))
+    dated = property(lambda self: part("dated", ()))
+    def decide(self, use):
+        return part("decide", UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=(REASON,)))
+    def limits(self, use):
+        return part("limits of a use", ())
+
+class Reading(AgentReading):
+    restricts_access = True
+    depends_on_request = property(lambda self: part("depends_on_request", False))
+    references = property(lambda self: part("references", ()))
+    documents = property(lambda self: part("documents", ("http://site.example/odd.xml",)))
+    rates = property(lambda self: part("rates"))
+    is_same_for_pages = property(lambda self: part("is_same_for_pages", False))
+    def access(self, target, sent, facts, now, page=None):
+        return part("access", Decision(verdict=Verdict.DENY, reasons=(REASON,)) if target == "/no" else None)
+    def considered(self, target, facts):
+        yield part("considered", REASON)
+    def limits(self, target):
+        return part("limits")
+    def requests(self):
+        yield from part("requests", ())
+    def statements(self, resource):
+        return part("statements", TRAIN._replace(documents=("http://site.example/odd.xml",)))
+    def everywhere(self):
+        return part("everywhere", TRAIN.statements)
+    def sources(self, targets, taken):
+        return part("sources", [Uses()])
+    def site_sources(self, purposes):
+        return part("site_sources", ())
+    def element_rules(self, target, content):
+        return part("element_rules")
+    def element_rules_everywhere(self):
+        return part("element_rules_everywhere")
+
+class Site(SiteReading):
+    crawler_names = property(lambda self: part("crawler_names", frozenset(["somebot"])))
+    findings = property(lambda self: part("findings", ()))
+    sitemaps = property(lambda self: part("sitemaps", ()))
+    referred_files = property(lambda self: part("referred_files", (FileReference("http://site.example/more.txt", "odd.txt:1"),)))
+    def for_agent(self, agent):
+        return part("for_agent", Reading())
+
+FORMAT = Format(
+    name="odd", version=1, rules={"odd.no": Rule(REFUSES, "Odd", "it says no")}, vocabulary=WORDS,
+    files=(WellKnown("/odd.txt", restricts_access=True, rejection=lambda fetched: part("rejection", "")),),
+    header_fields=(b"odd",),
+    read_site=lambda site: part("read_site", Site()),
+    read_headers=lambda headers, response: part("read_headers", Statements()),
+    read_document=lambda content, response: part("read_document", Statements()),
+    read_documents=lambda urls, fetched, url: part("read_documents", Statements()),
+    page_elements=lambda content, agent: part("page_elements"),
+    conclude=lambda states: part("conclude", Statements()),
+    lifetime=lambda url, fetched: part("lifetime", 1.0),
+    replay=lambda name, text: part("replay", []),
+)
+"""
+
+ASK = """
+import json, sys
+from comity.policies import Agent, Fetched, Site
+from comity.policies.formats import FORMATS, accepted, lifetime
+import odd_format
+
+ODD = next(each for each in FORMATS if each.name == "odd")
+AGENT = Agent("testbot", uses=("train",), defaults={})
+ORIGIN = "http://site.example"
+
+def rules(decision):
+    return [decision.verdict.value, *(reason.rule for reason in decision.reasons)]
+
+def ask():
+    site = Site.from_files(ORIGIN, {"/robots.txt": b"User-agent: *\\nAllow: /\\nContent-Usage: train-ai=y\\n", "/odd.txt": b""})
+    page = site.page(AGENT, ORIGIN + "/yes", headers=[(b"Odd", b"1"), (b"Content-Type", b"text/html")], body=b"<p>")
+    return {
+        "no": rules(site.access(AGENT, ORIGIN + "/no")),
+        "yes": rules(site.access(AGENT, ORIGIN + "/yes")),
+        "train": rules(page.uses["train"]),
+        "tag": page.permissions["uses"]["train"]["verdict"],
+        "headers": site.refused_by_headers(AGENT, ORIGIN + "/yes", [(b"odd", b"1")]) is not None,
+        "rest": repr([
+            site.considered(AGENT, ORIGIN + "/yes"), site.limits(AGENT, ORIGIN + "/yes"), site.rates(AGENT), site.requests(AGENT),
+            site.findings, site.sitemaps, site.references(AGENT), site.licenses(AGENT), site.unusable(AGENT), list(page.uses),
+            lifetime(ORIGIN + "/odd.txt", Fetched(status=200)), ODD.replay("odd", "1"), page.wanted, page.dated,
+            site.said_of(AGENT, ORIGIN + "/yes", None),
+        ]),
+        "file": accepted(ORIGIN + "/odd.txt", Fetched(status=200, body=b"1")).error,
+        "names": sorted(site.crawler_names), "referred": len(site.referred_files),
+    }
+
+found = {}
+for line in sys.stdin:
+    odd_format.PART, odd_format.HOW = json.loads(line)
+    found[f"{odd_format.PART}:{odd_format.HOW}"] = ask()
+print(json.dumps(found))
+"""
+
+ACCESS = (
+    *("read_site", "for_agent", "crawler_names", "referred_files"),
+    *("depends_on_request", "references", "documents", "rates", "is_same_for_pages", "access"),
+)
+USES = (
+    *("statements", "sources", "stated", "wanted", "dated", "decide", "limits of a use", "element_rules"),
+    *("read_headers", "read_document", "read_documents", "page_elements", "conclude"),
+)
+NEITHER = (
+    *("considered", "limits", "requests", "everywhere", "site_sources", "element_rules_everywhere", "findings", "sitemaps"),
+    *("lifetime", "replay", "rejection"),
+)
+UNSOUND = {
+    part: hows
+    for hows, parts in {
+        ("none", "word", "rule"): ("read_headers", "read_document", "read_documents", "conclude"),
+        ("none", "word", "rule", "state"): ("statements",),
+    }.items()
+    for part in parts
+}
+
+
+@pytest.fixture(scope="module")
+def failures(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[str, Any]]:
+    """Which part fails and how -> what the site says then."""
+    folder = tmp_path_factory.mktemp("failing")
+    install(folder, FAILING)
+    asked = [("", ""), ("statements", "lazy"), *((part, "") for part in (*ACCESS, *USES, *NEITHER))]
+    asked += [(part, how) for part, hows in UNSOUND.items() for how in hows]
+    path = os.pathsep.join([str(folder), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", ASK],
+        env={**os.environ, "PYTHONPATH": path, "PYTHONSTARTUP": ""},
+        input="".join(json.dumps(each) + "\n" for each in asked),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+def test_a_format_that_is_well_refuses_what_it_says(failures: Mapping[str, Mapping[str, Any]]) -> None:
+    for case in (":", "statements:lazy"):
+        well = failures[case]
+        assert (well["no"], well["yes"][0], well["train"][:2], well["headers"]) == (
+            ["deny", "odd.no"],
+            "allow",
+            ["deny", "odd.no"],
+            False,
+        )
+        assert (well["names"], well["referred"], well["file"]) == (["somebot"], 1, "")
+        assert "comity.format" not in json.dumps(well)
+
+
+@pytest.mark.parametrize("part", ACCESS)
+def test_a_part_that_tells_of_requests_and_raises_refuses_all(part: str, failures: Mapping[str, Mapping[str, Any]]) -> None:
+    failing = failures[f"{part}:"]
+    assert failing["no"] == failing["yes"] == ["deny", "comity.format"]
+    assert (failing["train"][0], failing["tag"]) == ("deny", "deny")
+
+
+@pytest.mark.parametrize(
+    ("part", "how"), [*((part, "") for part in USES), *((part, how) for part, hows in UNSOUND.items() for how in hows)]
+)
+def test_a_part_that_tells_of_uses_and_raises_refuses_all(part: str, how: str, failures: Mapping[str, Mapping[str, Any]]) -> None:
+    failing = failures[f"{part}:{how}"]
+    assert failing["no"] == ["deny", "odd.no"]
+    assert failing["train"][0] == failing["tag"] == "deny"
+    assert "comity.format" in failing["train"]
+    assert failing["headers"] is (part == "read_headers")
+
+
+@pytest.mark.parametrize("part", NEITHER)
+def test_a_part_that_permits_nothing_and_raises_changes_no_refusal(part: str, failures: Mapping[str, Mapping[str, Any]]) -> None:
+    failing, well = failures[f"{part}:"], failures[":"]
+    assert [failing[of] for of in ("no", "yes", "train", "tag")] == [well[of] for of in ("no", "yes", "train", "tag")]
+    assert failing["file"] == ("format odd: ZeroDivisionError: rejection" if part == "rejection" else "")
