@@ -108,7 +108,8 @@ def test_pages_that_are_named_exist() -> None:
     linked = {
         path.parent / page for path in ROOT.glob("docs/*.md") for page in re.findall(r"\]\(([^):#]+)\)", path.read_text("utf-8"))
     }
-    assert sorted(str(page) for page in named | linked if not page.exists()) == []
+    made = ROOT / "docs" / "conformance.md"  # by `make docs`
+    assert sorted(str(page) for page in (named | linked) - {made} if not page.exists()) == []
 
 
 def test_every_page_is_in_the_index() -> None:

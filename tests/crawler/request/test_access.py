@@ -127,7 +127,7 @@ def test_what_has_changed_after_it_was_admitted_is_judged_anew(make: Callable[..
         assert (access.refusal_if_changed(request) is not None) is is_refused, change
 
 
-@pytest.mark.requirement("RATE-5")
+@pytest.mark.requirement("RATE-1")
 def test_visiting_hours_are_asked_each_time_but_within_the_same_moment(make: Callable[..., Access], judged: list[str]) -> None:
     access, known, request = make(), policies("User-agent: *\nDisallow:\nVisit-time: 0000-2359\n"), Request(f"{ORIGIN}/open")
     for _ in range(3):
@@ -137,7 +137,7 @@ def test_visiting_hours_are_asked_each_time_but_within_the_same_moment(make: Cal
     assert len(judged) == 3
 
 
-@pytest.mark.requirement("RATE-5")
+@pytest.mark.requirement("RATE-1")
 def test_what_is_put_off_goes_out_by_no_decision(make: Callable[..., Access]) -> None:
     """Outside of the visiting hours the middleware has to ask anew."""
     now = datetime.now(UTC)
