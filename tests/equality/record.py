@@ -52,7 +52,7 @@ UNLISTED = {
     "no_page": ("no_page",),  # the tag of what came from no page: (agent, why)
     "redacted_fields": ("redacted_fields",),  # an item without what is refused: (rules, fields, selectors, uses, names=)
     "item_id": ("item_id",),  # of an item in a file of tags
-    "combined": ("combined", "combined_tags", "joined_tags"),  # the tag of what came from two pages: (agent, tag, tag)
+    "combined": ("combined", "join_tags"),  # the tag of what came from two pages: (agent, tag, tag)
 }
 # Attributes of values that have no public class. The first that is there counts.
 RATES = {"crawl_delay": ("crawl_delay",), "request_rates": ("request_rates",), "visit_time": ("visit_time", "visit_times")}
