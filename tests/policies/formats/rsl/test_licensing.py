@@ -537,7 +537,7 @@ class Line(NamedTuple):
     name: str
     value: bytes
     line: int
-    at: int
+    offset: int
     group: int
 
 
