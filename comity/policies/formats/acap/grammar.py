@@ -209,7 +209,7 @@ class _Reader:
         self._record: Record | None = None  # the one that is open
         self._has_fields = False  # it has more than crawlers
         self._crawler_line = 0  # its last one
-        self._listed: list[str] = []  # the purposes of the open sub-record
+        self._open_purposes: list[str] = []  # the purposes of the open sub-record
         self._purposes: tuple[str, ...] | None = None  # the same, once a permission or prohibition has followed them
         self._is_purpose_unreadable = False  # of one of them
 
@@ -432,10 +432,10 @@ class _Reader:
         if not pattern or self._line.is_overlong:
             self._report("acap.syntax", "the purpose cannot be read: its prohibitions hold for any, its permissions for none")
             self._is_purpose_unreadable = True
-        self._listed.append(pattern.lower())
+        self._open_purposes.append(pattern.lower())
 
     def _end_purposes(self) -> None:
-        self._listed, self._purposes, self._is_purpose_unreadable = [], None, False
+        self._open_purposes, self._purposes, self._is_purpose_unreadable = [], None, False
 
     def _request(self, action: str, path: str) -> None:
         record = self._in_record()
@@ -443,7 +443,7 @@ class _Reader:
             return
         if action not in ACTIONS:
             self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-{self._line.name}", in_name=True)
-        elif self._listed:
+        elif self._open_purposes:
             self._report("acap.action", "a sub-record cannot request an action: it has no effect")
         elif not _RESOURCE.fullmatch(path) or self._line.is_overlong:
             self._report("acap.action", "`{}` is no path of one resource: the request has no effect", path)
@@ -457,7 +457,7 @@ class _Reader:
         if record is None:
             return
         if self._purposes is None:
-            self._purposes = tuple(self._listed)
+            self._purposes = tuple(self._open_purposes)
         spec, qualifiers = _words(value)
         unusable = ""
         if local := _LOCAL.fullmatch(name):
@@ -492,7 +492,7 @@ class _Reader:
         if record is None:
             return
         if self._purposes is None:
-            self._purposes = tuple(self._listed)
+            self._purposes = tuple(self._open_purposes)
         spec, *qualifiers = value.split(maxsplit=1) or [
             ""
         ]  # at white space of any kind, for fear of prohibiting less than is meant

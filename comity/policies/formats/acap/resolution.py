@@ -145,13 +145,13 @@ class Rules:
         self._pools = _Pool(bound.by_name), _Pool(bound.to_any)
         self.asks_purposes = any(pool.asks_purposes for pool in self._pools)
         self.crawl_patterns = frozenset(pattern for pool in self._pools for pattern in pool.on_crawling)
-        self._own = PurposeView(*self._pools, _named_purposes(agent.purposes))
+        self._agent_view = PurposeView(*self._pools, _named_purposes(agent.purposes))
         self._views: dict[frozenset[str], PurposeView] = {}
 
     def for_purposes(self, purposes: Iterable[str] | None = None) -> PurposeView:
         """`purposes`: of a request; None: those of the agent. Where no field asks for any, all are one."""
         if purposes is None or not self.asks_purposes:
-            return self._own
+            return self._agent_view
         view_purposes = _named_purposes(purposes)
         if view_purposes not in self._views:
             if len(self._views) >= MAX_VIEWS:
@@ -167,11 +167,11 @@ def _named_purposes(purposes: Iterable[str]) -> frozenset[str]:
 class PurposeView:
     """The records, for requests that are made for some purposes."""
 
-    def __init__(self, named: _Pool, anybody: _Pool, purposes: frozenset[str]) -> None:
+    def __init__(self, by_name: _Pool, anybody: _Pool, purposes: frozenset[str]) -> None:
         self.purposes = purposes
-        self._named = _PoolView(named, purposes)
+        self._by_name = _PoolView(by_name, purposes)
         self._anybody = _PoolView(anybody, purposes)
-        self._has_ambiguous = named.has_ambiguous or anybody.has_ambiguous
+        self._has_ambiguous = by_name.has_ambiguous or anybody.has_ambiguous
         self._matched: dict[tuple[tuple[int, ...], tuple[int, ...], str], Matching] = {}  # by the patterns of both that match
         self._on_crawling: dict[tuple[str, bool], Verdict | None] = {}
 
@@ -180,10 +180,10 @@ class PurposeView:
         full, simple = foldings(normal_target(target))
         if simple == full and not self._has_ambiguous:
             simple = ""
-        patterns = self._named.pool.matching(full), self._anybody.pool.matching(full), simple
+        patterns = self._by_name.pool.matching(full), self._anybody.pool.matching(full), simple
         matching = self._matched.get(patterns)
         if matching is None:
-            matching = Matching(self._named.speaking(patterns[0], simple), self._anybody.speaking(patterns[1], simple))
+            matching = Matching(self._by_name.speaking(patterns[0], simple), self._anybody.speaking(patterns[1], simple))
             if len(patterns[0]) + len(patterns[1]) <= MAX_PATTERNS:
                 if len(self._matched) >= MAX_MATCHED:
                     self._matched.clear()
@@ -192,7 +192,7 @@ class PurposeView:
 
     def everywhere(self) -> Matching:
         """The refusals of all resources, and the permissions of any."""
-        return Matching(self._named.everywhere(), self._anybody.everywhere())
+        return Matching(self._by_name.everywhere(), self._anybody.everywhere())
 
     def on_crawling(self, pattern: str, *, by_name: bool) -> Verdict | None:
         """The verdict on a pattern, in normal form, of the fields on crawling; records by name before those for any. None: none.
@@ -200,7 +200,7 @@ class PurposeView:
         `by_name`: a permission of the records for any crawler does not count."""
         key = pattern, by_name
         if key not in self._on_crawling:
-            verdict = self._named.on_crawling(pattern)
+            verdict = self._by_name.on_crawling(pattern)
             if verdict is None:
                 verdict = self._anybody.on_crawling(pattern)
                 verdict = None if by_name and verdict is Verdict.ALLOW else verdict
@@ -283,8 +283,8 @@ class _PoolView:
         for fields in (self.pool.everywhere, *self.pool.fields):
             for usage, bound in fields.items():
                 bound = self._binding(bound, "")
-                by_usage.setdefault(usage, []).extend(one for one in bound if one.grants or one.pattern in _ALL)
-        granting = {usage: [one for one in bound if one.grants] or bound for usage, bound in by_usage.items()}
+                by_usage.setdefault(usage, []).extend(field for field in bound if field.grants or field.pattern in _ALL)
+        granting = {usage: [field for field in bound if field.grants] or bound for usage, bound in by_usage.items()}
         return _Speaking({usage: {WHOLE_SITE: bound} for usage, bound in granting.items() if bound})
 
     def on_crawling(self, pattern: str) -> Verdict | None:
@@ -346,7 +346,7 @@ class _Speaking:
             self._granted[usage] = frozenset().union(*purposes) if purposes else None
         return self._granted[usage]
 
-    def own(self, usage: str) -> Answer | None:
+    def decide_by_own_fields(self, usage: str) -> Answer | None:
         """The answer of the fields of the usage itself; None: there are none."""
         answer = self._answers.get(usage)
         if answer is None and usage in self._fields:
@@ -368,12 +368,12 @@ class _Speaking:
     def decide(self, usage: str) -> Answer | None:
         """The answer of the usage's own fields, else of those of the more general usages (ACAP-28, ACAP-29)."""
         for level in levels(usage):
-            answer = self.own(level)
+            answer = self.decide_by_own_fields(level)
             if answer is not None:
                 break
         else:
             return None
-        present = self.own("present") if answer.usage in PRESENT_USAGES else None
+        present = self.decide_by_own_fields("present") if answer.usage in PRESENT_USAGES else None
         if present is None or present.verdict is Verdict.ALLOW or answer.verdict is Verdict.DENY:
             return answer
         refusing = {foldings(field.pattern)[0] for field in present.fields}
@@ -381,26 +381,26 @@ class _Speaking:
         if WHOLE_SITE in refusing or len(refusing) * len(permitting) > MAX_COMPARED:
             return present
         # ACAP-29: unless the permission is narrower, or by the same pattern.
-        pairs = ((one, other) for one in refusing for other in permitting)
-        return present if any(one != other and one in narrowest((one, other)) for one, other in pairs) else answer
+        pairs = ((refusal, permission) for refusal in refusing for permission in permitting)
+        return present if any(pattern != other and pattern in narrowest((pattern, other)) for pattern, other in pairs) else answer
 
 
 class Matching:
     """The fields that apply to one resource."""
 
-    def __init__(self, named: _Speaking, anybody: _Speaking) -> None:
-        self._named = named
+    def __init__(self, by_name: _Speaking, anybody: _Speaking) -> None:
+        self._by_name = by_name
         self._anybody = anybody
         self._answers: dict[str, Answer | None] = {}
 
     @property
     def usages(self) -> Iterable[str]:
         """The usages that the fields name."""
-        return dict.fromkeys((*self._named.usages, *self._anybody.usages))
+        return dict.fromkeys((*self._by_name.usages, *self._anybody.usages))
 
     def fields(self, usage: str) -> Iterator[Field]:
         """All that can speak for the usage, whether they decide or not."""
-        for speaking in (self._named, self._anybody):
+        for speaking in (self._by_name, self._anybody):
             for level in levels(usage):
                 yield from (bound.field for bound in speaking.fields(level))
 
@@ -411,36 +411,38 @@ class Matching:
         return self._answers[usage]
 
     def _decide(self, usage: str) -> Answer | None:
-        named = self._named.decide(usage)
-        if named is None:
+        by_name = self._by_name.decide(usage)
+        if by_name is None:
             return self._anybody.decide(usage)
-        if named.verdict is Verdict.DENY or not self._anybody.usages:
-            return named
+        if by_name.verdict is Verdict.DENY or not self._anybody.usages:
+            return by_name
         # ACAP-45: a permission stands before what any crawler is told of the same usage and of more general ones.
         # ACAP-46: it does so for its own purposes and for none.
-        left: dict[str, _Patterns] = {}
+        general: dict[str, _Patterns] = {}
         lifted: frozenset[str] | None = None
         for level in levels(usage):
-            granted = self._named.granted(level)
+            granted = self._by_name.granted(level)
             if granted is not None:
                 lifted = granted | (lifted or frozenset())
             for bound in self._anybody.fields(level):
                 if lifted is None or (bound.purposes and not bound.purposes <= lifted):
-                    left.setdefault(level, {}).setdefault(bound.pattern, []).append(bound)
-        anybody = _Speaking(left).decide(usage) if left else None
+                    general.setdefault(level, {}).setdefault(bound.pattern, []).append(bound)
+        anybody = _Speaking(general).decide(usage) if general else None
         if anybody is None:
-            return named
+            return by_name
         if anybody.verdict is Verdict.DENY:
             return anybody
-        return named._replace(fields=named.fields + anybody.fields, qualifiers=named.qualifiers.conjoined(anybody.qualifiers))
+        return by_name._replace(
+            fields=by_name.fields + anybody.fields, qualifiers=by_name.qualifiers.conjoined(anybody.qualifiers)
+        )
 
 
 def _answer(deciding: list[_Bound]) -> Answer:
     if len(deciding) == 1:
         [first] = deciding
         return Answer(Verdict.ALLOW if first.grants else Verdict.DENY, (first.field,), first.field.usage, first.field.qualifiers)
-    refusing = [one for one in deciding if not one.grants]
-    fields = [one.field for one in refusing or deciding]
+    refusing = [bound for bound in deciding if not bound.grants]
+    fields = [bound.field for bound in refusing or deciding]
     fields.sort(key=lambda field: (field.verdict is Verdict.ALLOW, field.url, field.line))
     qualifiers = fields[0].qualifiers.conjoined(*(field.qualifiers for field in fields[1:]))
     return Answer(Verdict.DENY if refusing else Verdict.ALLOW, tuple(fields), fields[0].usage, qualifiers)

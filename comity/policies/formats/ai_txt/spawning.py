@@ -39,7 +39,7 @@ class Pattern(NamedTuple):
     verdict: Verdict
     text: str  # normal form, or a file type in lower case with its dot; "": it refuses everything
     group: int  # -1: it stands in no group, and is for any agent
-    place: Place
+    source: Place
 
     @property
     def is_type(self) -> bool:
@@ -88,7 +88,7 @@ class AgentPatterns:
         decides = self._refusing_all or decides
         if decides is None or decides.verdict is Verdict.ALLOW:
             return ()
-        return (Statement(TERM, Verdict.DENY, RULE, decides.place),)
+        return (Statement(TERM, Verdict.DENY, RULE, decides.source),)
 
     def everywhere(self) -> tuple[Statement, ...]:
         """The refusals of all resources."""
@@ -125,8 +125,8 @@ def spawning(text: bytes, *, url: str = "", cut: bool = False) -> Spawning:
             naming = False
             if kind == "elements" and (in_path or not _STANDS_ALONE.match(line)):
                 continue
-            place = Place(line=lines.number, text=printable(line), url=url)
-            patterns += _patterns(record, group, place, findings)
+            source = Place(line=lines.number, text=printable(line), url=url)
+            patterns += _patterns(record, group, source, findings)
             if len(patterns) > MAX_PATTERNS:
                 message = f"more than {MAX_PATTERNS} patterns: everything is refused"
                 findings.report("spawning.pattern", message, line=lines.number)
@@ -143,17 +143,17 @@ def _names(value: bytes) -> Iterator[str]:
             yield match[0].decode("ascii").lower()
 
 
-def _patterns(record: Record, group: int, place: Place, findings: Findings) -> Iterator[Pattern]:
+def _patterns(record: Record, group: int, source: Place, findings: Findings) -> Iterator[Pattern]:
     """The patterns of a line. What cannot be read refuses everything, and permits nothing."""
     verdict = Verdict.ALLOW if record.kind is Kind.ALLOW else Verdict.DENY
     words = _PATTERN.findall(record.value)
     odd = record.overlong or any(word[:1] not in (b"/", b"*") and not _TYPE.fullmatch(word) for word in words)
     if odd or len(words) > 1:
         means = "it permits nothing" if verdict is Verdict.ALLOW else "it refuses everything" if odd else "each is read"
-        findings.report("spawning.pattern", f"`{{}}` is no single path or file type: {means}", record.value, line=place.line)
+        findings.report("spawning.pattern", f"`{{}}` is no single path or file type: {means}", record.value, line=source.line)
     if odd or (len(words) > 1 and verdict is Verdict.ALLOW):
         words = [b""] if verdict is Verdict.DENY else []
     for word in words:
         file_type = _TYPE.fullmatch(word)
         text = file_type[1].decode("ascii").lower() if file_type else normal_pattern(word)
-        yield Pattern(verdict, text, group, place)
+        yield Pattern(verdict, text, group, source)

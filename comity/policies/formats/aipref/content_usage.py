@@ -81,10 +81,10 @@ def field(
     if "usage" in readers:
         readings["usage"] = usage.field(values)
     agreed = _agreed(readings.values())
-    place = Place(part="header Content-Usage", text=printable(value))
+    source = Place(part="header Content-Usage", text=printable(value))
     rules = {"aipref": RULES, "usage": usage.RULES}
     statements = (
-        Statement(f"{reader}:{label}", verdict, rules[reader][verdict], place)
+        Statement(f"{reader}:{label}", verdict, rules[reader][verdict], source)
         for reader in readings
         for label, verdict in agreed.items()
     )
@@ -165,7 +165,7 @@ class Rules:
 
     def _statements(self, lines: Iterable[_LinePreferences]) -> tuple[Statement, ...]:
         return tuple(
-            Statement(f"aipref:{label}", verdict, RULES[verdict], line.place(self._url))
+            Statement(f"aipref:{label}", verdict, RULES[verdict], line.source(self._url))
             for label, (verdict, line) in deciding(lines).items()
         )
 

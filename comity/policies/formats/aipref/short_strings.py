@@ -197,7 +197,7 @@ class Lines:
 
     def _statements(self, lines: Iterable[tuple[Preferences, ExtensionLine]]) -> tuple[Statement, ...]:
         return tuple(
-            Statement(f"usage:{label}", verdict, RULES[verdict], line.place(self._url))
+            Statement(f"usage:{label}", verdict, RULES[verdict], line.source(self._url))
             for label, (verdict, line) in deciding(lines).items()
         )
 

@@ -152,8 +152,8 @@ class _Policy:
         """`replaces`: what the annotation states stands instead of what the group does."""
         added = getattr(self._added, name)
         if not (replaces and added):
-            yield from (Refusal(rule, stated) for stated in getattr(self._of_group, name) if is_refusing(stated.value))
-        yield from (Refusal(rule, stated, from_annotation=True) for stated in added if is_refusing(stated.value))
+            yield from (Refusal(rule, directive) for directive in getattr(self._of_group, name) if is_refusing(directive.value))
+        yield from (Refusal(rule, directive, from_annotation=True) for directive in added if is_refusing(directive.value))
 
     def _absent(self, rule: str, *directives: object) -> Iterator[Refusal]:
         if not (self._is_silent or any(directives)):
@@ -162,7 +162,9 @@ class _Policy:
     def method(self, method: str) -> Iterator[Refusal]:
         """Core, http-method-restrictions: without the directive all are disallowed."""
         yield from (
-            Refusal("automation.method", stated) for stated in self._of_group.allowed_methods if method not in stated.value
+            Refusal("automation.method", directive)
+            for directive in self._of_group.allowed_methods
+            if method not in directive.value
         )
         yield from self._absent("automation.method", self._of_group.allowed_methods)
 
@@ -212,11 +214,11 @@ class _Policy:
         """Extension section-3.1: a limit of nothing."""
         directives = self._of_group
         yield from (
-            Refusal("automation.none", stated)
-            for stated in directives.request_limit
-            if stated.value and not stated.value.requests
+            Refusal("automation.none", directive)
+            for directive in directives.request_limit
+            if directive.value and not directive.value.requests
         )
-        yield from (Refusal("automation.none", stated) for stated in directives.concurrent_limit if not stated.value)
+        yield from (Refusal("automation.none", directive) for directive in directives.concurrent_limit if not directive.value)
 
 
 def _is_among(page: str | None, patterns: tuple[UrlPattern, ...], host: str) -> bool:
@@ -242,8 +244,8 @@ def limits(group: Group, origin: str) -> Limits | None:
         return None
     return Limits(
         key=f"{origin} {group.key}",
-        windows=tuple(stated.value for stated in rates if stated.value),
-        concurrent=min((stated.value for stated in concurrent), default=None),
-        unreadable=any(stated.value is None for stated in rates),
+        windows=tuple(limit.value for limit in rates if limit.value),
+        concurrent=min((limit.value for limit in concurrent), default=None),
+        unreadable=any(limit.value is None for limit in rates),
         source=PATH,
     )

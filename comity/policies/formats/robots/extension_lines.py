@@ -28,7 +28,7 @@ class ExtensionLine(NamedTuple):
     group: int  # in which it stands; -1: in none, but before all of them or in an ACAP record
     overlong: bool = False  # the value is cut at MAX_LINE
 
-    def place(self, url: str) -> Place:
+    def source(self, url: str) -> Place:
         """`url`: of the robots.txt."""
         return Place(line=self.line, text=printable(self.name.title().encode() + b": " + self.value), url=url)
 

@@ -105,18 +105,18 @@ class _Reader:
         self._chars_left = MAX_CHARS
 
     def reading(self) -> DirectiveReading:
-        for place in self._embedded[:1]:
+        for source in self._embedded[:1]:
             if any(statement.term == "robots-meta:noindex" for statement in self._statements.values()):
-                self._limit("indexifembedded", place)
+                self._limit("indexifembedded", source)
             else:
                 message = "`indexifembedded` means something beside `noindex` only"
-                self._findings.report("robots-meta.value", message, line=place.line)
+                self._findings.report("robots-meta.value", message, line=source.line)
         return tuple(self._statements.values()), tuple(self._findings)
 
     def field(self, text: str) -> None:
         """The value of one X-Robots-Tag field."""
-        place = Place(part="header X-Robots-Tag")
-        if self._is_too_much(text, place):
+        source = Place(part="header X-Robots-Tag")
+        if self._is_too_much(text, source):
             return
         for_others: list[str] = []
         ours = True
@@ -127,7 +127,7 @@ class _Reader:
                 ours = any(agent == self._token or agent in EVERYBODY for agent in agents)
                 for_others = []
             if ours:
-                self._member(rest, place, member.strip())
+                self._member(rest, source, member.strip())
             else:
                 for_others.append(member.strip())
         self._report_others(for_others)
@@ -139,52 +139,52 @@ class _Reader:
     def meta(self, name: str, text: str, line: int) -> None:
         """One element."""
         if name in (self._token, "robots"):
-            place = Place(part=f"meta {name}", line=line)
-            if not self._is_too_much(text, place):
+            source = Place(part=f"meta {name}", line=line)
+            if not self._is_too_much(text, source):
                 for member in _MEMBER.findall(text):
-                    self._member(member, place, member.strip())
+                    self._member(member, source, member.strip())
         elif len(text) <= MAX_SHOWN and _AGENT.fullmatch(name) and _is_all_directives(text):
             self._findings.report("robots-meta.agent", "`{}: {}` is for another agent", _octets(name), _octets(text), line=line)
 
-    def _is_too_much(self, text: str, place: Place) -> bool:
+    def _is_too_much(self, text: str, source: Place) -> bool:
         """True where there is more than is read. Nobody knows what the rest refuses: it refuses all that it could."""
         before = self._chars_left
         self._chars_left -= len(text)
         if self._chars_left < 0 <= before:
             self._report(
-                "robots-meta.unread", f"there are more than {MAX_CHARS} characters: `{{}}` refuses everything", text, place
+                "robots-meta.unread", f"there are more than {MAX_CHARS} characters: `{{}}` refuses everything", text, source
             )
             for word in _REFUSED_UNREAD:
-                self._add(Statement(f"robots-meta:{word}", Verdict.DENY, "robots-meta.unread", _passage(place, text)))
+                self._add(Statement(f"robots-meta:{word}", Verdict.DENY, "robots-meta.unread", _passage(source, text)))
         return self._chars_left < 0
 
-    def _member(self, text: str, place: Place, written: str) -> None:
+    def _member(self, text: str, source: Place, member: str) -> None:
         for directive in _directives(text):
             if directive.name in _PLAIN:
                 for word in _PLAIN[directive.name]:
-                    self._refuse(word, place, written)
+                    self._refuse(word, source, member)
                 if directive.value:
-                    self._report("robots-meta.unknown", "`{}` is no directive", directive.value, place)
+                    self._report("robots-meta.unknown", "`{}` is no directive", directive.value, source)
             elif directive.name == "notranslate":
-                self._limit("notranslate", _passage(place, written), _TRANSLATION)
+                self._limit("notranslate", _passage(source, member), _TRANSLATION)
             elif directive.name == "indexifembedded":
-                self._embedded.append(_passage(place, written))
+                self._embedded.append(_passage(source, member))
             elif directive.name in _VALUED:
                 if directive.value:
-                    _VALUED[directive.name](self, directive, place, written)
+                    _VALUED[directive.name](self, directive, source, member)
                 else:
-                    self._report("robots-meta.value", "`{}` has no value: it says nothing", directive.text, place)
+                    self._report("robots-meta.value", "`{}` has no value: it says nothing", directive.text, source)
             else:
-                self._report("robots-meta.unknown", "`{}` is no directive", directive.text, place)
+                self._report("robots-meta.unknown", "`{}` is no directive", directive.text, source)
 
-    def _report(self, rule: str, message: str, quoted: str, place: Place) -> None:
-        self._findings.report(rule, message, _octets(quoted), line=place.line)
+    def _report(self, rule: str, message: str, quoted: str, source: Place) -> None:
+        self._findings.report(rule, message, _octets(quoted), line=source.line)
 
-    def _refuse(self, word: str, place: Place, written: str) -> None:
-        self._add(Statement(f"robots-meta:{word}", Verdict.DENY, "robots-meta.disallow", _passage(place, written)))
+    def _refuse(self, word: str, source: Place, member: str) -> None:
+        self._add(Statement(f"robots-meta:{word}", Verdict.DENY, "robots-meta.disallow", _passage(source, member)))
 
-    def _limit(self, word: str, place: Place, qualifiers: Qualifiers = NOTHING) -> None:
-        self._add(Statement(f"robots-meta:{word}", None, "robots-meta.limit", place, qualifiers))
+    def _limit(self, word: str, source: Place, qualifiers: Qualifiers = NOTHING) -> None:
+        self._add(Statement(f"robots-meta:{word}", None, "robots-meta.limit", source, qualifiers))
 
     def _add(self, new: Statement) -> None:
         key = new.place.part, new.term
@@ -192,44 +192,44 @@ class _Reader:
         if old is None or (old.verdict is None and _restricts_more(new, old)):
             self._statements[key] = new
 
-    def _max_snippet(self, directive: _Directive, place: Place, written: str) -> None:
-        number = self._number(directive, place)
+    def _max_snippet(self, directive: _Directive, source: Place, member: str) -> None:
+        number = self._number(directive, source)
         if number == 0:
-            self._refuse("nosnippet", place, written)
+            self._refuse("nosnippet", source, member)
         elif number > 0:
-            self._limit("max-snippet", _passage(place, written), Qualifiers(max_chars=number))
+            self._limit("max-snippet", _passage(source, member), Qualifiers(max_chars=number))
 
-    def _max_image_preview(self, directive: _Directive, place: Place, written: str) -> None:
+    def _max_image_preview(self, directive: _Directive, source: Place, member: str) -> None:
         size = directive.value.lower()
         if size == "standard":
-            self._limit("max-image-preview", _passage(place, written))
+            self._limit("max-image-preview", _passage(source, member))
         elif size != "large":
-            self._refuse("max-image-preview", place, written)
+            self._refuse("max-image-preview", source, member)
             if size != "none":
-                self._report("robots-meta.value", "`{}` is read as `none`", directive.value, place)
+                self._report("robots-meta.value", "`{}` is read as `none`", directive.value, source)
 
-    def _max_video_preview(self, directive: _Directive, place: Place, written: str) -> None:
-        number = self._number(directive, place)
+    def _max_video_preview(self, directive: _Directive, source: Place, member: str) -> None:
+        number = self._number(directive, source)
         if number == 0:
-            self._refuse("max-video-preview", place, written)
+            self._refuse("max-video-preview", source, member)
         elif number > 0:
-            self._limit("max-video-preview", _passage(place, written))
+            self._limit("max-video-preview", _passage(source, member))
 
-    def _number(self, directive: _Directive, place: Place) -> int:
+    def _number(self, directive: _Directive, source: Place) -> int:
         """-1: no limit. What cannot be read is 0."""
         if _NUMBER.fullmatch(directive.value):
             return int(directive.value)
-        self._report("robots-meta.value", "`{}` is read as 0", directive.value, place)
+        self._report("robots-meta.value", "`{}` is read as 0", directive.value, source)
         return 0
 
-    def _unavailable_after(self, directive: _Directive, place: Place, written: str) -> None:
+    def _unavailable_after(self, directive: _Directive, source: Place, member: str) -> None:
         until = date(directive.value)
         if until is None:
-            self._report("robots-meta.value", "`{}` is no date: it is read as one that is past", directive.value, place)
+            self._report("robots-meta.value", "`{}` is no date: it is read as one that is past", directive.value, source)
         if until is None or until <= self._now:
-            self._refuse("unavailable_after", place, written)
+            self._refuse("unavailable_after", source, member)
         else:
-            self._limit("unavailable_after", _passage(place, written), Qualifiers(until=until))
+            self._limit("unavailable_after", _passage(source, member), Qualifiers(until=until))
 
 
 _VALUED: Mapping[str, Callable[[_Reader, _Directive, Place, str], None]] = {
@@ -297,8 +297,8 @@ def _octets(text: str) -> bytes:
     return text[: 2 * MAX_SHOWN].encode("utf-8", "replace")
 
 
-def _passage(place: Place, written: str) -> Place:
-    return place._replace(text=printable(_octets(written)))
+def _passage(source: Place, member: str) -> Place:
+    return source._replace(text=printable(_octets(member)))
 
 
 def _restricts_more(new: Statement, old: Statement) -> bool:

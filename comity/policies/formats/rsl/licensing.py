@@ -53,19 +53,19 @@ class Rsl:
         self._cache: dict[tuple[tuple[int, ...], bool, frozenset[str]], tuple[Statement, ...]] = {}
         self._index = PatternIndex((scope.pattern, False) for scope in document.scopes)
 
-    def statements(self, url: str, *, arranged: bool = False, who: Collection[str] = ()) -> tuple[Statement, ...]:
+    def statements(self, url: str, *, arranged: bool = False, users: Collection[str] = ()) -> tuple[Statement, ...]:
         """The statements about the resource; () where the document does not speak of it.
 
-        `arranged`: whether the operator has met its conditions; `who` uses the content: section-3.4.1.2 and section-3.5 have
+        `arranged`: whether the operator has met its conditions; `users` use the content: section-3.4.1.2 and section-3.5 have
         the words, e.g. "commercial", "DE", "EU"."""
         if not self.is_valid:
-            return unlicensed(self._place(self._problem))
+            return unlicensed(self._source(self._problem))
         matching = self._matching(url)
-        key = (tuple(matching), arranged, frozenset(who))
+        key = (tuple(matching), arranged, frozenset(users))
         if key not in self._cache:  # most pages of a site have the same answer
             if len(self._cache) == MAX_KNOWN:
                 self._cache.clear()
-            self._cache[key] = tuple(self._decided(self._licenses(matching), arranged, who))
+            self._cache[key] = tuple(self._decided(self._licenses(matching), arranged, users))
         return self._cache[key]
 
     def everywhere(self, url: str = "") -> frozenset[str]:
@@ -96,13 +96,13 @@ class Rsl:
         scopes = [self._scopes[number] for number in matching]
         return [(scope.octets, license_) for scope in scopes for license_ in scope.licenses]
 
-    def _decided(self, licenses: list[tuple[int, License]], arranged: bool, who: Collection[str]) -> Iterator[Statement]:
+    def _decided(self, licenses: list[tuple[int, License]], arranged: bool, users: Collection[str]) -> Iterator[Statement]:
         for term in TERMS:
-            verdict, claim = _decide(term, licenses, arranged, who)
+            verdict, claim = _decide(term, licenses, arranged, users)
             if claim is not None:
-                yield Statement(f"rsl:{term}", verdict, claim.rule, self._place(claim.line))
+                yield Statement(f"rsl:{term}", verdict, claim.rule, self._source(claim.line))
 
-    def _place(self, line: int) -> Place:
+    def _source(self, line: int) -> Place:
         line_octets = self._lines[line - 1] if 0 < line <= len(self._lines) else b""
         first = self._start.line
         return self._start._replace(line=first + line - 1 if first else 0, text=printable(line_octets))

@@ -38,7 +38,7 @@ class Reservation(NamedTuple):
 
     reserved: bool | None  # None: it is not set
     policy: str  # URL, absolute; "": it is not set
-    place: Place
+    source: Place
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -115,27 +115,27 @@ def _reservation(reservations: list[Any], policies: list[Any], part: str, url: s
 def effective(reservations: Iterable[Reservation | None]) -> Reservation | None:
     """The reservations (file, fields, meta or document, in order) as one: of each property the last value that is set."""
     holds: Reservation | None = None
-    for one in reservations:
-        if holds is None or one is None:
-            holds = holds or one
+    for reservation in reservations:
+        if holds is None or reservation is None:
+            holds = holds or reservation
         else:
-            place = holds.place if one.reserved is None and holds.reserved is not None else one.place
-            reserved = holds.reserved if one.reserved is None else one.reserved
-            holds = Reservation(reserved, one.policy or holds.policy, place, holds.findings + one.findings)
+            source = holds.source if reservation.reserved is None and holds.reserved is not None else reservation.source
+            reserved = holds.reserved if reservation.reserved is None else reservation.reserved
+            holds = Reservation(reserved, reservation.policy or holds.policy, source, holds.findings + reservation.findings)
     return holds
 
 
 def statements(reservations: Iterable[Reservation | None]) -> tuple[Statement, ...]:
-    """`reservations`: in the order file, fields, meta or document. The policy stands in the text of the place."""
+    """`reservations`: in the order file, fields, meta or document. The policy stands in the text of the source."""
     holds = effective(reservations)
     if holds is None or holds.reserved is None:
         return ()
     if not holds.reserved:
-        return (Statement(TERM, Verdict.ALLOW, "tdmrep.not-reserved", holds.place),)
-    place = holds.place
-    if holds.licensing not in place.text:
-        place = place._replace(text=f"{place.text}; {_POLICY}: {printable(holds.licensing.encode())}")
-    return (Statement(TERM, Verdict.DENY, "tdmrep.reserved", place),)
+        return (Statement(TERM, Verdict.ALLOW, "tdmrep.not-reserved", holds.source),)
+    source = holds.source
+    if holds.licensing not in source.text:
+        source = source._replace(text=f"{source.text}; {_POLICY}: {printable(holds.licensing.encode())}")
+    return (Statement(TERM, Verdict.DENY, "tdmrep.reserved", source),)
 
 
 # The file (sec-tdm-file)
