@@ -13,7 +13,7 @@ from comity.crawler.commands.second_opinion import second_opinions, sentences, u
 from comity.crawler.console import add_row, line, table
 from comity.policies import Agent, Reason, Site
 from comity.policies.answers.request import PLAIN, Facts
-from comity.policies.formats.ai_txt import shown
+from comity.policies.formats.ai_txt import display_names
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
 from comity.policies.tag import write_conditions
@@ -156,8 +156,8 @@ def _elements(elements: list[dict[str, Any]], origin: str) -> Table:
             rows,
             printable(element["selector"]) + (" (whole document)" if element.get("whole") else ""),
             element["type"] or "any",
-            " ".join(map(printable, shown(element["deny"]))),
-            " ".join(map(printable, shown(guided))),
+            " ".join(map(printable, display_names(element["deny"]))),
+            " ".join(map(printable, display_names(guided))),
             f"{element['reasons'][0]['url'].removeprefix(origin)}:{lines}",
         )
     return rows

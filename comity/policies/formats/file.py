@@ -38,9 +38,9 @@ class File:
         source = Source(url=self.url, part=part, line=line, text=text, sha256=self.sha256, fetched_at=fetched_at)
         return Reason(rule=rule, source=source, citation=citation)
 
-    def line_reason(self, rule: str, line: int, at: int, citation: str = "") -> Reason:
-        """`at`: where the line starts in the text."""
-        return self.reason(rule, line=line, text=printable(Lines(self.text, at).read()), citation=citation)
+    def line_reason(self, rule: str, line: int, offset: int, citation: str = "") -> Reason:
+        """`offset`: where the line starts in the text."""
+        return self.reason(rule, line=line, text=printable(Lines(self.text, offset).read()), citation=citation)
 
     def outcome_reason(self, rule: str) -> Reason:
         """A reason that there is no file."""
@@ -48,7 +48,7 @@ class File:
 
     @property
     def outcome(self) -> str:
-        """What came back instead of a file, in words."""
+        """The response that came instead of a file, in words."""
         if self.fetched.error:
             return printable(self.fetched.error.encode(errors="replace"))
         return (
@@ -68,7 +68,7 @@ class SiteFiles:
         self._made: dict[Hashable, Any] = {}
 
     def get(self, path: str) -> Fetched:
-        """What came back for a path of the origin; a file that was not asked for counts as not there (404)."""
+        """The response for a path of the origin; a file that was not asked for counts as not there (404)."""
         return self.fetched.get(self.origin + path, _ABSENT)
 
     def file(self, url: str) -> File | None:
@@ -79,7 +79,7 @@ class SiteFiles:
         return self.once((File, url), lambda: File(url, fetched))
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What several formats read in the same files, made when the first asks for it."""
+        """The value of `make` for a key, made when the first format asks for it."""
         if key not in self._made:
             self._made[key] = make()
         return cast("T", self._made[key])

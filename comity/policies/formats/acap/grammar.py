@@ -13,7 +13,7 @@ from sys import maxsize
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding, Verdict
-from comity.policies.formats.acap.usages import NONE, USAGES, QualifierError, Stated, read_qualifiers
+from comity.policies.formats.acap.usages import NONE, USAGES, FieldQualifiers, QualifierError, read_qualifiers
 from comity.policies.syntax.lines import EOL, MAX_FINDINGS, MAX_LINE, Findings, Lines
 from comity.policies.syntax.path_patterns import normal_pattern
 from comity.policies.syntax.records import Kind, read_record
@@ -61,12 +61,12 @@ class Field(NamedTuple):
     usage: str
     verdict: Verdict  # ALLOW: a permission
     pattern: str  # in normal form; WHOLE_SITE
-    qualifiers: Stated
+    qualifiers: FieldQualifiers
     unusable: str  # the section by which the permission grants nothing, "" where it does; it takes part in conflicts all the same
     purposes: tuple[str, ...]  # patterns of its sub-record; (): a general field
     url: str  # of the file
     line: int
-    at: int  # where the line starts in the text
+    offset: int  # where the line starts in the text
 
 
 class Request(NamedTuple):
@@ -75,7 +75,7 @@ class Request(NamedTuple):
     action: str  # one of ACTIONS
     path: str
     line: int
-    at: int
+    offset: int
 
 
 class Reference(NamedTuple):
@@ -83,12 +83,12 @@ class Reference(NamedTuple):
 
     locator: str  # "": it cannot be read
     line: int
-    at: int
+    offset: int
 
 
 @dataclass(slots=True)
 class Record:
-    """What is addressed to the same crawlers (section-2.3)."""
+    """The fields that address the same crawlers (section-2.3)."""
 
     url: str = ""  # of the file
     crawlers: list[str] = field(default_factory=list)  # as written; "*": any
@@ -99,16 +99,16 @@ class Record:
 
 
 class Usage(NamedTuple):
-    """What a permission stands for (section-2.4.1)."""
+    """One usage that a permission stands for (section-2.4.1)."""
 
     usage: str
-    qualifiers: Stated = NONE
+    qualifiers: FieldQualifiers = NONE
     unusable: str = ""  # as of Field
 
 
 @dataclass(slots=True)
 class Definitions:
-    """What permissions refer to by name (section-2.7); the names are in lower case."""
+    """The usages and sets that permissions refer to by name (section-2.7); the names are in lower case."""
 
     usages: dict[str, tuple[Usage, ...]] = field(default_factory=dict)
     sets: dict[str, list[str]] = field(default_factory=dict)
@@ -119,11 +119,11 @@ class Definitions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acap:
-    """What one file says in ACAP."""
+    """The records and definitions of one file."""
 
     version: str
     ignores_conventional: int  # the line that says so; 0: none does with effect
-    ignores_at: int  # where it starts in the text
+    ignores_offset: int  # where it starts in the text
     records: tuple[Record, ...]
     definitions: Definitions
     findings: tuple[Finding, ...]
@@ -153,7 +153,7 @@ def parse(
 
 class _Line(NamedTuple):
     number: int
-    at: int
+    offset: int
     octets: bytes
     kind: Kind | None  # of a line that begins a record, conventional or of ACAP
     name: str  # of any other field, in lower case, without "acap-"; "": the comment with the version
@@ -209,13 +209,13 @@ class _Reader:
         self._record: Record | None = None  # the one that is open
         self._has_fields = False  # it has more than crawlers
         self._crawler_line = 0  # its last one
-        self._listed: list[str] = []  # the purposes of the open sub-record
+        self._open_purposes: list[str] = []  # the purposes of the open sub-record
         self._purposes: tuple[str, ...] | None = None  # the same, once a permission or prohibition has followed them
         self._is_purpose_unreadable = False  # of one of them
 
     def read(self, lines: list[_Line], crawlers: list[str]) -> Acap:
         version = ""
-        ignores = ignores_at = 0
+        ignores = ignores_offset = 0
         has_record = has_definition = False
         for self._line in lines:
             name = self._line.name
@@ -229,12 +229,12 @@ class _Reader:
                 if has_record or has_definition:
                     self._report("acap.ignored", "the field has an effect before all definitions and records only")
                 elif not ignores:
-                    ignores, ignores_at = self._line.number, self._line.at
+                    ignores, ignores_offset = self._line.number, self._line.offset
             elif name in _DEFINITIONS:
                 has_definition = True
                 self._define(name, is_late=has_record)
-        for composite, listed in self._composites.items():
-            for broken in (f"usage {name}" for name in listed if f"usage {name}" in self._definitions.broken):
+        for composite, names in self._composites.items():
+            for broken in (f"usage {name}" for name in names if f"usage {name}" in self._definitions.broken):
                 self._definitions.broken.setdefault(f"usage {composite}", self._definitions.broken[broken])
         if ignores and not has_record:
             self._findings.report("acap.ignored", "without an ACAP record the field has no effect", line=ignores)
@@ -247,7 +247,7 @@ class _Reader:
         return Acap(
             version=version,
             ignores_conventional=ignores if has_record else 0,
-            ignores_at=ignores_at,
+            ignores_offset=ignores_offset,
             records=tuple(self._records),
             definitions=self._definitions,
             findings=tuple(self._findings),
@@ -276,9 +276,9 @@ class _Reader:
             self._inherited.remove(name.lower())
             del self._definitions.sets[name.lower()]
             self._definitions.broken.pop(f"set {name.lower()}", None)
-        known = name.lower() in (self._definitions.sets if kind == "set" else self._definitions.usages)
+        is_defined = name.lower() in (self._definitions.sets if kind == "set" else self._definitions.usages)
         broken = ""
-        if known:
+        if is_defined:
             broken = _SETS if kind == "set" else _SYNTAX
             self._report("acap.duplicate", "`{}` is defined twice: permissions by it grant nothing", name)
         elif is_late:
@@ -294,9 +294,9 @@ class _Reader:
         if kind == "set":
             self._define_set(name, words)
         else:
-            read = self._qualified_usage if field_name == "qualified-usage" else self._composite_usage
-            usages = self._definitions.usages.get(name.lower(), ()) + read(name.lower(), words)
-            self._definitions.usages[name.lower()] = _unqualified(usages) if known else usages
+            reader = self._qualified_usage if field_name == "qualified-usage" else self._composite_usage
+            usages = self._definitions.usages.get(name.lower(), ()) + reader(name.lower(), words)
+            self._definitions.usages[name.lower()] = _unqualified(usages) if is_defined else usages
 
     def _define_set(self, name: str, words: str) -> None:
         patterns = self._definitions.sets.setdefault(name.lower(), [])
@@ -422,7 +422,7 @@ class _Reader:
             self._report("acap.syntax", "the reference names no resource")
         else:
             is_unreadable = record.is_unreadable or self._line.is_overlong
-            record.references.append(Reference("" if is_unreadable else locator, self._line.number, self._line.at))
+            record.references.append(Reference("" if is_unreadable else locator, self._line.number, self._line.offset))
 
     def _purpose(self, pattern: str) -> None:
         if self._in_record() is None:
@@ -432,10 +432,10 @@ class _Reader:
         if not pattern or self._line.is_overlong:
             self._report("acap.syntax", "the purpose cannot be read: its prohibitions hold for any, its permissions for none")
             self._is_purpose_unreadable = True
-        self._listed.append(pattern.lower())
+        self._open_purposes.append(pattern.lower())
 
     def _end_purposes(self) -> None:
-        self._listed, self._purposes, self._is_purpose_unreadable = [], None, False
+        self._open_purposes, self._purposes, self._is_purpose_unreadable = [], None, False
 
     def _request(self, action: str, path: str) -> None:
         record = self._in_record()
@@ -443,12 +443,12 @@ class _Reader:
             return
         if action not in ACTIONS:
             self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-{self._line.name}", in_name=True)
-        elif self._listed:
+        elif self._open_purposes:
             self._report("acap.action", "a sub-record cannot request an action: it has no effect")
         elif not _RESOURCE.fullmatch(path) or self._line.is_overlong:
             self._report("acap.action", "`{}` is no path of one resource: the request has no effect", path)
         else:
-            record.requests.append(Request(action, path, self._line.number, self._line.at))
+            record.requests.append(Request(action, path, self._line.number, self._line.offset))
 
     # Permissions and prohibitions: section-2.4
 
@@ -457,7 +457,7 @@ class _Reader:
         if record is None:
             return
         if self._purposes is None:
-            self._purposes = tuple(self._listed)
+            self._purposes = tuple(self._open_purposes)
         spec, qualifiers = _words(value)
         unusable = ""
         if local := _LOCAL.fullmatch(name):
@@ -480,7 +480,7 @@ class _Reader:
         self._add(record, Verdict.ALLOW, usages, patterns or (), unusable or broken)
 
     def _local(self, name: str) -> tuple[tuple[Usage, ...], str]:
-        """What the usage of the file's own stands for, and the section by which a permission by it grants nothing."""
+        """The usages that one of the file's own stands for, and the section by which a permission by it grants nothing."""
         broken = self._definitions.broken.get(f"usage {name}", "")
         if name not in self._definitions.usages:
             broken = _LOCAL_USAGES
@@ -492,7 +492,7 @@ class _Reader:
         if record is None:
             return
         if self._purposes is None:
-            self._purposes = tuple(self._listed)
+            self._purposes = tuple(self._open_purposes)
         spec, *qualifiers = value.split(maxsplit=1) or [
             ""
         ]  # at white space of any kind, for fear of prohibiting less than is meant
@@ -517,7 +517,7 @@ class _Reader:
         return self._prohibited[name]
 
     def _patterns(self, spec: str, consequence: str) -> tuple[Sequence[str] | None, str]:
-        """Of a resource specification (section-2.4.3), None: they cannot be read; and why permissions by it grant nothing."""
+        """The patterns of a resource specification (section-2.4.3), None: unreadable; and why permissions by it grant nothing."""
         if not spec:
             self._report("acap.empty", "the field names no resource: it states nothing")
             return (), ""
@@ -561,7 +561,7 @@ class _Reader:
                 purposes,
                 self._url,
                 self._line.number,
-                self._line.at,
+                self._line.offset,
             )
             for pattern in patterns
             for usage in usages

@@ -1,4 +1,4 @@
-"""Which fields of ACAP decide (ACAP 1.0 section-2.2, section-2.3, section-2.4.5, section-2.5).
+"""The choice of the fields of ACAP that decide (ACAP 1.0 section-2.2, section-2.3, section-2.4.5, section-2.5).
 
 addressed(agent, files)            the records that bind one agent
 rules = Rules(agent, files)        their fields, compiled once, whatever the purposes
@@ -16,44 +16,44 @@ from typing import NamedTuple
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import Verdict
 from comity.policies.formats.acap.grammar import WHOLE_SITE, Acap, Field, Record
-from comity.policies.formats.acap.usages import PRESENT_USAGES, Stated, levels
+from comity.policies.formats.acap.usages import PRESENT_USAGES, FieldQualifiers, levels
 from comity.policies.syntax.path_patterns import PatternIndex, covers, foldings, matches, normal_target
 
 
 def narrowest(patterns: Iterable[str]) -> set[str]:
-    """Those that no other one is narrower than, by the comparison of section-2.4.5.
+    """The patterns that no other one is narrower than, by the comparison of section-2.4.5.
 
     Where two patterns first differ, an ordinary character is narrower than `*`, that than the final `$`, and that than the
     end of the pattern; two ordinary characters tell nothing."""
     ordered = sorted(set(patterns))
-    found: set[str] = set()
+    narrow: set[str] = set()
     ranges = [(0, len(ordered), 0)] if ordered else []  # in the list, and the characters that are the same within
     while ranges:
-        start, end, at = ranges.pop()
+        start, end, length = ranges.pop()
         first, last = ordered[start], ordered[end - 1]
         if end - start == 1:
-            found.add(first)
+            narrow.add(first)
             continue
-        while first[at : at + 1] == last[at : at + 1]:
-            at += 1
+        while first[length : length + 1] == last[length : length + 1]:
+            length += 1
         branches: dict[str, tuple[int, int, int]] = {}
         while start < end:
-            char = ordered[start][at : at + 1]
-            branch = start, bisect_right(ordered, char, start, end, key=lambda pattern: pattern[at : at + 1]), at + 1
+            char = ordered[start][length : length + 1]
+            branch = start, bisect_right(ordered, char, start, end, key=lambda pattern: pattern[length : length + 1]), length + 1
             branches[char] = branch
             start = branch[1]
         ordinary = [branch for char, branch in branches.items() if char not in ("", "*", "$")]
         ranges += ordinary or [branches.get("*") or branches.get("$") or branches[""]]
-    return found
+    return narrow
 
 
 class Answer(NamedTuple):
-    """What the fields say of one usage of one resource."""
+    """The answer of the fields on one usage of one resource."""
 
     verdict: Verdict
     fields: tuple[Field, ...]  # that decide, all of the same verdict; the first one first
     usage: str  # that they speak of: the one asked for or a more general one
-    qualifiers: Stated = Stated()  # where permitted
+    qualifiers: FieldQualifiers = FieldQualifiers()  # where permitted
 
 
 class _Bound(NamedTuple):
@@ -106,7 +106,7 @@ _WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 
 
 class Names:
-    """Which names of crawlers mean the agent: all or some whole words of its name or User-Agent (section-2.3.1).
+    """The names of crawlers that mean the agent: all or some whole words of its name or User-Agent (section-2.3.1).
 
     LENIENT: with a `*` at its end, a name goes on in any way."""
 
@@ -123,7 +123,7 @@ class Names:
 
 
 def _has_words(text: str, words: str, *, to_the_end: bool) -> bool:
-    """Whether the text has these words, from where one begins; `to_the_end`: to where one ends."""
+    """Look for words in a text, from where one begins; `to_the_end`: to where one ends."""
     start = text.find(words)
     while start >= 0:
         if _is_boundary(text, start) and (not to_the_end or _is_boundary(text, start + len(words))):
@@ -137,7 +137,7 @@ def _is_boundary(text: str, index: int) -> bool:
 
 
 class Rules:
-    """What the records of a site say to one agent."""
+    """The records of a site that bind one agent."""
 
     def __init__(self, agent: Agent, files: Iterable[Acap]) -> None:
         bound = addressed(agent, files)
@@ -145,19 +145,19 @@ class Rules:
         self._pools = _Pool(bound.by_name), _Pool(bound.to_any)
         self.asks_purposes = any(pool.asks_purposes for pool in self._pools)
         self.crawl_patterns = frozenset(pattern for pool in self._pools for pattern in pool.on_crawling)
-        self._own = PurposeView(*self._pools, _named_purposes(agent.purposes))
+        self._agent_view = PurposeView(*self._pools, _named_purposes(agent.purposes))
         self._views: dict[frozenset[str], PurposeView] = {}
 
     def for_purposes(self, purposes: Iterable[str] | None = None) -> PurposeView:
         """`purposes`: of a request; None: those of the agent. Where no field asks for any, all are one."""
         if purposes is None or not self.asks_purposes:
-            return self._own
-        named = _named_purposes(purposes)
-        if named not in self._views:
+            return self._agent_view
+        view_purposes = _named_purposes(purposes)
+        if view_purposes not in self._views:
             if len(self._views) >= MAX_VIEWS:
                 self._views.clear()
-            self._views[named] = PurposeView(*self._pools, named)
-        return self._views[named]
+            self._views[view_purposes] = PurposeView(*self._pools, view_purposes)
+        return self._views[view_purposes]
 
 
 def _named_purposes(purposes: Iterable[str]) -> frozenset[str]:
@@ -165,13 +165,13 @@ def _named_purposes(purposes: Iterable[str]) -> frozenset[str]:
 
 
 class PurposeView:
-    """What the records say to requests that are made for some purposes."""
+    """The records, for requests that are made for some purposes."""
 
-    def __init__(self, named: _Pool, anybody: _Pool, purposes: frozenset[str]) -> None:
+    def __init__(self, by_name: _Pool, anybody: _Pool, purposes: frozenset[str]) -> None:
         self.purposes = purposes
-        self._named = _PoolView(named, purposes)
+        self._by_name = _PoolView(by_name, purposes)
         self._anybody = _PoolView(anybody, purposes)
-        self._has_ambiguous = named.has_ambiguous or anybody.has_ambiguous
+        self._has_ambiguous = by_name.has_ambiguous or anybody.has_ambiguous
         self._matched: dict[tuple[tuple[int, ...], tuple[int, ...], str], Matching] = {}  # by the patterns of both that match
         self._on_crawling: dict[tuple[str, bool], Verdict | None] = {}
 
@@ -180,10 +180,10 @@ class PurposeView:
         full, simple = foldings(normal_target(target))
         if simple == full and not self._has_ambiguous:
             simple = ""
-        patterns = self._named.pool.matching(full), self._anybody.pool.matching(full), simple
+        patterns = self._by_name.pool.matching(full), self._anybody.pool.matching(full), simple
         matching = self._matched.get(patterns)
         if matching is None:
-            matching = Matching(self._named.speaking(patterns[0], simple), self._anybody.speaking(patterns[1], simple))
+            matching = Matching(self._by_name.speaking(patterns[0], simple), self._anybody.speaking(patterns[1], simple))
             if len(patterns[0]) + len(patterns[1]) <= MAX_PATTERNS:
                 if len(self._matched) >= MAX_MATCHED:
                     self._matched.clear()
@@ -191,16 +191,16 @@ class PurposeView:
         return matching
 
     def everywhere(self) -> Matching:
-        """What is refused of all resources, and permitted of any."""
-        return Matching(self._named.everywhere(), self._anybody.everywhere())
+        """The refusals of all resources, and the permissions of any."""
+        return Matching(self._by_name.everywhere(), self._anybody.everywhere())
 
     def on_crawling(self, pattern: str, *, by_name: bool) -> Verdict | None:
-        """What the fields on crawling say of a pattern, in normal form; records by name before those for any. None: nothing.
+        """The verdict on a pattern, in normal form, of the fields on crawling; records by name before those for any. None: none.
 
         `by_name`: a permission of the records for any crawler does not count."""
         key = pattern, by_name
         if key not in self._on_crawling:
-            verdict = self._named.on_crawling(pattern)
+            verdict = self._by_name.on_crawling(pattern)
             if verdict is None:
                 verdict = self._anybody.on_crawling(pattern)
                 verdict = None if by_name and verdict is Verdict.ALLOW else verdict
@@ -232,7 +232,9 @@ class _Pool:
         self.fields = list(filed.values())
         self.asks_purposes = len(self.sub_records) > 1
         # Whether another folding would tell patterns apart.
-        self.has_ambiguous = any(one.pattern != one.simple for each in self.fields for many in each.values() for one in many)
+        self.has_ambiguous = any(
+            field.pattern != field.simple for by_usage in self.fields for fields in by_usage.values() for field in fields
+        )
         self._index = PatternIndex((pattern, False) for pattern in filed)
 
     def matching(self, target: str) -> tuple[int, ...]:
@@ -240,7 +242,7 @@ class _Pool:
         return tuple(self._index.all(target))
 
     def _bound(self, records: Iterable[Record]) -> Iterator[_Bound]:
-        """Of fields that say the same, the first."""
+        """The fields of records; of those that say the same, the first."""
         seen: set[tuple[object, ...]] = set()
         sub_record = 0
         for field in (field for record in records for field in record.fields):
@@ -276,13 +278,13 @@ class _PoolView:
         return _Speaking(by_usage)
 
     def everywhere(self) -> _Speaking:
-        """As if it were of one resource: the fields that grant, and where none does, those that refuse all."""
-        found: _Fields = {}
+        """The fields as of one resource: those that grant, and where none does, those that refuse all."""
+        by_usage: _Fields = {}
         for fields in (self.pool.everywhere, *self.pool.fields):
             for usage, bound in fields.items():
                 bound = self._binding(bound, "")
-                found.setdefault(usage, []).extend(one for one in bound if one.grants or one.pattern in _ALL)
-        granting = {usage: [one for one in bound if one.grants] or bound for usage, bound in found.items()}
+                by_usage.setdefault(usage, []).extend(field for field in bound if field.grants or field.pattern in _ALL)
+        granting = {usage: [field for field in bound if field.grants] or bound for usage, bound in by_usage.items()}
         return _Speaking({usage: {WHOLE_SITE: bound} for usage, bound in granting.items() if bound})
 
     def on_crawling(self, pattern: str) -> Verdict | None:
@@ -292,7 +294,7 @@ class _PoolView:
         return Verdict.ALLOW if all(bound.grants for bound in binding) else Verdict.DENY
 
     def _binding(self, fields: list[_Bound], simple: str) -> list[_Bound]:
-        """Those for any purpose and for these, of which that match a target; of fields that say the same, the first."""
+        """The fields for any purpose and for these, of which that match a target; of fields that say the same, the first."""
         if not self.pool.asks_purposes and not simple:
             return fields
         distinct: dict[tuple[object, ...], _Bound] = {}
@@ -315,7 +317,7 @@ class _PoolView:
 
 
 def _preferred(fields: Sequence[_Bound]) -> Sequence[_Bound]:
-    """Of fields with one pattern those for a purpose, where there are any (ACAP-16)."""
+    """Return of fields with one pattern those for a purpose, where there are any (ACAP-16)."""
     return [bound for bound in fields if bound.purposes] or fields
 
 
@@ -333,7 +335,7 @@ class _Speaking:
         return self._fields
 
     def fields(self, usage: str) -> Iterable[_Bound]:
-        """Those of the usage itself."""
+        """The fields of the usage itself."""
         patterns = self._fields.get(usage)
         return chain.from_iterable(patterns.values()) if patterns else ()
 
@@ -344,8 +346,8 @@ class _Speaking:
             self._granted[usage] = frozenset().union(*purposes) if purposes else None
         return self._granted[usage]
 
-    def own(self, usage: str) -> Answer | None:
-        """What the fields of the usage itself say; None: there are none."""
+    def decide_by_own_fields(self, usage: str) -> Answer | None:
+        """The answer of the fields of the usage itself; None: there are none."""
         answer = self._answers.get(usage)
         if answer is None and usage in self._fields:
             answer = self._answers[usage] = _answer(self._deciding(self._fields[usage]))
@@ -364,14 +366,14 @@ class _Speaking:
         return [bound for pattern in self._narrowest[key] for bound in _preferred(patterns[pattern])]
 
     def decide(self, usage: str) -> Answer | None:
-        """What its own fields say, else those of the more general usages (ACAP-28, ACAP-29)."""
+        """The answer of the usage's own fields, else of those of the more general usages (ACAP-28, ACAP-29)."""
         for level in levels(usage):
-            answer = self.own(level)
+            answer = self.decide_by_own_fields(level)
             if answer is not None:
                 break
         else:
             return None
-        present = self.own("present") if answer.usage in PRESENT_USAGES else None
+        present = self.decide_by_own_fields("present") if answer.usage in PRESENT_USAGES else None
         if present is None or present.verdict is Verdict.ALLOW or answer.verdict is Verdict.DENY:
             return answer
         refusing = {foldings(field.pattern)[0] for field in present.fields}
@@ -379,66 +381,68 @@ class _Speaking:
         if WHOLE_SITE in refusing or len(refusing) * len(permitting) > MAX_COMPARED:
             return present
         # ACAP-29: unless the permission is narrower, or by the same pattern.
-        pairs = ((one, other) for one in refusing for other in permitting)
-        return present if any(one != other and one in narrowest((one, other)) for one, other in pairs) else answer
+        pairs = ((refusal, permission) for refusal in refusing for permission in permitting)
+        return present if any(pattern != other and pattern in narrowest((pattern, other)) for pattern, other in pairs) else answer
 
 
 class Matching:
     """The fields that apply to one resource."""
 
-    def __init__(self, named: _Speaking, anybody: _Speaking) -> None:
-        self._named = named
+    def __init__(self, by_name: _Speaking, anybody: _Speaking) -> None:
+        self._by_name = by_name
         self._anybody = anybody
         self._answers: dict[str, Answer | None] = {}
 
     @property
     def usages(self) -> Iterable[str]:
-        """Those that the fields name."""
-        return dict.fromkeys((*self._named.usages, *self._anybody.usages))
+        """The usages that the fields name."""
+        return dict.fromkeys((*self._by_name.usages, *self._anybody.usages))
 
     def fields(self, usage: str) -> Iterator[Field]:
         """All that can speak for the usage, whether they decide or not."""
-        for speaking in (self._named, self._anybody):
+        for speaking in (self._by_name, self._anybody):
             for level in levels(usage):
                 yield from (bound.field for bound in speaking.fields(level))
 
     def decide(self, usage: str) -> Answer | None:
-        """What holds for one of USAGES; None: nothing is stated."""
+        """The answer on one of USAGES; None: nothing is stated."""
         if usage not in self._answers:
             self._answers[usage] = self._decide(usage)
         return self._answers[usage]
 
     def _decide(self, usage: str) -> Answer | None:
-        named = self._named.decide(usage)
-        if named is None:
+        by_name = self._by_name.decide(usage)
+        if by_name is None:
             return self._anybody.decide(usage)
-        if named.verdict is Verdict.DENY or not self._anybody.usages:
-            return named
+        if by_name.verdict is Verdict.DENY or not self._anybody.usages:
+            return by_name
         # ACAP-45: a permission stands before what any crawler is told of the same usage and of more general ones.
         # ACAP-46: it does so for its own purposes and for none.
-        left: dict[str, _Patterns] = {}
+        general: dict[str, _Patterns] = {}
         lifted: frozenset[str] | None = None
         for level in levels(usage):
-            granted = self._named.granted(level)
+            granted = self._by_name.granted(level)
             if granted is not None:
                 lifted = granted | (lifted or frozenset())
             for bound in self._anybody.fields(level):
                 if lifted is None or (bound.purposes and not bound.purposes <= lifted):
-                    left.setdefault(level, {}).setdefault(bound.pattern, []).append(bound)
-        anybody = _Speaking(left).decide(usage) if left else None
+                    general.setdefault(level, {}).setdefault(bound.pattern, []).append(bound)
+        anybody = _Speaking(general).decide(usage) if general else None
         if anybody is None:
-            return named
+            return by_name
         if anybody.verdict is Verdict.DENY:
             return anybody
-        return named._replace(fields=named.fields + anybody.fields, qualifiers=named.qualifiers.conjoined(anybody.qualifiers))
+        return by_name._replace(
+            fields=by_name.fields + anybody.fields, qualifiers=by_name.qualifiers.conjoined(anybody.qualifiers)
+        )
 
 
 def _answer(deciding: list[_Bound]) -> Answer:
     if len(deciding) == 1:
         [first] = deciding
         return Answer(Verdict.ALLOW if first.grants else Verdict.DENY, (first.field,), first.field.usage, first.field.qualifiers)
-    refusing = [one for one in deciding if not one.grants]
-    fields = [one.field for one in refusing or deciding]
+    refusing = [bound for bound in deciding if not bound.grants]
+    fields = [bound.field for bound in refusing or deciding]
     fields.sort(key=lambda field: (field.verdict is Verdict.ALLOW, field.url, field.line))
     qualifiers = fields[0].qualifiers.conjoined(*(field.qualifiers for field in fields[1:]))
     return Answer(Verdict.DENY if refusing else Verdict.ALLOW, tuple(fields), fields[0].usage, qualifiers)

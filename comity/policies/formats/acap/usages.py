@@ -42,7 +42,7 @@ def levels(usage: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stated(Qualifiers):
+class FieldQualifiers(Qualifiers):
     """The qualifiers of one permission as its file states them; the URIs of resources as written."""
 
     days: int | None = None  # from the moment of the first use
@@ -52,7 +52,7 @@ class Stated(Qualifiers):
         return restricting if self.days is None else {**restricting, "days": self.days}
 
 
-NONE = Stated()
+NONE = FieldQualifiers()
 
 
 class QualifierError(ValueError):
@@ -72,22 +72,26 @@ class QualifierError(ValueError):
 _QUALIFIER = re.compile(r"[ \t]*+([A-Za-z][A-Za-z0-9._-]*+)[ \t]*+=[ \t]*+([\x21\x24-\x26\x28-\x7e]++)(?=[ \t]|$)")
 _COUNT = re.compile(r"([0-9]{1,9})-([a-z]+)")
 _DATE = re.compile(r"until-([0-9]{4}-[0-9]{2}-[0-9]{2})")
-_THIS = "the-acap:"
+_ACAP_SCHEME = "the-acap:"
 
 
-def _time_limit(value: str) -> Stated:
+def _time_limit(value: str) -> FieldQualifiers:
     value = value.lower()
     if value in ("until-recrawled", "until-recrawl"):  # LENIENT: the second is how section-2.4.1.2 writes it
-        return Stated(until_recrawled=True)
+        return FieldQualifiers(until_recrawled=True)
     date = _DATE.fullmatch(value)
     if date:
-        return Stated(until=datetime.combine(datetime.fromisoformat(date[1]), time(23, 59, 59), UTC))
-    return Stated(days=_count(value, "days"))
+        return FieldQualifiers(until=datetime.combine(datetime.fromisoformat(date[1]), time(23, 59, 59), UTC))
+    return FieldQualifiers(days=_count(value, "days"))
 
 
-def _max_length(value: str) -> Stated:
+def _max_length(value: str) -> FieldQualifiers:
     value = value.lower()
-    return Stated(max_words=_count(value, "words")) if value.endswith("words") else Stated(max_chars=_count(value, "chars"))
+    return (
+        FieldQualifiers(max_words=_count(value, "words"))
+        if value.endswith("words")
+        else FieldQualifiers(max_chars=_count(value, "chars"))
+    )
 
 
 def _count(value: str, unit: str) -> int:
@@ -97,8 +101,8 @@ def _count(value: str, unit: str) -> int:
     return int(match[1])
 
 
-def _one_of(value: str, *known: str) -> frozenset[str]:
-    if value.lower() not in known:
+def _choice(value: str, *choices: str) -> frozenset[str]:
+    if value.lower() not in choices:
         raise ValueError
     return frozenset((value.lower(),))
 
@@ -112,29 +116,29 @@ def _extract(text: str) -> Extract | None:
     return Extract(kind=kind.lower(), name=name)
 
 
-def _must_use(value: str) -> Stated:
-    if not value.lower().startswith(_THIS):
-        return Stated(must_use=(Resource(uri=value),))
-    scheme, _, rest = value[len(_THIS) :].partition(":")
+def _must_use(value: str) -> FieldQualifiers:
+    if not value.lower().startswith(_ACAP_SCHEME):
+        return FieldQualifiers(must_use=(Resource(uri=value),))
+    scheme, _, rest = value[len(_ACAP_SCHEME) :].partition(":")
     extract = _extract(rest)
     if scheme.lower() != "extract" or extract is None:
         raise ValueError
-    return Stated(must_use=(Resource(extract=extract),))
+    return FieldQualifiers(must_use=(Resource(extract=extract),))
 
 
-def _must_include(value: str) -> Stated:
-    if not value.lower().startswith(_THIS):
-        return Stated(must_include=(Resource(uri=value),))
-    role, _, locator = value[len(_THIS) :].partition(":")
+def _must_include(value: str) -> FieldQualifiers:
+    if not value.lower().startswith(_ACAP_SCHEME):
+        return FieldQualifiers(must_include=(Resource(uri=value),))
+    role, _, locator = value[len(_ACAP_SCHEME) :].partition(":")
     if role.lower() not in ("credit", "link") or not locator:
         raise ValueError
     extract = _extract(locator)
-    return Stated(must_include=(Resource(role=role.lower(), extract=extract, uri="" if extract else locator),))
+    return FieldQualifiers(must_include=(Resource(role=role.lower(), extract=extract, uri="" if extract else locator),))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Type:
-    read: Callable[[str], Stated]  # ValueError: not a value for it
+    parse: Callable[[str], FieldQualifiers]  # ValueError: not a value for it
     sections: Mapping[str, str]  # that say what its values are, by what a usage begins with
     usages: frozenset[str]  # whose permissions it can qualify
     can_repeat: bool = False
@@ -142,45 +146,47 @@ class _Type:
 
 _TYPES: Mapping[str, _Type] = {
     "time-limit": _Type(
-        read=_time_limit,
+        parse=_time_limit,
         sections={"index": "2.5.3.1", "preserve": "2.5.4.1", "present": "2.5.5.2.1"},
         usages=_PRESENTING | {"index", "preserve"},
     ),
     "must-use-resource": _Type(
-        read=_must_use, sections={"index": "2.5.3.2", "present": "2.5.5.2.2"}, usages=_PRESENTING | {"index"}
+        parse=_must_use, sections={"index": "2.5.3.2", "present": "2.5.5.2.2"}, usages=_PRESENTING | {"index"}
     ),
     "max-length": _Type(
-        read=_max_length, sections={"present": "2.5.5.2.3"}, usages=frozenset(("present-snippet", "present-oldsnippet"))
+        parse=_max_length, sections={"present": "2.5.5.2.3"}, usages=frozenset(("present-snippet", "present-oldsnippet"))
     ),
     "prohibited-modification": _Type(
-        read=lambda value: Stated(prohibited_modifications=_one_of(value, "any", "format", "style", "translation", "annotation")),
+        parse=lambda value: FieldQualifiers(
+            prohibited_modifications=_choice(value, "any", "format", "style", "translation", "annotation")
+        ),
         sections={"present": "2.5.5.2.4"},
         usages=_WHOLE_COPIES | {"present"},
         can_repeat=True,
     ),
-    "must-include-resource": _Type(read=_must_include, sections={"present": "2.5.5.2.5"}, usages=_PRESENTING),
+    "must-include-resource": _Type(parse=_must_include, sections={"present": "2.5.5.2.5"}, usages=_PRESENTING),
     "prohibited-context": _Type(
-        read=lambda value: Stated(prohibited_contexts=_one_of(value, "within-user-frame")),
+        parse=lambda value: FieldQualifiers(prohibited_contexts=_choice(value, "within-user-frame")),
         sections={"present": "2.5.5.2.6"},
         usages=_WHOLE_COPIES,
     ),
     "required-context": _Type(
-        read=lambda value: Stated(required_contexts=_one_of(value, "within-original-frame")),
+        parse=lambda value: FieldQualifiers(required_contexts=_choice(value, "within-original-frame")),
         sections={"present": "2.5.5.2.7"},
         usages=_WHOLE_COPIES,
     ),
 }
 
 
-def read_qualifiers(text: str, usage: str) -> Stated:
-    """What follows the resource specification of a permission. QualifierError where one of them cannot be honoured."""
-    qualifiers, seen, at = NONE, set[str](), 0
+def read_qualifiers(text: str, usage: str) -> FieldQualifiers:
+    """Read the qualifiers after the resource specification of a permission. QualifierError where one cannot be honoured."""
+    qualifiers, seen, position = NONE, set[str](), 0
     text = text.strip(" \t")
-    while at < len(text):
-        match = _QUALIFIER.match(text, at)
+    while position < len(text):
+        match = _QUALIFIER.match(text, position)
         if match is None:
-            raise QualifierError("`{}` is no qualifier, which is written name=value", text[at:].strip(), "3")
-        at = match.end()
+            raise QualifierError("`{}` is no qualifier, which is written name=value", text[position:].strip(), "3")
+        position = match.end()
         name, value = match[1].lower(), match[2]
         kind = _TYPES.get(name)
         if kind is None:
@@ -188,14 +194,14 @@ def read_qualifiers(text: str, usage: str) -> Stated:
         if usage not in kind.usages:
             raise QualifierError(f"qualifier `{{}}` cannot limit `{usage}`", name, _UNRESTRICTED.get(usage, "2.4.1.2"))
         try:
-            read = kind.read(unquote(value, errors="strict"))
+            qualifier = kind.parse(unquote(value, errors="strict"))
         except ValueError:
             section = kind.sections[usage.partition("-")[0]]
             raise QualifierError(f"`{{}}` is no value for `{name}`", value, section) from None
-        both = qualifiers.prohibited_modifications | read.prohibited_modifications
-        if name in seen and (not kind.can_repeat or "any" in both):
+        modifications = qualifiers.prohibited_modifications | qualifier.prohibited_modifications
+        if name in seen and (not kind.can_repeat or "any" in modifications):
             section = kind.sections["present"] if kind.can_repeat else "2.5.5.2"
             raise QualifierError("qualifier `{}` cannot be repeated here", name, section)
         seen.add(name)
-        qualifiers = qualifiers.conjoined(read)
+        qualifiers = qualifiers.conjoined(qualifier)
     return qualifiers

@@ -1,4 +1,4 @@
-"""What ACAP permits to do with one page (ACAP 1.0 section-2.5)."""
+"""The uses of one page that ACAP permits (ACAP 1.0 section-2.5)."""
 
 from __future__ import annotations
 
@@ -15,41 +15,45 @@ from comity.policies.answers.qualifiers import Qualifiers, Resource
 from comity.policies.document.document import Content
 from comity.policies.formats.acap.grammar import Field
 from comity.policies.formats.acap.resolution import Answer, Matching
-from comity.policies.formats.acap.usages import OTHER, PRESENT_USAGES, USAGES, Stated
+from comity.policies.formats.acap.usages import OTHER, PRESENT_USAGES, USAGES, FieldQualifiers
 from comity.policies.formats.format import Taken
 from comity.policies.syntax.urls import resolved
 from comity.policies.vocabulary.table import Vocabulary
 
 DATED = ("index", "preserve", "present", *PRESENT_USAGES)  # whose permissions can have a time-limit
 
-Because = Callable[[str, Field], Reason]  # rule and field -> the reason
+ReasonOf = Callable[[str, Field], Reason]  # rule and field -> the reason
 
 
 class PageUses:
     """Use -> what the fields that apply to the page say of it."""
 
-    def __init__(self, agent: Agent, matching: Matching, because: Because, taken: Taken, *, refused: UseDecision | None) -> None:
+    def __init__(
+        self, agent: Agent, matching: Matching, reason_of: ReasonOf, taken: Taken, *, refused: UseDecision | None
+    ) -> None:
         """`refused`: what holds for all uses, where nobody knows what is permitted."""
         self._refusal = refused
         self._agent = agent
         self._matching = matching
-        self._because = because
+        self._reason_of = reason_of
         self._taken = taken
 
     @property
     def stated(self) -> Iterable[str]:
-        """Those that the fields name."""
+        """The usages that the fields name."""
         return self._matching.usages
 
     def decide(self, use: str) -> UseDecision | None:
-        """None: nothing is stated. A use that is no usage of ACAP can be prohibited by `other`, never permitted."""
+        """The decision on a use; None: nothing is stated.
+
+        A use that is no usage of ACAP can be prohibited by `other`, never permitted."""
         if self._refusal is not None:
             return self._refusal
         answer = self._answer(use)
         if answer is None:
             return None
         if answer.verdict is Verdict.DENY:
-            return _refusal(answer, self._because)
+            return _refusal(answer, self._reason_of)
         taken, qualifiers = self._taken, self._dated(answer.qualifiers, use)
         if qualifiers.until and qualifiers.until < taken.now:
             return self._refused(answer, "acap.expired")
@@ -59,7 +63,7 @@ class PageUses:
             return self._refused(answer, "acap.no-arrangement")
         if any(resource is None for resource in (*must_use, *must_include)):
             return self._refused(answer, "acap.resource")
-        reasons = tuple(self._because("acap.allow", field) for field in answer.fields)
+        reasons = tuple(self._reason_of("acap.allow", field) for field in answer.fields)
         permitted = UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=reasons).conjoined(qualifiers)
         if not must_use and not must_include:
             return permitted
@@ -68,7 +72,7 @@ class PageUses:
     @cached_property
     def wanted(self) -> tuple[str, ...]:
         """URLs of the resources that permissions ask to use or to include, as is arranged."""
-        found: dict[str, None] = {}
+        urls: dict[str, None] = {}
         for use in USAGES:
             answer = self._answer(use)
             if answer is None or answer.verdict is Verdict.DENY:
@@ -78,8 +82,8 @@ class PageUses:
                 (answer.qualifiers.must_include, "must-include-resource"),
             ):
                 if self._agent.has_arranged(self._taken.url, feature):
-                    found |= dict.fromkeys(uri for resource in resources if (uri := self._absolute(resource)))
-        return tuple(found)
+                    urls |= dict.fromkeys(uri for resource in resources if (uri := self._absolute(resource)))
+        return tuple(urls)
 
     @cached_property
     def dated(self) -> tuple[str, ...]:
@@ -96,19 +100,19 @@ class PageUses:
         return answer if answer and answer.verdict is Verdict.DENY else None
 
     def _refused(self, answer: Answer, rule: str) -> UseDecision:
-        reasons = tuple(self._because(rule, field) for field in answer.fields)
+        reasons = tuple(self._reason_of(rule, field) for field in answer.fields)
         return UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons)
 
-    def _dated(self, stated: Stated, use: str) -> Qualifiers:
-        """With the moment at which a number of days ends."""
-        if stated.days is None:
-            return stated
+    def _dated(self, qualifiers: FieldQualifiers, use: str) -> Qualifiers:
+        """The qualifiers, with the moment at which a number of days ends."""
+        if qualifiers.days is None:
+            return qualifiers
         first = min(self._taken.first_seen.get(use, self._taken.now), self._taken.now)
         try:
-            until = first + timedelta(days=stated.days)
+            until = first + timedelta(days=qualifiers.days)
         except OverflowError:
             until = datetime.max.replace(tzinfo=UTC)
-        return stated.conjoined(Qualifiers(until=until))
+        return qualifiers.conjoined(Qualifiers(until=until))
 
     def _had(self, resources: tuple[Resource, ...], feature: str) -> list[Resource | None] | None:
         """The resources with what was found there, each None where nothing was; None where nothing is arranged."""
@@ -116,9 +120,9 @@ class PageUses:
             return []
         if not self._agent.has_arranged(self._taken.url, feature):
             return None
-        return [self._found(resource) for resource in resources]
+        return [self._obtained(resource) for resource in resources]
 
-    def _found(self, resource: Resource) -> Resource | None:
+    def _obtained(self, resource: Resource) -> Resource | None:
         if resource.extract:
             content = self._taken.content.extracted(resource.extract)
             return None if content is None else replace(resource, content=content)
@@ -143,14 +147,14 @@ class SiteUses:
     wanted: tuple[str, ...] = ()
     dated: tuple[str, ...] = ()
 
-    def __init__(self, everywhere: Matching, because: Because) -> None:
+    def __init__(self, everywhere: Matching, reason_of: ReasonOf) -> None:
         self._everywhere = everywhere
-        self._because = because
+        self._reason_of = reason_of
 
     def decide(self, use: str) -> UseDecision | None:
-        """None: there is none."""
+        """The refusal of a use; None: there is none."""
         answer = self._everywhere.decide(use if use in USAGES else OTHER)
-        return _refusal(answer, self._because) if answer and answer.verdict is Verdict.DENY else None
+        return _refusal(answer, self._reason_of) if answer and answer.verdict is Verdict.DENY else None
 
 
 class RelatedUses:
@@ -182,7 +186,7 @@ class RelatedUses:
         return ()
 
 
-def _refusal(answer: Answer, because: Because) -> UseDecision:
+def _refusal(answer: Answer, reason_of: ReasonOf) -> UseDecision:
     rules = ("acap.unusable" if field.verdict is Verdict.ALLOW else "acap.disallow" for field in answer.fields)
-    reasons = tuple(because(rule, field) for rule, field in zip(rules, answer.fields, strict=True))
+    reasons = tuple(reason_of(rule, field) for rule, field in zip(rules, answer.fields, strict=True))
     return UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons)

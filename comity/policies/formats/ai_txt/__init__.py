@@ -3,20 +3,20 @@
     kind_of(body, media_type)      kinds.py: which of the two it is, if any
     parse(text) -> AiTxt           grammar.py: the element-level language
     AiTxt.for_agent(token)         values.py: the rules that bind an agent, and which of them are about a resource
-    completions(text, at)          authoring.py: what may stand at a place of a file
-    written, to_xml, from_xml      forms.py: its two written forms
+    completions(text, position)    authoring.py: what may stand at a place of a file
+    to_text, to_xml, from_xml      forms.py: its two written forms
     spawning(text) -> Spawning     spawning.py: refusals of training by file type
 What is supported, and every reading of an open point, stands in docs/ai-txt.md."""
 
 from comity.policies.formats.ai_txt.authoring import completions
 from comity.policies.formats.ai_txt.file import PATH
-from comity.policies.formats.ai_txt.forms import from_xml, to_xml, written
+from comity.policies.formats.ai_txt.forms import from_xml, to_text, to_xml
 from comity.policies.formats.ai_txt.grammar import parse
 from comity.policies.formats.ai_txt.kinds import kind_of
 from comity.policies.formats.ai_txt.rules import RULES
 from comity.policies.formats.ai_txt.site import AiSite
 from comity.policies.formats.ai_txt.spawning import Spawning, spawning
-from comity.policies.formats.ai_txt.values import ACTIONS, AgentRules, AiTxt, Guideline, Rule, of_action, shown
+from comity.policies.formats.ai_txt.values import ACTIONS, AgentRules, AiTxt, Guideline, Rule, display_names, of_action
 from comity.policies.formats.format import Format, WellKnown
 
 FORMAT = Format(name="ai-txt", rules=RULES, files=(WellKnown(PATH),), read_site=AiSite)
@@ -30,12 +30,12 @@ __all__ = [
     "Rule",
     "Spawning",
     "completions",
+    "display_names",
     "from_xml",
     "kind_of",
     "of_action",
     "parse",
-    "shown",
     "spawning",
+    "to_text",
     "to_xml",
-    "written",
 ]

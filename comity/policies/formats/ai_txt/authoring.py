@@ -22,18 +22,18 @@ _WITHIN = {
 }
 
 
-def completions(text: str, at: int) -> list[str]:
-    """What may stand at a place of a file: keywords with their colons, file types, actions, or what stands for any of them.
+def completions(text: str, position: int) -> list[str]:
+    """Return what may come next in a file: keywords with their colons, file types, actions, or what stands for any of them.
 
-    `at`: characters before it. What stands there already, up to that place, begins each of them, whatever its case."""
-    before, _, line = text[:at].replace("\r\n", "\n").replace("\r", "\n").rpartition("\n")
+    `position`: characters before it. The part of a word that stands before it begins each of them, whatever its case."""
+    before, _, line = text[:position].replace("\r\n", "\n").replace("\r", "\n").rpartition("\n")
     match = _KEYWORD.match(line)
     if match is None:
         return [f"{name}: " for name in _expected(before) if name.lower().startswith(line.strip().lower())]
     words = match[2].split(" ")
-    written, begun = {word.lower() for word in words[:-1]}, words[-1].lower()
-    known = _values(_BY_NAME.get(match[1].capitalize()), len([word for word in words[:-1] if word]))
-    return [word for word in known if word.lower().startswith(begun) and word.lower() not in written]
+    earlier, prefix = {word.lower() for word in words[:-1]}, words[-1].lower()
+    candidates = _values(_BY_NAME.get(match[1].capitalize()), len([word for word in words[:-1] if word]))
+    return [word for word in candidates if word.lower().startswith(prefix) and word.lower() not in earlier]
 
 
 def _values(keyword: Keyword | None, words: int) -> tuple[str, ...]:

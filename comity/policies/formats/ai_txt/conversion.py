@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from comity.policies.answers.errors import PolicyError
-from comity.policies.formats.ai_txt import AiTxt, from_xml, parse, to_xml, written
+from comity.policies.formats.ai_txt import AiTxt, from_xml, parse, to_text, to_xml
 from comity.policies.syntax.lines import text_of
 from comity.policies.syntax.printable import HIDDEN
 
@@ -16,14 +16,14 @@ def ai_txt_to_xml(text: bytes, *, cut: bool = False) -> bytes:
 
     `cut`: the text ends where its reader stopped. Of a file beyond the limits the document has what is read in place of what is
     left out. Lines in Spawning's form are not in it."""
-    read, cut = text_of(text, cut=cut)
-    document = to_xml(_of_this_format(parse(read, cut=cut))).decode()
+    text, cut = text_of(text, cut=cut)
+    document = to_xml(_of_this_format(parse(text, cut=cut))).decode()
     return _NOT_ASCII_TEXT.sub(_referred, document).encode()
 
 
 def ai_txt_from_xml(document: bytes) -> bytes:
     """The rules of such a document as text. PolicyError where it is none; what is not valid in it is left out."""
-    return written(_of_this_format(from_xml(document))).encode()
+    return to_text(_of_this_format(from_xml(document))).encode()
 
 
 def _of_this_format(ai_txt: AiTxt) -> AiTxt:

@@ -27,9 +27,9 @@ class AiFile(File):
 
     @property
     def crawler_names(self) -> frozenset[str]:
-        """Whom a block or group names, in lower case."""
-        named = {name.lower() for rule in self.elements.rules for name in rule.agents} if self.elements else set()
-        return frozenset(named | {name.lower() for name, _ in self.spawning.agents} if self.spawning else named) - {"*"}
+        """The agents that a block or group names, in lower case."""
+        names = {name.lower() for rule in self.elements.rules for name in rule.agents} if self.elements else set()
+        return frozenset(names | {name.lower() for name, _ in self.spawning.agents} if self.spawning else names) - {"*"}
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -1,6 +1,6 @@
 """The two written forms of the element-level language: its text, and XML, by which section-4 has programs enforce it.
 
-written(ai_txt)      the text
+to_text(ai_txt)      the text
 to_xml(ai_txt)       the XML form
 from_xml(body)       its rules; ai_txt.xsd, in comity/policies, is its schema"""
 
@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 from comity.policies.answers.decision import Verdict
 from comity.policies.formats.ai_txt.reading import MAX_RULES, MAX_SIZE, Position, RuleList, Values
-from comity.policies.formats.ai_txt.values import AiTxt, Guideline, Rule, shown
+from comity.policies.formats.ai_txt.values import AiTxt, Guideline, Rule, display_names
 from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.xml_tree import XmlError, XmlTree, local_name, own_text
@@ -37,7 +37,7 @@ def _path_blocks(rules: Iterable[Rule]) -> Iterator[tuple[str, str, Iterator[tup
         yield path, file_type, groupby(of_path, lambda rule: rule.element)
 
 
-def written(ai_txt: AiTxt) -> str:
+def to_text(ai_txt: AiTxt) -> str:
     """The rules as text; parsed, they are equal again. "" where there are none."""
     lines: list[str] = []
     for agents, paths in _blocks(ai_txt.rules):
@@ -48,7 +48,7 @@ def written(ai_txt: AiTxt) -> str:
                 lines.append(f"{_INDENTATION * 2}Element: {element}")
                 for rule in rules:
                     keyword = "Disallow" if rule.verdict is Verdict.DENY else "Guide"
-                    lines.append(f"{_INDENTATION * 3}{keyword}: {' '.join(shown(rule.actions))}")
+                    lines.append(f"{_INDENTATION * 3}{keyword}: {' '.join(display_names(rule.actions))}")
                     for guideline in rule.guidelines:
                         lines.append(f"{_INDENTATION * 4}Lang: {guideline.lang}")
                         lines.append(f"{_INDENTATION * 4}Guideline: {guideline.text}")
@@ -67,7 +67,7 @@ def to_xml(ai_txt: AiTxt) -> bytes:
                 element_block = ET.SubElement(path_block, "element", {"name": element})
                 for rule in rules:
                     name = "disallow" if rule.verdict is Verdict.DENY else "guide"
-                    action_block = ET.SubElement(element_block, name, {"actions": " ".join(shown(rule.actions))})
+                    action_block = ET.SubElement(element_block, name, {"actions": " ".join(display_names(rule.actions))})
                     for guideline in rule.guidelines:
                         ET.SubElement(action_block, "guideline", {"lang": guideline.lang}).text = guideline.text
     ET.indent(root, _INDENTATION)

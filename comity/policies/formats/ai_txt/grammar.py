@@ -18,7 +18,7 @@ SPEC = "ai.txt: A Domain-Specific Language for Guiding AI Interactions with the 
 
 
 class Keyword(Enum):
-    """What a line is, with the level of indentation to which it belongs (figure 11)."""
+    """The keyword of a line, with the level of indentation to which it belongs (figure 11)."""
 
     USER_AGENT = b"User-agent", 0
     PATH = b"Path", 1
@@ -47,19 +47,19 @@ _SPELLINGS = {keyword.value[0].lower(): keyword for keyword in Keyword} | {
 _LINE = re.compile(
     rb"(%s)((?i:%s))(?:[ \t]*+(:)|(?![^ \t\r\n]))[ \t]*+([^\r\n]*+)" % (INDENTATION, b"|".join(sorted(_SPELLINGS, reverse=True)))
 )
-_NOTHING = re.compile(rb"%s(?:#|[\r\n]|\Z)" % INDENTATION)  # a comment, or a blank line
+_EMPTY_LINE = re.compile(rb"%s(?:#|[\r\n]|\Z)" % INDENTATION)  # a comment, or a blank line
 _NOTHINGS = re.compile(rb"(?:%s(?:#[^\r\n]*+)?+%s)++" % (INDENTATION, EOL))
 
 
 def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
-    """What the file says; no rules where it is of another kind. `text`: as `text_of` has it, with `cut`. Never raises; linear in
+    """Read a file; it has no rules where it is of another kind. `text`: as `text_of` has it, with `cut`. Never raises; linear in
     the octets."""
     findings = Findings(url)
     kind = kind_of(text)
     if kind != "elements":
         if kind or not _is_blank(text):
-            known = "Spawning's opt-out by file type" if kind else "neither of the formats that ai.txt files have"
-            findings.report("ait.format", f"this is {known}")
+            description = "Spawning's opt-out by file type" if kind else "neither of the formats that ai.txt files have"
+            findings.report("ait.format", f"this is {description}")
         return AiTxt(rules=(), findings=tuple(findings))
     reader = _Reader(findings)
     lines = Lines(text)
@@ -71,7 +71,7 @@ def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
         match = _LINE.match(line)
         if match and (match[3] or _is_meant(_SPELLINGS[match[2].lower()], match[4])):
             reader.read(match, lines.number, lines.at)
-        elif not _NOTHING.match(line):
+        elif not _EMPTY_LINE.match(line):
             name, column = line.lstrip(b" \t").partition(b":")[0], len(line) - len(line.lstrip(b" \t")) + 1
             findings.report("ait.keyword", "`{}` is no keyword", name[:100].rstrip(), line=lines.number, column=column)
     reader.close()
@@ -83,11 +83,11 @@ def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
 def _is_blank(text: bytes) -> bool:
     lines = Lines(text)
     lines.skip(_NOTHINGS)
-    return _NOTHING.match(lines.read()) is not None
+    return _EMPTY_LINE.match(lines.read()) is not None
 
 
 def _is_meant(keyword: Keyword, value: bytes) -> bool:
-    """Whether a line without its colon is no prose that begins with such a word."""
+    """Tell a line without its colon from prose that begins with such a word."""
     if keyword is Keyword.PATH:
         return value[:1] in (b"/", b"*")
     if keyword in (Keyword.DISALLOW, Keyword.GUIDE):
@@ -112,14 +112,14 @@ class _Reader:
         self._guidelines: list[Guideline] = []
         self._lang = UNDETERMINED
 
-    def read(self, match: re.Match[bytes], line: int, at: int) -> None:
+    def read(self, match: re.Match[bytes], line: int, offset: int) -> None:
         """A line with a keyword."""
         keyword = _SPELLINGS[match[2].lower()]
         self._check(match, keyword, line)
-        value, where = match[4], Position(line, match.start(4) + 1)
+        value, position = match[4], Position(line, match.start(4) + 1)
         # A `#` in an element is a CSS id, in a guideline a character. LENIENT: elsewhere it begins a comment.
         if keyword not in (Keyword.ELEMENT, Keyword.GUIDELINE) and b"#" in value:
-            column = where.column + value.find(b"#")
+            column = position.column + value.find(b"#")
             self._findings.report("ait.comment", "a comment is a line of its own", line=line, column=column)
             value = value.partition(b"#")[0]
         value = value.rstrip(b" \t")
@@ -127,15 +127,15 @@ class _Reader:
             self._close_guide()
         match keyword:
             case Keyword.USER_AGENT:
-                self._read_agents(value, where)
+                self._read_agents(value, position)
             case Keyword.PATH:
-                self._read_path(value, where)
+                self._read_path(value, position)
             case Keyword.ELEMENT:
-                self._read_element(value, where)
+                self._read_element(value, position)
             case Keyword.DISALLOW | Keyword.GUIDE:
-                self._read_actions(keyword, value, where, at)
+                self._read_actions(keyword, value, position, offset)
             case _:
-                self._read_guideline(keyword, value, where)
+                self._read_guideline(keyword, value, position)
 
     def close(self) -> None:
         """The file ends."""
@@ -157,7 +157,7 @@ class _Reader:
             self._findings.report("ait.indentation", message, name, line=line, column=column)
 
     def _begin(self, level: int, line: int) -> bool:
-        """Whether the block that begins joins the one before it, which is of the same kind and empty."""
+        """Begin a block. True where it joins the one before it, which is of the same kind and empty."""
         opened, self._opened = self._opened, (level, line)
         if opened and opened[0] == level:
             self._findings.report("ait.empty", "it holds nothing: it shares what the next one holds", line=opened[1])
@@ -166,51 +166,51 @@ class _Reader:
             self._findings.report("ait.empty", "it holds nothing: it states nothing", line=opened[1])
         return False
 
-    def _read_agents(self, value: bytes, where: Position) -> None:
-        before = self._agents if self._begin(0, where.line) else ()
-        agents = self._values.agents(value, where)
-        self._agents = self._values.together((*before, *agents), where) if before else agents
+    def _read_agents(self, value: bytes, position: Position) -> None:
+        before = self._agents if self._begin(0, position.line) else ()
+        agents = self._values.agents(value, position)
+        self._agents = self._values.together((*before, *agents), position) if before else agents
         self._paths, self._elements = [], []
 
-    def _read_path(self, value: bytes, where: Position) -> None:
-        if not self._begin(1, where.line):
+    def _read_path(self, value: bytes, position: Position) -> None:
+        if not self._begin(1, position.line):
             self._paths = []
         self._elements = []
-        path = self._values.typed_path(value, where)
+        path = self._values.typed_path(value, position)
         if not self._agents:
-            self._findings.report("ait.orphan", "a path with no agent above it: it states nothing", line=where.line)
+            self._findings.report("ait.orphan", "a path with no agent above it: it states nothing", line=position.line)
         elif path:
             self._paths.append(path)
 
-    def _read_element(self, value: bytes, where: Position) -> None:
-        if not self._begin(2, where.line):
+    def _read_element(self, value: bytes, position: Position) -> None:
+        if not self._begin(2, position.line):
             self._elements = []
-        self._elements.append(self._values.element(value, where, {path.file_type for path in self._paths}))
+        self._elements.append(self._values.element(value, position, {path.file_type for path in self._paths}))
         if not self._paths:
-            self._findings.report("ait.orphan", "an element with no path above it: it states nothing", line=where.line)
+            self._findings.report("ait.orphan", "an element with no path above it: it states nothing", line=position.line)
 
-    def _read_actions(self, keyword: Keyword, value: bytes, where: Position, at: int) -> None:
+    def _read_actions(self, keyword: Keyword, value: bytes, position: Position, offset: int) -> None:
         self._opened = None
-        actions = self._values.actions(value, where)
+        actions = self._values.actions(value, position)
         if not self._paths:
-            self._findings.report("ait.orphan", "no path above it: it states nothing", line=where.line)
+            self._findings.report("ait.orphan", "no path above it: it states nothing", line=position.line)
         elif not self._elements:
-            self._findings.report("ait.orphan", "no element above it: the whole document is meant", line=where.line)
-        rule = everywhere(actions, where.line, at)
+            self._findings.report("ait.orphan", "no element above it: the whole document is meant", line=position.line)
+        rule = everywhere(actions, position.line, offset)
         if keyword is Keyword.GUIDE:
             self._guide = replace(rule, verdict=None)
         elif actions:
             self._add(rule)
 
-    def _read_guideline(self, keyword: Keyword, value: bytes, where: Position) -> None:
+    def _read_guideline(self, keyword: Keyword, value: bytes, position: Position) -> None:
         if self._guide is None:
-            self._findings.report("ait.orphan", "no Guide above it: it states nothing", line=where.line)
+            self._findings.report("ait.orphan", "no Guide above it: it states nothing", line=position.line)
         elif keyword is Keyword.LANG:
-            self._lang = self._values.lang(value, where)
-        elif text := self._values.guideline(value, where):
+            self._lang = self._values.lang(value, position)
+        elif text := self._values.guideline(value, position):
             if self._lang == UNDETERMINED:
-                self._findings.report("ait.language", "a guideline without a language", line=where.line)
-            self._guidelines.append(Guideline(self._lang, text, where.line))
+                self._findings.report("ait.language", "a guideline without a language", line=position.line)
+            self._guidelines.append(Guideline(self._lang, text, position.line))
 
     def _close_guide(self) -> None:
         guide, self._guide = self._guide, None

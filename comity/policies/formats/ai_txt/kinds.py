@@ -1,4 +1,4 @@
-"""Which format it is that a site serves as /ai.txt (SPAWN-1)."""
+"""The choice between the two formats that sites serve as /ai.txt (SPAWN-1)."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ _OF_OTHERS = re.compile(r"^[/$@]|[\[\]*,]|\s\.|\.\s")
 
 
 def is_dotted_name(name: str) -> bool:
-    """Whether it has the form of a name of JSON or XML. What has another may be a name all the same."""
+    """True for the form of a name of JSON or XML. What has another may be a name all the same."""
     return all(name.split(".")) and not _OF_OTHERS.search(name)
 
 
@@ -65,7 +65,7 @@ class Path(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a value begins."""
+    """The line and column of a value's start."""
 
     line: int  # 1-based
     column: int = 0  # 1-based, in octets; 0: not known, as in XML
@@ -77,38 +77,38 @@ class Values:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
 
-    def _report(self, rule: str, message: str, *quoted: bytes, at: Position, offset: int = 0) -> None:
-        column = at.column + offset if at.column else 0
-        self._findings.report(rule, message, *quoted, line=at.line, column=column)
+    def _report(self, rule: str, message: str, *quoted: bytes, position: Position, offset: int = 0) -> None:
+        column = position.column + offset if position.column else 0
+        self._findings.report(rule, message, *quoted, line=position.line, column=column)
 
-    def agents(self, value: bytes, at: Position) -> tuple[str, ...]:
+    def agents(self, value: bytes, position: Position) -> tuple[str, ...]:
         """Names without repetition; ("*",) for any; () where nobody is named."""
         names: dict[str, None] = {}
         for word in NAME.finditer(value):
             name = word[0].decode("utf-8", "replace")
-            read = _AGENT.match(name)
-            known = ALL if ALL in name else read[0] if read else ""
-            if known != name:
-                message = "`{}` is read as `{}`" if known else "`{}` names nobody"
-                self._report("ait.agent", message, word[0], known.encode(), at=at, offset=word.start())
-            if known:
-                names[known] = None
+            match = _AGENT.match(name)
+            token = ALL if ALL in name else match[0] if match else ""
+            if token != name:
+                message = "`{}` is read as `{}`" if token else "`{}` names nobody"
+                self._report("ait.agent", message, word[0], token.encode(), position=position, offset=word.start())
+            if token:
+                names[token] = None
         if not names:
-            self._report("ait.agent", "no agent is named", at=at)
-        return self.together(names, at)
+            self._report("ait.agent", "no agent is named", position=position)
+        return self.together(names, position)
 
-    def together(self, names: Iterable[str], at: Position) -> tuple[str, ...]:
+    def together(self, names: Iterable[str], position: Position) -> tuple[str, ...]:
         """The names of one block."""
         names = tuple(dict.fromkeys(names))
         if len(names) > MAX_NAMES or len(" ".join(names)) > MAX_LINE:
-            self._report("ait.limit", f"more than {MAX_NAMES} names or {MAX_LINE} octets: any agent is meant", at=at)
+            self._report("ait.limit", f"more than {MAX_NAMES} names or {MAX_LINE} octets: any agent is meant", position=position)
             return (ALL,)
         if ALL in names and len(names) > 1:
-            self._report("ait.agent", "`*` beside names: any agent is meant", at=at)
+            self._report("ait.agent", "`*` beside names: any agent is meant", position=position)
             return (ALL,)
         return names
 
-    def typed_path(self, value: bytes, at: Position) -> Path | None:
+    def typed_path(self, value: bytes, position: Position) -> Path | None:
         """A path and the file type after it; None for no path."""
         words = list(_WORD.finditer(value))
         types = set()
@@ -118,16 +118,16 @@ class Values:
         if words and not types:
             unknown, offset = words[-1][0], words[-1].start()
             if len(words) > 1 and (unknown.isalnum() or unknown == b"*"):
-                self._report("ait.file-type", _NO_TYPE, unknown, at=at, offset=offset)
+                self._report("ait.file-type", _NO_TYPE, unknown, position=position, offset=offset)
                 words.pop()
             else:
-                self._report("ait.file-type", "no file type: every type is meant", at=at)
+                self._report("ait.file-type", "no file type: every type is meant", position=position)
         if len(types) > 1:
-            self._report("ait.file-type", "more than one file type: every type is meant", at=at)
-        pattern = self.path(value[: words[-1].end()] if words else b"", at)
+            self._report("ait.file-type", "more than one file type: every type is meant", position=position)
+        pattern = self.path(value[: words[-1].end()] if words else b"", position)
         return Path(pattern, types.pop() if len(types) == 1 else EVERY_TYPE) if pattern else None
 
-    def path(self, value: bytes, at: Position) -> str:
+    def path(self, value: bytes, position: Position) -> str:
         """A path in normal form; "" for none.
 
         LENIENT: URLs, which name the site needlessly; no `/` at the start; a query, which is left out; the wildcards of
@@ -138,78 +138,84 @@ class Values:
             path = b"/" + path
         pattern = normal_pattern(path)
         if not pattern:
-            self._report("ait.path", "no path", at=at)
+            self._report("ait.path", "no path", position=position)
         elif path != value:
-            self._report("ait.path", "`{}` is read as `{}`", value, path, at=at)
+            self._report("ait.path", "`{}` is read as `{}`", value, path, position=position)
         elif b"*" in path or path.endswith(b"$"):
-            self._report("ait.path", "`{}` is read as a pattern of robots.txt", value, at=at)
+            self._report("ait.path", "`{}` is read as a pattern of robots.txt", value, position=position)
         if len(pattern) > MAX_PATH:
-            self._report("ait.limit", f"a path of more than {MAX_PATH} characters: it is cut, and covers more", at=at)
+            self._report("ait.limit", f"a path of more than {MAX_PATH} characters: it is cut, and covers more", position=position)
             pattern = pattern[: pattern.rfind("/", 0, MAX_PATH) + 1] or "/"
         return pattern
 
-    def file_type(self, value: bytes, at: Position) -> str:
-        """Of an attribute; "" for every type."""
+    def file_type(self, value: bytes, position: Position) -> str:
+        """The file type of an attribute; "" for every type."""
         word = value.decode("latin-1").lower()
         if word not in FILE_TYPES:
-            self._report("ait.file-type", _NO_TYPE if word else "no file type: every type is meant", value, at=at)
+            self._report("ait.file-type", _NO_TYPE if word else "no file type: every type is meant", value, position=position)
         return word if word in FILE_TYPES else EVERY_TYPE
 
-    def element(self, value: bytes, at: Position, file_types: Iterable[str] = ()) -> str:
+    def element(self, value: bytes, position: Position, file_types: Iterable[str] = ()) -> str:
         """A selector or name; "*" for what cannot be read. `file_types`: of the paths that it is for."""
         element = _text(value)
         if not element:
-            self._report("ait.empty", "no element is named: the whole document is meant", at=at)
+            self._report("ait.empty", "no element is named: the whole document is meant", position=position)
         elif len(value) > MAX_LINE:
-            self._report("ait.limit", f"an element of more than {MAX_LINE} octets: the whole document is meant", at=at)
+            self._report(
+                "ait.limit", f"an element of more than {MAX_LINE} octets: the whole document is meant", position=position
+            )
         elif "\ufffd" in element:
-            self._report("ait.selector", "`{}` has odd characters: the whole document is meant", value, at=at)
+            self._report("ait.selector", "`{}` has odd characters: the whole document is meant", value, position=position)
         else:
             if element != ALL and {*file_types} and {"json", "xml"}.issuperset(file_types):
-                self._check_name(element, value, at)
+                self._check_name(element, value, position)
             return element
         return ALL
 
-    def _check_name(self, name: str, value: bytes, at: Position) -> None:
+    def _check_name(self, name: str, value: bytes, position: Position) -> None:
         if not is_dotted_name(name):
             message = "`{}` is no dotted name, such as `author.email`: what has nothing of that name is covered as a whole"
-            self._report("ait.selector", message, value, at=at)
+            self._report("ait.selector", message, value, position=position)
         elif any(part.isdecimal() for part in name.split(".")):
             message = "`{}`: numbers are places in arrays; a name without them means every member"
-            self._report("ait.selector", message, value, at=at)
+            self._report("ait.selector", message, value, position=position)
 
-    def actions(self, value: bytes, at: Position) -> frozenset[str]:
+    def actions(self, value: bytes, position: Position) -> frozenset[str]:
         """Lower case; "*" for every action, also where there are too many."""
         actions = set()
         for word in NAME.finditer(value):
-            written = _text(word[0]).lower()
-            action = ACTION_SPELLINGS.get(written, written)
-            if action != written:
-                self._report("ait.action", "`{}` is read as `{}`", word[0], action.encode(), at=at, offset=word.start())
+            spelling = _text(word[0]).lower()
+            action = ACTION_SPELLINGS.get(spelling, spelling)
+            if action != spelling:
+                self._report(
+                    "ait.action", "`{}` is read as `{}`", word[0], action.encode(), position=position, offset=word.start()
+                )
             elif action != ALL and action not in KNOWN_ACTIONS:
-                self._report("ait.action", "nobody knows the action `{}`", word[0], at=at, offset=word.start())
+                self._report("ait.action", "nobody knows the action `{}`", word[0], position=position, offset=word.start())
             actions.add(action)
         if not actions:
-            self._report("ait.empty", "no action is named: it states nothing", at=at)
+            self._report("ait.empty", "no action is named: it states nothing", position=position)
         if len(actions) > MAX_NAMES or len(" ".join(actions).encode()) > MAX_LINE:
-            self._report("ait.limit", f"more than {MAX_NAMES} actions or {MAX_LINE} octets: every action is meant", at=at)
+            self._report(
+                "ait.limit", f"more than {MAX_NAMES} actions or {MAX_LINE} octets: every action is meant", position=position
+            )
             return frozenset((ALL,))
         return frozenset(actions)
 
-    def lang(self, value: bytes, at: Position) -> str:
+    def lang(self, value: bytes, position: Position) -> str:
         """A language tag; "und" for what is none."""
         lang = _text(value[:MAX_LANG]).replace("_", "-")
         if not _LANG.fullmatch(lang):
-            self._report("ait.language", "`{}` is no language tag", value, at=at)
+            self._report("ait.language", "`{}` is no language tag", value, position=position)
             return UNDETERMINED
         return lang
 
-    def guideline(self, value: bytes, at: Position) -> str:
+    def guideline(self, value: bytes, position: Position) -> str:
         octets = _text(value).encode()
         if not octets:
-            self._report("ait.empty", "an empty guideline", at=at)
+            self._report("ait.empty", "an empty guideline", position=position)
         if len(octets) > MAX_LINE:
-            self._report("ait.limit", f"only the first {MAX_LINE} octets are read", at=at)
+            self._report("ait.limit", f"only the first {MAX_LINE} octets are read", position=position)
         return octets[:MAX_LINE].decode("utf-8", "ignore").rstrip(" \t")
 
 
@@ -219,7 +225,7 @@ class RuleList:
     def __init__(self, findings: Findings) -> None:
         self._rules: list[Rule] = []
         self._findings = findings
-        self._left = MAX_SIZE
+        self._size_left = MAX_SIZE
         self._beyond: set[str] = set()  # what is prohibited beyond the limits
         self._is_full: tuple[int, int] | None = None  # line, and where it starts
 
@@ -227,10 +233,11 @@ class RuleList:
         """Rules that differ in path and element only."""
         size = 0
         for rule in rules:
-            size = size or _OVERHEAD + sum(map(len, rule.actions)) + sum(len(one.text) + len(one.lang) for one in rule.guidelines)
-            self._left -= size + len(rule.path) + len(rule.element)
-            if self._is_full is None and (self._left < 0 or len(self._rules) == MAX_RULES):
-                self._is_full = rule.line, rule.at
+            guidelines = sum(len(guideline.text) + len(guideline.lang) for guideline in rule.guidelines)
+            size = size or _OVERHEAD + sum(map(len, rule.actions)) + guidelines
+            self._size_left -= size + len(rule.path) + len(rule.element)
+            if self._is_full is None and (self._size_left < 0 or len(self._rules) == MAX_RULES):
+                self._is_full = rule.line, rule.offset
                 message = f"there is more than {MAX_RULES} rules or {MAX_SIZE} characters: what is left is prohibited everywhere"
                 self._findings.report("ait.limit", message, line=rule.line)
             if self._is_full:
@@ -241,21 +248,28 @@ class RuleList:
                 return
             self._rules.append(rule)
 
-    def cut(self, line: int, at: int) -> None:
+    def cut(self, line: int, offset: int) -> None:
         """The text ends here and is more: it may prohibit anything."""
         self._findings.report("ait.limit", "there is more than is read: every action is prohibited everywhere", line=line)
-        self._is_full, self._beyond = (line, at), {ALL}
+        self._is_full, self._beyond = (line, offset), {ALL}
 
     def closed(self) -> tuple[Rule, ...]:
         if self._is_full and self._beyond:
-            line, at = self._is_full
-            self._rules.append(everywhere(frozenset(self._beyond), line, at))
+            line, offset = self._is_full
+            self._rules.append(everywhere(frozenset(self._beyond), line, offset))
             self._beyond = set()
         return tuple(self._rules)
 
 
-def everywhere(actions: frozenset[str], line: int, at: int) -> Rule:
+def everywhere(actions: frozenset[str], line: int, offset: int) -> Rule:
     """A prohibition for any agent on every resource."""
     return Rule(
-        agents=(ALL,), path="/", file_type=EVERY_TYPE, element=ALL, verdict=Verdict.DENY, actions=actions, line=line, at=at
+        agents=(ALL,),
+        path="/",
+        file_type=EVERY_TYPE,
+        element=ALL,
+        verdict=Verdict.DENY,
+        actions=actions,
+        line=line,
+        offset=offset,
     )

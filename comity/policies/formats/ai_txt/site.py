@@ -1,4 +1,4 @@
-"""What one ai.txt says, in either of its formats."""
+"""The readings of one ai.txt, in either of its formats."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class AiReading(AgentReading):
 
     def element_rules(self, target: str, content: Content) -> ElementRules | None:
         rules = self._elements.rules_for(target, content.media_type, content.kind) if self._elements else ()
-        return ElementRules(rules, self._because) if rules else None
+        return ElementRules(rules, self._reason) if rules else None
 
     def element_rules_everywhere(self) -> ElementRules | None:
-        return ElementRules(self._elements.everywhere(), self._because) if self._elements else None
+        return ElementRules(self._elements.everywhere(), self._reason) if self._elements else None
 
-    def _because(self, rule: Rule, url: str) -> Reason:
-        return self._file.line_reason(rule.id, rule.line, rule.at)
+    def _reason(self, rule: Rule, url: str) -> Reason:
+        return self._file.line_reason(rule.id, rule.line, rule.offset)
 
 
 class AiSite(SiteReading):

@@ -25,7 +25,7 @@ TERM = "spawning:train"
 RULE = "spawning.disallow"
 MAX_PATTERNS = 20_000  # of a file; what is left refuses everything
 
-_EVERYTHING = ("/", "*", "/*")
+_WHOLE_SITE = ("/", "*", "/*")
 _TYPE = re.compile(rb"\*?(\.[A-Za-z0-9_.+-]+)\$?")  # `*.jpg`. LENIENT: `.jpg`, `*.jpg$`
 _PATTERN = re.compile(rb"[^ \t,]++")  # LENIENT: several in a line
 _AGENT = re.compile(rb"[A-Za-z0-9_.-]+|\*")
@@ -39,7 +39,7 @@ class Pattern(NamedTuple):
     verdict: Verdict
     text: str  # normal form, or a file type in lower case with its dot; "": it refuses everything
     group: int  # -1: it stands in no group, and is for any agent
-    place: Place
+    source: Place
 
     @property
     def is_type(self) -> bool:
@@ -55,8 +55,8 @@ class Spawning(NamedTuple):
 
     def for_agent(self, token: str) -> AgentPatterns:
         """The groups that name it, else those for `*` (RFC 9309 section-2.2.1)."""
-        named = {group for name, group in self.agents if name == token.lower()}
-        groups = named or {group for name, group in self.agents if name == "*"}
+        naming = {group for name, group in self.agents if name == token.lower()}
+        groups = naming or {group for name, group in self.agents if name == "*"}
         return AgentPatterns(pattern for pattern in self.patterns if pattern.group in groups or pattern.group < 0)
 
 
@@ -66,10 +66,10 @@ class AgentPatterns:
     def __init__(self, patterns: Iterable[Pattern]) -> None:
         self._types: dict[str, Pattern] = {}  # the deciding one of each: Disallow before Allow, then the first
         self._paths: list[Pattern] = []
-        self._everything: Pattern | None = None
+        self._refusing_all: Pattern | None = None
         for pattern in patterns:
             if not pattern.text:
-                self._everything = self._everything or pattern
+                self._refusing_all = self._refusing_all or pattern
             elif not pattern.is_type:
                 self._paths.append(pattern)
             elif pattern.text not in self._types or _denies(pattern) > _denies(self._types[pattern.text]):
@@ -82,19 +82,19 @@ class AgentPatterns:
         number = self._index.best(target)
         matching = [self._paths[number]] if number >= 0 else []
         name = target.partition("?")[0].rpartition("/")[2].lower()
-        suffixes = (name[place:] for place in range(len(name)) if name[place] == ".")
+        suffixes = (name[start:] for start in range(len(name)) if name[start] == ".")
         matching += (self._types[suffix] for suffix in suffixes if suffix in self._types)
-        decides = max(matching, key=lambda one: (len(one.text) + one.is_type, _denies(one)), default=None)
-        decides = self._everything or decides
+        decides = max(matching, key=lambda pattern: (len(pattern.text) + pattern.is_type, _denies(pattern)), default=None)
+        decides = self._refusing_all or decides
         if decides is None or decides.verdict is Verdict.ALLOW:
             return ()
-        return (Statement(TERM, Verdict.DENY, RULE, decides.place),)
+        return (Statement(TERM, Verdict.DENY, RULE, decides.source),)
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """What is refused of all resources."""
+        """The refusals of all resources."""
         permits = any(not _denies(pattern) for pattern in (*self._paths, *self._types.values()))
-        is_all = not permits and any(pattern.text in _EVERYTHING for pattern in self._paths)
-        return self.statements("/") if self._everything or is_all else ()
+        is_all = not permits and any(pattern.text in _WHOLE_SITE for pattern in self._paths)
+        return self.statements("/") if self._refusing_all or is_all else ()
 
 
 def _denies(pattern: Pattern) -> bool:
@@ -102,13 +102,13 @@ def _denies(pattern: Pattern) -> bool:
 
 
 def spawning(text: bytes, *, url: str = "", cut: bool = False) -> Spawning:
-    """What the file says in Spawning's form. Of a file in the element-level language only patterns that stand above the paths
+    """Read the patterns in Spawning's form. Of a file in the element-level language only those that stand above the paths
     of a block. `text`: as `text_of` has it, with `cut`. Never raises; linear in the octets."""
     kind = kind_of(text)
     findings = Findings(url)
     if not kind:
         return Spawning((), (), ())
-    found: list[Pattern] = []
+    patterns: list[Pattern] = []
     agents: dict[tuple[str, int], None] = {}
     group, naming, in_path = -1, False, False
     lines = Lines(text)
@@ -125,15 +125,15 @@ def spawning(text: bytes, *, url: str = "", cut: bool = False) -> Spawning:
             naming = False
             if kind == "elements" and (in_path or not _STANDS_ALONE.match(line)):
                 continue
-            place = Place(line=lines.number, text=printable(line), url=url)
-            found += _patterns(record, group, place, findings)
-            if len(found) > MAX_PATTERNS:
+            source = Place(line=lines.number, text=printable(line), url=url)
+            patterns += _patterns(record, group, source, findings)
+            if len(patterns) > MAX_PATTERNS:
                 message = f"more than {MAX_PATTERNS} patterns: everything is refused"
                 findings.report("spawning.pattern", message, line=lines.number)
                 break
-    if cut or len(found) > MAX_PATTERNS:
-        found[MAX_PATTERNS:] = [Pattern(Verdict.DENY, "", -1, Place(line=lines.number, text="the rest of the file", url=url))]
-    return Spawning(tuple(found), tuple(agents), tuple(findings))
+    if cut or len(patterns) > MAX_PATTERNS:
+        patterns[MAX_PATTERNS:] = [Pattern(Verdict.DENY, "", -1, Place(line=lines.number, text="the rest of the file", url=url))]
+    return Spawning(tuple(patterns), tuple(agents), tuple(findings))
 
 
 def _names(value: bytes) -> Iterator[str]:
@@ -143,17 +143,17 @@ def _names(value: bytes) -> Iterator[str]:
             yield match[0].decode("ascii").lower()
 
 
-def _patterns(record: Record, group: int, place: Place, findings: Findings) -> Iterator[Pattern]:
-    """Those of a line. What cannot be read refuses everything, and permits nothing."""
+def _patterns(record: Record, group: int, source: Place, findings: Findings) -> Iterator[Pattern]:
+    """The patterns of a line. What cannot be read refuses everything, and permits nothing."""
     verdict = Verdict.ALLOW if record.kind is Kind.ALLOW else Verdict.DENY
     words = _PATTERN.findall(record.value)
     odd = record.overlong or any(word[:1] not in (b"/", b"*") and not _TYPE.fullmatch(word) for word in words)
     if odd or len(words) > 1:
         means = "it permits nothing" if verdict is Verdict.ALLOW else "it refuses everything" if odd else "each is read"
-        findings.report("spawning.pattern", f"`{{}}` is no single path or file type: {means}", record.value, line=place.line)
+        findings.report("spawning.pattern", f"`{{}}` is no single path or file type: {means}", record.value, line=source.line)
     if odd or (len(words) > 1 and verdict is Verdict.ALLOW):
         words = [b""] if verdict is Verdict.DENY else []
     for word in words:
         file_type = _TYPE.fullmatch(word)
         text = file_type[1].decode("ascii").lower() if file_type else normal_pattern(word)
-        yield Pattern(verdict, text, group, place)
+        yield Pattern(verdict, text, group, source)

@@ -1,4 +1,4 @@
-"""What an ai.txt says, as values, and which of its rules are about a resource.
+"""The rules of an ai.txt, as values, and the choice of those about a resource.
 
 AiTxt.for_agent(token) -> AgentRules               the rules that bind an agent
 AgentRules.rules_for(target, media_type, kind)     those about one resource
@@ -34,18 +34,18 @@ ACTIONS = (
 ALL = "*"  # any agent, the whole document, every action
 EVERY_TYPE = ""
 
-_LISTED = {action.lower(): place for place, action in enumerate(ACTIONS)}
+_ORDER = {action.lower(): number for number, action in enumerate(ACTIONS)}
 
 
-def shown(actions: Iterable[str]) -> tuple[str, ...]:
+def display_names(actions: Iterable[str]) -> tuple[str, ...]:
     """Actions as they are shown: `*`, those of section-3.3 in its order, then others."""
-    ordered = sorted(actions, key=lambda action: (action != ALL, _LISTED.get(action, len(ACTIONS)), action))
+    ordered = sorted(actions, key=lambda action: (action != ALL, _ORDER.get(action, len(ACTIONS)), action))
     return tuple(action.capitalize() if action.isascii() else action for action in ordered)
 
 
 @dataclass(frozen=True, slots=True)
 class Guideline:
-    """What an agent is told of the actions that a Guide permits, in one language (section-3.2, guide block)."""
+    """The advice on the actions that a Guide permits, in one language (section-3.2, guide block)."""
 
     lang: str  # language tag, as written; "und": none is given
     text: str
@@ -64,7 +64,7 @@ class Rule:
     actions: frozenset[str]  # lower case; "*": every action
     guidelines: tuple[Guideline, ...] = ()
     line: int = field(default=0, compare=False)  # 1-based
-    at: int = field(default=0, compare=False)  # octet of the text where that line starts
+    offset: int = field(default=0, compare=False)  # octet of the text where that line starts
 
     @property
     def id(self) -> str:
@@ -76,7 +76,7 @@ class Rule:
 
 
 def of_action(rules: Iterable[Rule], action: str) -> tuple[Rule, ...]:
-    """Of rules about one element those that decide of the action: Disallows, else Guides (AIT-9)."""
+    """Return the rules about one element that decide of the action: Disallows, else Guides (AIT-9)."""
     speaking = [rule for rule in rules if rule.speaks_of(action)]
     return tuple(rule for rule in speaking if rule.verdict is Verdict.DENY) or tuple(speaking)
 
@@ -93,7 +93,7 @@ class AiTxt:
         return AgentRules(self.rules, token)
 
     def rules_for(self, target: str, token: str, media_type: str, kind: str = "") -> tuple[Rule, ...]:
-        """Who asks more than once keeps what `for_agent` returns."""
+        """The rules for one agent about one resource. For several resources, keep the result of `for_agent`."""
         return self.for_agent(token).rules_for(target, media_type, kind)
 
 
@@ -119,19 +119,21 @@ class AgentRules:
         self._index = PatternIndex((pattern, False) for pattern, _ in patterns)
 
     def rules_for(self, target: str, media_type: str, kind: str = "") -> tuple[Rule, ...]:
-        """Those about the resource, in the order of the file. `target`: path and query. `kind`: the file type that its octets
+        """The rules about the resource, in the order of the file. `target`: path and query. `kind`: the file type that its octets
         have, whatever it is served as."""
-        paths = (normal_target(one.partition("?")[0]) for one in spellings(target))
-        found = {self._paths[place] for path in paths for place in self._index.all(path)}
+        paths = (normal_target(spelling.partition("?")[0]) for spelling in spellings(target))
+        matching_paths = {self._paths[number] for path in paths for number in self._index.all(path)}
         types = {EVERY_TYPE, kind, *file_types(media_type)}
-        numbers = sorted(number for one in found for number in self._numbers[one])
+        numbers = sorted(number for path in matching_paths for number in self._numbers[path])
         return tuple(rule for rule in (self.rules[number] for number in numbers) if rule.file_type in types)
 
     def everywhere(self) -> tuple[Rule, ...]:
-        """Those about all of every resource."""
-        return tuple(one for one in self.rules if one.element == ALL and one.file_type == EVERY_TYPE and one.path in ("/", "*"))
+        """The rules about all of every resource."""
+        return tuple(
+            rule for rule in self.rules if rule.element == ALL and rule.file_type == EVERY_TYPE and rule.path in ("/", "*")
+        )
 
 
 def _patterns(path: str) -> tuple[str, ...]:
-    """What covers a path and what lies beneath it (AIT-4)."""
+    """The patterns that cover a path and everything beneath it (AIT-4)."""
     return (path,) if "*" in path or path.endswith(("$", "/")) else (f"{path}$", f"{path}/")

@@ -13,7 +13,7 @@ from comity.policies.vocabulary.statement import Statement
 
 
 class PreferenceLines(AgentReading):
-    """What the lines of one robots.txt say to an agent; "*": to anybody."""
+    """The preferences that the lines of one robots.txt state to an agent; "*": to anybody."""
 
     def __init__(self, site: SiteFiles, token: str) -> None:
         file = robots_of(site)
@@ -26,7 +26,8 @@ class PreferenceLines(AgentReading):
         refusals hold where it is fetched all the same."""
         dictionaries = self.dictionaries.statements(resource.target)
         if resource.is_disallowed:
-            dictionaries = tuple(each for each in dictionaries if resource.is_fetched and each.verdict is Verdict.DENY)
+            refused = (statement for statement in dictionaries if statement.verdict is Verdict.DENY)
+            dictionaries = tuple(refused) if resource.is_fetched else ()
         return Statements((*self.strings.statements(resource.target), *dictionaries))
 
     def everywhere(self) -> tuple[Statement, ...]:
@@ -49,7 +50,7 @@ class PreferenceSite(SiteReading):
 
 
 def read_site(site: SiteFiles) -> PreferenceSite | None:
-    """None where robots.txt has no such line."""
+    """The preferences of a site; None where robots.txt has no such line."""
     return PreferenceSite(site) if any(line.name in LINES for line in lines_of(site)) else None
 
 

@@ -29,7 +29,7 @@ NAME = "content-usage"  # of lines and of the field
 READERS = ("usage", "aipref")  # the vocabularies whose specifications define the field, each in its own way
 RULES = {Verdict.ALLOW: "content-usage.allow", Verdict.DENY: "content-usage.disallow"}
 
-_Said = tuple[Preferences, ExtensionLine]
+_LinePreferences = tuple[Preferences, ExtensionLine]
 _Line = tuple[str, Preferences, ExtensionLine]  # with the path in normal form
 
 _FOR_ALL = frozenset(("", "/", "/*"))  # paths
@@ -41,7 +41,7 @@ _VALUE = re.compile(rb"(/[^ \t]*+)?+[ \t]*+(.*+)", re.DOTALL)
 
 
 def read(value: bytes | str, findings: Findings | None = None, line: int = 0) -> Preferences | None:
-    """What it says of each label, known or not (draft-ietf-aipref-vocab, section processing); None where it is no dictionary.
+    """Read the preference for each label, known or not (draft-ietf-aipref-vocab, section processing); None: no dictionary.
 
     `findings`: takes what the author should know."""
     octets = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
@@ -51,21 +51,21 @@ def read(value: bytes | str, findings: Findings | None = None, line: int = 0) ->
         if findings is not None:
             findings.report("content-usage.syntax", "it is no dictionary and states nothing: {}", str(error).encode(), line=line)
         return None
-    found = tokens(dictionary, parameters=True)
+    preferences = tokens(dictionary, parameters=True)
     if findings is not None:
         assert isinstance(dictionary, dict)
         for label in dictionary:
             if label in _OTHERS:
                 findings.report("content-usage.label", "`{}` is a word of Content Signals", label.encode(), line=line)
-            elif label not in found:
+            elif label not in preferences:
                 findings.report("content-usage.value", "`{}` has no value that counts: write y or n", label.encode(), line=line)
-    return bounded(found)
+    return bounded(preferences)
 
 
 def field(
     values: Sequence[bytes], *, readers: Collection[str] = READERS, url: str = ""
 ) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
-    """What the fields of one response say of its content. `readers`: some of READERS; `url`: of the page.
+    """The statements of one response's fields about its content. `readers`: some of READERS; `url`: of the page.
 
     By both, a label is refused where either reader has it refused, and permitted where both have it permitted."""
     value, overlong = joined(values)
@@ -80,32 +80,32 @@ def field(
         readings["aipref"] = refusals(dictionary) if overlong else dictionary
     if "usage" in readers:
         readings["usage"] = usage.field(values)
-    said = _agreed(readings.values())
-    place = Place(part="header Content-Usage", text=printable(value))
+    agreed = _agreed(readings.values())
+    source = Place(part="header Content-Usage", text=printable(value))
     rules = {"aipref": RULES, "usage": usage.RULES}
-    found = (
-        Statement(f"{reader}:{label}", verdict, rules[reader][verdict], place)
+    statements = (
+        Statement(f"{reader}:{label}", verdict, rules[reader][verdict], source)
         for reader in readings
-        for label, verdict in said.items()
+        for label, verdict in agreed.items()
     )
-    return tuple(found), tuple(findings)
+    return tuple(statements), tuple(findings)
 
 
 def _agreed(readings: Collection[Preferences]) -> Preferences:
-    found: Preferences = {}
+    agreed: Preferences = {}
     for label in dict.fromkeys(chain.from_iterable(readings)):
-        verdicts = [one.get(label) for one in readings]
+        verdicts = [reading.get(label) for reading in readings]
         if Verdict.DENY in verdicts:
-            found[label] = Verdict.DENY
+            agreed[label] = Verdict.DENY
         elif None not in verdicts:
-            found[label] = Verdict.ALLOW
-    return found
+            agreed[label] = Verdict.ALLOW
+    return agreed
 
 
-def _condensed(said: list[_Said]) -> list[_Said]:
-    """What decides of the lines with one path."""
+def _condensed(lines: list[_LinePreferences]) -> list[_LinePreferences]:
+    """The lines with one path, each with the labels that it decides."""
     by_line: dict[ExtensionLine, Preferences] = {}
-    for label, (verdict, line) in deciding(said).items():
+    for label, (verdict, line) in deciding(lines).items():
         by_line.setdefault(line, {})[label] = verdict
     return [(preferences, line) for line, preferences in by_line.items()]
 
@@ -114,27 +114,27 @@ class _Paths:
     """Lines by their paths, the longest of which speaks."""
 
     def __init__(self, lines: Iterable[_Line]) -> None:
-        by_path: dict[str, list[_Said]] = {}
+        by_path: dict[str, list[_LinePreferences]] = {}
         for path, preferences, line in lines:
             by_path.setdefault(path, []).append((preferences, line))
         self._index = PatternIndex((path, False) for path in by_path)
         self._paths = list(by_path)
-        self.said = [said if len(said) == 1 else _condensed(said) for said in by_path.values()]
+        self.preferences = [lines if len(lines) == 1 else _condensed(lines) for lines in by_path.values()]
         self._are_plain = not any("*" in path for path in by_path)
         self.are_for_all = not _FOR_ALL.isdisjoint(by_path)
 
-    def at(self, target: str) -> list[_Said]:
-        """Those of the longest path, of several where it has wildcards. `target`: normal form."""
+    def deciding_lines(self, target: str) -> list[_LinePreferences]:
+        """The lines of the longest path, of several where it has wildcards. `target`: normal form."""
         if self._are_plain:  # no two of one length match
             path = self._index.best(target)
-            return self.said[path] if path >= 0 else []
+            return self.preferences[path] if path >= 0 else []
         matching = self._index.all(target)
         longest = len(self._paths[matching[0]]) if matching else 0
-        return [said for path in matching if len(self._paths[path]) == longest for said in self.said[path]]
+        return [line for path in matching if len(self._paths[path]) == longest for line in self.preferences[path]]
 
 
 class Rules:
-    """What the lines of one robots.txt say to one agent: those of its groups, and the refusals that stand in none."""
+    """The lines of one robots.txt that bind one agent: those of its groups, and the refusals that stand in none."""
 
     def __init__(self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = "") -> None:
         self._url = url
@@ -146,27 +146,27 @@ class Rules:
         self.findings: tuple[Finding, ...] = tuple(reader.findings)
 
     def statements(self, target: str) -> tuple[Statement, ...]:
-        """What is said of the resource: one statement a label. `target`: path and query.
+        """The statements about the resource, one for each label. `target`: path and query.
 
         The longest path speaks alone, whatever a shorter one says of other labels."""
         target = normal_target(target)
-        return self._statements([*self._speaking.at(target), *self._refusing.at(target)])
+        return self._statements([*self._speaking.deciding_lines(target), *self._refusing.deciding_lines(target)])
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """What is refused of all resources, and permitted of any: what these refuse is refused whatever the path."""
-        found = [one for paths in (self._speaking, self._refusing) for one in self._everywhere(paths)]
-        refused = {one.term for one in found if one.verdict is Verdict.DENY}
-        return tuple(one for one in found if one.verdict is Verdict.DENY or one.term not in refused)
+        """The refusals of all resources, and the permissions of any: what these refuse is refused whatever the path."""
+        statements = [statement for paths in (self._speaking, self._refusing) for statement in self._everywhere(paths)]
+        refused = {statement.term for statement in statements if statement.verdict is Verdict.DENY}
+        return tuple(statement for statement in statements if statement.verdict is Verdict.DENY or statement.term not in refused)
 
     def _everywhere(self, paths: _Paths) -> tuple[Statement, ...]:
-        distinct = {tuple(tuple(preferences.items()) for preferences, _ in said): said for said in paths.said}
+        distinct = {tuple(tuple(preferences.items()) for preferences, _ in lines): lines for lines in paths.preferences}
         outcomes = map(self._statements, distinct.values())
         return common(outcomes if paths.are_for_all else chain(outcomes, [()]))
 
-    def _statements(self, said: Iterable[_Said]) -> tuple[Statement, ...]:
+    def _statements(self, lines: Iterable[_LinePreferences]) -> tuple[Statement, ...]:
         return tuple(
-            Statement(f"aipref:{label}", verdict, RULES[verdict], line.place(self._url))
-            for label, (verdict, line) in deciding(said).items()
+            Statement(f"aipref:{label}", verdict, RULES[verdict], line.source(self._url))
+            for label, (verdict, line) in deciding(lines).items()
         )
 
 
@@ -175,7 +175,7 @@ class _Reader:
 
     def __init__(self, groups: Collection[int], url: str) -> None:
         self._groups = groups
-        self._known: dict[bytes, Preferences | None] = {}  # the same few dictionaries stand under many paths
+        self._cache: dict[bytes, Preferences | None] = {}  # the same few dictionaries stand under many paths
         self.findings = Findings(url)
         self.speaking: list[_Line] = []
         self.refusing: list[_Line] = []
@@ -190,25 +190,25 @@ class _Reader:
         preferences = self._preferences(path, value, line.line)
         if preferences is None:
             return
-        said = normal_pattern(path), preferences, line
+        pattern = normal_pattern(path)
         if line.group < 0:
             self.findings.report(
                 "content-usage.outside", "outside of any group it can refuse, and permits nothing", line=line.line
             )
         if line.group < 0 or (line.overlong and line.group in self._groups):
-            self.refusing.append((said[0], refusals(preferences), line))
+            self.refusing.append((pattern, refusals(preferences), line))
         elif line.group in self._groups:
-            self.speaking.append(said)
+            self.speaking.append((pattern, preferences, line))
 
     def _preferences(self, path: bytes, value: bytes, line: int) -> Preferences | None:
         if path and not value:
             self.findings.report("content-usage.path", "`{}` is a path, and nothing is said of it", path, line=line)
-        if value in self._known:
-            return self._known[value]
+        if value in self._cache:
+            return self._cache[value]
         before = len(self.findings)
         preferences = read(value, self.findings, line)
         if preferences is None and value.startswith(b"*"):
             self.findings.report("content-usage.path", "a path begins with `/`", line=line)
         if len(self.findings) == before:
-            self._known[value] = preferences
+            self._cache[value] = preferences
         return preferences

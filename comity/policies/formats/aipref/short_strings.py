@@ -40,22 +40,22 @@ _MEMBER = re.compile(rb'(?:%"[^"]*+"|"(?:\\.|[^"\\])*+"|[^,])++')
 
 
 def read(expression: str, findings: Findings | None = None, line: int = 0) -> Preferences:
-    """What it says of each label (section-5.1), known or not. `findings`: takes what was ignored."""
-    found: Preferences = {}
+    """Read the preference for each label (section-5.1), known or not. `findings`: takes what was ignored."""
+    preferences: Preferences = {}
     for member in expression.split(","):
         label, equals, value = (part.strip(" \t") for part in member.partition("="))
         if label and value in VERDICTS:
-            _note(found, label, VERDICTS[value])
+            _note(preferences, label, VERDICTS[value])
         elif findings is not None and (label or equals):
             message = "`{}` is no preference: write label=y or label=n"
             findings.report("usage.ignored", message, member.encode("utf-8", "replace"), line=line)
-    if findings is not None and len(found) > MAX_LABELS:
+    if findings is not None and len(preferences) > MAX_LABELS:
         findings.report("usage.length", f"it has more than {MAX_LABELS} labels: it permits nothing", line=line)
-    return bounded(found)
+    return bounded(preferences)
 
 
 def field(values: Iterable[bytes]) -> Preferences:
-    """What the Content-Usage fields of one response say: tokens without parameters.
+    """The preferences of one response's Content-Usage fields: tokens without parameters.
 
     The values are joined as RFC 9651 section-4.2 has it, but the last of equal keys does not replace the others. Where that is
     no dictionary, it is read as a short string, which may refuse and permits nothing."""
@@ -65,28 +65,28 @@ def field(values: Iterable[bytes]) -> Preferences:
         members = [http_sf.parse(member.strip(b" \t"), tltype="dictionary") for member in _MEMBER.findall(value)]
     except http_sf.StructuredFieldError:
         return refusals(read(value.decode("utf-8", "replace")))
-    found: Preferences = {}
+    preferences: Preferences = {}
     for member in members:
         for label, verdict in tokens(member, parameters=False).items():
-            _note(found, label, verdict)
-    return bounded(refusals(found) if overlong else found)
+            _note(preferences, label, verdict)
+    return bounded(refusals(preferences) if overlong else preferences)
 
 
 def string_field(values: Iterable[bytes], *, url: str = "") -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
-    """What the Usage-Pref fields of one response say of its content. `url`: of the page."""
+    """The statements of one response's Usage-Pref fields about its content. `url`: of the page."""
     findings = Findings(url)
-    said = []
-    for one in values:
-        value, overlong = joined([one])
+    expressions = []
+    for field_line in values:
+        value, overlong = joined([field_line])
         preferences = read(value.decode("utf-8", "replace"), findings)
         if overlong:
             findings.report("usage.length", f"it has more than {MAX_FIELD} octets: it permits nothing")
-        said.append((refusals(preferences) if overlong else preferences, value))
-    found = [
+        expressions.append((refusals(preferences) if overlong else preferences, value))
+    statements = [
         Statement(f"usage:{label}", verdict, RULES[verdict], Place(part=f"header {FIELD}", text=printable(value)))
-        for label, (verdict, value) in deciding(said).items()
+        for label, (verdict, value) in deciding(expressions).items()
     ]
-    return tuple(found), tuple(findings)
+    return tuple(statements), tuple(findings)
 
 
 def joined(values: Iterable[bytes]) -> tuple[bytes, bool]:
@@ -98,14 +98,14 @@ def joined(values: Iterable[bytes]) -> tuple[bytes, bool]:
 
 def tokens(dictionary: http_sf.StructuredType, *, parameters: bool) -> Preferences:
     """The members whose value is the token y or n. `parameters`: also those that have some."""
-    found: Preferences = {}
+    preferences: Preferences = {}
     assert isinstance(dictionary, dict)
     for label, member in dictionary.items():
         assert isinstance(member, tuple)
-        value, stated = member
-        if isinstance(value, http_sf.Token) and str(value) in VERDICTS and (parameters or not stated):
-            found[label] = VERDICTS[str(value)]
-    return found
+        value, member_parameters = member
+        if isinstance(value, http_sf.Token) and str(value) in VERDICTS and (parameters or not member_parameters):
+            preferences[label] = VERDICTS[str(value)]
+    return preferences
 
 
 def refusals(preferences: Mapping[str, Verdict]) -> Preferences:
@@ -113,34 +113,34 @@ def refusals(preferences: Mapping[str, Verdict]) -> Preferences:
 
 
 def bounded(preferences: Preferences) -> Preferences:
-    """Where more than MAX_LABELS have a value, none is permitted, and the shortest of those that are refused count."""
+    """The preferences; of more than MAX_LABELS none is permitted, and the shortest of those that are refused count."""
     if len(preferences) <= MAX_LABELS:
         return preferences
     refused = sorted(refusals(preferences), key=lambda label: (len(label), label))
     return dict.fromkeys(refused[:MAX_LABELS], Verdict.DENY)
 
 
-def deciding(said: Iterable[tuple[Preferences, T]]) -> dict[str, tuple[Verdict, T]]:
+def deciding(sources: Iterable[tuple[Preferences, T]]) -> dict[str, tuple[Verdict, T]]:
     """All expressions about one page as one (section-5.4): label -> refused where one refuses it, and the first that decides."""
-    found: Preferences = {}
+    merged: Preferences = {}
     deciders: dict[str, T] = {}
-    for preferences, one in said:
+    for preferences, source in sources:
         for label, verdict in preferences.items():
-            if _note(found, label, verdict):
-                deciders[label] = one
-    return {label: (verdict, deciders[label]) for label, verdict in bounded(found).items()}
+            if _note(merged, label, verdict):
+                deciders[label] = source
+    return {label: (verdict, deciders[label]) for label, verdict in bounded(merged).items()}
 
 
-def _note(found: Preferences, label: str, verdict: Verdict) -> bool:
-    """Whether it decides, so far."""
-    if found.get(label) in (verdict, Verdict.DENY):
+def _note(preferences: Preferences, label: str, verdict: Verdict) -> bool:
+    """Take a preference in. True where it decides, so far."""
+    if preferences.get(label) in (verdict, Verdict.DENY):
         return False
-    found[label] = verdict
+    preferences[label] = verdict
     return True
 
 
 class Lines:
-    """What the `usage` lines of one robots.txt say to one agent: those of its groups, and the refusals that stand in none."""
+    """The `usage` lines of one robots.txt that bind one agent: those of its groups, and the refusals that stand in none."""
 
     def __init__(self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = "") -> None:
         self._url = url
@@ -159,11 +159,11 @@ class Lines:
         self.findings: tuple[Finding, ...] = tuple(self._findings)
 
     def statements(self, target: str) -> tuple[Statement, ...]:
-        """What is said of the resource: one statement a label. `target`: path and query."""
+        """The statements about the resource, one for each label. `target`: path and query."""
         return self._of_allowed if self._allowed and self._allowed.deciding_line(target) else self._of_all
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """What is refused of all resources, and permitted of any: what these refuse is refused whatever the path."""
+        """The refusals of all resources, and the permissions of any: what these refuse is refused whatever the path."""
         return common((self._of_all, self._of_allowed))
 
     def _read(self, line: ExtensionLine) -> Preferences:
@@ -180,7 +180,7 @@ class Lines:
         return refusals(preferences) if line.overlong or line.group < 0 else preferences
 
     def _narrow(self, bound: list[tuple[Preferences, ExtensionLine]], robots: Robots, rules: AgentRules) -> None:
-        """As in the example of section-2: a line in a group of Allow lines alone covers what they match."""
+        """Narrow a line to the paths of its group, as in the example of section-2, where the group has Allow lines alone."""
         only_some = rules.only_allows and not any(rule.path_pattern.rstrip("*") in ("", "/") for rule in rules.matching("/"))
         of_all = []
         for preferences, line in bound:
@@ -195,19 +195,23 @@ class Lines:
             self._allowed = rules
             self._of_all = self._statements(of_all)
 
-    def _statements(self, said: Iterable[tuple[Preferences, ExtensionLine]]) -> tuple[Statement, ...]:
+    def _statements(self, lines: Iterable[tuple[Preferences, ExtensionLine]]) -> tuple[Statement, ...]:
         return tuple(
-            Statement(f"usage:{label}", verdict, RULES[verdict], line.place(self._url))
-            for label, (verdict, line) in deciding(said).items()
+            Statement(f"usage:{label}", verdict, RULES[verdict], line.source(self._url))
+            for label, (verdict, line) in deciding(lines).items()
         )
 
 
 def common(outcomes: Iterable[tuple[Statement, ...]]) -> tuple[Statement, ...]:
-    """Of all that can be said of a resource: what is refused each time, and what is permitted once."""
+    """The statements common to all outcomes for a resource: the refusals of each, and the permissions of any."""
     permitted: dict[str, Statement] = {}
     refused: dict[str, Statement] | None = None
     for outcome in outcomes:
-        permitted |= {one.term: one for one in outcome if one.verdict is Verdict.ALLOW and one.term not in permitted}
-        denied = {one.term: one for one in outcome if one.verdict is Verdict.DENY}
-        refused = denied if refused is None else {term: one for term, one in refused.items() if term in denied}
+        permitted |= {
+            statement.term: statement
+            for statement in outcome
+            if statement.verdict is Verdict.ALLOW and statement.term not in permitted
+        }
+        denied = {statement.term: statement for statement in outcome if statement.verdict is Verdict.DENY}
+        refused = denied if refused is None else {term: statement for term, statement in refused.items() if term in denied}
     return (*(refused or {}).values(), *permitted.values())

@@ -1,4 +1,4 @@
-"""What automation-preferences.txt, and the annotations of a page, say to one agent."""
+"""The answers of automation-preferences.txt, and of the annotations of a page, to one agent."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ class Automated(AgentReading):
         self._file = file
         self._origin = origin
         self._host = origin.partition("://")[2]
-        read = file.automation
-        self._rules = Rules(read, agent.token, self._host) if read else None
-        self._is_unread = read is not None and not read.complete
+        automation = file.automation
+        self._rules = Rules(automation, agent.token, self._host) if automation else None
+        self._is_unread = automation is not None and not automation.complete
         self.has_limits = self._rules is not None and self._rules.has_limits
         self._decided: dict[tuple[int, Facts], Decision] = {}
         self.restricts_access = self.depends_on_request = not self.is_silent
 
     @property
     def is_silent(self) -> bool:
-        """Whether it makes no statement about any request."""
+        """True where the file makes no statement about any request."""
         is_unreachable = self._file.availability is Availability.UNREACHABLE
         return not (is_unreachable or self._is_unread or (self._rules is not None and self._rules.is_stating))
 
     def access(
         self, target: str, sent: str, facts: Facts, now: datetime | None, page: Annotated | None = None
     ) -> Decision | None:
-        """None: nobody says. `page`: what the page that came back says of itself."""
+        """The decision on a request; None: nobody says. `page`: what the page that came back says of itself."""
         if target == ROBOTS and facts.is_plain and page is None:
             return None
         if self._unknown(facts):
@@ -57,66 +57,66 @@ class Automated(AgentReading):
             facts.session is None and facts.referer is None and not facts.purposes
         )  # of the others each may be new and long
         if page is None and group is not None and is_usual:
-            return self._kept(group, facts)
+            return self._cached(group, facts)
         return self._decide(group, facts, now, page)
 
     def _unknown(self, facts: Facts) -> bool:
-        """Whether nobody knows what is said of such a request (AUTO-20)."""
+        """True where nobody knows what is said of such a request (AUTO-20)."""
         if self._file.availability is Availability.UNREACHABLE:
             return self._agent.automation_required or not facts.is_plain
         return self._is_unread and not facts.is_plain
 
     def considered(self, target: str, facts: Facts) -> list[Reason]:
-        """What each group says that covers the URL, the one that speaks first."""
+        """A reason of each group that covers the URL, that of the one that speaks first."""
         groups = self._rules.matching(target) if self._rules else []
         decisions = (self._decide(group, facts, None, None) for group in groups)
         return [reason for decision in decisions if decision is not None for reason in decision.reasons]
 
     def limits(self, target: str) -> Limits | None:
-        """How often requests like that to the target may be made; None: nothing is stated."""
+        """The limits on requests like that to the target; None: nothing is stated."""
         group = self._rules.group(target) if self._rules and self.has_limits else None
         return limits(group, self._origin) if group else None
 
-    def _kept(self, group: Group, facts: Facts) -> Decision:
-        decision = self._decided.get((group.at, facts))
+    def _cached(self, group: Group, facts: Facts) -> Decision:
+        decision = self._decided.get((group.offset, facts))
         if decision is None:
             if len(self._decided) >= MAX_DECIDED:
                 self._decided.clear()
             decision = self._decide(group, facts, None, None)
             assert decision is not None
-            self._decided[group.at, facts] = decision
+            self._decided[group.offset, facts] = decision
         return decision
 
     def _decide(self, group: Group | None, facts: Facts, now: datetime | None, page: Annotated | None) -> Decision | None:
         annotation = page.directives if page else None
-        found = refusals(group, facts, self._agent.purposes, now or datetime.now(UTC), annotation, host=self._host)
-        if found:
-            reasons = tuple(self._because(refusal, group, page) for refusal in found)
+        refused = refusals(group, facts, self._agent.purposes, now or datetime.now(UTC), annotation, host=self._host)
+        if refused:
+            reasons = tuple(self._reason(refusal, group, page) for refusal in refused)
             return Decision(verdict=Verdict.DENY, reasons=reasons)
         if group is None:
             return None
-        lines = [self._file.line_reason("automation.allow", one.line, one.at) for one in group.directives.allowed_methods]
+        lines = [self._file.line_reason("automation.allow", line.line, line.offset) for line in group.directives.allowed_methods]
         return Decision(verdict=Verdict.ALLOW, reasons=tuple(lines))
 
-    def _because(self, refusal: Refusal, group: Group | None, page: Annotated | None) -> Reason:
+    def _reason(self, refusal: Refusal, group: Group | None, page: Annotated | None) -> Reason:
         if refusal.from_annotation:
             assert page
             assert refusal.stated
-            return page.reason(refusal.rule, refusal.stated.at)
-        stated = refusal.stated or group
-        assert stated
-        return self._file.line_reason(refusal.rule, stated.line, stated.at)
+            return page.reason(refusal.rule, refusal.stated.offset)
+        source = refusal.stated or group
+        assert source
+        return self._file.line_reason(refusal.rule, source.line, source.offset)
 
 
 class Annotated:
-    """What one page says of itself (extension section-3.5)."""
+    """The annotations of one page (extension section-3.5)."""
 
     def __init__(self, url: str, annotations: Sequence[Annotation]) -> None:
         self._url = url
         self._annotations = annotations
         self.directives = merged(annotations)
 
-    def reason(self, rule: str, at: int) -> Reason:
+    def reason(self, rule: str, number: int) -> Reason:
         """`at`: which of them states it."""
-        said = self._annotations[at]
-        return Reason(rule=rule, source=Source(url=self._url, part=JSON_LD, line=said.line, text=said.text))
+        annotation = self._annotations[number]
+        return Reason(rule=rule, source=Source(url=self._url, part=JSON_LD, line=annotation.line, text=annotation.text))

@@ -1,4 +1,4 @@
-"""What a page says of itself: JSON-LD of the type AutomationPolicyAnnotation (draft-liao-aipref-autoctl-ext section-3.5).
+"""The annotations of a page: JSON-LD of the type AutomationPolicyAnnotation (draft-liao-aipref-autoctl-ext section-3.5).
 
     annotations_in(content, token)  those that are addressed to the agent
     merged(annotations)             what they state together
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.answers.decision import Finding
 from comity.policies.document.document import Content
-from comity.policies.formats.automation.directives import Directives, Stated
+from comity.policies.formats.automation.directives import Directives, DirectiveValue
 from comity.policies.formats.automation.grammar import MAX_REPEATED, MAX_VALUES
 from comity.policies.formats.automation.value_syntax import DIRECTIVES
 from comity.policies.syntax.lines import Findings
@@ -43,7 +43,7 @@ _SKIPPED = re.compile(rf"({_STRING})|,(?=\s*[\]}}])|<!\[CDATA\[|\]\]>", re.DOTAL
 
 
 class Annotation(NamedTuple):
-    """One annotation. `at` in what it states is its place among the annotations of the page."""
+    """One annotation. `offset` in what it states is its place among the annotations of the page."""
 
     directives: Directives
     line: int  # in the octets of the page, 1-based; 0: nobody knows
@@ -63,33 +63,34 @@ def annotations_in(content: Content, token: str) -> tuple[tuple[Annotation, ...]
     if not content.is_markup or not _names_type(content):
         return (), ()
     findings = Findings("")
-    found: list[Annotation] = []
+    addressed: list[Annotation] = []
     for number, (script, line, node) in enumerate(_nodes_in(content, findings)):
         if number == MAX_ANNOTATIONS:
             findings.report("automation.json-ld", f"only the first {MAX_ANNOTATIONS} annotations are read", line=line)
             break
-        at = line and line + script.count("\n", 0, node.start)
-        if _is_addressed(node, token.lower(), findings, at):
+        node_line = line and line + script.count("\n", 0, node.start)
+        if _is_addressed(node, token.lower(), findings, node_line):
             text = printable(_octets(" ".join(script[node.start : min(node.end, node.start + MAX_SHOWN * 4)].split())))
-            found.append(Annotation(_directives(node, Stated(None, at, len(found)), findings), at, text))
-    return tuple(found), tuple(findings)
+            directives = _directives(node, DirectiveValue(None, node_line, len(addressed)), findings)
+            addressed.append(Annotation(directives, node_line, text))
+    return tuple(addressed), tuple(findings)
 
 
 def merged(annotations: Iterable[Annotation]) -> Directives:
-    """What the annotations state together: all of them hold."""
+    """The directives of all annotations together: all of them hold."""
     columns = zip(*(annotation.directives for annotation in annotations), strict=True)
     return Directives(*(tuple(chain.from_iterable(column)) for column in columns))
 
 
 def _names_type(content: Content) -> bool:
-    """Whether there can be an annotation in the page, by a search of its octets."""
+    """True where there can be an annotation in the page, by a search of its octets."""
     if b"\0" in content.body[:64]:  # UTF-16
         return _has_name(_octets(content.text))
     return _has_name(content.body)
 
 
 def _has_name(octets: bytes) -> bool:
-    """Whether the type's name stands in the octets, with or without JSON's escapes."""
+    """Look for the type's name in the octets, with or without JSON's escapes."""
     name = TYPE.encode()
     if name in octets:
         return True
@@ -129,7 +130,7 @@ def _nodes(script: str) -> Iterator[_Object]:
     while values:
         value = values.pop()
         if isinstance(value, _Object):
-            if any(key in _TYPE_KEYS and _is_type(named) for key, named in value.pairs):
+            if any(key in _TYPE_KEYS and _is_type(type_names) for key, type_names in value.pairs):
                 yield value
             values += [item for _, item in reversed(value.pairs)]
         elif isinstance(value, list):
@@ -137,7 +138,7 @@ def _nodes(script: str) -> Iterator[_Object]:
 
 
 def _spans(script: str) -> list[tuple[int, int]]:
-    """Where each JSON object starts and ends, in the order of the ends, which is the one in which the parser makes them."""
+    """The start and end of each JSON object, in the order of the ends, which is the one in which the parser makes them."""
     opened: list[int] = []
     spans = []
     nodes = 0
@@ -154,8 +155,9 @@ def _spans(script: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _is_type(named: Any) -> bool:
-    return any(isinstance(name, str) and _last_part(name) == TYPE for name in (named if isinstance(named, list) else [named]))
+def _is_type(type_names: Any) -> bool:
+    names = type_names if isinstance(type_names, list) else [type_names]
+    return any(isinstance(name, str) and _last_part(name) == TYPE for name in names)
 
 
 def _last_part(iri: str) -> str:
@@ -181,17 +183,17 @@ def _values(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _written(value: Any) -> bytes:
+def _text_value(value: Any) -> bytes:
     """The values as they would stand in the file. ValueError for what never stands there."""
-    texts = [str(one).lower() if isinstance(one, bool) else one for one in _values(value)]
-    written = _octets(",".join(texts))  # TypeError for what is no text
-    if written.count(b",") >= MAX_VALUES:
+    texts = [str(item).lower() if isinstance(item, bool) else item for item in _values(value)]
+    octets = _octets(",".join(texts))  # TypeError for what is no text
+    if octets.count(b",") >= MAX_VALUES:
         raise ValueError(f"more than {MAX_VALUES} values")
-    return written.strip()
+    return octets.strip()
 
 
 def _name(key: str) -> str:
-    """That names are in camelCase is a SHOULD: hyphens and case do not count."""
+    """The name of a directive as it is compared. CamelCase is a SHOULD: hyphens and case do not count."""
     return _last_part(key).replace("-", "").lower()
 
 
@@ -201,37 +203,37 @@ _WITHOUT_EFFECT = ("allowedmethods", "requestlimit", "concurrentlimit", "scope",
 
 
 def _is_addressed(node: _Object, token: str, findings: Findings, line: int) -> bool:
-    """Whether the annotation binds the agent: it names no user agent, or this one, or what it names cannot be read."""
-    named = [value for key, value in node.pairs if _name(key) == "useragent"]
+    """True where the annotation binds the agent: it names no user agent, or this one, or what it names cannot be read."""
+    user_agents = [value for key, value in node.pairs if _name(key) == "useragent"]
     try:
-        agents = [agent.strip() for value in named for agent in _written(value).decode().split(",")]
+        agents = [agent.strip() for value in user_agents for agent in _text_value(value).decode().split(",")]
     except (TypeError, ValueError):
         findings.report("automation.agent", "a userAgent that cannot be read: the annotation binds every agent", line=line)
         return True
     tokens = [PRODUCT_TOKEN.match(agent) for agent in agents]
-    return not named or "*" in agents or any(match[0].lower() == token for match in tokens if match)
+    return not user_agents or "*" in agents or any(match[0].lower() == token for match in tokens if match)
 
 
-def _directives(node: _Object, place: Stated[None], findings: Findings) -> Directives:
-    """What the annotation states; `place`: where."""
-    stated: dict[str, list[Stated[Any]]] = {}
+def _directives(node: _Object, source: DirectiveValue[None], findings: Findings) -> Directives:
+    """The directives of the annotation. `source`: the place of the annotation, without a value."""
+    by_field: dict[str, list[DirectiveValue[Any]]] = {}
     for key, value in node.pairs:
         name, quoted = _name(key), _octets(key)
         if name in _WITHOUT_EFFECT:
-            findings.report("automation.annotation", "`{}` has no effect in an annotation", quoted, line=place.line)
+            findings.report("automation.annotation", "`{}` has no effect in an annotation", quoted, line=source.line)
         elif name in _DIRECTIVES:
             directive = _DIRECTIVES[name]
-            values = stated.setdefault(directive.field, [])
+            values = by_field.setdefault(directive.field, [])
             if values:
-                findings.report("automation.repeated", "`{}` stands more than once: all hold together", quoted, line=place.line)
+                findings.report("automation.repeated", "`{}` stands more than once: all hold together", quoted, line=source.line)
             odd: bytes | None = b""
             try:
-                read, odd = directive.read(_written(value)) if len(values) < MAX_REPEATED else (directive.strictest, b"")
+                parsed, odd = directive.read(_text_value(value)) if len(values) < MAX_REPEATED else (directive.strictest, b"")
             except (TypeError, ValueError):
-                read = directive.strictest
+                parsed = directive.strictest
             if odd is not None:
                 message = f"`{{}}` in `{{}}` {directive.otherwise}" if odd else f"a value of `{{}}` {directive.otherwise}"
-                findings.report("automation.value", message, *filter(None, (odd, quoted)), line=place.line)
+                findings.report("automation.value", message, *filter(None, (odd, quoted)), line=source.line)
             if len(values) <= MAX_REPEATED:
-                values.append(place._replace(value=read))
-    return Directives(**{field: tuple(values) for field, values in stated.items()})
+                values.append(source._replace(value=parsed))
+    return Directives(**{field: tuple(values) for field, values in by_field.items()})

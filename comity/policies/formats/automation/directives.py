@@ -25,12 +25,12 @@ SESSION_VALIDATION = {"cookie-based": "cookie", "token-based": "token", "oauth":
 NOWHERE = "?"  # instead of a host that cannot be read: no host is so named
 
 
-class Stated(NamedTuple, Generic[T]):
+class DirectiveValue(NamedTuple, Generic[T]):
     """One directive, once."""
 
     value: T
     line: int = 0  # 1-based
-    at: int = 0  # where the line starts in the text
+    offset: int = 0  # where the line starts in the text
 
 
 class UrlPattern(NamedTuple):
@@ -41,26 +41,26 @@ class UrlPattern(NamedTuple):
 
 
 class Directives(NamedTuple):
-    """What a group or an annotation states; () for a directive that it leaves out."""
+    """The directives of a group or an annotation; () for one that it leaves out."""
 
-    allowed_methods: tuple[Stated[frozenset[str]], ...] = ()  # upper case
-    allowed_purposes: tuple[Stated[frozenset[str]], ...] = ()  # lower case
-    allowed_automations: tuple[Stated[frozenset[str]], ...] = ()  # lower case
-    api_automation: tuple[Stated[str], ...] = ()  # of API_AUTOMATION
-    allow_xhr: tuple[Stated[str], ...] = ()  # of ALLOW_XHR
-    disallow_fetch_from: tuple[Stated[tuple[UrlPattern, ...]], ...] = ()
-    require_human_initiated_session: tuple[Stated[bool], ...] = ()
-    session_validation: tuple[Stated[str], ...] = ()  # of SESSION_VALIDATION; "": unreadable, no session satisfies it
-    session_ttl: tuple[Stated[timedelta | None], ...] = ()  # None: unreadable, no session is permitted
-    request_limit: tuple[Stated[Window | None], ...] = ()  # None: unreadable, as slow as the operator's settings allow
-    concurrent_limit: tuple[Stated[int], ...] = ()
+    allowed_methods: tuple[DirectiveValue[frozenset[str]], ...] = ()  # upper case
+    allowed_purposes: tuple[DirectiveValue[frozenset[str]], ...] = ()  # lower case
+    allowed_automations: tuple[DirectiveValue[frozenset[str]], ...] = ()  # lower case
+    api_automation: tuple[DirectiveValue[str], ...] = ()  # of API_AUTOMATION
+    allow_xhr: tuple[DirectiveValue[str], ...] = ()  # of ALLOW_XHR
+    disallow_fetch_from: tuple[DirectiveValue[tuple[UrlPattern, ...]], ...] = ()
+    require_human_initiated_session: tuple[DirectiveValue[bool], ...] = ()
+    session_validation: tuple[DirectiveValue[str], ...] = ()  # of SESSION_VALIDATION; "": unreadable, no session satisfies it
+    session_ttl: tuple[DirectiveValue[timedelta | None], ...] = ()  # None: unreadable, no session is permitted
+    request_limit: tuple[DirectiveValue[Window | None], ...] = ()  # None: unreadable, as slow as the operator's settings allow
+    concurrent_limit: tuple[DirectiveValue[int], ...] = ()
 
 
 class Group(NamedTuple):
     """One group of the file (core, scope-and-applicability)."""
 
     line: int  # of its first line, 1-based
-    at: int  # where that starts in the text
+    offset: int  # where that starts in the text
     scopes: tuple[UrlPattern, ...]  # (): none is written; `/`, which any group with a matching scope outranks
     hosts: tuple[str, ...] | None  # as `host_pattern` makes them; None: absent, the whole host; (): none that can be read
     agents: frozenset[str] | None  # product tokens, lower case, or "*"; None: absent, all; empty: nobody

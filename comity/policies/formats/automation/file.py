@@ -15,8 +15,8 @@ class AutomationFile(File):
     """An automation-preferences.txt. One whose content is rejected counts as one that cannot be had (AUTO-4)."""
 
     def __init__(self, url: str, fetched: Fetched) -> None:
-        if availability(fetched) is Availability.PRESENT and (why := rejection(fetched)):
-            fetched = replace(fetched, error=why)
+        if availability(fetched) is Availability.PRESENT and (problem := rejection(fetched)):
+            fetched = replace(fetched, error=problem)
         super().__init__(url, fetched)
         self.automation: Automation | None = None
         if self.is_present:
@@ -25,7 +25,7 @@ class AutomationFile(File):
 
     @property
     def crawler_names(self) -> frozenset[str]:
-        """Whom a group names, in lower case."""
+        """The agents that a group names, in lower case."""
         groups = self.automation.groups if self.automation else ()
         return frozenset(token for group in groups for token in group.agents or ()) - {"*"}
 

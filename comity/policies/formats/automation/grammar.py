@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.answers.decision import Finding
 from comity.policies.answers.fetched import Fetched
-from comity.policies.formats.automation.directives import NOWHERE, Directives, Group, Stated, UrlPattern
+from comity.policies.formats.automation.directives import NOWHERE, Directives, DirectiveValue, Group, UrlPattern
 from comity.policies.formats.automation.value_syntax import (
     ABSOLUTE,
     DIRECTIVES,
     SPACE,
-    Read,
+    ParsedValue,
     host_pattern,
     items,
     url_pattern,
@@ -38,18 +38,18 @@ MAX_VALUES = 200  # items of a list
 MAX_ITEMS = 20_000  # of all lists of a file; equal ones count once
 MAX_REPEATED = 16  # times that a directive may stand in a group
 
-_WHOM = (b"scope", b"host", b"user-agent")  # to what and to whom a group applies; several of one count as one list
+_SELECTORS = (b"scope", b"host", b"user-agent")  # to what and to whom a group applies; several of one count as one list
 
 
 class Automation(NamedTuple):
-    """What one file says."""
+    """The groups of one file."""
 
     groups: tuple[Group, ...]
     complete: bool  # False: there is more than is read
     findings: tuple[Finding, ...]
 
     def names(self, token: str) -> bool:
-        """Whether a group names the product token."""
+        """True where a group names the product token."""
         return any(token.lower() in (group.agents or ()) for group in self.groups)
 
 
@@ -61,7 +61,7 @@ _CHARSET = re.compile(rb"(?:.*;)?[ \t]*charset=\"?utf-8\"?[ \t]*(?:;.*)?", re.IG
 
 
 def rejection(fetched: Fetched) -> str:
-    """Why the content is none that is read, "" where it is: another type than text, or raw control bytes.
+    """The reason why the content is not read, "" where it is: another type than text, or raw control bytes.
 
     A server that gives no type is believed to mean text."""
     media_type = fetched.header(b"Content-Type").partition(b";")[0].strip()
@@ -76,7 +76,7 @@ def rejection(fetched: Fetched) -> str:
 
 
 def media_type_findings(fetched: Fetched, url: str = "") -> tuple[Finding, ...]:
-    """What the site should know of the type with which it serves a file that is read."""
+    """The findings on the type with which a site serves a file that is read."""
     content_type = fetched.header(b"Content-Type")
     media_type, _, parameters = content_type.partition(b";")
     if not content_type or (media_type.strip().lower() == b"text/plain" and _CHARSET.fullmatch(parameters)):
@@ -87,7 +87,7 @@ def media_type_findings(fetched: Fetched, url: str = "") -> tuple[Finding, ...]:
 
 # core, formal-syntax
 
-_NAMES = b"|".join((*_WHOM, *DIRECTIVES))
+_NAMES = b"|".join((*_SELECTORS, *DIRECTIVES))
 _NAME = rb"[ \t]*+(?i:%s)(?![^ \t:#\r\n])" % _NAMES
 # LENIENT: no colon. Prose that begins with such a word is no directive, where the word is one of _WHOM.
 _RECORD = re.compile(rb"[ \t]*+((?i:%s))(?:[ \t]*+(:)|(?![^ \t#\r\n]))[ \t]*+([^#\r\n]*+)" % _NAMES)
@@ -104,35 +104,35 @@ class _Open:
     """A block, and the group that it becomes."""
 
     line: int
-    at: int
+    offset: int
     scopes: list[UrlPattern] = field(default_factory=list)
     hosts: list[str] | None = None
     agents: set[str] | None = None
-    stated: dict[bytes, list[Stated[Any]]] = field(default_factory=dict)  # by the name of the directive
+    stated: dict[bytes, list[DirectiveValue[Any]]] = field(default_factory=dict)  # by the name of the directive
 
     @property
     def is_continuing(self) -> bool:
         return not self.scopes and self.hosts is None and self.agents is None
 
     def closed(self) -> Group:
-        stated = Directives(**{DIRECTIVES[name].field: tuple(values) for name, values in self.stated.items()})
+        directives = Directives(**{DIRECTIVES[name].field: tuple(values) for name, values in self.stated.items()})
         key = ""
-        if stated.request_limit or stated.concurrent_limit:
-            whom = (sorted(set(self.scopes)), sorted(set(self.hosts or ())), sorted(self.agents or ()))
-            key = blake2b(repr([list(map(tuple, whom[0])), *whom[1:]]).encode(), digest_size=8).hexdigest()
+        if directives.request_limit or directives.concurrent_limit:
+            selectors = (sorted(set(self.scopes)), sorted(set(self.hosts or ())), sorted(self.agents or ()))
+            key = blake2b(repr([list(map(tuple, selectors[0])), *selectors[1:]]).encode(), digest_size=8).hexdigest()
         return Group(
             line=self.line,
-            at=self.at,
+            offset=self.offset,
             scopes=tuple(self.scopes),
             hosts=None if self.hosts is None else tuple(self.hosts),
             agents=None if self.agents is None else frozenset(self.agents),
-            directives=stated,
+            directives=directives,
             key=key,
         )
 
 
 def parse(text: bytes, *, url: str = "", cut: bool = False) -> Automation:
-    """What the text of a file says, which `text_of` made. `cut`: there is more. Never raises; linear in the octets."""
+    """Read the text of a file, which `text_of` made. `cut`: there is more. Never raises; linear in the octets."""
     return _Reader(text, url).read(cut)
 
 
@@ -153,7 +153,7 @@ class _Reader:
         self._items_left = MAX_ITEMS
         self._line = b""  # the one that is read
         self._name_at = self._value_at = 0  # where they start in it
-        self._known: dict[tuple[bytes, bytes], Read] = {}  # name and value -> what has been read; most groups say the same
+        self._cache: dict[tuple[bytes, bytes], ParsedValue] = {}  # name and value -> what has been read; most groups say the same
 
     def read(self, cut: bool) -> Automation:
         complete = not cut
@@ -186,7 +186,7 @@ class _Reader:
             self._findings.report("automation.markup", message, line=1 + len(_END.findall(text, 0, first.start())))
 
     def _read(self) -> bool:
-        """Read one line, and whatever before it says nothing. False at the end of the text."""
+        """ParsedValue one line, and whatever before it says nothing. False at the end of the text."""
         self._lines.skip(_OTHERS_IN_GROUP if self._block else _OTHERS)
         self._line = line = self._lines.read()
         match = _RECORD.match(line)
@@ -197,7 +197,7 @@ class _Reader:
         name, colon, value = match.groups()
         self._name_at, self._value_at = match.start(1), match.start(3)
         name = name.lower()
-        if not colon and name in _WHOM and not _WORDS.fullmatch(value):
+        if not colon and name in _SELECTORS and not _WORDS.fullmatch(value):
             return True
         if match.end() > MAX_LINE:
             raise _LimitError(f"the line has more than {MAX_LINE} octets")
@@ -217,7 +217,7 @@ class _Reader:
         if self._block is None:
             self._block = _Open(self._lines.number, self._lines.at)
         if not has_colon:
-            ends = "it counts all the same" if name in _WHOM else "it has its most restrictive value"
+            ends = "it counts all the same" if name in _SELECTORS else "it has its most restrictive value"
             self._report("automation.colon", f"`{{}}` is written without its colon: {ends}", name, of_name=True)
         if name == b"scope":
             self._scope(self._block, value)
@@ -226,8 +226,8 @@ class _Reader:
         elif name == b"user-agent":
             self._agents(self._block, value)
         else:
-            read = self._directive(name, value) if has_colon else DIRECTIVES[name].strictest
-            self._state(self._block, name, Stated(read, self._lines.number, self._lines.at))
+            directive_value = self._directive(name, value) if has_colon else DIRECTIVES[name].strictest
+            self._state(self._block, name, DirectiveValue(directive_value, self._lines.number, self._lines.at))
 
     def _scope(self, block: _Open, value: bytes) -> None:
         patterns = url_patterns(value)
@@ -239,50 +239,50 @@ class _Reader:
             )
             self._report("automation.scope", message)
         self._count_hosts(sum(ABSOLUTE.match(pattern) is not None for pattern in patterns))
-        for written in patterns:
+        for pattern_text in patterns:
             if self._scopes_left == 0:
                 raise _LimitError(f"there are more than {MAX_SCOPES} scopes")
             self._scopes_left -= 1
-            pattern = url_pattern(written)
+            pattern = url_pattern(pattern_text)
             block.scopes.append(pattern)
             if pattern.host == NOWHERE:
-                self._report("automation.scope", "`{}` names no host: it matches nothing", written)
-            elif not pattern.host and not written.startswith((b"/", b"*")):
-                self._report("automation.scope", "`{}` is read as with a leading /", written)
-            if SPACE.search(written):
-                self._report("automation.scope", "`{}` has white space, which is read as part of the URL", written)
+                self._report("automation.scope", "`{}` names no host: it matches nothing", pattern_text)
+            elif not pattern.host and not pattern_text.startswith((b"/", b"*")):
+                self._report("automation.scope", "`{}` is read as with a leading /", pattern_text)
+            if SPACE.search(pattern_text):
+                self._report("automation.scope", "`{}` has white space, which is read as part of the URL", pattern_text)
 
     def _host(self, block: _Open, value: bytes) -> None:
-        found = self._items(value)
-        if len(found) != 1:
-            message = "these are several hosts: any of them is meant" if found else "the host is empty: it counts as not written"
+        hosts = self._items(value)
+        if len(hosts) != 1:
+            message = "these are several hosts: any of them is meant" if hosts else "the host is empty: it counts as not written"
             self._report("automation.host", message)
-        self._count_hosts(len(found))
-        for written in found:
-            host = host_pattern(written.decode("utf-8", "replace"))
+        self._count_hosts(len(hosts))
+        for host_text in hosts:
+            host = host_pattern(host_text.decode("utf-8", "replace"))
             block.hosts = block.hosts or []
             if host:
                 block.hosts.append(host)
             else:
-                self._report("automation.host", "`{}` is no host: it matches nothing", written)
-            if b"/" in written and host:
-                self._report("automation.host", f"`{{}}` is read as {host}", written)
+                self._report("automation.host", "`{}` is no host: it matches nothing", host_text)
+            if b"/" in host_text and host:
+                self._report("automation.host", f"`{{}}` is read as {host}", host_text)
 
     def _agents(self, block: _Open, value: bytes) -> None:
-        found = self._items(value)
-        if not found:
+        names = self._items(value)
+        if not names:
             self._report("automation.agent", "the user-agent is empty: it names nobody")
         block.agents = block.agents or set()
-        for written in found:
-            text = written.decode("utf-8", "replace")
+        for name in names:
+            text = name.decode("utf-8", "replace")
             match = PRODUCT_TOKEN.match(text)
             token = match[0].lower() if match else "*" if text.split()[:1] == ["*"] else ""
             if token:
                 block.agents.add(token)
             if not token:
-                self._report("automation.agent", "`{}` names nobody", written)
+                self._report("automation.agent", "`{}` names nobody", name)
             elif len(token) < len(text):
-                self._report("automation.agent", f"`{{}}` is read as {token}", written)
+                self._report("automation.agent", f"`{{}}` is read as {token}", name)
 
     def _items(self, value: bytes) -> list[bytes]:
         self._count_items(value)
@@ -300,17 +300,17 @@ class _Reader:
             raise _LimitError(f"there are more than {MAX_HOSTS} hosts")
 
     def _directive(self, name: bytes, value: bytes) -> Any:
-        if (name, value) not in self._known:
+        if (name, value) not in self._cache:
             self._count_items(value)
             self._count_hosts(value.count(b"://"))
-            self._known[name, value] = DIRECTIVES[name].read(value)
-        read, odd = self._known[name, value]
+            self._cache[name, value] = DIRECTIVES[name].read(value)
+        parsed, odd = self._cache[name, value]
         if odd is not None:
             otherwise = DIRECTIVES[name].otherwise
             self._report("automation.value", f"`{{}}` {otherwise}" if odd else f"an empty value {otherwise}", odd)
-        return read
+        return parsed
 
-    def _state(self, block: _Open, name: bytes, stated: Stated[Any]) -> None:
+    def _state(self, block: _Open, name: bytes, stated: DirectiveValue[Any]) -> None:
         values = block.stated.setdefault(name, [])
         if len(values) == 1:
             message = f"{name.decode()} stands more than once in its group: all hold together"

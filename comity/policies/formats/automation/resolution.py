@@ -1,4 +1,4 @@
-"""Which group of an automation-preferences.txt speaks for a request, and what it refuses.
+"""The group of an automation-preferences.txt that speaks for a request, and its refusals.
 
 Rules(automation, token, host)       the groups that bind one agent on one host
 Rules.group(target)                  the one that speaks (core, scope-and-applicability)
@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from comity.policies.answers.request import API, XHR, Facts, Session
-from comity.policies.formats.automation.directives import PATH, SESSION_VALIDATION, Directives, Group, Stated, UrlPattern
+from comity.policies.formats.automation.directives import PATH, SESSION_VALIDATION, Directives, DirectiveValue, Group, UrlPattern
 from comity.policies.formats.automation.grammar import Automation
 from comity.policies.formats.automation.value_syntax import host_pattern
 from comity.policies.syntax.path_patterns import PatternIndex, covers, normal_target
@@ -26,10 +26,10 @@ def host_matches(pattern: str, host: str) -> bool:
     if pattern == host:
         return True
     name, _, port = pattern.partition(":") if not pattern.startswith("[") else pattern.partition("]:")
-    own, _, own_port = host.partition(":") if not host.startswith("[") else host.partition("]:")
+    host_name, _, own_port = host.partition(":") if not host.startswith("[") else host.partition("]:")
     if port and port != own_port:
         return False
-    return covers(f"{name}$", own) if "*" in name else name.removesuffix("]") == own.removesuffix("]")
+    return covers(f"{name}$", host_name) if "*" in name else name.removesuffix("]") == host_name.removesuffix("]")
 
 
 class _Scopes:
@@ -69,9 +69,9 @@ class Rules:
             if not group.scopes:
                 rest.append((exactness, by_name, number))
             for scope in group.scopes:
-                own = _exactness((scope.host,), host) if scope.host else False
-                if own is not None:
-                    by_host[exactness or own].append((scope.path, by_name, number))
+                scope_exactness = _exactness((scope.host,), host) if scope.host else False
+                if scope_exactness is not None:
+                    by_host[exactness or scope_exactness].append((scope.path, by_name, number))
         self._scopes = [_Scopes(by_host[exactness]) for exactness in (True, False) if by_host[exactness]]
         self._rest = [number for *_, number in sorted(rest, reverse=True)]
         self.is_stating = bool(self._scopes or self._rest)  # whether anything may bind the agent
@@ -93,18 +93,18 @@ class Rules:
 
 
 def _exactness(patterns: Iterable[str] | None, host: str) -> bool | None:
-    """Whether one of the patterns is the host, and not a wildcard or none at all; None: none matches it."""
+    """True where one of the patterns is the host, and not a wildcard or none at all; None: none matches it."""
     if patterns is None:
         return False
-    found = [pattern for pattern in patterns if host_matches(pattern, host)]
-    return any("*" not in pattern for pattern in found) if found else None
+    matching = [pattern for pattern in patterns if host_matches(pattern, host)]
+    return any("*" not in pattern for pattern in matching) if matching else None
 
 
 class Refusal(NamedTuple):
-    """Why a group, or an annotation, does not permit a request."""
+    """A rule by which a group, or an annotation, does not permit a request."""
 
     rule: str
-    stated: Stated[Any] | None  # None: the group leaves the directive out
+    stated: DirectiveValue[Any] | None  # None: the group leaves the directive out
     from_annotation: bool = False
 
 
@@ -117,52 +117,56 @@ def refusals(
     *,
     host: str = "",
 ) -> list[Refusal]:
-    """What is refused; []: the request is permitted. Each rule stands there once, with the first line that refuses by it.
+    """The refusals of a request; []: it is permitted. Each rule stands there once, with the first line that refuses by it.
 
     `group`: None where none matches. `purposes`: those of the agent, which a request without its own is made for.
     `annotation`: of the page; it replaces the purposes and mechanisms that the group lists, has no say in methods and limits,
     and can only refuse more in all else. `host`: of the site, to tell its own pages from those of others; "": all are its own."""
-    asked = _Asked(group, annotation or Directives())
+    policy = _Policy(group, annotation or Directives())
     purposes = purposes if facts.purposes is None else facts.purposes
     parts = (
-        asked.method(facts.method.upper()),
-        asked.purposes({purpose.lower() for purpose in purposes}),
-        asked.automations({automation.lower() for automation in facts.automations}) if facts.automations else (),
-        asked.api(has_key=facts.has_key) if API in facts.kinds else (),
-        asked.xhr(facts.method.upper(), facts.referer, host) if XHR in facts.kinds else (),
-        asked.session(facts.session, now),
-        asked.limits(),
+        policy.method(facts.method.upper()),
+        policy.purposes({purpose.lower() for purpose in purposes}),
+        policy.automations({automation.lower() for automation in facts.automations}) if facts.automations else (),
+        policy.api(has_key=facts.has_key) if API in facts.kinds else (),
+        policy.xhr(facts.method.upper(), facts.referer, host) if XHR in facts.kinds else (),
+        policy.session(facts.session, now),
+        policy.limits(),
     )
-    found: dict[str, Refusal] = {}
+    by_rule: dict[str, Refusal] = {}
     for part in parts:
         for refusal in part:
-            found.setdefault(refusal.rule, refusal)
-    return list(found.values())
+            by_rule.setdefault(refusal.rule, refusal)
+    return list(by_rule.values())
 
 
-class _Asked:
-    """What a group and an annotation refuse, directive by directive."""
+class _Policy:
+    """The refusals by a group and an annotation, directive by directive."""
 
     def __init__(self, group: Group | None, annotation: Directives) -> None:
         self._is_silent = group is None  # nothing is refused for want of a directive
-        self._own = group.directives if group else Directives()
+        self._of_group = group.directives if group else Directives()
         self._added = annotation
 
     def _refused(self, rule: str, name: str, is_refusing: Callable[[Any], bool], *, replaces: bool = False) -> Iterator[Refusal]:
         """`replaces`: what the annotation states stands instead of what the group does."""
         added = getattr(self._added, name)
         if not (replaces and added):
-            yield from (Refusal(rule, stated) for stated in getattr(self._own, name) if is_refusing(stated.value))
-        yield from (Refusal(rule, stated, from_annotation=True) for stated in added if is_refusing(stated.value))
+            yield from (Refusal(rule, directive) for directive in getattr(self._of_group, name) if is_refusing(directive.value))
+        yield from (Refusal(rule, directive, from_annotation=True) for directive in added if is_refusing(directive.value))
 
-    def _absent(self, rule: str, *stated: object) -> Iterator[Refusal]:
-        if not (self._is_silent or any(stated)):
+    def _absent(self, rule: str, *directives: object) -> Iterator[Refusal]:
+        if not (self._is_silent or any(directives)):
             yield Refusal(rule, None)
 
     def method(self, method: str) -> Iterator[Refusal]:
         """Core, http-method-restrictions: without the directive all are disallowed."""
-        yield from (Refusal("automation.method", stated) for stated in self._own.allowed_methods if method not in stated.value)
-        yield from self._absent("automation.method", self._own.allowed_methods)
+        yield from (
+            Refusal("automation.method", directive)
+            for directive in self._of_group.allowed_methods
+            if method not in directive.value
+        )
+        yield from self._absent("automation.method", self._of_group.allowed_methods)
 
     def purposes(self, purposes: set[str]) -> Iterator[Refusal]:
         """Core, purpose-declaration. All must be listed; who declares none is not one of those that are."""
@@ -174,19 +178,19 @@ class _Asked:
         """Extension section-3.2. All must be listed; without the directive none is."""
         rule = "automation.mechanism"
         yield from self._refused(rule, "allowed_automations", lambda allowed: not automations <= allowed, replaces=True)
-        yield from self._absent(rule, self._own.allowed_automations, self._added.allowed_automations)
+        yield from self._absent(rule, self._of_group.allowed_automations, self._added.allowed_automations)
 
     def api(self, *, has_key: bool) -> Iterator[Refusal]:
         """Extension section-3.3: without the directive "none"."""
         yield from self._refused("automation.api", "api_automation", lambda value: value == "none")
-        yield from self._absent("automation.api", self._own.api_automation)
+        yield from self._absent("automation.api", self._of_group.api_automation)
         yield from self._refused("automation.key", "api_automation", lambda value: value == "with-key-only" and not has_key)
 
     def xhr(self, method: str, referer: str | None, host: str) -> Iterator[Refusal]:
         """Extension section-3.3: without the directive `allow-xhr` is "none"."""
         permitting = ("open", "read-only") if method == "GET" else ("open",)
         yield from self._refused("automation.xhr", "allow_xhr", lambda value: value not in permitting)
-        yield from self._absent("automation.xhr", self._own.allow_xhr)
+        yield from self._absent("automation.xhr", self._of_group.allow_xhr)
         yield from self._refused("automation.fetch-from", "disallow_fetch_from", lambda pages: _is_among(referer, pages, host))
 
     def session(self, session: Session | None, now: datetime) -> Iterator[Refusal]:
@@ -208,15 +212,17 @@ class _Asked:
 
     def limits(self) -> Iterator[Refusal]:
         """Extension section-3.1: a limit of nothing."""
-        own = self._own
+        directives = self._of_group
         yield from (
-            Refusal("automation.none", stated) for stated in own.request_limit if stated.value and not stated.value.requests
+            Refusal("automation.none", directive)
+            for directive in directives.request_limit
+            if directive.value and not directive.value.requests
         )
-        yield from (Refusal("automation.none", stated) for stated in own.concurrent_limit if not stated.value)
+        yield from (Refusal("automation.none", directive) for directive in directives.concurrent_limit if not directive.value)
 
 
 def _is_among(page: str | None, patterns: tuple[UrlPattern, ...], host: str) -> bool:
-    """Whether a page is one of those that the patterns mean, or nobody knows. `host`: which patterns without one mean."""
+    """True where a page is one of those that the patterns mean, or nobody knows. `host`: of patterns without one."""
     if not patterns:
         return False
     try:
@@ -232,14 +238,14 @@ def _is_among(page: str | None, patterns: tuple[UrlPattern, ...], host: str) -> 
 
 
 def limits(group: Group, origin: str) -> Limits | None:
-    """How often the requests of a group may be made; None where it does not say. `origin`: of the site."""
+    """The limits on the requests of a group; None where it does not say. `origin`: of the site."""
     rates, concurrent = group.directives.request_limit, group.directives.concurrent_limit
     if not rates and not concurrent:
         return None
     return Limits(
         key=f"{origin} {group.key}",
-        windows=tuple(stated.value for stated in rates if stated.value),
-        concurrent=min((stated.value for stated in concurrent), default=None),
-        unreadable=any(stated.value is None for stated in rates),
+        windows=tuple(limit.value for limit in rates if limit.value),
+        concurrent=min((limit.value for limit in concurrent), default=None),
+        unreadable=any(limit.value is None for limit in rates),
         source=PATH,
     )

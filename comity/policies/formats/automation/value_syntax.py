@@ -89,7 +89,7 @@ SPACE = re.compile(rb"[ \t]")
 _TOKEN = re.compile(rb"[!-~]+")  # purpose-token, automation-token
 _EVERY_PAGE = (UrlPattern("*", "/"),)
 
-Read = tuple[Any, bytes | None]  # a value, and the first part of it that cannot be read; None: all can
+ParsedValue = tuple[Any, bytes | None]  # a value, and the first part of it that cannot be read; None: all can
 
 
 def items(value: bytes) -> list[bytes]:
@@ -116,60 +116,62 @@ def _text(value: bytes) -> str:
     return value.decode("utf-8", "replace").lower()
 
 
-def _tokens(value: bytes) -> Read:
-    found = items(value)
-    odd = next((item for item in found if not _TOKEN.fullmatch(item)), None)
-    return frozenset(_text(item) for item in found if _TOKEN.fullmatch(item)), odd
+def _tokens(value: bytes) -> ParsedValue:
+    tokens = items(value)
+    odd = next((item for item in tokens if not _TOKEN.fullmatch(item)), None)
+    return frozenset(_text(item) for item in tokens if _TOKEN.fullmatch(item)), odd
 
 
-def _methods(value: bytes) -> Read:
-    found = {item: _text(item).upper() for item in items(value)}
-    return frozenset(found.values()).intersection(METHODS), next((item for item in found if found[item] not in METHODS), None)
+def _methods(value: bytes) -> ParsedValue:
+    methods = {item: _text(item).upper() for item in items(value)}
+    return frozenset(methods.values()).intersection(METHODS), next(
+        (item for item in methods if methods[item] not in METHODS), None
+    )
 
 
-def _pages(value: bytes) -> Read:
-    found = items(value)
-    patterns = tuple(map(url_pattern, found))
+def _pages(value: bytes) -> ParsedValue:
+    pages = items(value)
+    patterns = tuple(map(url_pattern, pages))
     odd = next(
-        (item for item, pattern in zip(found, patterns, strict=True) if pattern.host == NOWHERE or SPACE.search(item)), None
+        (item for item, pattern in zip(pages, patterns, strict=True) if pattern.host == NOWHERE or SPACE.search(item)), None
     )
     return (patterns, None) if odd is None else (_EVERY_PAGE, odd)
 
 
-def _one_of(values: Iterable[str], strictest: str) -> Callable[[bytes], Read]:
+def _choice(values: Iterable[str], strictest: str) -> Callable[[bytes], ParsedValue]:
     allowed = {value.encode(): value for value in values}
     return lambda value: (allowed[value.lower()], None) if value.lower() in allowed else (strictest, value)
 
 
-def _boolean(value: bytes) -> Read:
+def _boolean(value: bytes) -> ParsedValue:
     return value.lower() != b"false", None if value.lower() in (b"true", b"false") else value
 
 
-def _session_ttl(value: bytes) -> Read:
-    read = duration(_text(value))
-    return read, None if read else value
+def _session_ttl(value: bytes) -> ParsedValue:
+    ttl = duration(_text(value))
+    return ttl, None if ttl else value
 
 
-def _request_limit(value: bytes) -> Read:
+def _request_limit(value: bytes) -> ParsedValue:
     match = _RATE.fullmatch(_text(value))
     return (Window(_number(match[1]), _UNITS[match[2]]), None) if match else (None, value)
 
 
-def _concurrent_limit(value: bytes) -> Read:
+def _concurrent_limit(value: bytes) -> ParsedValue:
     return (_number(_text(value)), None) if _COUNT.fullmatch(_text(value)) else (1, value)
 
 
 class Directive(NamedTuple):
-    """How one directive is read."""
+    """The reading of one directive."""
 
     name: str
-    read: Callable[[bytes], Read]  # of the value without white space around it
+    read: Callable[[bytes], ParsedValue]  # of the value without white space around it
     strictest: Any  # the most restrictive value
     otherwise: str  # what is said of a part that cannot be read
 
     @property
     def field(self) -> str:
-        """Of Directives."""
+        """The field of Directives."""
         return self.name.replace("-", "_")
 
 
@@ -179,11 +181,11 @@ DIRECTIVES = {
         Directive("allowed-methods", _methods, frozenset(), "is no method: it permits none"),
         Directive("allowed-purposes", _tokens, frozenset(), "is no purpose: it permits none"),
         Directive("allowed-automations", _tokens, frozenset(), "is no mechanism: it permits none"),
-        Directive("api-automation", _one_of(API_AUTOMATION, "none"), "none", f"is none of {', '.join(API_AUTOMATION)}"),
-        Directive("allow-xhr", _one_of(ALLOW_XHR, "none"), "none", f"is none of {', '.join(ALLOW_XHR)}"),
+        Directive("api-automation", _choice(API_AUTOMATION, "none"), "none", f"is none of {', '.join(API_AUTOMATION)}"),
+        Directive("allow-xhr", _choice(ALLOW_XHR, "none"), "none", f"is none of {', '.join(ALLOW_XHR)}"),
         Directive("disallow-fetch-from", _pages, _EVERY_PAGE, "is no URL pattern: every page is meant"),
         Directive("require-human-initiated-session", _boolean, True, "is neither true nor false: it counts as true"),
-        Directive("session-validation", _one_of(SESSION_VALIDATION, ""), "", f"is none of {', '.join(SESSION_VALIDATION)}"),
+        Directive("session-validation", _choice(SESSION_VALIDATION, ""), "", f"is none of {', '.join(SESSION_VALIDATION)}"),
         Directive("session-ttl", _session_ttl, None, "is no duration within 86400s, 1440m, 168h or 365d: no session will do"),
         Directive(
             "request-limit", _request_limit, None, "is no number for a second, minute, hour or day: the pace is the slowest"

@@ -13,7 +13,7 @@ from comity.policies.vocabulary.statement import Statement
 
 
 class SignalLines(AgentReading):
-    """What the lines of one robots.txt say to an agent; "*": to anybody."""
+    """The signals of one robots.txt to an agent; "*": to anybody."""
 
     def __init__(self, site: SiteFiles, token: str) -> None:
         file = robots_of(site)
@@ -42,7 +42,7 @@ class SignalSite(SiteReading):
 
 
 def read_site(site: SiteFiles) -> SignalSite | None:
-    """None where robots.txt has no such line."""
+    """The signals of a site; None where robots.txt has no such line."""
     return SignalSite(site) if any(line.name in NAMES for line in lines_of(site)) else None
 
 

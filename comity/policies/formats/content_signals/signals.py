@@ -43,12 +43,12 @@ _KEY = re.compile(r"[a-z][a-z0-9-]{0,63}")
 class _Signal(NamedTuple):
     word: str
     verdict: Verdict
-    place: Place
+    source: Place
     group: int = -1
 
 
 class Signals:
-    """What the lines of one robots.txt say to one agent. They have no path: it holds for the whole site."""
+    """The signals of one robots.txt to one agent. They have no path: each holds for the whole site."""
 
     def __init__(self, lines: Iterable[ExtensionLine], robots: Robots, token: str, *, url: str = "") -> None:
         self._robots = robots
@@ -57,17 +57,17 @@ class Signals:
         self._signals: list[_Signal] = []
         for line in lines:
             if line.name in NAMES:
-                written = line.name.title().encode() + b": " + line.value
-                place = Place(line=line.line, text=printable(written), url=url)
-                read = _read(line.value, place, self._findings)
-                self._signals += (signal._replace(group=line.group) for signal in read)
+                octets = line.name.title().encode() + b": " + line.value
+                source = Place(line=line.line, text=printable(octets), url=url)
+                signals = _read(line.value, source, self._findings)
+                self._signals += (signal._replace(group=line.group) for signal in signals)
 
     def statements(self) -> tuple[Statement, ...]:
         """One for each word of which something is said that counts: the first line that decides."""
         return self._statements
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """Those that hold for every page of the site: all."""
+        """The statements that hold for every page of the site: all."""
         return self._statements
 
     @cached_property
@@ -83,20 +83,20 @@ class Signals:
             ("content-signal.fallback", fallback),
             ("content-signal.whole-file", self._signals),
         )
-        found: dict[str, Statement] = {}
+        statements: dict[str, Statement] = {}
         for rule, signals in readings:
-            for word, verdict, place, _ in signals:
+            for word, verdict, source, _ in signals:
                 if verdict is Verdict.DENY:
-                    found.setdefault(word, Statement(f"content-signal:{word}", verdict, rule, place))
+                    statements.setdefault(word, Statement(f"content-signal:{word}", verdict, rule, source))
         # What the agent's groups permit, every other reading permits too: each has their lines, and none refuses it here.
-        for word, verdict, place, _ in bound:
+        for word, verdict, source, _ in bound:
             if verdict is Verdict.ALLOW:
-                found.setdefault(word, Statement(f"content-signal:{word}", verdict, "content-signal.allow", place))
-        return tuple(found.values())
+                statements.setdefault(word, Statement(f"content-signal:{word}", verdict, "content-signal.allow", source))
+        return tuple(statements.values())
 
     @cached_property
     def _bound(self) -> tuple[list[_Signal], bool]:
-        """Those that stand in the agent's groups, and whether any does.
+        """The signals in the agent's groups, and whether there are any.
 
         A line before all groups is among them: it stands in none that it could be meant for alone."""
         ours = frozenset(self._robots.groups_naming(self._token))
@@ -105,15 +105,15 @@ class Signals:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What the file's author should know, contradictions among them."""
+        """The findings for the file's author, contradictions among them."""
         if not self._signals:
             return tuple(self._findings)
         refused = {statement.term: statement for statement in self._statements if statement.verdict is Verdict.DENY}
-        for word, verdict, place, _ in self._bound[0]:
+        for word, verdict, source, _ in self._bound[0]:
             refusal = refused.get(f"content-signal:{word}")
             if refusal and verdict is Verdict.ALLOW:
                 message = f"`{word}` is permitted here and refused by line {refusal.place.line}: it is refused"
-                self._findings.report("content-signal.contradiction", message, line=place.line)
+                self._findings.report("content-signal.contradiction", message, line=source.line)
         permits = [statement for statement in self._statements if statement.verdict is Verdict.ALLOW]
         rule = self._robots.for_agent(self._token).decide("/") if permits else None
         if rule and rule.verdict is Verdict.DENY and rule.path_pattern in _WHOLE_SITE:
@@ -125,49 +125,49 @@ class Signals:
 def field(
     values: Iterable[bytes], name: str = "Content-Signal", *, url: str = ""
 ) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
-    """What the fields of one response say of its content. `name`: the field's; `url`: of the page.
+    """The statements of one response's fields about its content. `name`: the field's; `url`: of the page.
 
     One statement for each word, a refusal before a permission."""
     findings = Findings(url)
-    found: dict[str, Statement] = {}
+    statements: dict[str, Statement] = {}
     for value in values:
-        for word, verdict, place, _ in _read(value, Place(part=f"header {name}", text=printable(value)), findings):
+        for word, verdict, source, _ in _read(value, Place(part=f"header {name}", text=printable(value)), findings):
             rule = "content-signal.disallow" if verdict is Verdict.DENY else "content-signal.allow"
-            statement = Statement(f"content-signal:{word}", verdict, rule, place)
-            if verdict is Verdict.DENY and (word not in found or found[word].verdict is Verdict.ALLOW):
-                found[word] = statement
+            statement = Statement(f"content-signal:{word}", verdict, rule, source)
+            if verdict is Verdict.DENY and (word not in statements or statements[word].verdict is Verdict.ALLOW):
+                statements[word] = statement
             else:
-                found.setdefault(word, statement)
-    return tuple(found.values()), tuple(findings)
+                statements.setdefault(word, statement)
+    return tuple(statements.values()), tuple(findings)
 
 
-def _read(value: bytes, place: Place, findings: Findings) -> Iterator[_Signal]:
-    """What one line or field says: `key=value`, parted by commas, in upper or lower case."""
+def _read(value: bytes, source: Place, findings: Findings) -> Iterator[_Signal]:
+    """The signals of one line or field: `key=value`, parted by commas, in upper or lower case."""
     unknown = 0
     for member in _MEMBERS.findall(_SPACED.sub("=", value.decode("utf-8", "replace").lower())):
-        key, _, stated = member.replace('"', "").partition("=")
+        key, _, value_text = member.replace('"', "").partition("=")
         key = key.replace("_", "-")
-        if not stated or not _KEY.fullmatch(key):
-            _report(findings, "`{}` is no signal: write key=yes or key=no", member, place)
+        if not value_text or not _KEY.fullmatch(key):
+            _report(findings, "`{}` is no signal: write key=yes or key=no", member, source)
         elif key == "use":
-            level = LEVELS.index(stated) if stated in LEVELS else -1
+            level = LEVELS.index(value_text) if value_text in LEVELS else -1
             if level < 0:
-                _report(findings, "`{}` is none of immediate, reference and full: none is permitted", member, place)
+                _report(findings, "`{}` is none of immediate, reference and full: none is permitted", member, source)
             for number, name in enumerate(LEVELS):
-                yield _Signal(f"use-{name}", Verdict.ALLOW if number <= level else Verdict.DENY, place)
+                yield _Signal(f"use-{name}", Verdict.ALLOW if number <= level else Verdict.DENY, source)
         elif key not in LABELS:
             unknown += 1
-            _report(findings, "`{}` is no signal that is known", member, place)
-            if stated in _VERDICTS and unknown <= MAX_WORDS and key not in _WORDS:
-                yield _Signal(key, _VERDICTS[stated], place)
-        elif stated in _VERDICTS:
-            yield _Signal(key, _VERDICTS[stated], place)
-        elif stated in _PERHAPS:
-            _report(findings, "`{}` is not yes: it permits nothing", member, place)
+            _report(findings, "`{}` is no signal that is known", member, source)
+            if value_text in _VERDICTS and unknown <= MAX_WORDS and key not in _WORDS:
+                yield _Signal(key, _VERDICTS[value_text], source)
+        elif value_text in _VERDICTS:
+            yield _Signal(key, _VERDICTS[value_text], source)
+        elif value_text in _PERHAPS:
+            _report(findings, "`{}` is not yes: it permits nothing", member, source)
         else:
-            _report(findings, "`{}` is neither yes nor no: it refuses", member, place)
-            yield _Signal(key, Verdict.DENY, place)
+            _report(findings, "`{}` is neither yes nor no: it refuses", member, source)
+            yield _Signal(key, Verdict.DENY, source)
 
 
-def _report(findings: Findings, message: str, member: str, place: Place) -> None:
-    findings.report("content-signal.value", message, member.encode("utf-8", "replace"), line=place.line)
+def _report(findings: Findings, message: str, member: str, source: Place) -> None:
+    findings.report("content-signal.value", message, member.encode("utf-8", "replace"), line=source.line)

@@ -16,40 +16,40 @@ from comity.policies.vocabulary.statement import Place
 
 @cache
 def _line(names: frozenset[str]) -> re.Pattern[bytes]:
-    named = b"|".join(re.escape(name.encode()) for name in sorted(names, reverse=True))
-    return re.compile(rb"[\r\n][ \t]*+(%s)[ \t]*+:[ \t]*+([^#\r\n]*+)" % named, re.IGNORECASE)
+    alternatives = b"|".join(re.escape(name.encode()) for name in sorted(names, reverse=True))
+    return re.compile(rb"[\r\n][ \t]*+(%s)[ \t]*+:[ \t]*+([^#\r\n]*+)" % alternatives, re.IGNORECASE)
 
 
 class ExtensionLine(NamedTuple):
     name: str  # lower case
     value: bytes  # without its comment and the white space around it
     line: int  # 1-based, in the bytes as received
-    at: int  # where it starts in `Robots.text`
+    offset: int  # where it starts in `Robots.text`
     group: int  # in which it stands; -1: in none, but before all of them or in an ACAP record
     overlong: bool = False  # the value is cut at MAX_LINE
 
-    def place(self, url: str) -> Place:
+    def source(self, url: str) -> Place:
         """`url`: of the robots.txt."""
         return Place(line=self.line, text=printable(self.name.title().encode() + b": " + self.value), url=url)
 
 
 def extension_lines(robots: Robots, names: frozenset[str]) -> tuple[ExtensionLine, ...]:
-    """Those of these names (lower case), in the order of the file. Linear in the octets, which bound their number."""
+    """The lines of these names (lower case), in the order of the file. Linear in the octets, which bound their number."""
     text = robots.text
     lowered = text.lower()
     if not any(name.encode() in lowered for name in names):
         return ()
-    found = []
-    number, counted = 1, 0  # the number of the line that starts there
+    lines = []
+    number, before = 1, 0  # the number of the line that starts there
     for match in _line(names).finditer(b"\n" + text):
-        at = match.start()
-        number += text.count(b"\n", counted, at) + text.count(b"\r", counted, at) - text.count(b"\r\n", counted, at)
-        counted = at
+        offset = match.start()
+        number += text.count(b"\n", before, offset) + text.count(b"\r", before, offset) - text.count(b"\r\n", before, offset)
+        before = offset
         name, value = match.groups()
         overlong = len(value) > MAX_LINE
-        found.append(
+        lines.append(
             ExtensionLine(
-                name.decode().lower(), value[:MAX_LINE].rstrip(b" \t"), number, at, robots.group_at(at), overlong=overlong
+                name.decode().lower(), value[:MAX_LINE].rstrip(b" \t"), number, offset, robots.group_at(offset), overlong=overlong
             )
         )
-    return tuple(found)
+    return tuple(lines)

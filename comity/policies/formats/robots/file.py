@@ -21,7 +21,7 @@ class RobotsFile(File):
     def __init__(
         self, url: str, fetched: Fetched, *, definitions: acap.Definitions | None = None, crawlers: Iterable[str] = ()
     ) -> None:
-        """Of a referenced file `definitions` and `crawlers` are those of what refers to it."""
+        """Read a file. Of a referenced one `definitions` and `crawlers` are those of what refers to it."""
         super().__init__(url, fetched)
         self._referred: dict[str, str] = {}  # locator -> URL; a file may refer to another for each of many crawlers
         self.robots: robots.Robots | None = None
@@ -43,7 +43,7 @@ class RobotsFile(File):
 
     @property
     def crawler_names(self) -> frozenset[str]:
-        """Whom a record names, in lower case: product tokens, and names in ACAP, which may have any form."""
+        """The agents that a record names, in lower case: product tokens, and names in ACAP, which may have any form."""
         tokens = self.robots.product_tokens if self.robots else frozenset()
         records = self.acap.records if self.acap else ()
         return tokens | {crawler.lower() for record in records for crawler in record.crawlers} - {"*"}
@@ -53,8 +53,8 @@ class RobotsFile(File):
         conventional = self.robots.findings if self.robots else ()
         return (*conventional, *self.acap.findings, *self._odd_references(self.acap)) if self.acap else conventional
 
-    def _odd_references(self, read: acap.Acap) -> Iterator[Finding]:
-        for reference in (reference for record in read.records for reference in record.references):
+    def _odd_references(self, parsed: acap.Acap) -> Iterator[Finding]:
+        for reference in (reference for record in parsed.records for reference in record.references):
             messages = {"": "this is no http or https URL: everything is refused", self.url: "the file refers to itself"}
             if message := messages.get(self.referred(reference)):
                 yield Finding(rule="acap.reference", message=message, url=self.url, line=reference.line)
@@ -67,5 +67,5 @@ def robots_of(site: SiteFiles) -> RobotsFile:
 
 def lines_of(site: SiteFiles) -> tuple[ExtensionLine, ...]:
     """The lines by which other formats speak in it."""
-    read = robots_of(site).robots
-    return site.once(ExtensionLine, lambda: extension_lines(read, site.robots_lines) if read else ())
+    robots = robots_of(site).robots
+    return site.once(ExtensionLine, lambda: extension_lines(robots, site.robots_lines) if robots else ())

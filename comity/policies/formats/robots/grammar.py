@@ -84,12 +84,12 @@ class Robots:
         return tuple(Protego.parse(content).sitemaps)
 
     def names(self, token: str) -> bool:
-        """Whether a group names the token."""
+        """True where a group names the token."""
         return bool(self._naming(token.lower().encode()))
 
     @property
     def product_tokens(self) -> frozenset[str]:
-        """Those that a group names, in lower case."""
+        """The product tokens that a group names, in lower case."""
         return frozenset(token.decode() for token in re.findall(rb"\n([^\t]++)\t", self._agents)) - {"*"}
 
     def for_agent(self, token: str, *, contested: Container[str] = ()) -> AgentRules:
@@ -108,10 +108,10 @@ class Robots:
         """The numbers of the groups that bind the agent, which count as one, from 0 on."""
         return self._naming(token.lower().encode()) or self._naming(b"*")
 
-    def group_at(self, at: int) -> int:
+    def group_at(self, offset: int) -> int:
         """The number of the group in which that octet of the text stands; -1: in none, but before all or in an ACAP record."""
-        in_acap = bisect_right(self._acap, at) % 2
-        return -1 if in_acap else bisect_right(self._starts, at) - 1
+        in_acap = bisect_right(self._acap, offset) % 2
+        return -1 if in_acap else bisect_right(self._starts, offset) - 1
 
     def lines_of(self, group: int) -> range:
         """The numbers of its lines."""
@@ -119,12 +119,12 @@ class Robots:
         return range(self._numbers[group], end)
 
     def _naming(self, token: bytes) -> list[int]:
-        found = re.findall(rb"\n%s\t(\d+)" % re.escape(token), self._agents)
-        return [int(group) for group in dict.fromkeys(found)]
+        groups = re.findall(rb"\n%s\t(\d+)" % re.escape(token), self._agents)
+        return [int(group) for group in dict.fromkeys(groups)]
 
 
 def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
-    """What a robots.txt says. `oversized`: the body was cut by who fetched it. Never raises; linear in the octets."""
+    """Read a robots.txt. `oversized`: the body was cut by who fetched it. Never raises; linear in the octets."""
     text, cut = text_of(body, cut=oversized)
     findings = Findings(url)
     if cut:
@@ -220,7 +220,7 @@ class AgentRules:
         self.has_group = bool(groups)
         self.only_allows = True  # no Disallow line has a path, and no Allow line one that cannot be told
         self._text = groups[0].text if groups else b""
-        self._at = array("I")  # rule -> where its line starts in the text
+        self._offsets = array("I")  # rule -> where its line starts in the text
         self._number = array("I")  # rule -> number of its line
         self._rate_lines: list[tuple[Kind, int, str, bytes]] = []  # of RATE_KINDS: line number, the line, value
         self._contested: dict[int, tuple[str, Verdict]] = {}  # rule -> pattern and verdict
@@ -262,8 +262,8 @@ class AgentRules:
     def _note(self, lines: Lines, pattern: str, allow: bool, contested: Container[str]) -> None:
         """The line that was read is the next rule."""
         if contested and pattern in contested:
-            self._contested[len(self._at)] = pattern, Verdict.ALLOW if allow else Verdict.DENY
-        self._at.append(lines.at)
+            self._contested[len(self._offsets)] = pattern, Verdict.ALLOW if allow else Verdict.DENY
+        self._offsets.append(lines.at)
         self._number.append(lines.number)
 
     def decide(self, target: str, replaced: Replaced | None = None) -> RuleLine | None:
@@ -299,20 +299,22 @@ class AgentRules:
         return tuple(self._rule_line(rule) for rule in self._index.all(normal_target(target)))
 
     def _rule_line(self, rule: int) -> RuleLine:
-        line = Lines(self._text, self._at[rule]).read()
+        line = Lines(self._text, self._offsets[rule]).read()
         record = read_record(line)
         assert record
         verdict = Verdict.ALLOW if record.kind is Kind.ALLOW else Verdict.DENY
         return RuleLine(verdict, printable(record.value), self._number[rule], printable(line))
 
     def _values(self, kind: Kind) -> list[bytes]:
-        return [value for which, _, _, value in self._rate_lines if which is kind]
+        return [value for line_kind, _, _, value in self._rate_lines if line_kind is kind]
 
     @cached_property
     def rates(self) -> Rates:
-        """How often the lines ask to be visited."""
+        """The pace for which the lines ask."""
         return Rates(
             crawl_delay(self._values(Kind.CRAWL_DELAY)),
             request_rates(self._values(Kind.REQUEST_RATE)),
-            visit_time((number, line, value) for which, number, line, value in self._rate_lines if which is Kind.VISIT_TIME),
+            visit_time(
+                (number, line, value) for line_kind, number, line, value in self._rate_lines if line_kind is Kind.VISIT_TIME
+            ),
         )

@@ -1,4 +1,4 @@
-"""What robots.txt says to one agent: its conventional records (RFC 9309), and its records of ACAP, which may replace these.
+"""The reading of robots.txt for one agent: its conventional records (RFC 9309), and those of ACAP, which may replace these.
 
 Both may stand in files that robots.txt refers to as well (ACAP 1.0 section-2.3.2). All files are read once and compiled once;
 any of them may refuse a request. Where a permission of ACAP has the pattern of a Disallow line, it takes the line's place."""
@@ -105,29 +105,29 @@ class RobotsReading(AgentReading):
         self._unknown: list[Reason] = []  # why nobody knows what is permitted
         files = [file]
         for reference in referred:
-            read = _read_referred(reference, file, fetched)
-            if read is None or read.availability is Availability.UNREACHABLE:
-                reason = file.line_reason("acap.reference-unreachable", reference.reference.line, reference.reference.at)
+            referred_file = _read_referred(reference, file, fetched)
+            if referred_file is None or referred_file.availability is Availability.UNREACHABLE:
+                reason = file.line_reason("acap.reference-unreachable", reference.reference.line, reference.reference.offset)
                 self._unknown.append(reason)
-            elif read.is_present:
-                files.append(read)
-        self._files = {read.url: read for read in files}
+            elif referred_file.is_present:
+                files.append(referred_file)
+        self._files = {robots_file.url: robots_file for robots_file in files}
         if not file.is_present:
             is_absent = file.availability is Availability.ABSENT
             rule, verdict = ("robots.unavailable", Verdict.ALLOW) if is_absent else ("robots.unreachable", Verdict.DENY)
             self._constant.append(Decision(verdict=verdict, reasons=(file.outcome_reason(rule),)))
         if self._unknown:
             self._constant.append(Decision(verdict=Verdict.DENY, reasons=tuple(self._unknown)))
-        speaking = [read.acap for read in files if read.acap]
+        speaking = [robots_file.acap for robots_file in files if robots_file.acap]
         self._acap = Rules(agent, speaking) if speaking else _no_rules()
         self._bind_groups(files)
 
-    def _bind_groups(self, read: list[RobotsFile]) -> None:
-        for file in read:
+    def _bind_groups(self, read_files: list[RobotsFile]) -> None:
+        for file in read_files:
             if file.acap and file.acap.ignores_conventional:
-                reason = file.line_reason("acap.ignore-conventional", file.acap.ignores_conventional, file.acap.ignores_at)
+                reason = file.line_reason("acap.ignore-conventional", file.acap.ignores_conventional, file.acap.ignores_offset)
                 self._constant.append(Decision(verdict=Verdict.ALLOW, reasons=(reason,)))
-        files = list({file.url: file for file in read if not (file.acap and file.acap.ignores_conventional)}.values())
+        files = list({file.url: file for file in read_files if not (file.acap and file.acap.ignores_conventional)}.values())
         self._groups = [Groups(file, self._agent.token, self._acap.crawl_patterns) for file in files if file.robots]
         self.depends_on_request = self._acap.asks_purposes
         # Most sites: one file, and no word of ACAP in it.
@@ -158,7 +158,7 @@ class RobotsReading(AgentReading):
 
     @property
     def rates(self) -> Rates | None:  # type: ignore[override]
-        """None where it has no rules for anybody."""
+        """The rates for any agent; None where the file has no rules for anybody."""
         if self._single:
             return self._single.rules.rates
         rates = None
@@ -177,40 +177,40 @@ class RobotsReading(AgentReading):
             return []
         refused = UseDecision(verdict=Verdict.DENY, stated=True, reasons=tuple(self._unknown)) if self._unknown else None
         distinct = dict.fromkeys(map(self._acap.for_purposes(taken.facts.purposes).matching, targets))
-        uses = (PageUses(self._agent, matching, self._because, taken, refused=refused) for matching in distinct)
+        uses = (PageUses(self._agent, matching, self._reason, taken, refused=refused) for matching in distinct)
         return [RelatedUses(of_target, self._agent.vocabulary) for of_target in uses]
 
     def site_sources(self, purposes: Iterable[str] | None) -> list[RelatedUses]:
         if not self._acap.records:
             return []
         acap = self._acap.for_purposes(purposes)
-        return [RelatedUses(SiteUses(acap.everywhere(), self._because), self._agent.vocabulary)]
+        return [RelatedUses(SiteUses(acap.everywhere(), self._reason), self._agent.vocabulary)]
 
     def requests(self) -> Iterable[ActionRequest]:
         """Once for each resource (ACAP 1.0 section-2.6)."""
-        found: dict[tuple[str, str], ActionRequest] = {}
+        requests: dict[tuple[str, str], ActionRequest] = {}
         for file, request in ((record.url, request) for record in self._acap.records for request in record.requests):
             url = resolved(self._origin, request.path)
-            if (request.action, url) not in found:
+            if (request.action, url) not in requests:
                 is_arranged = self._agent.has_arranged(url, request.action)
-                reason = self._files[file].line_reason("acap.request", request.line, request.at)
-                asked = ActionRequest(action=request.action, url=url, arranged=is_arranged, reason=reason)
-                found[request.action, url] = asked
-        return found.values()
+                reason = self._files[file].line_reason("acap.request", request.line, request.offset)
+                action_request = ActionRequest(action=request.action, url=url, arranged=is_arranged, reason=reason)
+                requests[request.action, url] = action_request
+        return requests.values()
 
     def _field_reason(self, field: Field) -> Reason:
         if field.verdict is Verdict.DENY:
-            return self._because("acap.disallow", field)
-        return self._because("acap.unusable" if field.unusable else "acap.allow", field)
+            return self._reason("acap.disallow", field)
+        return self._reason("acap.unusable" if field.unusable else "acap.allow", field)
 
-    def _because(self, rule: str, field: Field) -> Reason:
+    def _reason(self, rule: str, field: Field) -> Reason:
         citation = field.unusable if rule == "acap.unusable" else ""
-        key = rule, citation, field.url, field.at
+        key = rule, citation, field.url, field.offset
         reason = self._reasons.get(key)
         if reason is None:
             if len(self._reasons) >= MAX_DECIDED:
                 self._reasons.clear()
-            reason = self._reasons[key] = self._files[field.url].line_reason(rule, field.line, field.at, citation)
+            reason = self._reasons[key] = self._files[field.url].line_reason(rule, field.line, field.offset, citation)
         return reason
 
 
@@ -232,11 +232,11 @@ def _referred(agent: Agent, file: RobotsFile) -> Iterator[_Referred]:
                 yield _Referred(url, crawlers, reference)
 
 
-def _read_referred(one: _Referred, file: RobotsFile, fetched: Mapping[str, Fetched]) -> RobotsFile | None:
+def _read_referred(reference: _Referred, file: RobotsFile, fetched: Mapping[str, Fetched]) -> RobotsFile | None:
     assert file.acap
-    if one.url not in fetched:
+    if reference.url not in fetched:
         return None
-    return RobotsFile(one.url, fetched[one.url], definitions=file.acap.definitions, crawlers=one.crawlers)
+    return RobotsFile(reference.url, fetched[reference.url], definitions=file.acap.definitions, crawlers=reference.crawlers)
 
 
 class RobotsSite(SiteReading):
@@ -263,7 +263,7 @@ class RobotsSite(SiteReading):
 
     @property
     def crawler_names(self) -> frozenset[str]:  # type: ignore[override]
-        """Those that the files name to which robots.txt refers included."""
+        """The agents that the file names, or one of the files to which it refers."""
         return self._file.crawler_names.union(*(file.crawler_names for file in self._referred))
 
     @property
@@ -276,7 +276,9 @@ class RobotsSite(SiteReading):
         references = (
             reference for record in (self._file.acap.records if self._file.acap else ()) for reference in record.references
         )
-        return tuple(FileReference(self._file.referred(each), f"{self._file.url}:{each.line}") for each in references)
+        return tuple(
+            FileReference(self._file.referred(reference), f"{self._file.url}:{reference.line}") for reference in references
+        )
 
     @property
     def sitemaps(self) -> tuple[str, ...]:  # type: ignore[override]

@@ -29,11 +29,12 @@ def read_document(content: Content, response: Response) -> Statements:
 
 
 def page_elements(content: Content, agent: Agent) -> ElementRules | None:
-    """What `nosnippet` refuses of a page, `data-nosnippet` refuses of an element (META-3). No action of ai.txt is named: it would
-    refuse more."""
+    """The refusals of `data-nosnippet`: of an element what `nosnippet` refuses of a page (META-3).
+
+    No action of ai.txt is named: it would refuse more."""
     if not content.is_html or b"data-nosnippet" not in content.octets:
         return None
-    return ElementRules((_no_snippet(agent.vocabulary),), _because)
+    return ElementRules((_no_snippet(agent.vocabulary),), _reason)
 
 
 @lru_cache(maxsize=16)
@@ -51,7 +52,7 @@ def _no_snippet(vocabulary: Vocabulary) -> ElementRule:
     )
 
 
-def _because(rule: ElementRule, url: str) -> Reason:
+def _reason(rule: ElementRule, url: str) -> Reason:
     return Reason(rule="robots-meta.disallow", source=Source(url=url, part=NO_SNIPPET))
 
 

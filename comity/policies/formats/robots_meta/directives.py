@@ -1,4 +1,4 @@
-"""What a page says of its own use: `robots` meta elements, those with the agent's name, and X-Robots-Tag fields.
+"""The directives of a page about its use: `robots` meta elements, those with the agent's name, and X-Robots-Tag fields.
 
     header(values, token)     what the fields say to the agent
     markup(content, token)    what the elements say to it
@@ -26,7 +26,7 @@ SPEC = "https://developers.google.com/search/docs/crawling-indexing/robots-meta-
 
 MAX_CHARS = 16 * 1024  # of directives: in the fields of a response, and in the elements of a page
 
-Found = tuple[tuple[Statement, ...], tuple[Finding, ...]]
+DirectiveReading = tuple[tuple[Statement, ...], tuple[Finding, ...]]
 
 EVERYBODY = ("robots", "*")  # as the name of an agent
 
@@ -60,32 +60,32 @@ _UTC = ("GMT", "UT", "UTC", "Z", "+0000", "-0000")
 _EARLIEST = timezone(timedelta(hours=14))  # where every day begins first
 
 
-def header(values: Iterable[bytes], token: str, *, now: datetime | None = None, url: str = "") -> Found:
-    """What the X-Robots-Tag fields of one response say to the agent. `now`: aware, None = the clock; `url`: of the page.
+def header(values: Iterable[bytes], token: str, *, now: datetime | None = None, url: str = "") -> DirectiveReading:
+    """Read the X-Robots-Tag fields of one response for the agent. `now`: aware, None = the clock; `url`: of the page.
 
     A scope holds until the next one or the end of its field."""
     reader = _Reader(token, now, url)
     for value in values:
         reader.field(value.decode("utf-8", "replace"))
-    return reader.found()
+    return reader.reading()
 
 
-def markup(content: Content, token: str, *, now: datetime | None = None, url: str = "") -> Found:
-    """What the meta elements of a page say. It is parsed only where its octets show one that is named as it takes."""
+def markup(content: Content, token: str, *, now: datetime | None = None, url: str = "") -> DirectiveReading:
+    """Read the meta elements of a page. It is parsed only where its octets show one that is named as it takes."""
     if not content.is_markup or not _speaks(content, token):
         return (), ()
     reader = _Reader(token, now, url)
     for name, text, line in content.metas_by_line():
         reader.meta(name, text, line)
-    return reader.found()
+    return reader.reading()
 
 
 def _speaks(content: Content, token: str) -> bool:
-    return content.has_written_letters or _named(token.lower()).search(content.octets) is not None
+    return content.has_written_letters or _metas_pattern(token.lower()).search(content.octets) is not None
 
 
 @cache
-def _named(token: str) -> re.Pattern[bytes]:
+def _metas_pattern(token: str) -> re.Pattern[bytes]:
     return re.compile(rb"name\s*+=\s*+[\"']?\s*+(?:robots|%s)[\"'\s/>]" % re.escape(token.encode()))
 
 
@@ -102,21 +102,21 @@ class _Reader:
         self._findings = Findings(url)
         self._statements: dict[tuple[str, str], Statement] = {}  # one for each part and word, the most restrictive
         self._embedded: list[Place] = []  # where indexifembedded stands
-        self._left = MAX_CHARS
+        self._chars_left = MAX_CHARS
 
-    def found(self) -> Found:
-        for place in self._embedded[:1]:
+    def reading(self) -> DirectiveReading:
+        for source in self._embedded[:1]:
             if any(statement.term == "robots-meta:noindex" for statement in self._statements.values()):
-                self._limit("indexifembedded", place)
+                self._limit("indexifembedded", source)
             else:
                 message = "`indexifembedded` means something beside `noindex` only"
-                self._findings.report("robots-meta.value", message, line=place.line)
+                self._findings.report("robots-meta.value", message, line=source.line)
         return tuple(self._statements.values()), tuple(self._findings)
 
     def field(self, text: str) -> None:
         """The value of one X-Robots-Tag field."""
-        place = Place(part="header X-Robots-Tag")
-        if self._is_too_much(text, place):
+        source = Place(part="header X-Robots-Tag")
+        if self._is_too_much(text, source):
             return
         for_others: list[str] = []
         ours = True
@@ -127,7 +127,7 @@ class _Reader:
                 ours = any(agent == self._token or agent in EVERYBODY for agent in agents)
                 for_others = []
             if ours:
-                self._member(rest, place, member.strip())
+                self._member(rest, source, member.strip())
             else:
                 for_others.append(member.strip())
         self._report_others(for_others)
@@ -139,52 +139,52 @@ class _Reader:
     def meta(self, name: str, text: str, line: int) -> None:
         """One element."""
         if name in (self._token, "robots"):
-            place = Place(part=f"meta {name}", line=line)
-            if not self._is_too_much(text, place):
+            source = Place(part=f"meta {name}", line=line)
+            if not self._is_too_much(text, source):
                 for member in _MEMBER.findall(text):
-                    self._member(member, place, member.strip())
+                    self._member(member, source, member.strip())
         elif len(text) <= MAX_SHOWN and _AGENT.fullmatch(name) and _is_all_directives(text):
             self._findings.report("robots-meta.agent", "`{}: {}` is for another agent", _octets(name), _octets(text), line=line)
 
-    def _is_too_much(self, text: str, place: Place) -> bool:
-        """Whether there is more than is read. Nobody knows what the rest refuses: it refuses all that it could."""
-        before = self._left
-        self._left -= len(text)
-        if self._left < 0 <= before:
+    def _is_too_much(self, text: str, source: Place) -> bool:
+        """True where there is more than is read. Nobody knows what the rest refuses: it refuses all that it could."""
+        before = self._chars_left
+        self._chars_left -= len(text)
+        if self._chars_left < 0 <= before:
             self._report(
-                "robots-meta.unread", f"there are more than {MAX_CHARS} characters: `{{}}` refuses everything", text, place
+                "robots-meta.unread", f"there are more than {MAX_CHARS} characters: `{{}}` refuses everything", text, source
             )
             for word in _REFUSED_UNREAD:
-                self._add(Statement(f"robots-meta:{word}", Verdict.DENY, "robots-meta.unread", _at(place, text)))
-        return self._left < 0
+                self._add(Statement(f"robots-meta:{word}", Verdict.DENY, "robots-meta.unread", _passage(source, text)))
+        return self._chars_left < 0
 
-    def _member(self, text: str, place: Place, written: str) -> None:
+    def _member(self, text: str, source: Place, member: str) -> None:
         for directive in _directives(text):
             if directive.name in _PLAIN:
                 for word in _PLAIN[directive.name]:
-                    self._refuse(word, place, written)
+                    self._refuse(word, source, member)
                 if directive.value:
-                    self._report("robots-meta.unknown", "`{}` is no directive", directive.value, place)
+                    self._report("robots-meta.unknown", "`{}` is no directive", directive.value, source)
             elif directive.name == "notranslate":
-                self._limit("notranslate", _at(place, written), _TRANSLATION)
+                self._limit("notranslate", _passage(source, member), _TRANSLATION)
             elif directive.name == "indexifembedded":
-                self._embedded.append(_at(place, written))
+                self._embedded.append(_passage(source, member))
             elif directive.name in _VALUED:
                 if directive.value:
-                    _VALUED[directive.name](self, directive, place, written)
+                    _VALUED[directive.name](self, directive, source, member)
                 else:
-                    self._report("robots-meta.value", "`{}` has no value: it says nothing", directive.text, place)
+                    self._report("robots-meta.value", "`{}` has no value: it says nothing", directive.text, source)
             else:
-                self._report("robots-meta.unknown", "`{}` is no directive", directive.text, place)
+                self._report("robots-meta.unknown", "`{}` is no directive", directive.text, source)
 
-    def _report(self, rule: str, message: str, quoted: str, place: Place) -> None:
-        self._findings.report(rule, message, _octets(quoted), line=place.line)
+    def _report(self, rule: str, message: str, quoted: str, source: Place) -> None:
+        self._findings.report(rule, message, _octets(quoted), line=source.line)
 
-    def _refuse(self, word: str, place: Place, written: str) -> None:
-        self._add(Statement(f"robots-meta:{word}", Verdict.DENY, "robots-meta.disallow", _at(place, written)))
+    def _refuse(self, word: str, source: Place, member: str) -> None:
+        self._add(Statement(f"robots-meta:{word}", Verdict.DENY, "robots-meta.disallow", _passage(source, member)))
 
-    def _limit(self, word: str, place: Place, qualifiers: Qualifiers = NOTHING) -> None:
-        self._add(Statement(f"robots-meta:{word}", None, "robots-meta.limit", place, qualifiers))
+    def _limit(self, word: str, source: Place, qualifiers: Qualifiers = NOTHING) -> None:
+        self._add(Statement(f"robots-meta:{word}", None, "robots-meta.limit", source, qualifiers))
 
     def _add(self, new: Statement) -> None:
         key = new.place.part, new.term
@@ -192,44 +192,44 @@ class _Reader:
         if old is None or (old.verdict is None and _restricts_more(new, old)):
             self._statements[key] = new
 
-    def _max_snippet(self, directive: _Directive, place: Place, written: str) -> None:
-        number = self._number(directive, place)
+    def _max_snippet(self, directive: _Directive, source: Place, member: str) -> None:
+        number = self._number(directive, source)
         if number == 0:
-            self._refuse("nosnippet", place, written)
+            self._refuse("nosnippet", source, member)
         elif number > 0:
-            self._limit("max-snippet", _at(place, written), Qualifiers(max_chars=number))
+            self._limit("max-snippet", _passage(source, member), Qualifiers(max_chars=number))
 
-    def _max_image_preview(self, directive: _Directive, place: Place, written: str) -> None:
+    def _max_image_preview(self, directive: _Directive, source: Place, member: str) -> None:
         size = directive.value.lower()
         if size == "standard":
-            self._limit("max-image-preview", _at(place, written))
+            self._limit("max-image-preview", _passage(source, member))
         elif size != "large":
-            self._refuse("max-image-preview", place, written)
+            self._refuse("max-image-preview", source, member)
             if size != "none":
-                self._report("robots-meta.value", "`{}` is read as `none`", directive.value, place)
+                self._report("robots-meta.value", "`{}` is read as `none`", directive.value, source)
 
-    def _max_video_preview(self, directive: _Directive, place: Place, written: str) -> None:
-        number = self._number(directive, place)
+    def _max_video_preview(self, directive: _Directive, source: Place, member: str) -> None:
+        number = self._number(directive, source)
         if number == 0:
-            self._refuse("max-video-preview", place, written)
+            self._refuse("max-video-preview", source, member)
         elif number > 0:
-            self._limit("max-video-preview", _at(place, written))
+            self._limit("max-video-preview", _passage(source, member))
 
-    def _number(self, directive: _Directive, place: Place) -> int:
+    def _number(self, directive: _Directive, source: Place) -> int:
         """-1: no limit. What cannot be read is 0."""
         if _NUMBER.fullmatch(directive.value):
             return int(directive.value)
-        self._report("robots-meta.value", "`{}` is read as 0", directive.value, place)
+        self._report("robots-meta.value", "`{}` is read as 0", directive.value, source)
         return 0
 
-    def _unavailable_after(self, directive: _Directive, place: Place, written: str) -> None:
+    def _unavailable_after(self, directive: _Directive, source: Place, member: str) -> None:
         until = date(directive.value)
         if until is None:
-            self._report("robots-meta.value", "`{}` is no date: it is read as one that is past", directive.value, place)
+            self._report("robots-meta.value", "`{}` is no date: it is read as one that is past", directive.value, source)
         if until is None or until <= self._now:
-            self._refuse("unavailable_after", place, written)
+            self._refuse("unavailable_after", source, member)
         else:
-            self._limit("unavailable_after", _at(place, written), Qualifiers(until=until))
+            self._limit("unavailable_after", _passage(source, member), Qualifiers(until=until))
 
 
 _VALUED: Mapping[str, Callable[[_Reader, _Directive, Place, str], None]] = {
@@ -238,7 +238,7 @@ _VALUED: Mapping[str, Callable[[_Reader, _Directive, Place, str], None]] = {
     "maxvideopreview": _Reader._max_video_preview,
     "unavailableafter": _Reader._unavailable_after,
 }
-_KNOWN = frozenset((*_PLAIN, *_VALUED, "notranslate", "indexifembedded"))
+_DIRECTIVE_NAMES = frozenset((*_PLAIN, *_VALUED, "notranslate", "indexifembedded"))
 
 
 def _scope(member: str, token: str) -> tuple[list[str], str]:
@@ -250,11 +250,11 @@ def _scope(member: str, token: str) -> tuple[list[str], str]:
     for part, after in pairwise(parts):
         match = _AGENT.fullmatch(part.strip())
         name = match[1].lower() if match else part.strip()
-        if _compared(name) in _KNOWN:
+        if _compared(name) in _DIRECTIVE_NAMES:
             break
         follows = _AGENT.match(after.strip())
         next_name = follows[1].lower() if follows else ""
-        if name == token or name in EVERYBODY or (match and (next_name == token or _compared(next_name) in _KNOWN)):
+        if name == token or name in EVERYBODY or (match and (next_name == token or _compared(next_name) in _DIRECTIVE_NAMES)):
             agents.append(name)
         else:
             break
@@ -262,20 +262,20 @@ def _scope(member: str, token: str) -> tuple[list[str], str]:
 
 
 def _directives(text: str) -> Iterator[_Directive]:
-    """What one member of a list says: the directive it is, or all that stand in it without a comma."""
+    """The directives in one member of a list: the one it is, or all that stand in it without a comma."""
     words = text.split()
-    starts = [at for at, word in enumerate(words) if _compared(_name(word)) in _KNOWN]
+    starts = [number for number, word in enumerate(words) if _compared(_name(word)) in _DIRECTIVE_NAMES]
     ends = [*starts, len(words)]
     if ends[0]:
         yield _Directive("", "", " ".join(words[: ends[0]]))
     for start, end in pairwise(ends):
         name = _name(words[start])
-        written = " ".join(words[start:end])
-        yield _Directive(_compared(name), written[len(name) :].strip(" :="), written)
+        directive = " ".join(words[start:end])
+        yield _Directive(_compared(name), directive[len(name) :].strip(" :="), directive)
 
 
 def _is_all_directives(text: str) -> bool:
-    """Whether it is written for agents, and says something."""
+    """True where the text is written for agents, and says something."""
     directives = [directive for member in _MEMBER.findall(text) for directive in _directives(member)]
     if not all(directive.name and (directive.name in _VALUED or not directive.value) for directive in directives):
         return False
@@ -293,12 +293,12 @@ def _compared(name: str) -> str:
 
 
 def _octets(text: str) -> bytes:
-    """As many as are shown."""
+    """The first octets of the text, as many as are shown."""
     return text[: 2 * MAX_SHOWN].encode("utf-8", "replace")
 
 
-def _at(place: Place, written: str) -> Place:
-    return place._replace(text=printable(_octets(written)))
+def _passage(source: Place, member: str) -> Place:
+    return source._replace(text=printable(_octets(member)))
 
 
 def _restricts_more(new: Statement, old: Statement) -> bool:
@@ -313,7 +313,7 @@ def date(text: str) -> datetime | None:
     Without a time of day it is the beginning of the day; without a zone, or with one that is not known, the first instant at
     which anybody has that time (UTC+14)."""
     try:
-        found = datetime.fromisoformat(_GREENWICH.sub("Z", text))
+        moment = datetime.fromisoformat(_GREENWICH.sub("Z", text))
     except ValueError:
         match = _DATE.fullmatch(text)
         if match is None:
@@ -323,12 +323,12 @@ def date(text: str) -> datetime | None:
         if parsed is None:
             return None
         offset = parsed[9] or 0  # of zones that it does not know too
-        known = offset or (zone or "").upper().replace(":", "") in _UTC
+        is_known_zone = offset or (zone or "").upper().replace(":", "") in _UTC
         try:
-            found = datetime(*parsed[:6], tzinfo=timezone(timedelta(seconds=offset)) if known else None)
+            moment = datetime(*parsed[:6], tzinfo=timezone(timedelta(seconds=offset)) if is_known_zone else None)
         except ValueError:
             return None
     try:
-        return (found if found.tzinfo else found.replace(tzinfo=_EARLIEST)).astimezone(UTC)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=_EARLIEST)).astimezone(UTC)
     except OverflowError:
         return None

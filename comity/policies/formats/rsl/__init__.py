@@ -58,7 +58,9 @@ class Licenses(AgentReading):
         for document in self._rsl:
             refused = {f"rsl:{term}" for term in document.everywhere(self._origin)}
             of_root = document.statements(f"{self._origin}/")
-            statements += (each if each.term in refused else each._replace(verdict=Verdict.ALLOW) for each in of_root)
+            statements += (
+                statement if statement.term in refused else statement._replace(verdict=Verdict.ALLOW) for statement in of_root
+            )
         return (*statements, *self._unlicensed)
 
 
@@ -93,12 +95,12 @@ def _is_present(fetched: Fetched) -> bool:
     return availability(fetched) is Availability.PRESENT
 
 
-def _unlicensed(places: Iterable[Place]) -> tuple[Statement, ...]:
-    return tuple(statement for place in places for statement in unlicensed(place))
+def _unlicensed(unread: Iterable[Place]) -> tuple[Statement, ...]:
+    return tuple(statement for reference in unread for statement in unlicensed(reference))
 
 
 def read_site(site: SiteFiles) -> LicenseSite | None:
-    """None where robots.txt has no such line."""
+    """The licenses of a site; None where robots.txt has no such line."""
     return LicenseSite(site) if any(line.name == "license" for line in lines_of(site)) else None
 
 
@@ -119,7 +121,7 @@ def read_document(content: Content, response: Response) -> Statements:
 
 
 def read_documents(urls: Iterable[str], fetched: Mapping[str, Fetched], url: str) -> Statements:
-    """What documents say of a resource that refers to them."""
+    """The statements of documents about a resource that refers to them."""
     statements: list[Statement] = []
     findings: list[Finding] = []
     for address in urls:

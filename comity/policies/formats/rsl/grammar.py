@@ -47,7 +47,7 @@ _PROHIBITED = {word: word for word in GENERAL} | {
 _USERS = frozenset(("commercial", "non-commercial", "education", "government", "personal"))  # section-3.4.1.2
 
 # What an element of RSL may have: children and attributes. What else it has may be a condition that is not understood.
-_KNOWN: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+_VOCABULARY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     # LENIENT: version, which no version of RSL has and many documents have.
     "rsl": (frozenset(("content",)), frozenset(("max-age", "version"))),
     "content": (
@@ -62,18 +62,18 @@ _KNOWN: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 _LEGAL = ("warranty", "disclaimer", "attestation", "contact", "proof")  # section-3.13: what the publisher says of itself
 
 
-class Whom(NamedTuple):
+class Party(NamedTuple):
     """A class of users, or places, that a license is for or is not for (section-3.5, section-3.6)."""
 
     kind: str  # "user" or "geo"
     words: frozenset[str]
     line: int
 
-    def has(self, who: Collection[str]) -> bool | None:
-        """Whether one of these is meant; None: that is not known."""
+    def has(self, users: Collection[str]) -> bool | None:
+        """True where one of the users is meant; None: that is not known."""
         if "all" in self.words:
             return True
-        ours = [word.lower() for word in who if (word.lower() in _USERS) == (self.kind == "user")]
+        ours = [word.lower() for word in users if (word.lower() in _USERS) == (self.kind == "user")]
         return any(word in self.words for word in ours) if ours else None
 
 
@@ -84,12 +84,12 @@ class License(NamedTuple):
     permits: tuple[tuple[str, int], ...] | None  # usage and line; None: it has no list of usages
     prohibits: tuple[tuple[str, int], ...]
     condition: int  # line of what must be arranged, e.g. payment, reporting, what is not understood; 0: there is none
-    limits: tuple[Whom, ...]  # it is for these only
-    bars: tuple[Whom, ...]  # it is not for these
+    limits: tuple[Party, ...]  # it is for these only
+    bars: tuple[Party, ...]  # it is not for these
 
-    def unmet(self, who: Collection[str]) -> int:
+    def unmet(self, users: Collection[str]) -> int:
         """The line of a condition that nobody knows to be met; 0: there is none."""
-        return self.condition or next((limit.line for limit in self.limits if not limit.has(who)), 0)
+        return self.condition or next((limit.line for limit in self.limits if not limit.has(users)), 0)
 
 
 class Scope(NamedTuple):
@@ -129,12 +129,12 @@ def parse(body: bytes, url: str = "", *, first: int = 1, cut: bool = False, ever
 
 @dataclass(slots=True)
 class _Terms:
-    """What is read of one license."""
+    """The terms of one license, while it is read."""
 
     condition: int
     permits: dict[str, int] | None = None
     prohibits: dict[str, int] = field(default_factory=dict)
-    limits: dict[str, Whom] = field(default_factory=dict)  # by kind
+    limits: dict[str, Party] = field(default_factory=dict)  # by kind
     bars: dict[str, set[str]] = field(default_factory=dict)
     bars_at: dict[str, int] = field(default_factory=dict)  # the line of the first one
     kinds: set[str] = field(default_factory=set)  # of permissions
@@ -171,12 +171,12 @@ class _Reader:
         self._findings.report(rule, message, *(text[:1000].encode(errors="replace") for text in quoted), line=line)
 
     def _age(self, root: Any) -> timedelta:
-        written = root.get("max-age")
-        if written is None:
+        max_age = root.get("max-age")
+        if max_age is None:
             return DEFAULT_AGE
-        if re.fullmatch(r"[0-9]{1,9}", written.strip()) and int(written):
-            return min(timedelta(days=int(written)), MAX_AGE)
-        self._report("rsl.value", "max-age `{}` is no number of days: it is one day", written, line=self._lines[root])
+        if re.fullmatch(r"[0-9]{1,9}", max_age.strip()) and int(max_age):
+            return min(timedelta(days=int(max_age)), MAX_AGE)
+        self._report("rsl.value", "max-age `{}` is no number of days: it is one day", max_age, line=self._lines[root])
         return timedelta(days=1)
 
     def _scopes(self, root: Any) -> Iterator[Scope]:
@@ -185,14 +185,14 @@ class _Reader:
             message = "the namespace is `{}`: nothing is permitted without arrangement"
             self._report("rsl.value", message, namespace(root), line=self._lines[root])
             odd = odd or self._lines[root]
-        left, licenses_left = MAX_SCOPES, MAX_LICENSES
-        for content in _own(root, root, "content"):
+        scopes_left, licenses_left = MAX_SCOPES, MAX_LICENSES
+        for content in _children(root, root, "content"):
             licenses_left -= len(content)
             if licenses_left < 0:
                 raise XmlError(f"the contents have more than {MAX_LICENSES} elements", self._lines[content], is_limit=True)
             for scope in self._scopes_of(content, root, odd):
-                left -= 1
-                if left < 0:
+                scopes_left -= 1
+                if scopes_left < 0:
                     raise XmlError(f"there are more than {MAX_SCOPES} scopes", self._lines[content], is_limit=True)
                 yield scope
 
@@ -201,29 +201,29 @@ class _Reader:
         for name, harmless in (("server", ""), ("encrypted", "false")):
             if content.get(name, harmless).strip() != harmless:
                 odd = odd or self._lines[content]
-        licenses = [self._license(one, root, odd) for one in _own(content, root, "license")]
+        licenses = [self._license(child, root, odd) for child in _children(content, root, "license")]
         if not licenses:
             self._report("rsl.value", "the content has no license: nothing is licensed", line=self._lines[content])
             licenses = [License(self._lines[content], (), (), odd, (), ())]
         if self._everywhere:
             yield Scope("", 0, tuple(licenses))
             return
-        written = content.get("url")
-        place = _pattern(written)
-        if place is None:
+        url = content.get("url")
+        pattern = _pattern(url)
+        if pattern is None:
             message = "url `{}` is no URL and no path: what is prohibited holds everywhere, what is permitted nowhere"
-            self._report("rsl.value", message, written or "", line=self._lines[content])
-            place, licenses = ("", 0), [one if one.permits is None else one._replace(permits=()) for one in licenses]
-        yield Scope(*place, tuple(licenses))
-        texts = (own_text(alternate).strip() for alternate in _own(content, root, "alternate"))
+            self._report("rsl.value", message, url or "", line=self._lines[content])
+            pattern, licenses = ("", 0), [child if child.permits is None else child._replace(permits=()) for child in licenses]
+        yield Scope(*pattern, tuple(licenses))
+        texts = (own_text(alternate).strip() for alternate in _children(content, root, "alternate"))
         alternates = (_pattern(text, exact=True) for text in texts if text)
-        yield from (Scope(*place, tuple(licenses)) for place in dict.fromkeys(alternates) if place)
+        yield from (Scope(*pattern, tuple(licenses)) for pattern in dict.fromkeys(alternates) if pattern)
 
     def _not_understood(self, element: Any, root: Any) -> int:
         """The line of what stands in an element of RSL and is not of RSL; 0: nothing. That of others is left out (section-3)."""
-        children, attributes = _KNOWN[local_name(element)]
+        children, attributes = _VOCABULARY[local_name(element)]
         odd = 0
-        for child in _own(element, root):
+        for child in _children(element, root):
             if (name := local_name(child)) not in children:
                 self._report("rsl.value", "`{}` is no element of RSL here", name, line=self._lines[child])
                 odd = odd or self._lines[child]
@@ -233,67 +233,67 @@ class _Reader:
         return odd
 
     def _license(self, license_: Any, root: Any, odd: int) -> License:
-        read = _Terms(odd or self._not_understood(license_, root))
-        for child in _own(license_, root):
+        terms = _Terms(odd or self._not_understood(license_, root))
+        for child in _children(license_, root):
             name, kind = local_name(child), child.get("type", "").strip().lower()
             if name == "permits":
-                self._permits(read, kind, child, root)
+                self._permits(terms, kind, child, root)
             elif name in ("prohibits", "prohibit"):
-                self._prohibits(read, kind, child, root)
+                self._prohibits(terms, kind, child, root)
             elif name == "payment":
                 has_more = len(child) or own_text(child).strip() or plain_attributes(child).keys() - {"type"}
                 is_free = kind in ("", "free") and not has_more
-                read.condition = read.condition or (0 if is_free else self._lines[child])
+                terms.condition = terms.condition or (0 if is_free else self._lines[child])
             elif name == "reporting" or (name == "legal" and kind not in _LEGAL):
-                read.condition = read.condition or self._lines[child]
-        listed = None if read.permits is None else tuple(read.permits.items())
-        limits = tuple(read.limits.values())
-        bars = tuple(Whom(kind, frozenset(words), read.bars_at[kind]) for kind, words in read.bars.items())
-        return License(self._lines[license_], listed, tuple(read.prohibits.items()), read.condition, limits, bars)
+                terms.condition = terms.condition or self._lines[child]
+        permits = None if terms.permits is None else tuple(terms.permits.items())
+        limits = tuple(terms.limits.values())
+        bars = tuple(Party(kind, frozenset(words), terms.bars_at[kind]) for kind, words in terms.bars.items())
+        return License(self._lines[license_], permits, tuple(terms.prohibits.items()), terms.condition, limits, bars)
 
-    def _permits(self, read: _Terms, kind: str, permits: Any, root: Any) -> None:
+    def _permits(self, terms: _Terms, kind: str, permits: Any, root: Any) -> None:
         odd = self._not_understood(permits, root)
         words = _words(permits)
-        if kind in read.kinds:
+        if kind in terms.kinds:
             self._report("rsl.value", "permits of type `{}` stands twice in its license", kind, line=self._lines[permits])
             odd = odd or self._lines[permits]
         if words != own_text(permits).split():
             text = own_text(permits).strip()
             self._report("rsl.value", "`{}` is no list of words, which spaces separate", text, line=self._lines[permits])
             odd = odd or self._lines[permits]
-        read.kinds.add(kind)
+        terms.kinds.add(kind)
         if kind in ("user", "geo"):
-            whom = frozenset(word.lower() for word in words)
-            if "all" not in whom and not (kind == "user" and whom >= _USERS):
-                read.limits.setdefault(kind, Whom(kind, whom, self._lines[permits]))
+            parties = frozenset(word.lower() for word in words)
+            if "all" not in parties and not (kind == "user" and parties >= _USERS):
+                terms.limits.setdefault(kind, Party(kind, parties, self._lines[permits]))
         elif kind == "usage":
-            read.permits = read.permits or {}
+            terms.permits = terms.permits or {}
             for word in words:
                 if self._is_usage(word, permits):
-                    read.permits.setdefault(word, self._lines[permits])
+                    terms.permits.setdefault(word, self._lines[permits])
         elif words != ["all"]:
             self._report("rsl.value", "permits of type `{}` is not understood", kind, line=self._lines[permits])
             odd = odd or self._lines[permits]
-        read.condition = read.condition or odd
+        terms.condition = terms.condition or odd
 
-    def _prohibits(self, read: _Terms, kind: str, prohibits: Any, root: Any) -> None:
-        read.condition = read.condition or self._not_understood(prohibits, root)
+    def _prohibits(self, terms: _Terms, kind: str, prohibits: Any, root: Any) -> None:
+        terms.condition = terms.condition or self._not_understood(prohibits, root)
         words = [word.lower() for word in _words(prohibits) if ":" not in word]  # section-3.4.1: those of others
         if not kind and words:
             kind = "user" if _USERS.issuperset(words) else "usage"
         if kind in ("user", "geo"):
-            known = frozenset(words)
-            if kind == "user" and not known <= _USERS:
-                known = frozenset(("all",))  # whom an unknown word means nobody knows
-            if known:
-                read.bars.setdefault(kind, set()).update(known)
-                read.bars_at.setdefault(kind, self._lines[prohibits])
+            parties = frozenset(words)
+            if kind == "user" and not parties <= _USERS:
+                parties = frozenset(("all",))  # whom an unknown word means nobody knows
+            if parties:
+                terms.bars.setdefault(kind, set()).update(parties)
+                terms.bars_at.setdefault(kind, self._lines[prohibits])
         elif kind == "usage":
             for word in words:
-                read.prohibits.setdefault(self._prohibited(word, prohibits), self._lines[prohibits])
+                terms.prohibits.setdefault(self._prohibited(word, prohibits), self._lines[prohibits])
         elif words:
             self._report("rsl.value", "prohibits of type `{}` is not understood", kind, line=self._lines[prohibits])
-            read.condition = read.condition or self._lines[prohibits]
+            terms.condition = terms.condition or self._lines[prohibits]
 
     def _is_usage(self, word: str, permits: Any) -> bool:
         if word not in GENERAL:
@@ -312,23 +312,23 @@ def _words(element: Any) -> list[str]:
     return [word for word in _SEPARATOR.split(own_text(element)) if word]
 
 
-def _own(element: Any, root: Any, name: str = "") -> Iterator[Any]:
+def _children(element: Any, root: Any, name: str = "") -> Iterator[Any]:
     """Its children that are RSL's, as their namespace says; of that name."""
     return (child for child in element if namespace(child) == namespace(root) and name in ("", local_name(child)))
 
 
-def _pattern(written: str | None, *, exact: bool = False) -> tuple[str, int] | None:
+def _pattern(url: str | None, *, exact: bool = False) -> tuple[str, int] | None:
     """The pattern with the host before it, and the octets of its path; None for what is neither URL nor path.
 
     section-4.6.1: "" is whatever refers to the document."""
-    if written is None:
+    if url is None:
         return None
-    written = written.strip()
+    url = url.strip()
     host = ""
-    if "://" in written:
-        host = host_of(written)
-        written = target_of(written) if host else "-"
-    if written and not written.startswith(("/", "*")):
+    if "://" in url:
+        host = host_of(url)
+        url = target_of(url) if host else "-"
+    if url and not url.startswith(("/", "*")):
         return None
-    path = normal_target(written) + "$" if exact else normal_pattern(written.rstrip("*").encode("utf-8", "replace"))
+    path = normal_target(url) + "$" if exact else normal_pattern(url.rstrip("*").encode("utf-8", "replace"))
     return host + path, len(path)

@@ -33,9 +33,9 @@ MAX_KNOWN = 100  # answers of a document that are kept
 _MOST = 3  # narrower than any word
 
 
-def unlicensed(place: Place) -> tuple[Statement, ...]:
+def unlicensed(reference: Place) -> tuple[Statement, ...]:
     """section-4.3: where there is no valid document, nothing is licensed. `place`: of the reference."""
-    return tuple(Statement(f"rsl:{term}", Verdict.DENY, "rsl.unlicensed", place) for term in TERMS)
+    return tuple(Statement(f"rsl:{term}", Verdict.DENY, "rsl.unlicensed", reference) for term in TERMS)
 
 
 class Rsl:
@@ -50,23 +50,23 @@ class Rsl:
         self._problem = document.problem
         self._text = text
         self._start = start
-        self._known: dict[tuple[tuple[int, ...], bool, frozenset[str]], tuple[Statement, ...]] = {}
+        self._cache: dict[tuple[tuple[int, ...], bool, frozenset[str]], tuple[Statement, ...]] = {}
         self._index = PatternIndex((scope.pattern, False) for scope in document.scopes)
 
-    def statements(self, url: str, *, arranged: bool = False, who: Collection[str] = ()) -> tuple[Statement, ...]:
-        """What it says of the resource; () where it does not speak of it.
+    def statements(self, url: str, *, arranged: bool = False, users: Collection[str] = ()) -> tuple[Statement, ...]:
+        """The statements about the resource; () where the document does not speak of it.
 
-        `arranged`: whether the operator has met its conditions; `who` uses the content: section-3.4.1.2 and section-3.5 have
+        `arranged`: whether the operator has met its conditions; `users` use the content: section-3.4.1.2 and section-3.5 have
         the words, e.g. "commercial", "DE", "EU"."""
         if not self.is_valid:
-            return unlicensed(self._place(self._problem))
+            return unlicensed(self._source(self._problem))
         matching = self._matching(url)
-        key = (tuple(matching), arranged, frozenset(who))
-        if key not in self._known:  # most pages of a site have the same answer
-            if len(self._known) == MAX_KNOWN:
-                self._known.clear()
-            self._known[key] = tuple(self._decided(self._licenses(matching), arranged, who))
-        return self._known[key]
+        key = (tuple(matching), arranged, frozenset(users))
+        if key not in self._cache:  # most pages of a site have the same answer
+            if len(self._cache) == MAX_KNOWN:
+                self._cache.clear()
+            self._cache[key] = tuple(self._decided(self._licenses(matching), arranged, users))
+        return self._cache[key]
 
     def everywhere(self, url: str = "") -> frozenset[str]:
         """The terms that are refused for every resource of a site, unless something is arranged.
@@ -78,10 +78,12 @@ class Rsl:
             root = origin_of(url or self._start.url) + "/"
         except ValueError:
             root = "/"
-        broad = [(octets, one) for octets, one in self._licenses(self._matching(root)) if octets <= 1]
-        refused = {one.term.partition(":")[2] for one in self._decided(broad, False, ()) if one.verdict is Verdict.DENY}
-        narrow = [one for scope in self._scopes if scope.octets > 1 for one in scope.licenses]
-        permitted = {word for one in narrow if not one.unmet(()) for word, _ in one.permits or ()}
+        broad = [(octets, license_) for octets, license_ in self._licenses(self._matching(root)) if octets <= 1]
+        refused = {
+            statement.term.partition(":")[2] for statement in self._decided(broad, False, ()) if statement.verdict is Verdict.DENY
+        }
+        narrow = [license_ for scope in self._scopes if scope.octets > 1 for license_ in scope.licenses]
+        permitted = {word for license_ in narrow if not license_.unmet(()) for word, _ in license_.permits or ()}
         return frozenset(term for term in refused if not any(_covers(word, term) for word in permitted))
 
     def _matching(self, url: str) -> list[int]:
@@ -92,18 +94,18 @@ class Rsl:
     def _licenses(self, matching: list[int]) -> list[tuple[int, License]]:
         """Each with the octets of its scope."""
         scopes = [self._scopes[number] for number in matching]
-        return [(scope.octets, one) for scope in scopes for one in scope.licenses]
+        return [(scope.octets, license_) for scope in scopes for license_ in scope.licenses]
 
-    def _decided(self, licenses: list[tuple[int, License]], arranged: bool, who: Collection[str]) -> Iterator[Statement]:
+    def _decided(self, licenses: list[tuple[int, License]], arranged: bool, users: Collection[str]) -> Iterator[Statement]:
         for term in TERMS:
-            verdict, claim = _decide(term, licenses, arranged, who)
+            verdict, claim = _decide(term, licenses, arranged, users)
             if claim is not None:
-                yield Statement(f"rsl:{term}", verdict, claim.rule, self._place(claim.line))
+                yield Statement(f"rsl:{term}", verdict, claim.rule, self._source(claim.line))
 
-    def _place(self, line: int) -> Place:
-        written = self._lines[line - 1] if 0 < line <= len(self._lines) else b""
+    def _source(self, line: int) -> Place:
+        line_octets = self._lines[line - 1] if 0 < line <= len(self._lines) else b""
         first = self._start.line
-        return self._start._replace(line=first + line - 1 if first else 0, text=printable(written))
+        return self._start._replace(line=first + line - 1 if first else 0, text=printable(line_octets))
 
     @cached_property
     def _lines(self) -> list[bytes]:
@@ -111,7 +113,7 @@ class Rsl:
 
 
 class _Claim(NamedTuple):
-    """What one license says of one usage."""
+    """A refusal or a permission of one usage by one license."""
 
     octets: int
     level: int  # how narrow the word is
@@ -124,7 +126,7 @@ def _covers(word: str, term: str) -> bool:
 
 
 def _decide(
-    term: str, licenses: list[tuple[int, License]], arranged: bool, who: Collection[str]
+    term: str, licenses: list[tuple[int, License]], arranged: bool, users: Collection[str]
 ) -> tuple[Verdict | None, _Claim | None]:
     """section-3.1.1: narrower scopes and words come before broader ones; what is both permitted and prohibited is not licensed.
 
@@ -132,13 +134,13 @@ def _decide(
     permissions: list[_Claim] = []
     refusals: list[_Claim] = []
     lists: dict[int, int] = {}  # octets -> line of a license that has a list
-    listed: set[int] = set()  # octets of those that list the term
-    for octets, one in licenses:
-        unmet = 0 if arranged else one.unmet(who)
-        words = [(word, line) for word, line in one.permits or () if _covers(word, term)]
-        if one.permits is not None:
-            lists.setdefault(octets, one.line)
-            listed.update([octets] if words else [])
+    with_term: set[int] = set()  # octets of those that list the term
+    for octets, license_ in licenses:
+        unmet = 0 if arranged else license_.unmet(users)
+        words = [(word, line) for word, line in license_.permits or () if _covers(word, term)]
+        if license_.permits is not None:
+            lists.setdefault(octets, license_.line)
+            with_term.update([octets] if words else [])
         elif unmet:
             words = [("all", unmet)]  # whatever it does not prohibit has its conditions
         for word, line in words:
@@ -146,13 +148,13 @@ def _decide(
                 refusals.append(_Claim(octets, len(GENERAL[word]), "rsl.unlicensed", unmet))
             else:
                 permissions.append(_Claim(octets, len(GENERAL[word]), "rsl.permits", line))
-        for word, line in one.prohibits:
+        for word, line in license_.prohibits:
             if _covers(word, term):
                 refusals.append(_Claim(octets, len(GENERAL[word]), "rsl.prohibits", line))
-        barring = (whom for whom in one.bars if whom.has(who) is not False)
-        refusals += (_Claim(octets, _MOST, "rsl.prohibits", whom.line) for whom in barring)
+        barring = (party for party in license_.bars if party.has(users) is not False)
+        refusals += (_Claim(octets, _MOST, "rsl.prohibits", party.line) for party in barring)
     # section-3.5: a list is exhaustive.
-    refusals += (_Claim(octets, 0, "rsl.unlicensed", line) for octets, line in lists.items() if octets not in listed)
+    refusals += (_Claim(octets, 0, "rsl.unlicensed", line) for octets, line in lists.items() if octets not in with_term)
     if not refusals and not permissions:
         return None, None
     octets = max((refusal.octets for refusal in refusals), default=0)
@@ -161,7 +163,7 @@ def _decide(
     for permission in sorted(permissions, reverse=True):
         if permission.octets >= octets and permission.level >= level and permission[:2] not in prohibited:
             return Verdict.ALLOW, permission
-    return Verdict.DENY, max(refusals, key=lambda one: (one.rule == "rsl.prohibits", one.octets, one.level))
+    return Verdict.DENY, max(refusals, key=lambda claim: (claim.rule == "rsl.prohibits", claim.octets, claim.level))
 
 
 def read(body: bytes, url: str = "", *, cut: bool = False) -> Rsl:
@@ -175,9 +177,11 @@ def inline(content: Content, url: str = "") -> tuple[Rsl, ...]:
         return ()
     scripts = list(content.scripts(MEDIA_TYPE))
     # What is too much is no valid document.
-    written = [("", 0)] if len(scripts) > MAX_INLINE else scripts
-    places = (Place(f"script {MEDIA_TYPE}", line=line) for _, line in written)
-    return tuple(_read(text.encode(errors="replace"), url, place) for (text, _), place in zip(written, places, strict=True))
+    texts = [("", 0)] if len(scripts) > MAX_INLINE else scripts
+    references = (Place(f"script {MEDIA_TYPE}", line=line) for _, line in texts)
+    return tuple(
+        _read(text.encode(errors="replace"), url, reference) for (text, _), reference in zip(texts, references, strict=True)
+    )
 
 
 def _read(body: bytes, url: str, start: Place, *, cut: bool = False) -> Rsl:

@@ -1,4 +1,4 @@
-"""Where a site refers to its RSL documents (RSL 1.0 section-4.2), and where it has them in a page.
+"""The references of a site to its RSL documents (RSL 1.0 section-4.2), and the documents in a page.
 
     in_robots(lines, groups, text)     the License lines of robots.txt
     in_fields(headers)                 the Link fields of a response
@@ -40,7 +40,7 @@ class _Line(Protocol):
     @property
     def line(self) -> int: ...
     @property
-    def at(self) -> int: ...  # where it starts in the text
+    def offset(self) -> int: ...  # where it starts in the text
     @property
     def group(self) -> int: ...  # in which it stands; -1: before all of them
 
@@ -49,27 +49,27 @@ def in_robots(lines: Iterable[_Line], groups: Collection[int], text: bytes, url:
     """`groups`: those that bind the agent; `text`, `url`: of the robots.txt.
 
     section-4.4.2: the lines in a group of the agent replace those that stand in none."""
-    found = [(line, line.value.decode("utf-8", "replace")) for line in lines if line.name == "license"]
-    found = [(line, written) for line, written in found if _is_address(written)]
-    own = [one for one in found if one[0].group in groups]
+    addresses = [(line, line.value.decode("utf-8", "replace")) for line in lines if line.name == "license"]
+    addresses = [(line, address) for line, address in addresses if _is_address(address)]
+    in_groups = [(line, address) for line, address in addresses if line.group in groups]
     # LENIENT: at the end of a file a line stands in the group above it, though an empty line sets it apart.
-    deciding = own or (one for one in found if one[0].group < 0 or _is_set_apart(text, one[0].at))
+    deciding = in_groups or ((line, address) for line, address in addresses if line.group < 0 or _is_set_apart(text, line.offset))
     return _references(
-        (written, Place(line=line.line, text=f"License: {printable(line.value)}", url=url), url) for line, written in deciding
+        (address, Place(line=line.line, text=f"License: {printable(line.value)}", url=url), url) for line, address in deciding
     )
 
 
-def _is_address(written: str) -> bool:
-    """Whether it is meant as one: `License: MIT` and other prose has nothing to do with RSL."""
-    return not re.search(r"\s", written) and ("://" in written or written.startswith("/") or written.lower().endswith(".xml"))
+def _is_address(text: str) -> bool:
+    """Tell an address from prose: `License: MIT` and its like have nothing to do with RSL."""
+    return not re.search(r"\s", text) and ("://" in text or text.startswith("/") or text.lower().endswith(".xml"))
 
 
 _OF_NO_GROUP = (b"#", b"sitemap", b"license")
 
 
-def _is_set_apart(text: bytes, at: int) -> bool:
-    """Whether an empty line stands before it, with nothing between them but lines that belong to no group."""
-    for line in reversed(text[max(0, at - 4096) : at].splitlines()):
+def _is_set_apart(text: bytes, offset: int) -> bool:
+    """True where an empty line stands before the offset, with nothing between them but lines that belong to no group."""
+    for line in reversed(text[max(0, offset - 4096) : offset].splitlines()):
         word = line.strip().lower()
         if not word.startswith(_OF_NO_GROUP):
             return not word
@@ -83,7 +83,7 @@ _PARAMETER = re.compile(r";\s*+([^;,\"=\s]++)\s*+=\s*+(?:\"((?:[^\"\\]|\\.)*+)\"
 
 def in_fields(headers: Iterable[tuple[bytes, bytes]], url: str) -> References:
     """section-4.5. `url`: of the response."""
-    found: list[tuple[str, Place, str]] = []
+    links: list[tuple[str, Place, str]] = []
     for name, value in headers:
         if name.lower() == b"link" and b"license" in value.lower():
             for link in _LINK.finditer(value.decode("utf-8", "replace")):
@@ -92,8 +92,8 @@ def in_fields(headers: Iterable[tuple[bytes, bytes]], url: str) -> References:
                     parameters.setdefault(key.lower(), (quoted or bare).lower())
                 media_type = parameters.get("type", "").partition(";")[0].strip()
                 if "license" in parameters.get("rel", "").split() and _is_rsl(media_type, link[1]):
-                    found.append((link[1].strip(), Place("header Link", text=printable(link[0].encode(errors="replace"))), url))
-    return _references(found)
+                    links.append((link[1].strip(), Place("header Link", text=printable(link[0].encode(errors="replace"))), url))
+    return _references(links)
 
 
 def in_markup(content: Content, url: str) -> References:
@@ -101,7 +101,7 @@ def in_markup(content: Content, url: str) -> References:
     if not content.mentions(b"application/rsl", b"rsl.xml"):
         return References()
     links = ((href, Place("link license", text=printable(href.encode(errors="replace")))) for kind, href in _rsl_links(content))
-    return _references((href, place, url) for href, place in links)
+    return _references((href, source, url) for href, source in links)
 
 
 def _rsl_links(content: Content) -> Iterator[tuple[str, str]]:
@@ -116,23 +116,23 @@ def _is_rsl(media_type: str, address: str) -> bool:
         return False
 
 
-def _references(found: Iterable[tuple[str, Place, str]]) -> References:
+def _references(links: Iterable[tuple[str, Place, str]]) -> References:
     """LENIENT: relative addresses."""
     urls: dict[str, None] = {}
     unread: list[Place] = []
-    read: set[tuple[str, str]] = set()
-    for written, place, base in found:
-        if (written, base) in read:
+    seen: set[tuple[str, str]] = set()
+    for address, source, base in links:
+        if (address, base) in seen:
             continue
         if len(urls) == len(unread) == MAX_REFERENCES:  # more of them change nothing
             break
         try:
-            url = resolved(base, written)
+            url = resolved(base, address)
         except ValueError:
             url = ""
         if url and (url in urls or len(urls) < MAX_REFERENCES):
             urls[url] = None
-            read.add((written, base))
+            seen.add((address, base))
         elif len(unread) < MAX_REFERENCES:
-            unread.append(place)
+            unread.append(source)
     return References(tuple(urls), tuple(unread))

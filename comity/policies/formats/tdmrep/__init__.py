@@ -39,7 +39,7 @@ class TdmRepSite(SiteReading):
 
 
 def read_site(site: SiteFiles) -> TdmRepSite | None:
-    """None where there is no tdmrep.json."""
+    """The rules of a site; None where there is no tdmrep.json."""
     file = site.file(site.origin + WELL_KNOWN)
     return TdmRepSite(read(file.fetched.body, file.url, cut=file.fetched.oversized)) if file else None
 
@@ -59,7 +59,7 @@ def _of(reservation: Reservation | None) -> Statements:
 
 
 def conclude(states: Sequence[Reservation | None]) -> Statements:
-    """What comes later takes the place of what came before (sec-processing-priority)."""
+    """Combine reservations: a later one takes the place of those before it (sec-processing-priority)."""
     return Statements(statements(states))
 
 

@@ -31,10 +31,10 @@ class Metadata(NamedTuple):
 
 
 def read(content: Content, report: Findings) -> Metadata | None:
-    """None of what is neither EPUB nor PDF."""
+    """Read the metadata of an EPUB or a PDF file; None of any other content."""
     body = content.body
-    named = content.media_type == "application/epub+zip" or b"application/epub+zip" in body[:128]
-    if named and body.startswith(b"PK"):
+    is_epub = content.media_type == "application/epub+zip" or b"application/epub+zip" in body[:128]
+    if is_epub and body.startswith(b"PK"):
         return _epub(body, report)
     return _pdf(body, report) if b"%PDF-" in body[:1024] else None
 
@@ -47,7 +47,7 @@ class _LimitError(ValueError):
 
 
 class _LimitedFile(BytesIO):
-    """Of which only so much can be read: an index of an archive can be as long as the archive."""
+    """A file of which only so much can be read: an index of an archive can be as long as the archive."""
 
     left = MAX_PACKAGE
 
@@ -60,12 +60,12 @@ class _LimitedFile(BytesIO):
 
 
 def _epub(body: bytes, report: Findings) -> Metadata:
-    found = Metadata("EPUB package", [], [])
+    metadata = Metadata("EPUB package", [], [])
     try:
         with zipfile.ZipFile(_LimitedFile(body)) as archive:
             for package in _packages(archive):
                 for name, value in _properties(package):
-                    (found.reservations if name == "reservation" else found.policies).append(value)
+                    (metadata.reservations if name == "reservation" else metadata.policies).append(value)
     except _LimitError:
         report.report("tdmrep.limit", f"the EPUB file is not read: its metadata takes more than {MAX_PACKAGE} octets")
     except xml_tree.XmlError as error:
@@ -73,7 +73,7 @@ def _epub(body: bytes, report: Findings) -> Metadata:
     # What zipfile raises for what is no archive, is encrypted, or is packed in ways that EPUB does not have.
     except (zipfile.BadZipFile, zlib.error, ValueError, LookupError, EOFError, OSError, RuntimeError) as error:
         report.report("tdmrep.syntax", "the EPUB file is not read: {}", str(error).encode(errors="replace"))
-    return found
+    return metadata
 
 
 def _packages(archive: zipfile.ZipFile) -> Iterator[Any]:
@@ -100,8 +100,8 @@ def _properties(package: Any) -> Iterator[tuple[str, str]]:
     """ "reservation" or "policy", and its value."""
     prefixes = {"tdm:", *_PREFIX.findall(package.get("prefix", "")[:1000])}
     for meta in package.iterdescendants("{*}meta"):
-        written = (meta.get("property") or meta.get("name") or "").strip()
-        prefix, colon, name = written.partition(":")
+        qualified_name = (meta.get("property") or meta.get("name") or "").strip()
+        prefix, colon, name = qualified_name.partition(":")
         if prefix + colon in prefixes and name in ("reservation", "policy"):
             yield name, meta.get("content", "").strip() or own_text(meta).strip()
 
@@ -119,15 +119,15 @@ _PROPERTY = re.compile(rb"(?:<%s(?:\s[^<>]*+)?+>|\s%s\s{0,9}+=\s{0,9}+[\"'])([^<
 
 
 def _pdf(body: bytes, report: Findings) -> Metadata:
-    found = Metadata("XMP", [], [])
+    metadata = Metadata("XMP", [], [])
     for packet in _packets(body, report):
         prefixes = frozenset(_XMLNS.findall(packet))
         for of_element, element, of_attribute, attribute, value in _PROPERTY.findall(_uncommented(packet)) if prefixes else ():
             is_reservation = (element or attribute) == b"reservation"
-            if (of_element or of_attribute) in prefixes and (is_reservation or len(found.policies) < MAX_POLICIES):
-                values = found.reservations if is_reservation else found.policies
+            if (of_element or of_attribute) in prefixes and (is_reservation or len(metadata.policies) < MAX_POLICIES):
+                values = metadata.reservations if is_reservation else metadata.policies
                 values.append(html.unescape(value.decode("utf-8", "replace")).strip())
-    return found
+    return metadata
 
 
 def _uncommented(packet: bytes) -> bytes:
@@ -136,25 +136,25 @@ def _uncommented(packet: bytes) -> bytes:
 
 
 def _packets(body: bytes, report: Findings) -> Iterator[bytes]:
-    """What names the protocol: where it stands as it is, and in metadata streams that are compressed."""
-    places = 0
-    at = body.find(_PROTOCOL)
-    while at >= 0:
-        start = max(body.rfind(b"<", max(0, at - 4096), at), 0)
-        end = body.find(b"</rdf:RDF", at, at + MAX_PACKET)
-        end = end if end >= 0 else at + MAX_PACKET
-        places += 1
-        if places > MAX_PACKETS:
+    """The octets that name the protocol: where it stands as it is, and in metadata streams that are compressed."""
+    count = 0
+    position = body.find(_PROTOCOL)
+    while position >= 0:
+        start = max(body.rfind(b"<", max(0, position - 4096), position), 0)
+        end = body.find(b"</rdf:RDF", position, position + MAX_PACKET)
+        end = end if end >= 0 else position + MAX_PACKET
+        count += 1
+        if count > MAX_PACKETS:
             report.report("tdmrep.limit", f"only {MAX_PACKETS} packets of the PDF file are read")
             break
         yield body[start:end]
-        at = body.find(_PROTOCOL, end)
-    for number, found in enumerate(_STREAM.finditer(body)):
+        position = body.find(_PROTOCOL, end)
+    for number, stream in enumerate(_STREAM.finditer(body)):
         if number == MAX_PACKETS:
             report.report("tdmrep.limit", f"only {MAX_PACKETS} metadata streams of the PDF file are read")
             break
-        start = body.find(b"stream", found.end(), found.end() + 1000)
-        if start >= 0 and b"/FlateDecode" in body[max(0, found.start() - 500) : start]:
+        start = body.find(b"stream", stream.end(), stream.end() + 1000)
+        if start >= 0 and b"/FlateDecode" in body[max(0, stream.start() - 500) : start]:
             compressed = body[start + 6 : start + 6 + MAX_PACKET].lstrip(b"\r\n")
             try:
                 packet = zlib.decompressobj().decompress(compressed, MAX_PACKET)

@@ -34,11 +34,11 @@ _RESERVATION, _POLICY, _LOCATION = "tdm-reservation", "tdm-policy", "location"
 
 
 class Reservation(NamedTuple):
-    """What one source says of a resource (sec-properties)."""
+    """The properties that one source sets for a resource (sec-properties)."""
 
     reserved: bool | None  # None: it is not set
     policy: str  # URL, absolute; "": it is not set
-    place: Place
+    source: Place
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -61,16 +61,16 @@ class TdmRule(NamedTuple):
 
 
 def _reserved(values: Iterable[Any], report: Findings, line: int = 0) -> bool | None:
-    """What the values say that one source has; where they contradict each other, the right is reserved.
+    """The reservation by the values of one source; where they contradict each other, the right is reserved.
 
     LENIENT: the digit as a text in JSON, which is the same value; any list of them in a field, as caches join fields."""
-    read = [digit.strip() for value in values for digit in _digits(value)]
-    for odd in dict.fromkeys(one for one in read if one not in ("0", "1")):
+    digits = [digit.strip() for value in values for digit in _digits(value)]
+    for odd in dict.fromkeys(digit for digit in digits if digit not in ("0", "1")):
         message = "`{}` is neither 0 nor 1: the reservation is not set"
         report.report("tdmrep.value", message, odd[:1000].encode(errors="replace"), line=line)
-    if "1" in read:
+    if "1" in digits:
         return True
-    return False if read and set(read) == {"0"} else None
+    return False if digits and set(digits) == {"0"} else None
 
 
 def _digits(value: Any) -> list[str]:
@@ -94,18 +94,18 @@ def _policy(values: Iterable[Any], url: str, report: Findings, line: int = 0) ->
         except ValueError:
             pass
         if value:
-            written = value[:1000].encode(errors="replace") if isinstance(value, str) else b"what is no text"
-            report.report("tdmrep.value", "`{}` is no address of a policy", written, line=line)
+            quoted = value[:1000].encode(errors="replace") if isinstance(value, str) else b"what is no text"
+            report.report("tdmrep.value", "`{}` is no address of a policy", quoted, line=line)
     return ""
 
 
-def _stated(reservations: list[Any], policies: list[Any], part: str, url: str) -> Reservation | None:
+def _reservation(reservations: list[Any], policies: list[Any], part: str, url: str) -> Reservation | None:
     if not reservations and not policies:
         return None
     report = Findings(url)
     reserved, policy = _reserved(reservations, report), _policy(policies, url, report)
-    said = [f"{_RESERVATION}: {value}" for value in reservations] + [f"{_POLICY}: {value}" for value in policies]
-    text = printable("; ".join(said).encode(errors="replace"))
+    properties = [f"{_RESERVATION}: {value}" for value in reservations] + [f"{_POLICY}: {value}" for value in policies]
+    text = printable("; ".join(properties).encode(errors="replace"))
     return Reservation(reserved, policy, Place(part=part, text=text), tuple(report))
 
 
@@ -113,36 +113,36 @@ def _stated(reservations: list[Any], policies: list[Any], part: str, url: str) -
 
 
 def effective(reservations: Iterable[Reservation | None]) -> Reservation | None:
-    """What they say together (file, fields, meta or document, in order): of each property what the last says that sets it."""
+    """The reservations (file, fields, meta or document, in order) as one: of each property the last value that is set."""
     holds: Reservation | None = None
-    for one in reservations:
-        if holds is None or one is None:
-            holds = holds or one
+    for reservation in reservations:
+        if holds is None or reservation is None:
+            holds = holds or reservation
         else:
-            place = holds.place if one.reserved is None and holds.reserved is not None else one.place
-            reserved = holds.reserved if one.reserved is None else one.reserved
-            holds = Reservation(reserved, one.policy or holds.policy, place, holds.findings + one.findings)
+            source = holds.source if reservation.reserved is None and holds.reserved is not None else reservation.source
+            reserved = holds.reserved if reservation.reserved is None else reservation.reserved
+            holds = Reservation(reserved, reservation.policy or holds.policy, source, holds.findings + reservation.findings)
     return holds
 
 
 def statements(reservations: Iterable[Reservation | None]) -> tuple[Statement, ...]:
-    """`reservations`: in the order file, fields, meta or document. The policy stands in the text of the place."""
+    """`reservations`: in the order file, fields, meta or document. The policy stands in the text of the source."""
     holds = effective(reservations)
     if holds is None or holds.reserved is None:
         return ()
     if not holds.reserved:
-        return (Statement(TERM, Verdict.ALLOW, "tdmrep.not-reserved", holds.place),)
-    place = holds.place
-    if holds.licensing not in place.text:
-        place = place._replace(text=f"{place.text}; {_POLICY}: {printable(holds.licensing.encode())}")
-    return (Statement(TERM, Verdict.DENY, "tdmrep.reserved", place),)
+        return (Statement(TERM, Verdict.ALLOW, "tdmrep.not-reserved", holds.source),)
+    source = holds.source
+    if holds.licensing not in source.text:
+        source = source._replace(text=f"{source.text}; {_POLICY}: {printable(holds.licensing.encode())}")
+    return (Statement(TERM, Verdict.DENY, "tdmrep.reserved", source),)
 
 
 # The file (sec-tdm-file)
 
 
 class TdmRep:
-    """What one file says."""
+    """The rules of one file."""
 
     def __init__(
         self, rules: tuple[TdmRule, ...], findings: tuple[Finding, ...], url: str = "", *, complete: bool = True
@@ -155,7 +155,7 @@ class TdmRep:
         self._index = PatternIndex((rule.location, False) for rule in rules)
 
     def reservation(self, target: str) -> Reservation | None:
-        """What the first rule says that matches path and query; None where none does.
+        """The reservation by the first rule that matches path and query; None where none does.
 
         One whose reservation is not set leaves it to the next, which can reserve the right and cannot give it up."""
         unset = False
@@ -169,7 +169,7 @@ class TdmRep:
         return None
 
     def everywhere(self) -> bool:
-        """Whether the right is reserved for every resource."""
+        """True where the right is reserved for every resource."""
         for rule in self.rules:
             if rule.reserved is False:
                 return False
@@ -196,64 +196,64 @@ class _Reader:
         self._findings = Findings(url)
         self._rules: list[TdmRule] = []
         self._decode = json.JSONDecoder(object_pairs_hook=_object).raw_decode
-        self._line, self._counted = 1, 0
+        self._line, self._counted_to = 1, 0
 
     def read(self, cut: bool) -> TdmRep:
         complete = not cut
         if cut:
             self._report("tdmrep.limit", f"only the whole lines in the first {len(self._text)} characters are read")
-        at = self._skipped(0)
-        if self._text.startswith("[", at):
-            complete &= self._read_rules(at + 1, cut)
+        position = self._skipped(0)
+        if self._text.startswith("[", position):
+            complete &= self._read_rules(position + 1, cut)
         else:
-            self._read_other(at)
+            self._read_other(position)
         return TdmRep(tuple(self._rules), tuple(self._findings), self._url, complete=complete)
 
-    def _skipped(self, at: int) -> int:
-        found = _SPACE.match(self._text, at)
-        assert found  # it may be empty
-        return found.end()
+    def _skipped(self, position: int) -> int:
+        match = _SPACE.match(self._text, position)
+        assert match  # it may be empty
+        return match.end()
 
-    def _line_of(self, at: int) -> int:
-        self._line += self._text.count("\n", self._counted, at)
-        self._counted = at
+    def _line_of(self, position: int) -> int:
+        self._line += self._text.count("\n", self._counted_to, position)
+        self._counted_to = position
         return self._line
 
     def _report(self, rule: str, message: str, *quoted: str, line: int = 0) -> None:
         self._findings.report(rule, message, *(text[:1000].encode(errors="replace") for text in quoted), line=line)
 
-    def _value(self, at: int) -> tuple[Any, int] | None:
+    def _value(self, position: int) -> tuple[Any, int] | None:
         try:
-            return self._decode(self._text, at)
+            return self._decode(self._text, position)
         except (ValueError, RecursionError) as error:
-            place = max(at, getattr(error, "pos", at))
-            why = getattr(error, "msg", "values are too deep within each other, or too long")
-            self._report("tdmrep.syntax", f"this is no JSON: {why}", line=self._line_of(place))
+            error_position = max(position, getattr(error, "pos", position))
+            problem = getattr(error, "msg", "values are too deep within each other, or too long")
+            self._report("tdmrep.syntax", f"this is no JSON: {problem}", line=self._line_of(error_position))
             return None
 
-    def _read_rules(self, at: int, cut: bool) -> bool:
+    def _read_rules(self, position: int, cut: bool) -> bool:
         """False where there are more than the limit."""
-        at, read = self._skipped(at), 0
-        while not self._text.startswith("]", at):
-            if cut and at == len(self._text):
+        position, count = self._skipped(position), 0
+        while not self._text.startswith("]", position):
+            if cut and position == len(self._text):
                 return True
-            if read == MAX_RULES:
-                self._report("tdmrep.limit", f"there are more than {MAX_RULES} rules", line=self._line_of(at))
+            if count == MAX_RULES:
+                self._report("tdmrep.limit", f"there are more than {MAX_RULES} rules", line=self._line_of(position))
                 return False
-            line = self._line_of(at)
-            found = self._value(at)
-            if found is None:
+            line = self._line_of(position)
+            decoded = self._value(position)
+            if decoded is None:
                 return True
-            value, end = found
-            self._read_rule(value, line, self._text[at:end])
-            at, read = self._skipped(end), read + 1
-        if self._text[at + 1 :].strip():
-            self._report("tdmrep.syntax", "text after the end of the array is not read", line=self._line_of(at + 1))
+            value, end = decoded
+            self._read_rule(value, line, self._text[position:end])
+            position, count = self._skipped(end), count + 1
+        if self._text[position + 1 :].strip():
+            self._report("tdmrep.syntax", "text after the end of the array is not read", line=self._line_of(position + 1))
         return True
 
-    def _read_rule(self, rule: Any, line: int, written: str) -> None:
+    def _read_rule(self, rule: Any, line: int, source: str) -> None:
         if not isinstance(rule, dict) or (_RESERVATION not in rule and _LOCATION not in rule):
-            self._report("tdmrep.syntax", "`{}` is no rule", written, line=line)
+            self._report("tdmrep.syntax", "`{}` is no rule", source, line=line)
             return
         if _RESERVATION not in rule:
             self._report("tdmrep.syntax", "the rule has no tdm-reservation: it is not set", line=line)
@@ -262,53 +262,53 @@ class _Reader:
         location, means = _location(rule.get(_LOCATION), self._url)
         if means:
             written_location = rule.get(_LOCATION)
-            shown = written_location if isinstance(written_location, str) else ""
-            self._report("tdmrep.syntax", f"location `{{}}` {means}", shown, line=line)
+            quoted = written_location if isinstance(written_location, str) else ""
+            self._report("tdmrep.syntax", f"location `{{}}` {means}", quoted, line=line)
             reserved = reserved or None  # what is not written as the specification has it gives nothing up
-        self._rules.append(TdmRule(location, reserved, policy, line, _shown(written)))
+        self._rules.append(TdmRule(location, reserved, policy, line, _excerpt(source)))
 
-    def _read_other(self, at: int) -> None:
-        """What is no array. TDM-3: an object that reserves the right reserves it for the whole site."""
-        found = self._value(at)
-        if found is None:
+    def _read_other(self, position: int) -> None:
+        """Read a file that is no array. TDM-3: an object that reserves the right reserves it for the whole site."""
+        decoded = self._value(position)
+        if decoded is None:
             return
-        value, end = found
-        line = self._line_of(at)
+        value, end = decoded
+        line = self._line_of(position)
         self._report("tdmrep.syntax", "the file is no array of rules", line=line)
         if isinstance(value, dict) and _RESERVATION in value and _reserved([value[_RESERVATION]], self._findings, line):
             policy = _policy([value.get(_POLICY)], self._url, self._findings, line)
-            self._rules.append(TdmRule("/", True, policy, line, _shown(self._text[at:end])))
+            self._rules.append(TdmRule("/", True, policy, line, _excerpt(self._text[position:end])))
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A property that stands twice: of two reservations the one that is reserved counts, else the last."""
-    read = dict(pairs)
-    if len(read) < len(pairs):
-        given = [value for key, value in pairs if key == _RESERVATION]
-        if len(given) > 1 and _reserved(given, Findings("")):
-            read[_RESERVATION] = 1
-    return read
+    properties = dict(pairs)
+    if len(properties) < len(pairs):
+        reservations = [value for key, value in pairs if key == _RESERVATION]
+        if len(reservations) > 1 and _reserved(reservations, Findings("")):
+            properties[_RESERVATION] = 1
+    return properties
 
 
-def _location(written: Any, url: str) -> tuple[str, str]:
+def _location(value: Any, url: str) -> tuple[str, str]:
     """The pattern, and what else than the specification has it is read as."""
-    if not isinstance(written, str) or not written.strip():
+    if not isinstance(value, str) or not value.strip():
         return "/", "is no pattern: the rule can only reserve, and everything"
-    location = written.strip()
+    location = value.strip()
     means = ""
     if "://" in location:
         try:
-            own = not url or origin_of(location) == origin_of(url)
+            is_own_host = not url or origin_of(location) == origin_of(url)
         except ValueError:
-            own = False
-        location, means = target_of(location), "" if own else "is on another host: the rule can only reserve"
+            is_own_host = False
+        location, means = target_of(location), "" if is_own_host else "is on another host: the rule can only reserve"
     elif not location.startswith(("/", "*")):
         location, means = "/" + location, "is read with a / before it: the rule can only reserve"
     return normal_pattern(location.encode("utf-8", "replace")), means
 
 
-def _shown(written: str) -> str:
-    return printable(" ".join(written[:2000].split()).encode(errors="replace"))
+def _excerpt(source: str) -> str:
+    return printable(" ".join(source[:2000].split()).encode(errors="replace"))
 
 
 # sec-tdm-header
@@ -316,11 +316,11 @@ def _shown(written: str) -> str:
 
 def fields(headers: Iterable[tuple[bytes, bytes]], url: str = "") -> Reservation | None:
     """`url`: of the response."""
-    read: dict[str, list[Any]] = {_RESERVATION: [], _POLICY: []}
+    properties: dict[str, list[Any]] = {_RESERVATION: [], _POLICY: []}
     for name, value in headers:
-        if name[:4].lower() == b"tdm-" and (known := read.get(name.lower().decode("latin-1"))) is not None:
-            known.append(value.decode("utf-8", "replace").strip())
-    return _stated(read[_RESERVATION], read[_POLICY], f"header {_RESERVATION}", url)
+        if name[:4].lower() == b"tdm-" and (values := properties.get(name.lower().decode("latin-1"))) is not None:
+            values.append(value.decode("utf-8", "replace").strip())
+    return _reservation(properties[_RESERVATION], properties[_POLICY], f"header {_RESERVATION}", url)
 
 
 # sec-tdm-html-meta
@@ -330,23 +330,23 @@ def markup(content: Content, url: str = "") -> Reservation | None:
     """`url`: of the page. It is parsed only where it has a word of the protocol."""
     if not content.mentions(b"tdm-reservation", b"tdm-policy"):
         return None
-    read: dict[str, list[Any]] = {_RESERVATION: [], _POLICY: []}
+    properties: dict[str, list[Any]] = {_RESERVATION: [], _POLICY: []}
     for name, value in content.metas():
-        if name in read:
-            read[name].append(value.strip())
-    return _stated(read[_RESERVATION], read[_POLICY], f"meta {_RESERVATION}", url)
+        if name in properties:
+            properties[name].append(value.strip())
+    return _reservation(properties[_RESERVATION], properties[_POLICY], f"meta {_RESERVATION}", url)
 
 
 # sec-epub2, sec-epub3, sec-pdf
 
 
 def document(content: Content, url: str = "") -> Reservation | None:
-    """What an EPUB or a PDF file says of itself; None of any other content."""
+    """The reservation in an EPUB or a PDF file; None of any other content."""
     report = Findings(url)
-    read = tdmrep_metadata.read(content, report)
-    if read is None:
+    metadata = tdmrep_metadata.read(content, report)
+    if metadata is None:
         return None
-    stated = _stated(read.reservations, read.policies, read.part, url)
-    if stated is None:
-        return Reservation(None, "", Place(part=read.part), tuple(report)) if report else None
-    return stated._replace(findings=(*report, *stated.findings))
+    reservation = _reservation(metadata.reservations, metadata.policies, metadata.part, url)
+    if reservation is None:
+        return Reservation(None, "", Place(part=metadata.part), tuple(report)) if report else None
+    return reservation._replace(findings=(*report, *reservation.findings))

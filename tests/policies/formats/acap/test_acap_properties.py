@@ -129,9 +129,9 @@ def assert_sound(acap: Acap, body: bytes) -> None:
     assert list(acap.findings) == sorted(acap.findings, key=lambda one: (one.line or len(texts) + 1, one.column))
     for record in acap.records:
         assert record.crawlers
-        places = [(one.line, one.at) for one in record.fields]
-        places += ((one.line, one.at) for one in record.requests)
-        places += ((one.line, one.at) for one in record.references)
+        places = [(one.line, one.offset) for one in record.fields]
+        places += ((one.line, one.offset) for one in record.requests)
+        places += ((one.line, one.offset) for one in record.references)
         assert all(starts[line - 1] == at for line, at in places)
         for field in record.fields:
             assert field.usage in USAGES

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from comity.policies import Agent, Verdict
 from comity.policies.formats.acap import Answer, Rules, parse, resolution
-from comity.policies.formats.acap.usages import Stated
+from comity.policies.formats.acap.usages import FieldQualifiers
 from comity.policies.formats.robots import grammar as robots
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
@@ -342,19 +342,19 @@ def test_what_is_kept_of_targets_is_bounded() -> None:
 
 WORDS, CHARS, DAYS = "max-length=9-words", "max-length=9-chars", "time-limit=9-days"
 QUALIFIED = [
-    ("snippet: /a/", f"snippet: / {WORDS}", Stated()),
-    (f"snippet: /a/ {DAYS}", f"snippet: / {WORDS}", Stated(days=9)),
-    (f"snippet: /*b {DAYS}", f"snippet: /*.gif {WORDS}", Stated(days=9, max_words=9)),
-    (f"snippet: /*b {DAYS}", "snippet: /*.gif", Stated(days=9)),
-    (f"snippet: /a/ {CHARS}", f"snippet: /A/ {WORDS}", Stated(max_chars=9, max_words=9)),
-    (f"snippet: /a/ {WORDS}", "snippet: /a/ max-length=5-words", Stated(max_words=5)),
-    (f"snippet: /a/ {WORDS} {DAYS}", f"snippet: / {CHARS}", Stated(days=9, max_words=9)),
+    ("snippet: /a/", f"snippet: / {WORDS}", FieldQualifiers()),
+    (f"snippet: /a/ {DAYS}", f"snippet: / {WORDS}", FieldQualifiers(days=9)),
+    (f"snippet: /*b {DAYS}", f"snippet: /*.gif {WORDS}", FieldQualifiers(days=9, max_words=9)),
+    (f"snippet: /*b {DAYS}", "snippet: /*.gif", FieldQualifiers(days=9)),
+    (f"snippet: /a/ {CHARS}", f"snippet: /A/ {WORDS}", FieldQualifiers(max_chars=9, max_words=9)),
+    (f"snippet: /a/ {WORDS}", "snippet: /a/ max-length=5-words", FieldQualifiers(max_words=5)),
+    (f"snippet: /a/ {WORDS} {DAYS}", f"snippet: / {CHARS}", FieldQualifiers(days=9, max_words=9)),
 ]
 
 
 @pytest.mark.requirement("ACAP-47", "ACAP-48")
 @pytest.mark.parametrize(("one", "other", "want"), QUALIFIED)
-def test_qualifiers_of_the_narrowest_hold_and_no_others(one: str, other: str, want: Stated) -> None:
+def test_qualifiers_of_the_narrowest_hold_and_no_others(one: str, other: str, want: FieldQualifiers) -> None:
     for first, second in ((one, other), (other, one)):
         text = (
             f"ACAP-crawler: *\nACAP-allow-present-{first}\nACAP-allow-present-{second}\nACAP-allow-present: / time-limit=1-days"
@@ -531,15 +531,15 @@ def sites(draw: st.DrawFn, *, prohibitions: int = 0) -> list[Said]:
     return [field._replace(allows=False) for field in found[:prohibitions]] + found[prohibitions:]
 
 
-def answers(site: Sequence[Said], target: str, purposes: frozenset[str]) -> dict[str, tuple[Verdict, Stated] | None]:
+def answers(site: Sequence[Said], target: str, purposes: frozenset[str]) -> dict[str, tuple[Verdict, FieldQualifiers] | None]:
     return answers_of(Rules(Agent("me", purposes=tuple(purposes)), [parse(written(site))]), target)
 
 
-def answers_of(rules: Rules, target: str) -> dict[str, tuple[Verdict, Stated] | None]:
+def answers_of(rules: Rules, target: str) -> dict[str, tuple[Verdict, FieldQualifiers] | None]:
     matching = rules.for_purposes().matching(target)
     found = {usage: matching.decide(usage) for usage in USAGES}
     return {
-        usage: answer and (answer.verdict, answer.qualifiers if answer.verdict is ALLOW else Stated())
+        usage: answer and (answer.verdict, answer.qualifiers if answer.verdict is ALLOW else FieldQualifiers())
         for usage, answer in found.items()
     }
 
@@ -555,7 +555,7 @@ def test_rules_are_the_rows(site: list[Said], targets: list[str], purposes: froz
     for target in targets:
         want = {usage: expected(site, usage, target, purposes) for usage in USAGES}
         assert answers_of(rules, target) == {
-            usage: outcome and (outcome[0], Stated(days=outcome[1])) for usage, outcome in want.items()
+            usage: outcome and (outcome[0], FieldQualifiers(days=outcome[1])) for usage, outcome in want.items()
         }
 
 

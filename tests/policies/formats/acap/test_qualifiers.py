@@ -10,7 +10,7 @@ import pytest
 from comity.policies import Verdict
 from comity.policies.answers.qualifiers import Extract, Resource
 from comity.policies.formats.acap import parse
-from comity.policies.formats.acap.usages import NONE, USAGES, Stated
+from comity.policies.formats.acap.usages import NONE, USAGES, FieldQualifiers
 
 PRESENTING = frozenset(
     (
@@ -30,7 +30,7 @@ COPIES = frozenset(("present-original", "present-currentcopy", "present-oldcopy"
 NOTHING_ELSE = ("crawl", "follow", "other")  # section-2.5.1, section-2.5.2, section-2.5.6: no options
 
 
-def read(usage: str, qualifiers: str) -> tuple[Stated, str, list[tuple[str, int, int]]]:
+def read(usage: str, qualifiers: str) -> tuple[FieldQualifiers, str, list[tuple[str, int, int]]]:
     """What a permission of the usage states, by which section it grants nothing, and what is said about it."""
     text = f"ACAP-crawler: *\nACAP-allow-{usage}: / {qualifiers}"
     acap = parse(text.encode())
@@ -116,8 +116,8 @@ def test_usage_and_qualifier(usage: str, qualifier: str, valid: bool) -> None:
 # Values: section-2.5.3.1 to section-2.5.5.2.7
 
 
-def until(year: int, month: int, day: int) -> Stated:
-    return Stated(until=datetime(year, month, day, 23, 59, 59, tzinfo=UTC))
+def until(year: int, month: int, day: int) -> FieldQualifiers:
+    return FieldQualifiers(until=datetime(year, month, day, 23, 59, 59, tzinfo=UTC))
 
 
 def extract(kind: str, name: str) -> Resource:
@@ -128,37 +128,47 @@ def at(uri: str) -> Resource:
     return Resource(uri=uri)
 
 
-def included(role: str, resource: Resource) -> Stated:
-    return Stated(must_include=(replace(resource, role=role),))
+def included(role: str, resource: Resource) -> FieldQualifiers:
+    return FieldQualifiers(must_include=(replace(resource, role=role),))
 
 
-def unmodified(*modifications: str) -> Stated:
-    return Stated(prohibited_modifications=frozenset(modifications))
+def unmodified(*modifications: str) -> FieldQualifiers:
+    return FieldQualifiers(prohibited_modifications=frozenset(modifications))
 
 
-USER_FRAME = Stated(prohibited_contexts=frozenset({"within-user-frame"}))
-ORIGINAL_FRAME = Stated(required_contexts=frozenset({"within-original-frame"}))
+USER_FRAME = FieldQualifiers(prohibited_contexts=frozenset({"within-user-frame"}))
+ORIGINAL_FRAME = FieldQualifiers(required_contexts=frozenset({"within-original-frame"}))
 
 
 VALUES = [
-    ("index", "time-limit=until-recrawled", Stated(until_recrawled=True), "ACAP-32"),
-    ("preserve", "time-limit=until-recrawl", Stated(until_recrawled=True), "ACAP-32"),  # as in section-2.4.1.2
+    ("index", "time-limit=until-recrawled", FieldQualifiers(until_recrawled=True), "ACAP-32"),
+    ("preserve", "time-limit=until-recrawl", FieldQualifiers(until_recrawled=True), "ACAP-32"),  # as in section-2.4.1.2
     ("preserve", "time-limit=until-2007-12-31", until(2007, 12, 31), "ACAP-32"),
     ("index", "time-limit=until-2008-02-29", until(2008, 2, 29), "ACAP-32"),
     ("present", "time-limit=until-9999-12-31", until(9999, 12, 31), "ACAP-32"),
-    ("present-link", "time-limit=3-days", Stated(days=3), "ACAP-32"),
-    ("index", "time-limit=0-days", Stated(days=0), "ACAP-32"),
-    ("index", "time-limit=007-days", Stated(days=7), "ACAP-32"),
-    ("index", "time-limit=999999999-days", Stated(days=999_999_999), "ACAP-32"),
-    ("index", "must-use-resource=/index.txt", Stated(must_use=(at("/index.txt"),)), "ACAP-33"),
-    ("index", "must-use-resource=index.txt?a=b=c", Stated(must_use=(at("index.txt?a=b=c"),)), "ACAP-33"),
-    ("index", "must-use-resource=HTTPS://e.com/I", Stated(must_use=(at("HTTPS://e.com/I"),)), "ACAP-33"),
-    ("index", "must-use-resource=the-acap:extract:id:Abstract", Stated(must_use=(extract("id", "Abstract"),)), "ACAP-33"),
-    ("present", "must-use-resource=the-acap:extract:class:a:b", Stated(must_use=(extract("class", "a:b"),)), "ACAP-33"),
-    ("present", "must-use-resource=the-acap:extract:meta:dc.title", Stated(must_use=(extract("meta", "dc.title"),)), "ACAP-33"),
-    ("present-snippet", "max-length=250-chars", Stated(max_chars=250), "ACAP-34"),
-    ("present-oldsnippet", "max-length=30-words", Stated(max_words=30), "ACAP-34"),
-    ("present-snippet", "max-length=0-chars", Stated(max_chars=0), "ACAP-34"),
+    ("present-link", "time-limit=3-days", FieldQualifiers(days=3), "ACAP-32"),
+    ("index", "time-limit=0-days", FieldQualifiers(days=0), "ACAP-32"),
+    ("index", "time-limit=007-days", FieldQualifiers(days=7), "ACAP-32"),
+    ("index", "time-limit=999999999-days", FieldQualifiers(days=999_999_999), "ACAP-32"),
+    ("index", "must-use-resource=/index.txt", FieldQualifiers(must_use=(at("/index.txt"),)), "ACAP-33"),
+    ("index", "must-use-resource=index.txt?a=b=c", FieldQualifiers(must_use=(at("index.txt?a=b=c"),)), "ACAP-33"),
+    ("index", "must-use-resource=HTTPS://e.com/I", FieldQualifiers(must_use=(at("HTTPS://e.com/I"),)), "ACAP-33"),
+    (
+        "index",
+        "must-use-resource=the-acap:extract:id:Abstract",
+        FieldQualifiers(must_use=(extract("id", "Abstract"),)),
+        "ACAP-33",
+    ),
+    ("present", "must-use-resource=the-acap:extract:class:a:b", FieldQualifiers(must_use=(extract("class", "a:b"),)), "ACAP-33"),
+    (
+        "present",
+        "must-use-resource=the-acap:extract:meta:dc.title",
+        FieldQualifiers(must_use=(extract("meta", "dc.title"),)),
+        "ACAP-33",
+    ),
+    ("present-snippet", "max-length=250-chars", FieldQualifiers(max_chars=250), "ACAP-34"),
+    ("present-oldsnippet", "max-length=30-words", FieldQualifiers(max_words=30), "ACAP-34"),
+    ("present-snippet", "max-length=0-chars", FieldQualifiers(max_chars=0), "ACAP-34"),
     ("present", "prohibited-modification=any", unmodified("any"), "ACAP-35"),
     ("present", "prohibited-modification=format", unmodified("format"), "ACAP-35"),
     ("present-original", "prohibited-modification=style", unmodified("style"), "ACAP-35"),
@@ -176,24 +186,29 @@ VALUES = [
     ("present-original", "prohibited-context=within-user-frame", USER_FRAME, "ACAP-37"),
     ("present-oldcopy", "required-context=within-original-frame", ORIGINAL_FRAME, "ACAP-37"),
     # Names are case-insensitive, and so are the values that are words of the specification.
-    ("index", "Time-Limit=Until-Recrawled", Stated(until_recrawled=True), "ACAP-2"),
-    ("index", "TIME-LIMIT=3-DAYS", Stated(days=3), "ACAP-2"),
-    ("present-snippet", "Max-Length=3-Words", Stated(max_words=3), "ACAP-2"),
+    ("index", "Time-Limit=Until-Recrawled", FieldQualifiers(until_recrawled=True), "ACAP-2"),
+    ("index", "TIME-LIMIT=3-DAYS", FieldQualifiers(days=3), "ACAP-2"),
+    ("present-snippet", "Max-Length=3-Words", FieldQualifiers(max_words=3), "ACAP-2"),
     ("present", "PROHIBITED-MODIFICATION=Style", unmodified("style"), "ACAP-2"),
-    ("present", "must-use-resource=The-ACAP:Extract:ID:Case", Stated(must_use=(extract("id", "Case"),)), "ACAP-2"),
+    ("present", "must-use-resource=The-ACAP:Extract:ID:Case", FieldQualifiers(must_use=(extract("id", "Case"),)), "ACAP-2"),
     ("present", "must-include-resource=THE-ACAP:Credit:Meta:Case", included("credit", extract("meta", "Case")), "ACAP-2"),
     # Escapes in values, and white space around the equals sign: section-3
-    ("index", "time-limit=3%2ddays", Stated(days=3), "ACAP-39"),
-    ("present", "must-use-resource=the-acap%3Aextract:id:%61", Stated(must_use=(extract("id", "a"),)), "ACAP-39"),
-    ("index", "must-use-resource=/%23%22%27%25", Stated(must_use=(at("/#\"'%"),)), "ACAP-39"),
-    ("index", "must-use-resource=/%C3%A9", Stated(must_use=(at("/é"),)), "ACAP-39"),
-    ("index", "must-use-resource=/100%", Stated(must_use=(at("/100%"),)), "ACAP-39"),
-    ("index", "time-limit = 3-days", Stated(days=3), "ACAP-39"),
-    ("index", "time-limit\t=\t 3-days", Stated(days=3), "ACAP-39"),
-    ("index", "time-limit=3-days#time-limit=4-days", Stated(days=3), "ACAP-39"),
+    ("index", "time-limit=3%2ddays", FieldQualifiers(days=3), "ACAP-39"),
+    ("present", "must-use-resource=the-acap%3Aextract:id:%61", FieldQualifiers(must_use=(extract("id", "a"),)), "ACAP-39"),
+    ("index", "must-use-resource=/%23%22%27%25", FieldQualifiers(must_use=(at("/#\"'%"),)), "ACAP-39"),
+    ("index", "must-use-resource=/%C3%A9", FieldQualifiers(must_use=(at("/é"),)), "ACAP-39"),
+    ("index", "must-use-resource=/100%", FieldQualifiers(must_use=(at("/100%"),)), "ACAP-39"),
+    ("index", "time-limit = 3-days", FieldQualifiers(days=3), "ACAP-39"),
+    ("index", "time-limit\t=\t 3-days", FieldQualifiers(days=3), "ACAP-39"),
+    ("index", "time-limit=3-days#time-limit=4-days", FieldQualifiers(days=3), "ACAP-39"),
     # Several: section-2.4.1.2
-    ("present-snippet", "max-length=9-chars \t time-limit=2-days", Stated(max_chars=9, days=2), "ACAP-20"),
-    ("index", "must-use-resource=/x time-limit =until-recrawled", Stated(must_use=(at("/x"),), until_recrawled=True), "ACAP-20"),
+    ("present-snippet", "max-length=9-chars \t time-limit=2-days", FieldQualifiers(max_chars=9, days=2), "ACAP-20"),
+    (
+        "index",
+        "must-use-resource=/x time-limit =until-recrawled",
+        FieldQualifiers(must_use=(at("/x"),), until_recrawled=True),
+        "ACAP-20",
+    ),
 ]  # fmt: skip
 
 
@@ -204,7 +219,7 @@ VALUES = [
         for usage, qualifiers, want, row in VALUES
     ],
 )
-def test_value(usage: str, qualifiers: str, want: Stated) -> None:
+def test_value(usage: str, qualifiers: str, want: FieldQualifiers) -> None:
     assert read(usage, qualifiers) == (want, "", [])
 
 
@@ -289,7 +304,7 @@ def test_malformed(usage: str, qualifiers: str, quoted: str) -> None:
 @pytest.mark.requirement("ACAP-39")
 def test_a_hash_ends_the_value() -> None:
     refuses("index", "time-limit=#3-days", "time-limit=")
-    assert read("index", "must-use-resource=/x#y")[0] == Stated(must_use=(at("/x"),))
+    assert read("index", "must-use-resource=/x#y")[0] == FieldQualifiers(must_use=(at("/x"),))
 
 
 @pytest.mark.requirement("ACAP-38")
@@ -307,7 +322,7 @@ def test_the_finding_names_file_and_place_and_shows_nothing_hidden() -> None:
     ("usage", "qualifiers", "want"),
     [pytest.param(usage, qualifiers, want, id=f"{usage} {qualifiers}") for usage, qualifiers, want, _ in VALUES],
 )
-def test_a_qualified_usage_states_the_same(usage: str, qualifiers: str, want: Stated) -> None:
+def test_a_qualified_usage_states_the_same(usage: str, qualifiers: str, want: FieldQualifiers) -> None:
     acap = parse(f"ACAP-qualified-usage: mine {usage} {qualifiers}\nACAP-crawler: *\nACAP-allow-(mine): /".encode())
     (field,) = acap.records[0].fields
     assert (field.usage, field.qualifiers, field.unusable, acap.findings) == (usage, want, "", ())

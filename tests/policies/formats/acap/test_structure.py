@@ -9,7 +9,7 @@ import pytest
 
 from comity.policies import Verdict
 from comity.policies.formats.acap import Acap, parse
-from comity.policies.formats.acap.usages import Stated
+from comity.policies.formats.acap.usages import FieldQualifiers
 from comity.policies.formats.robots import grammar as robots
 from comity.policies.syntax.lines import MAX_BYTES, MAX_LINE, text_of
 
@@ -326,23 +326,23 @@ def test_the_case_of_names_changes_nothing(case: Case) -> None:
 def test_a_composite_usage_has_the_qualifiers_of_its_constituents() -> None:
     acap = read(f"{QUALIFIED}ACAP-composite-usage: c crawl (q) preserve\n{A}ACAP-allow-(c): /x")
     assert [(field.usage, field.qualifiers) for field in acap.records[0].fields] == [
-        ("crawl", Stated()),
-        ("index", Stated(days=3)),
-        ("preserve", Stated()),
+        ("crawl", FieldQualifiers()),
+        ("index", FieldQualifiers(days=3)),
+        ("preserve", FieldQualifiers()),
     ]
 
 
 @pytest.mark.requirement("ACAP-42")
 def test_what_is_defined_twice_loses_its_qualifiers() -> None:
     acap = read(f"{QUALIFIED}ACAP-qualified-usage: q index time-limit=9-days\n{A}ACAP-allow-(q): /x")
-    assert [(field.qualifiers, field.unusable) for field in acap.records[0].fields] == [(Stated(), "ACAP 1.0 section-3")]
+    assert [(field.qualifiers, field.unusable) for field in acap.records[0].fields] == [(FieldQualifiers(), "ACAP 1.0 section-3")]
 
 
 @pytest.mark.requirement("ACAP-38")
 def test_fields_know_their_place_in_the_text() -> None:
     text = f"{A}\r\n\r ACAP-allow-crawl: /x\nACAP-request-take-down: /y\nACAP-permissions-reference: /z"
     (record,) = read(text).records
-    places = [place.at for places in (record.fields, record.requests, record.references) for place in places]
+    places = [place.offset for places in (record.fields, record.requests, record.references) for place in places]
     assert places == [text.index(line) for line in (" ACAP-allow", "ACAP-request", "ACAP-permissions")]
 
 
@@ -409,7 +409,7 @@ def test_ignore_conventional_records(text: str, line: int, findings: str) -> Non
     assert acap.ignores_conventional == line
     assert "; ".join(found(acap)) == findings
     if line:
-        assert text[acap.ignores_at :].lstrip().upper().startswith(IGNORE.upper())
+        assert text[acap.ignores_offset :].lstrip().upper().startswith(IGNORE.upper())
 
 
 # Conventional records beside those of ACAP: section-2.9.2

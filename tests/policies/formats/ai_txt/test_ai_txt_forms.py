@@ -9,7 +9,7 @@ import pytest
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 
 import comity.policies
-from comity.policies.formats.ai_txt import AiTxt, from_xml, parse, to_xml, written
+from comity.policies.formats.ai_txt import AiTxt, from_xml, parse, to_text, to_xml
 
 TEXT = """\
 User-agent: GPTBot ClaudeBot
@@ -72,7 +72,7 @@ def schema() -> Any:
 @pytest.mark.requirement("AIT-10", "AIT-12")
 def test_the_two_forms_of_one_file() -> None:
     read = parse(TEXT.encode())
-    assert written(read) == TEXT
+    assert to_text(read) == TEXT
     assert to_xml(read).decode() == XML
     back = from_xml(XML.encode())
     assert back.rules == read.rules
@@ -82,7 +82,7 @@ def test_the_two_forms_of_one_file() -> None:
         ("ait.action", 18, 0),
         ("ait.file-type", 23, 0),
     ]
-    assert written(back) == TEXT
+    assert to_text(back) == TEXT
     assert schema().validate(etree.fromstring(XML.encode()))
 
 
@@ -93,13 +93,13 @@ def test_texts_stay_as_they_are(text: str) -> None:
     read = parse(body.encode())
     assert (read.rules[0].element, read.rules[0].guidelines[0].text) == (text, text)
     assert from_xml(to_xml(read)).rules == read.rules
-    assert written(read) == body
+    assert to_text(read) == body
 
 
 @pytest.mark.requirement("AIT-10")
 def test_no_rules_in_both_forms() -> None:
     nothing = AiTxt(rules=())
-    assert written(nothing) == ""
+    assert to_text(nothing) == ""
     assert from_xml(to_xml(nothing)) == nothing
     assert schema().validate(etree.fromstring(to_xml(nothing)))
 

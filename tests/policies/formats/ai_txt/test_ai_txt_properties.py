@@ -14,7 +14,7 @@ from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 import comity.policies
 from comity.policies import Verdict
 from comity.policies.answers.rule import RULES
-from comity.policies.formats.ai_txt import AiTxt, from_xml, kind_of, parse, to_xml, written
+from comity.policies.formats.ai_txt import AiTxt, from_xml, kind_of, parse, to_text, to_xml
 from comity.policies.syntax.lines import MAX_FINDINGS
 
 SCHEMA: Any = etree.XMLSchema(etree.parse(Path(comity.policies.__file__).parent / "ai_txt.xsd"))
@@ -94,7 +94,7 @@ def test_nothing_raises(body: bytes, cut: bool) -> None:
         assert rule.element
         assert rule.actions
         assert rule.line <= lines
-        assert body[: rule.at].endswith((b"\n", b"\r")) or not rule.at
+        assert body[: rule.offset].endswith((b"\n", b"\r")) or not rule.offset
     read.for_agent("a").rules_for("/a%ff?b", "text/html")
 
 
@@ -102,10 +102,10 @@ def test_nothing_raises(body: bytes, cut: bool) -> None:
 @given(anything, st.booleans())
 def test_text_to_values_to_text_is_stable(body: bytes, cut: bool) -> None:
     read = parse(body, cut=cut)
-    text = written(read)
+    text = to_text(read)
     again = parse(text.encode())
     assert again.rules == read.rules
-    assert written(again) == text
+    assert to_text(again) == text
     of_values = {"ait.action", "ait.file-type", "ait.path", "ait.language", "ait.empty", "comity.more-findings"}
     assert {one.rule for one in again.findings} <= of_values
 

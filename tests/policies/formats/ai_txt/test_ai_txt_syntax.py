@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from comity.policies import Verdict
-from comity.policies.formats.ai_txt import ACTIONS, AiTxt, Guideline, Rule, of_action, parse, shown
+from comity.policies.formats.ai_txt import ACTIONS, AiTxt, Guideline, Rule, display_names, of_action, parse
 
 DENY = Verdict.DENY
 
@@ -165,7 +165,7 @@ def test_every_action_can_be_disallowed(action: str) -> None:
     for spelling in (action, action.lower(), action.upper()):
         read = parse(f"{HEAD}      Disallow: {spelling}\n".encode())
         (one,) = read.rules
-        assert (one.actions, shown(one.actions), one.id) == (frozenset((action.lower(),)), (action,), "ait.disallow")
+        assert (one.actions, display_names(one.actions), one.id) == (frozenset((action.lower(),)), (action,), "ait.disallow")
         assert found(read) == []
         assert [other for other in ACTIONS if one.speaks_of(other)] == [action]
 
@@ -174,7 +174,14 @@ def test_every_action_can_be_disallowed(action: str) -> None:
 def test_actions_are_those_of_the_paper_in_its_order() -> None:
     assert len(ACTIONS) == 14
     assert list(ACTIONS) == sorted(ACTIONS)
-    assert shown(frozenset(("zoom", "translate", "analyze", "*", "crop"))) == ("*", "Analyze", "Translate", "Crop", "Zoom")
+    actions = frozenset(("zoom", "translate", "analyze", "*", "crop"))
+    assert display_names(actions) == (
+        "*",
+        "Analyze",
+        "Translate",
+        "Crop",
+        "Zoom",
+    )
 
 
 @pytest.mark.requirement("AIT-8")

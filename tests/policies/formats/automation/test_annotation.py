@@ -299,9 +299,9 @@ def test_the_place_of_each_annotation(eol: str) -> None:
         NODE,
         NODE,
     ]
-    places = [(one.line, one.at) for annotation in found for one in annotation.directives.allow_xhr]
+    places = [(one.line, one.offset) for annotation in found for one in annotation.directives.allow_xhr]
     assert places == [(5, 0), (6, 1), (6, 2), (9, 3)]
-    assert [(one.line, one.at) for one in merged(found).allow_xhr] == places
+    assert [(one.line, one.offset) for one in merged(found).allow_xhr] == places
 
 
 @pytest.mark.requirement("AUTX-12", "SEC-1")

@@ -384,7 +384,7 @@ def test_a_statement_knows_its_line() -> None:
     text = b"# a\r\n\r\nscope: /\r\n# b\r\nallowed-methods: GET\r\n\r\nallow-xhr: open"
     [group] = parse(text).groups
     [methods], [xhr] = group.directives.allowed_methods, group.directives.allow_xhr
-    places = [(group.line, group.at), (methods.line, methods.at), (xhr.line, xhr.at)]
+    places = [(group.line, group.offset), (methods.line, methods.offset), (xhr.line, xhr.offset)]
     names = [(line, text[at:].partition(b":")[0]) for line, at in places]
     assert names == [(3, b"scope"), (5, b"allowed-methods"), (7, b"allow-xhr")]
 

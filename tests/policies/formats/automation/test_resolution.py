@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from comity.policies.answers.request import CREDENTIALS, PLAIN, Facts, Session
-from comity.policies.formats.automation.directives import METHODS, Directives, Group, Stated
+from comity.policies.formats.automation.directives import METHODS, Directives, DirectiveValue, Group
 from comity.policies.formats.automation.grammar import parse
 from comity.policies.formats.automation.resolution import Refusal, Rules, limits, refusals
 from comity.policies.syntax.windows import Limits, Window
@@ -526,7 +526,15 @@ def test_the_limits_of_the_sample_of_the_extension() -> None:
 def test_what_is_stated_by_hand_counts_as_well() -> None:
     """A caller may put values together by itself, as the reader of annotations does."""
     own = Group(
-        1, 0, (), None, None, Directives(allowed_methods=(Stated(frozenset({"GET"})),), session_validation=(Stated("x"),))
+        1,
+        0,
+        (),
+        None,
+        None,
+        Directives(
+            allowed_methods=(DirectiveValue(frozenset({"GET"})),),
+            session_validation=(DirectiveValue("x"),),
+        ),
     )
     assert refusals(own, PLAIN, (), NOW) == []
     session = Facts(session=Session(carries=frozenset(CREDENTIALS)))

@@ -54,8 +54,8 @@ def test_places() -> None:
     parsed = robots.parse(body)
     lines = extension_lines(parsed, ROBOTS_LINES)
     assert [(one.value, one.line, one.group) for one in lines] == [(b"a=n", 1, -1), (b"b=n", 5, 0), (b"c=n", 9, 1)]
-    assert [parsed.text[one.at : one.at + 6].strip().lower() for one in lines] == [b"usage:", b"usage:", b"usage"]
-    assert lines[2].place("https://example.com/robots.txt") == ("body", 9, "Usage: c=n", "https://example.com/robots.txt")
+    assert [parsed.text[one.offset : one.offset + 6].strip().lower() for one in lines] == [b"usage:", b"usage:", b"usage"]
+    assert lines[2].source("https://example.com/robots.txt") == ("body", 9, "Usage: c=n", "https://example.com/robots.txt")
 
 
 def test_the_groups_that_bind_an_agent() -> None:

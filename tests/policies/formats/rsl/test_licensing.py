@@ -287,14 +287,14 @@ WHO: list[tuple[str, tuple[str, ...], str]] = [
 @pytest.mark.requirement("RSL-2")
 @pytest.mark.parametrize(("terms", "who", "want"), WHO)
 def test_users_and_places(terms: str, who: tuple[str, ...], want: str) -> None:
-    assert said(read(content(permits("search") + terms)).statements(PAGE, who=who))[-1] == want
+    assert said(read(content(permits("search") + terms)).statements(PAGE, users=who))[-1] == want
 
 
 @pytest.mark.requirement("RSL-2")
 def test_an_arrangement_lifts_conditions_and_no_prohibition() -> None:
     document = read(content(permits("all") + prohibits("ai-train") + prohibits("US", "geo") + '<payment type="crawl"/>'))
     assert said(document.statements(PAGE, arranged=True)) == "PPPPPP"
-    assert said(document.statements(PAGE, arranged=True, who=("DE",))) == "AAPAAA"
+    assert said(document.statements(PAGE, arranged=True, users=("DE",))) == "AAPAAA"
 
 
 # section-3.3: which resources
@@ -537,7 +537,7 @@ class Line(NamedTuple):
     name: str
     value: bytes
     line: int
-    at: int
+    offset: int
     group: int
 
 
@@ -718,8 +718,8 @@ def test_an_answer_does_not_depend_on_those_before() -> None:
     document = read(content(permits("search") + permits("education", "user")), content(prohibits("search"), url="/shop/"))
     for _ in range(2):
         for number in range(200):
-            assert said(document.statements(PAGE, who=(f"user-{number}",))) == "UUUUUU"
-        assert said(document.statements(PAGE, who=("education",))) == "UUUUUA"
+            assert said(document.statements(PAGE, users=(f"user-{number}",))) == "UUUUUU"
+        assert said(document.statements(PAGE, users=("education",))) == "UUUUUA"
         assert said(document.statements(PAGE, arranged=True)) == "UUUUUA"
         assert said(document.statements("https://example.com/shop/", arranged=True)) == "UUUUUP"
 

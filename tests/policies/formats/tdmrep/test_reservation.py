@@ -206,12 +206,12 @@ def test_findings_quote_what_they_are_about(text: str, message: str) -> None:
 def test_reasons_of_what_is_no_array_and_of_what_is_not_read() -> None:
     whole = read('\n{"tdm-reservation":\n1}').reservation("/a")
     assert whole is not None
-    assert whole.place == Place("body", 2, '{"tdm-reservation": 1}', URL)
+    assert whole.source == Place("body", 2, '{"tdm-reservation": 1}', URL)
     past = read("[", cut=True)
     reservation = past.reservation("/a")
     assert reservation is not None
-    assert (said(reservation), reservation.place.url) == ("1", URL)
-    assert "longer than what is read" in reservation.place.text
+    assert (said(reservation), reservation.source.url) == ("1", URL)
+    assert "longer than what is read" in reservation.source.text
     assert found(past.findings) == "limit 0; syntax 1"
     assert found(read('[{"location": "/", "tdm-reservation": 1},\n', cut=True).findings) == "limit 0"
 
@@ -347,10 +347,10 @@ def test_what_came_before_is_told_of_values_that_are_odd() -> None:
     assert found(one.findings) == "value 0; value 0"
     assert [finding.url for finding in one.findings] == [PAGE, PAGE]
     assert "\x1b" not in str(one)
-    assert one.place == Place("header tdm-reservation", text="tdm-reservation: maybe\ufffd; tdm-policy: http://")
+    assert one.source == Place("header tdm-reservation", text="tdm-reservation: maybe\ufffd; tdm-policy: http://")
     element = markup('<meta name="tdm-reservation" content="1"><meta name="tdm-policy" content="/p">')
     assert element is not None
-    assert element.place == Place("meta tdm-reservation", text="tdm-reservation: 1; tdm-policy: /p")
+    assert element.source == Place("meta tdm-reservation", text="tdm-reservation: 1; tdm-policy: /p")
 
 
 # sec-processing-priority
@@ -411,7 +411,7 @@ def test_the_place_is_that_of_who_sets_the_reservation(reservations: list[Reserv
     ]
     holds = tdmrep.effective(odd)
     assert holds is not None
-    assert (holds.place.text, [finding.line for finding in holds.findings]) == (text, [0, 1])
+    assert (holds.source.text, [finding.line for finding in holds.findings]) == (text, [0, 1])
 
 
 @pytest.mark.requirement("TDM-1")
