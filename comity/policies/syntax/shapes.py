@@ -19,7 +19,7 @@ Check = Callable[[Any], bool]
 
 
 class Shape:
-    """What all shapes have. `name`: under which a schema defines it once, "" where it stands in its place."""
+    """The shape of a value. `name`: under which a schema defines it once, "" where it stands in its place."""
 
     name: str = ""
     description: str = ""  # of what has the name

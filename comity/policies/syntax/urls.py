@@ -98,7 +98,7 @@ def _spellings(target: str) -> tuple[str, ...]:
 
 
 def _readings(path: str) -> Iterable[str]:
-    """What becomes of a path by the steps that servers take, each of which may be left out: the path is decoded, parameters are
+    """Return what servers may make of a path, by steps each of which may be left out: the path is decoded, parameters are
     dropped, backslashes are slashes, slashes are merged, and dot segments resolved."""
     decoded = _decoded(path)
     without = (_without_parameters(reading) for reading in (*decoded, *_decoded(_without_parameters(path))))
@@ -144,7 +144,7 @@ def _without_dots(path: str) -> str:
 
 
 def merges_slashes_only(target: str, spelling: str) -> bool:
-    """Whether one of the `spellings` of a target has but one slash where the target has several, and is equal to it otherwise."""
+    """Return whether one of a target's `spellings` has one slash where the target has several, and is equal to it otherwise."""
     path, mark, query = target.partition("?")
     return normal_target(spelling) == normal_target(_SLASHES.sub("/", path) + mark + query)
 

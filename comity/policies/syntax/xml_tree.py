@@ -35,10 +35,10 @@ _NO_ENCODING = "the encoding is none that is read"
 
 
 class XmlError(ValueError):
-    """Why a document is not read. `is_limit`: it is too large."""
+    """A document that is not read. `is_limit`: it is too large."""
 
-    def __init__(self, why: str, line: int = 0, *, is_limit: bool = False) -> None:
-        super().__init__(why)
+    def __init__(self, message: str, line: int = 0, *, is_limit: bool = False) -> None:
+        super().__init__(message)
         self.line = line  # 1-based; 0: no line
         self.is_limit = is_limit
 
@@ -79,8 +79,8 @@ def read(body: bytes, *, cut: bool = False, max_bytes: int = MAX_BYTES, max_elem
     if _has_dtd(body):
         raise XmlError("the document has a DTD", next(_lines(body, ()), 0))
     # Without `recover` lxml stops at what _error_of passes over, and goes on after an unbound prefix where a warning follows.
-    kept = {"recover": True, "remove_comments": True, "remove_pis": True}
-    parser = etree.XMLPullParser(("start", "end", "start-ns"), **kept, **_OPTIONS)
+    tree_options = {"recover": True, "remove_comments": True, "remove_pis": True}
+    parser = etree.XMLPullParser(("start", "end", "start-ns"), **tree_options, **_OPTIONS)
     elements: list[Any] = []
     depth = 0
     for chunk in _chunks(body):
@@ -112,7 +112,7 @@ def _too_much(limit: str, body: bytes, elements: Sequence[Any]) -> XmlError:
 
 
 class _Prologue:  # a target of lxml, whose methods have the names that it calls
-    """What stands before the root."""
+    """The prologue: what stands before the root."""
 
     is_over = False
 
@@ -157,7 +157,7 @@ def _feed(parser: Any, chunk: bytes) -> None:
 
 
 def _error_of(parser: Any, chunk: bytes) -> XmlError | None:
-    """What is wrong in the chunk, but for namespaces that are no URIs, which harm nobody. What stands before that is read."""
+    """Return the error in the chunk, but for namespaces that are no URIs, which harm nobody. What stands before that is read."""
     try:
         _feed(parser, chunk)
     except etree.XMLSyntaxError:
