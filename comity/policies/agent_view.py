@@ -151,9 +151,9 @@ class AgentView:
         """True where `access` and `statements` tell all that the files say of a page."""
         return not self._differing
 
-    def page_sources(self, targets: Sequence[str], taken: Taken) -> list[list[PageSource]]:
+    def page_sources(self, targets: Sequence[str], capture: Taken) -> list[list[PageSource]]:
         """Return the permissions of a page that statements cannot express: a list for each format that speaks so."""
-        return [list(sources) for reading in self._differing if (sources := reading.sources(targets, taken))]
+        return [list(sources) for reading in self._differing if (sources := reading.sources(targets, capture))]
 
     def unusable(self, purposes: Iterable[str] | None) -> Decision | None:
         """The refusal, where the site refuses every declared use of all its pages to requests for these purposes; None: those of
@@ -207,12 +207,12 @@ class AgentView:
         return sources
 
     def _reason(self, url: str, statement: Statement) -> Reason:
-        place = statement.place
-        if place.part == "body" and place.url in self._fetched:
-            if place.url not in self._files:
-                self._files[place.url] = File(place.url, self._fetched[place.url])
-            return self._files[place.url].reason(statement.rule, line=place.line, text=place.text)
-        source = Source(url=place.url or url, part=place.part, line=place.line, text=place.text)
+        position = statement.place
+        if position.part == "body" and position.url in self._fetched:
+            if position.url not in self._files:
+                self._files[position.url] = File(position.url, self._fetched[position.url])
+            return self._files[position.url].reason(statement.rule, line=position.line, text=position.text)
+        source = Source(url=position.url or url, part=position.part, line=position.line, text=position.text)
         return Reason(rule=statement.rule, source=source)
 
     def element_rules(self, target: str, content: Content, url: str, *, is_read: bool = True) -> ElementRules | None:
@@ -274,12 +274,12 @@ _OF_IMAGES = {term: meaning for format_ in FORMATS for term, meaning in format_.
 _SPEAKING_OF_IMAGES = frozenset(term.partition(":")[0] for term in _OF_IMAGES)
 
 
-def of_images(stated: ByVocabulary) -> ByVocabulary:
+def of_images(statements: ByVocabulary) -> ByVocabulary:
     """Return the statements about images: the same, where nothing else is stated of them (META-3)."""
     changed = {}
-    for name in _SPEAKING_OF_IMAGES.intersection(stated):
-        if any(statement.term in _OF_IMAGES for statement in stated[name]):
+    for name in _SPEAKING_OF_IMAGES.intersection(statements):
+        if any(statement.term in _OF_IMAGES for statement in statements[name]):
             changed[name] = [
-                statement._replace(term=_OF_IMAGES.get(statement.term, statement.term)) for statement in stated[name]
+                statement._replace(term=_OF_IMAGES.get(statement.term, statement.term)) for statement in statements[name]
             ]
-    return {**stated, **changed} if changed else stated
+    return {**statements, **changed} if changed else statements

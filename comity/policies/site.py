@@ -144,11 +144,11 @@ class Site:
                 of_target.append(_of_documents(licenses, resources or {}, self.origin + target))
         statements, refused = zip(*map(concluded, carriers), strict=True)
         first += [Refusal(reasons) for reasons in dict.fromkeys(refused) if reasons]
-        preferences = view.sources([_about(by_vocabulary, content) for by_vocabulary in statements], url)
+        preferences = view.sources([_about_content(by_vocabulary, content) for by_vocabulary in statements], url)
         page_sources: list[list[PageSource]] = []
         if not view.is_same_for_pages:
-            taken = Taken(url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts)
-            page_sources = view.page_sources(targets, taken)
+            capture = Taken(url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts)
+            page_sources = view.page_sources(targets, capture)
         last: list[UseSource] = [jointly(sources) for sources in page_sources]
         elements = None
         try:
@@ -201,7 +201,7 @@ class Site:
         outcomes = [concluded([_final(view.statements(self._resource(target))), by_fields]) for target in spellings(url)]
         refused: list[UseSource] = [Refusal(reasons) for _, reasons in outcomes if reasons]
         return view.refusal_of_all(
-            [*refused, *view.sources([_about(by_vocabulary, content) for by_vocabulary, _ in outcomes], url)], url
+            [*refused, *view.sources([_about_content(by_vocabulary, content) for by_vocabulary, _ in outcomes], url)], url
         )
 
     def unusable(self, agent: Agent, purposes: Iterable[str] | None = None) -> Decision | None:
@@ -322,6 +322,6 @@ def _final(carrier: Carrier) -> Carrier:
     return Carrier({name: statements for name, statements in carrier.statements.items() if name in _FINAL})
 
 
-def _about(statements: ByVocabulary, content: Content) -> ByVocabulary:
+def _about_content(statements: ByVocabulary, content: Content) -> ByVocabulary:
     """Return the statements about this content."""
     return of_images(statements) if content.media_type.startswith("image/") else statements

@@ -307,11 +307,11 @@ def _lang(arguments: Sequence[Any], more: bool) -> Test:
 
 
 def _is_in_range(tag: str, language_range: str) -> bool:
-    subtags, wanted = tag.split("-"), language_range.split("-")
-    if wanted[0] not in ("*", subtags[0]) or not tag:
+    subtags, range_subtags = tag.split("-"), language_range.split("-")
+    if range_subtags[0] not in ("*", subtags[0]) or not tag:
         return False
     index = 1
-    for subtag in wanted[1:]:
+    for subtag in range_subtags[1:]:
         while index < len(subtags) and subtag != "*" and subtags[index] != subtag:
             if len(subtags[index]) == 1:
                 return False

@@ -42,7 +42,7 @@ class Covered(NamedTuple):
     rule: Rule
     nodes: tuple[Any, ...] = ()  # elements (lxml) of HTML or XML, or a JsonPath each; each once, some may be within others
     is_whole: bool = False  # the whole document; there are no nodes then
-    why: str = ""  # it covers more than it says
+    cause: str = ""  # it covers more than it says
 
 
 class _WholeError(Exception):
@@ -65,7 +65,7 @@ def covered(content: Content, rules: Iterable[Rule]) -> tuple[Covered, ...]:
 
 def findings(coverage: Iterable[Covered], *, url: str = "") -> tuple[Finding, ...]:
     """The rules that cover more than they say, each line once. `url`: of the file that has them."""
-    lines = {(part.rule.line, part.rule.element): part.why for part in coverage if part.why}
+    lines = {(part.rule.line, part.rule.element): part.cause for part in coverage if part.cause}
     return tuple(
         Finding(
             rule="ait.selector",
@@ -90,11 +90,11 @@ class _Document:
         try:
             return self._covered_by(rule)
         except CostError:
-            return Covered(rule, is_whole=True, why=f"{_WHOLE} it takes too long to tell what it selects")
+            return Covered(rule, is_whole=True, cause=f"{_WHOLE} it takes too long to tell what it selects")
         except SelectorError as error:
-            return Covered(rule, is_whole=True, why=f"{_WHOLE} {printable(str(error).encode('utf-8', 'replace'))}")
+            return Covered(rule, is_whole=True, cause=f"{_WHOLE} {printable(str(error).encode('utf-8', 'replace'))}")
         except _WholeError as error:
-            return Covered(rule, is_whole=True, why=f"{_WHOLE} {error}" if str(error) else "")
+            return Covered(rule, is_whole=True, cause=f"{_WHOLE} {error}" if str(error) else "")
 
     def _covered_by(self, rule: Rule) -> Covered:
         if rule.element == ALL:
@@ -117,7 +117,7 @@ class _Document:
         root = self._outline.elements[0]
         if cause and root in nodes:
             raise _WholeError(f"it {cause}")
-        return Covered(rule, tuple(self._proper(nodes, root)), why=cause)
+        return Covered(rule, tuple(self._proper(nodes, root)), cause=cause)
 
     def _by_dotted_name(self, name: str) -> list[Any]:
         """Return the nodes that the dotted name means."""

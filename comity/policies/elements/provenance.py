@@ -353,7 +353,7 @@ class Origins:
 
     @cached_property
     def _texts(self) -> tuple[list[int], list[int], str]:
-        """Where texts start in all that can be searched, without its white space; their scopes; and all that.
+        """The starts of texts in all that can be searched, without its white space; their scopes; and all that.
 
         Running text is there as it stands; without scripts; and without all elements that are refused: as spiders take it."""
         starts, scopes, texts, end = [0], [OUTSIDE], [_BREAK], 1
@@ -388,7 +388,7 @@ class Origins:
 
     @cached_property
     def _free_text(self) -> str:
-        """What can be searched that is outside of all elements that are refused."""
+        """The text that can be searched and is outside of all elements that are refused."""
         starts, scopes, text = self._texts
         free = (index for index, scope in enumerate(scopes) if not self._pieces.is_denied[scope])
         return _BREAK.join(text[starts[index] : starts[index + 1]] for index in free)

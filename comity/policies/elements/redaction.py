@@ -10,7 +10,7 @@ from comity.policies.elements.spans import Cut, removals
 
 
 class Redacted(NamedTuple):
-    """What becomes of the fields of an item."""
+    """The fields of an item, redacted."""
 
     changed: dict[str, Any]  # those with other values
     gone: frozenset[str]  # those whose names are refused

@@ -175,7 +175,7 @@ class ElementRules:
                 grouped.setdefault((part.rule.file_type, part.rule.element), []).append(part)
         self._grouped = list(grouped.values())
         # What covers the whole document because it is not understood permits nothing.
-        whole = (part.rule for part in self._coverage if part.is_whole and (part.rule.verdict is Verdict.DENY or not part.why))
+        whole = (part.rule for part in self._coverage if part.is_whole and (part.rule.verdict is Verdict.DENY or not part.cause))
         self.source = ElementUses(whole, vocabulary, reason_of)
 
     def beside(self, other: ElementRules) -> ElementRules:
