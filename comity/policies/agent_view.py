@@ -108,7 +108,7 @@ class AgentView:
         return any(reading.disallows(target, facts) for _, reading in self._restricting)
 
     def considered(self, targets: Sequence[str], facts: Facts) -> tuple[Reason, ...]:
-        """Every rule that matches, the deciding ones first. `targets`: as of `access`."""
+        """Return every rule that matches, the deciding ones first. `targets`: as of `access`."""
         reasons = [
             reason for target in targets for _, reading in self._restricting for reason in reading.considered(target, facts)
         ]
@@ -249,8 +249,9 @@ def _reason_in_sets(rule_sets: Sequence[RulesOfElements], url: str, rule: Elemen
 
 
 def concluded(carriers: Sequence[Carrier]) -> tuple[ByVocabulary, tuple[Reason, ...]]:
-    """All that carriers say of one resource, by vocabulary, and why every use is refused. Carriers come in the order files,
-    header fields, document."""
+    """Return all statements about one resource, by vocabulary, and why every use is refused.
+
+    Carriers come in the order files, header fields, document."""
     statements = [
         statement for carrier in carriers for in_format in carrier.statements.values() for statement in in_format.statements
     ]

@@ -216,8 +216,9 @@ class Page:
         return tuple(use for use in uses if any(self.agent.licence(url, use) is None for url in self._urls))
 
     def asked_as(self, first: Page) -> Page:
-        """This page, where it came back for another URL: what is refused of that is refused, and what is permitted of it permits
-        nothing here."""
+        """Return this page as it came back for another URL.
+
+        What is refused of that is refused, and what is permitted of it permits nothing here."""
         rules = [page.element_rules for page in (self, first) if page.element_rules]
         is_same = self._embedded_sources is None and first._embedded_sources is None
         of_first = list(map(Refusals, first._sources))

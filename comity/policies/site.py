@@ -49,7 +49,7 @@ class Site:
 
     @classmethod
     def from_files(cls, origin: str, files: Mapping[str, bytes | Fetched]) -> Self:
-        """`files`: path or absolute URL -> the body, or all that was fetched.
+        """Return the site with these files. `files`: path or absolute URL -> the body, or all that was fetched.
 
         A well-known path that is not given counts as not there (404). ValueError where `origin` is no http(s) URL."""
         origin = origin_of(origin)
@@ -101,7 +101,7 @@ class Site:
         return self._view(agent).asks_facts
 
     def considered(self, agent: Agent, url: str, facts: Facts = PLAIN) -> tuple[Reason, ...]:
-        """Every rule that matches the URL, the deciding one first and the losing ones after it."""
+        """Return every rule that matches the URL, the deciding one first and the losing ones after it."""
         return self._view(agent).considered(spellings(url), facts)
 
     def page(
@@ -211,7 +211,7 @@ class Site:
         return self._view(agent).unusable(purposes)
 
     def licenses(self, agent: Agent) -> tuple[str, ...]:
-        """Absolute URLs of the RSL documents that robots.txt refers to for the agent (RSL 1.0 section-4.4)."""
+        """Return the absolute URLs of the RSL documents that robots.txt refers to for the agent (RSL 1.0 section-4.4)."""
         return self._view(agent).documents
 
     @cached_property
@@ -242,7 +242,7 @@ class Site:
         return tuple(url for reading in self._readings.values() for url in reading.sitemaps)
 
     def references(self, agent: Agent) -> tuple[str, ...]:
-        """Absolute URLs of further files that state what holds for the agent (ACAP 1.0 section-2.3.2)."""
+        """Return the absolute URLs of further files that state what holds for the agent (ACAP 1.0 section-2.3.2)."""
         return self._view(agent).references
 
     def requests(self, agent: Agent) -> tuple[ActionRequest, ...]:

@@ -198,7 +198,7 @@ class Element(NamedTuple):
 
 
 class Tag(NamedTuple):
-    """One that is understood as a whole."""
+    """A tag that is understood as a whole."""
 
     uses: Mapping[str, Use]
     embedded: Mapping[str, Use]  # of files that are embedded in the page, where it differs
@@ -234,7 +234,7 @@ _CHECKS = {name: _remembered(name) for name in TAG.members if name not in ("uses
 
 
 def _uses(name: str) -> Remembered[tuple[dict[str, Use], int]]:
-    """Use -> what is said of it, and the highest place in the reasons that is named."""
+    """Return a reader of uses: use -> its statement, and the highest index into the reasons."""
     is_valid = TAG.members[name].shape.is_valid
 
     def uses(raw: Any) -> tuple[dict[str, Use], int]:
@@ -290,8 +290,9 @@ def write_tag(
     embedded: Mapping[str, UseDecision] | None = None,
     elements: Iterable[Traced] = (),
 ) -> dict[str, Any]:
-    """Decisions by use -> the tag on an item (schema 1). `embedded`: those for embedded files; None: the same. `elements`: with
-    where they are in the item."""
+    """Return the tag on an item (schema 1), of decisions by use.
+
+    `embedded`: those for embedded files; None: the same. `elements`: with where they are in the item."""
     reasons: dict[Reason, int] = {}  # their numbers
 
     def indices_of(deciding: Iterable[Reason]) -> list[int]:

@@ -10,7 +10,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """One policy file as it was had, or why it was not."""
+    """One policy file as it was fetched, or why it was not."""
 
     status: int  # HTTP status of the last hop; 0: no HTTP answer, see `error`
     headers: tuple[tuple[bytes, bytes], ...] = ()
@@ -22,7 +22,7 @@ class Fetched:
     unreachable_since: datetime | None = None  # set on a last good copy that stands in for a failing server
 
     def failed(self, error: str) -> Fetched:
-        """The same as a file that could not be had."""
+        """Return it as a file that could not be fetched."""
         return replace(self, error=error)
 
     def header(self, name: bytes) -> bytes:

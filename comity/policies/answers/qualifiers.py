@@ -56,7 +56,7 @@ class Qualifiers:
         return replace(self, **joined) if joined else self
 
     def restrictions(self) -> dict[str, Any]:
-        """Name -> value of those that restrict anything."""
+        """Return name -> value of those that restrict anything."""
         values = [(name, getattr(self, name)) for name in _NAMES]
         return {name: value for name, value in values if value or (value == 0 and value is not False)}
 

@@ -30,7 +30,7 @@ class VisitTime:
 
     @property
     def length(self) -> timedelta:
-        """More than nothing, at most a day."""
+        """The length of the visits: more than nothing, at most a day."""
         minutes = 60 * (self.end.hour - self.start.hour) + self.end.minute - self.start.minute
         return timedelta(minutes=minutes % (24 * 60) or 24 * 60)
 

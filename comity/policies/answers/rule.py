@@ -42,7 +42,7 @@ RULES: dict[str, Rule] = {}  # those of all formats, and our own; filled by `dec
 
 
 def declare(rules: Mapping[str, Rule]) -> None:
-    """Adds rules to RULES. ValueError where an id is there already."""
+    """Add rules to RULES. ValueError where an id is there already."""
     if duplicates := RULES.keys() & rules:
         raise ValueError(f"rule `{min(duplicates)}` is declared twice")
     RULES.update(rules)

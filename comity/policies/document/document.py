@@ -192,11 +192,11 @@ class Content:
         return b"&#" in self.octets and _LETTER.search(self.octets) is not None
 
     def metas(self) -> Iterator[tuple[str, str]]:
-        """Name, lower case, and content of each `meta` that has both."""
+        """Return name, lower case, and content of each `meta` that has both."""
         return ((name, content) for name, content, _ in self.metas_by_line())
 
     def metas_by_line(self) -> Iterator[tuple[str, str, int]]:
-        """The same, and the line where each stands.
+        """Yield name, lower case, content and line of each `meta` that has both.
 
         Lines are 1-based; 0: nobody knows."""
         for tag in self._tags:
@@ -206,14 +206,14 @@ class Content:
                     yield name.strip().lower(), content, tag.line
 
     def links(self, relation: str) -> Iterator[tuple[str, str]]:
-        """Media type, lower case and without parameters, and address of each `link` with that relation."""
+        """Yield media type, lower case and without parameters, and address of each `link` with that relation."""
         for link in self._tags:
             address = link.attributes.get("href") if link.name == "link" else None
             if address is not None and relation in link.attributes.get("rel", "").lower().split():
                 yield link.attributes.get("type", "").partition(";")[0].strip().lower(), address.strip()
 
     def hyperlinks(self) -> Iterator[tuple[str, str]]:
-        """`rel`, "" where there is none, and address of each `a` and `area` that has one."""
+        """Yield `rel`, "" where there is none, and address of each `a` and `area` that has one."""
         for link in self.markup.tags("a", "area"):
             if (address := link.attributes.get("href")) is not None:
                 yield link.attributes.get("rel", ""), address.strip()

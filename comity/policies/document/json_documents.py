@@ -21,7 +21,7 @@ _GAP = re.compile(r"[ \t\r\n]*+[,:]?+[ \t\r\n]*+")  # between a name and its val
 
 
 class Json:
-    """ValueError where it is no JSON that is read, or deeper than is read."""
+    """A document of JSON. ValueError where it is none that is read, or deeper than is read."""
 
     def __init__(self, octets: bytes) -> None:
         self._encoding = json.detect_encoding(octets)

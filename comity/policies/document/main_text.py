@@ -93,7 +93,7 @@ class _Raw:
         return text, spans
 
     def _counts(self, positions: Iterable[int]) -> dict[int, int]:
-        """Place between the parts, ascending -> characters before it, white space aside."""
+        """Return position between the parts, ascending -> characters before it, white space aside."""
         counts, start, count = {}, 0, 0
         for end in positions:
             count += len("".join("".join(self.parts[start:end]).split()))

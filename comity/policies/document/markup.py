@@ -92,7 +92,7 @@ class Html:
 
     @cached_property
     def is_quirky(self) -> bool:
-        """section-13.2.6.4.1: as the doctype has it."""
+        """True where the doctype asks for quirks (section-13.2.6.4.1)."""
         return _parsed(f"{_doctype(self._document)}<p><table>").select_one("p > table") is not None
 
     @cached_property
@@ -218,7 +218,7 @@ class Xhtml(Xml):
 
 
 def with_end_tags(text: str) -> str:
-    """XML, to be read as HTML: there `<script/>` begins a script that goes to the end of the page."""
+    """Return XML to be read as HTML: there `<script/>` begins a script that goes to the end of the page."""
     return _EMPTY_TAG.sub(lambda match: match[0] if match[1].lower() in _VOID else f"<{match[1]}{match[2]}></{match[1]}>", text)
 
 

@@ -31,7 +31,7 @@ def rel_nofollow(content: Content, url: str) -> frozenset[str]:
 
 
 def canonical(url: str) -> str:
-    """One of many spellings of a URL, without its fragment."""
+    """Return one of many spellings of a URL, without its fragment."""
     return str(canonicalize_url(url))
 
 

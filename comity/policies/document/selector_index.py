@@ -28,7 +28,7 @@ class CostError(Exception):
 
 
 class Budget:
-    """Steps that are left; one takes well under a microsecond."""
+    """The steps that are left; one takes well under a microsecond."""
 
     def __init__(self, steps: int) -> None:
         self.remaining = steps

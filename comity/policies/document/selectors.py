@@ -106,7 +106,7 @@ def compiled(css: str) -> Selector:
 
 
 class _AnyNamespace(dict[str | None, str]):
-    """No prefix is declared: each may be any. None, the default, is none."""
+    """The namespaces of a selector: no prefix is declared, so each may be any. None, the default, is none."""
 
     def get(self, prefix: str | None, default: Any = None) -> Any:
         return default if prefix is None else prefix
@@ -120,7 +120,9 @@ class _Compiler:
         self.unread: list[str] = []
 
     def chains(self, tokens: Iterable[Any], *, more: bool) -> list[Chain]:
-        """`more`: what is left out has to select more; False within `:not()`, where it has to select less."""
+        """Return the chains of a list of selectors.
+
+        `more`: what is left out has to select more; False within `:not()`, where it has to select less."""
         return [self._chain(selector.parsed_tree, more) for selector in _parsed(tokens)]
 
     def _chain(self, node: Any, more: bool) -> Chain:
@@ -257,7 +259,7 @@ def _among(chains: Sequence[Chain], *, negated: bool = False) -> Test:
 
 
 def _having(relatives: Sequence[tuple[str, Chain]]) -> Test:
-    """`:has()`: from the last compound back to the element that has it."""
+    """Return the test of `:has()`: from the last compound back to the element that has it."""
 
     def test(outline: Outline, positions: Positions) -> Positions:
         selected: set[int] = set()
@@ -289,8 +291,9 @@ def _empty(outline: Outline, positions: Positions) -> Positions:
 
 
 def _lang(arguments: Sequence[Any], more: bool) -> Test:
-    """Extended filtering (RFC 4647 section-3.3.2). Where no element says it, the language may be any: of the page, or of its
-    header fields."""
+    """Return the test of `:lang()`: extended filtering (RFC 4647 section-3.3.2).
+
+    Where no element says it, the language may be any: of the page, or of its header fields."""
     ranges = [str(argument.value).lower() for argument in arguments if argument.type in ("ident", "string")]
     if not ranges or any(
         argument.type not in ("ident", "string", "whitespace", "comment") and argument != "," for argument in arguments
@@ -323,7 +326,7 @@ def _is_in_range(tag: str, language_range: str) -> bool:
 
 
 def _series(step: int, offset: int, *, of_type: bool = False, from_end: bool = False) -> Test:
-    """An+B among the siblings, or those of the same name."""
+    """Return the test of An+B among the siblings, or those of the same name."""
 
     def test(outline: Outline, positions: Positions) -> Positions:
         numbers = outline.numbers(of_type, from_end)
@@ -334,7 +337,7 @@ def _series(step: int, offset: int, *, of_type: bool = False, from_end: bool = F
 
 
 def _series_among(chains: Sequence[Chain], step: int, offset: int, *, from_end: bool) -> Test:
-    """An+B among the siblings that are selected."""
+    """Return the test of An+B among the siblings that are selected."""
 
     def test(outline: Outline, positions: Positions) -> Positions:
         selected = sorted({position for chain in chains for position in _selected(chain, outline)}, reverse=from_end)

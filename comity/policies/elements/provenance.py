@@ -72,7 +72,7 @@ class _Numbers:
 
 
 class Origins:
-    """Finds values in one document."""
+    """The origins of values in one document."""
 
     def __init__(self, content: Content, pieces: Pieces) -> None:
         """`pieces`: the texts of the document."""

@@ -179,7 +179,7 @@ class ElementRules:
         self.source = ElementUses(whole, vocabulary, reason_of)
 
     def beside(self, other: ElementRules) -> ElementRules:
-        """These rules and others about the same page, of another file or of another path."""
+        """Return these rules and others about the same page, of another file or of another path."""
         reason_of = {id(rule): rules._reason_of for rules in (other, self) for rule in rules._rules}
         rules = {id(rule): rule for rule in (*self._rules, *other._rules)}
 

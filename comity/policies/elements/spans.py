@@ -132,7 +132,7 @@ class _Shifts:
 
 
 def emptied(value: Any) -> Any:
-    """Nothing, of the same type where that has one."""
+    """Return an empty value, of the same type where that has one; else None."""
     return type(value)() if isinstance(value, str | bytes | list | tuple | dict) else None
 
 

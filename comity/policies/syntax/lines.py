@@ -79,7 +79,7 @@ class Findings(list[Finding]):
         self._url = url
 
     def report(self, rule: str, message: str, *quoted: bytes, line: int = 0, column: int = 0) -> None:
-        """`message`: with a `{}` for each text from the file that it quotes."""
+        """Add a finding. `message`: with a `{}` for each text from the file that it quotes."""
         if len(self) < MAX_FINDINGS:
             text = message.format(*(printable(octets) for octets in quoted))
             self.append(Finding(rule=rule, message=text, url=self._url, line=line, column=column))

@@ -43,7 +43,7 @@ def _normal(octets: bytes) -> str:
 
 
 def normal_target(target: str) -> str:
-    """Path and query of a URL in normal form. Never raises."""
+    """Return path and query of a URL in normal form. Never raises."""
     return target if _PLAIN_TARGET(target) else _normal_target(target)
 
 

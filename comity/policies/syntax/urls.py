@@ -33,7 +33,7 @@ def _origin(scheme: str, netloc: str) -> str:
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port, e.g. "https://example.com" (lower case, A-labels, no default port).
+    """Return scheme, host and port, e.g. "https://example.com" (lower case, A-labels, no default port).
 
     ValueError for what is not an http or https URL with a host."""
     parts = urlsplit(url)
@@ -51,7 +51,7 @@ def origin_or_empty(url: str) -> str:
 
 
 def target_of(url: str) -> str:
-    """Path and query as they go into the request line, without the fragment; at least "/".
+    """Return path and query as they go into the request line, without the fragment; at least "/".
 
     An empty query keeps its "?", which patterns ask for. A URL without scheme and host is taken for a target."""
     url = url.partition("#")[0]
@@ -109,7 +109,7 @@ def _readings(path: str) -> Iterable[str]:
 
 
 def _decoded(path: str) -> tuple[str, ...]:
-    """Dots alone (RFC 3986 section-6.2.2.2); all; and all, but dots and slashes even twice."""
+    """Return a path decoded: its dots alone (RFC 3986 section-6.2.2.2); all of it; and all, but dots and slashes twice."""
     octets = path.encode("utf-8", "surrogatepass")
     once = unquote_to_bytes(octets)
     twice = _DOT_OR_SLASH.sub(lambda escape: unquote_to_bytes(escape[0]), once)
@@ -129,7 +129,7 @@ def _merged(path: str) -> str:
 
 
 def _without_dots(path: str) -> str:
-    """RFC 3986 section-5.2.4."""
+    """Return a path without dot segments (RFC 3986 section-5.2.4)."""
     first, *segments = path.split("/")
     assert not first
     output: list[str] = []

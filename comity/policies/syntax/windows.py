@@ -60,7 +60,7 @@ class Limits(NamedTuple):
 
 
 def _seconds(moment: time) -> int:
-    """Since midnight."""
+    """Return the seconds since midnight."""
     return moment.hour * 3600 + moment.minute * 60 + moment.second
 
 

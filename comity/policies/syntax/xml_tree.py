@@ -106,7 +106,7 @@ def read(body: bytes, *, cut: bool = False, max_bytes: int = MAX_BYTES, max_elem
 
 
 def _too_much(limit: str, body: bytes, elements: Sequence[Any]) -> XmlError:
-    """`elements`: those before the one that is too much."""
+    """Return the error of a limit. `elements`: those before the one that is too much."""
     line = next(islice(_lines(body, elements), len(elements), None), 0)
     return XmlError(f"the document has more than {limit}", line, is_limit=True)
 
@@ -123,11 +123,13 @@ class _Prologue:  # a target of lxml, whose methods have the names that it calls
         self.is_over = True
 
     def close(self) -> None:
-        """Nothing is built."""
+        """End the prologue: nothing is built."""
 
 
 def _has_dtd(body: bytes) -> bool:
-    """XmlError for what is no XML before the root: with `recover` a parser would read a DTD behind it."""
+    """Return whether there is a DTD.
+
+    XmlError for what is no XML before the root: with `recover` a parser would read a DTD behind it."""
     prologue = _Prologue()
     parser = etree.XMLParser(target=prologue, **_OPTIONS)
     try:
@@ -182,7 +184,7 @@ def _lines(body: bytes, elements: Sequence[Any]) -> Iterator[int]:
 
 
 def _decoded(body: bytes, encoding: str) -> str:
-    """XmlError for the encodings of several octets that are not Unicode's: programs read them differently."""
+    """Return the text. XmlError for the encodings of several octets that are not Unicode's: programs read them differently."""
     try:
         is_read = codecs.lookup(encoding).name in _UNICODE or len(_OCTETS.decode(encoding, "replace")) == len(_OCTETS)
     except LookupError:

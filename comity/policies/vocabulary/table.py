@@ -111,7 +111,7 @@ class Vocabulary:
                     raise PolicyError(f"`{term}` is no word of a vocabulary: write vocabulary:word")
 
     def general(self, name: str, word: str) -> list[str]:
-        """All words that the word narrows, nearest first. `name`: of its vocabulary."""
+        """Return all words that the word narrows, nearest first. `name`: of its vocabulary."""
         general: dict[str, None] = {}
         level = list(self.words[name].narrows[word])
         while level:
