@@ -1,4 +1,4 @@
-"""What a site's policies say: bytes in, values out. No sockets, no files, no Scrapy."""
+"""The policies of a site: bytes in, values out. No sockets, no files, no Scrapy."""
 
 from comity.policies.agent import Agent, Arrangement
 from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Source, UseDecision, Verdict

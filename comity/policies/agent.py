@@ -1,4 +1,4 @@
-"""Who asks, what for, and what the operator has arranged with sites."""
+"""The agent that asks: its token, its uses, and the operator's arrangements with sites."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FEATURES = ("must-use-resource", "must-include-resource", "take-down", "re-crawl
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """What the operator has arranged with a site."""
+    """An arrangement of the operator with a site."""
 
     host: str  # "example.com" for all its ports, "example.com:8080", or "*.example.com" for all hosts below it; lower case
     features: frozenset[str] = frozenset()  # of FEATURES
@@ -38,18 +38,18 @@ class Arrangement:
             raise PolicyError(f"`{unknown[0]}` cannot be arranged: write {', '.join(FEATURES)}")
 
     def holds_for(self, url: str) -> bool:
-        """Whether it has been arranged with the URL's host."""
+        """Return whether the arrangement is with the URL's host."""
         parts = urlsplit(url)
         host, name = parts.netloc.rpartition("@")[2].lower(), parts.hostname or ""
-        own = self.host.lower()
-        if own.startswith("*."):
-            return name.endswith(own[1:]) or host.endswith(own[1:])
-        return own in (host, name)
+        pattern = self.host.lower()
+        if pattern.startswith("*."):
+            return name.endswith(pattern[1:]) or host.endswith(pattern[1:])
+        return pattern in (host, name)
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """Who asks, and what for."""
+    """The agent that asks, and its uses."""
 
     token: str  # product token; matched by every format's own rule
     user_agent: str = field(default="", kw_only=True)  # the User-Agent header as sent; "": the token alone
@@ -73,11 +73,11 @@ class Agent:
             )
 
     def has_arranged(self, url: str, feature: str) -> bool:
-        """Whether the operator has arranged it with the URL's host."""
+        """Return whether the operator has arranged the feature with the URL's host."""
         return any(feature in arranged.features and arranged.holds_for(url) for arranged in self.arrangements)
 
     def licence(self, url: str, use: str) -> Arrangement | None:
-        """What the operator has arranged with the URL's host about the use."""
+        """Return the operator's arrangement with the URL's host about the use; None: there is none."""
         if not self.arrangements:
             return None
         return next((arranged for arranged in self.arrangements if use in arranged.uses and arranged.holds_for(url)), None)

@@ -1,4 +1,4 @@
-"""What the files of one site say to one agent, in all formats."""
+"""The files of one site as one agent has to read them, in all formats."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ ByVocabulary = Mapping[str, Sequence[Statement]]  # name of a vocabulary -> all 
 
 
 class Carrier(NamedTuple):
-    """What one carrier says in each format."""
+    """The statements of one carrier in each format."""
 
     statements: Mapping[str, Statements] = {}  # name of a format -> what is said in it
 
     @property
     def refused(self) -> tuple[Reason, ...]:
-        """Why every use is refused."""
-        return tuple(reason for each in self.statements.values() for reason in each.refused)
+        """The reasons for which every use is refused."""
+        return tuple(reason for statements in self.statements.values() for reason in statements.refused)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return tuple(finding for each in self.statements.values() for finding in each.findings)
+        return tuple(finding for statements in self.statements.values() for finding in statements.findings)
 
     @property
     def documents(self) -> tuple[str, ...]:
         """Absolute URLs."""
-        return tuple(url for each in self.statements.values() for url in each.documents)
+        return tuple(url for statements in self.statements.values() for url in statements.documents)
 
 
 class AgentView:
@@ -72,9 +72,9 @@ class AgentView:
         self._restricting = tuple((name, reading) for name, reading in self._readings.items() if reading.restricts_access)
         self._only = self._restricting[0][1] if len(self._restricting) == 1 else None
         readings = self._readings.items()
-        self._stating = tuple((name, each) for name, each in readings if _overrides(each, "statements"))
-        self._ruling = tuple(each for _, each in readings if _overrides(each, "element_rules"))
-        self._differing = tuple(each for _, each in readings if not each.is_same_for_pages)
+        self._stating = tuple((name, reading) for name, reading in readings if _overrides(reading, "statements"))
+        self._ruling = tuple(reading for _, reading in readings if _overrides(reading, "element_rules"))
+        self._differing = tuple(reading for _, reading in readings if not reading.is_same_for_pages)
         self.asks_facts = any(reading.depends_on_request for reading in self._readings.values())
         self._unusable: dict[frozenset[str] | None, Decision | None] = {}  # by purposes
         self._files: dict[str, File] = {}  # those that say something of uses, as they are asked for their reasons
@@ -91,22 +91,24 @@ class AgentView:
             decision = self._only.access(sent, sent, facts, now)
             assert decision is not None
             return decision
-        asked = self._restricting
+        restricting = self._restricting
         if pages:
-            asked = tuple((name, each) for name, each in self._readings.items() if each.restricts_access or name in pages)
+            restricting = tuple(
+                (name, reading) for name, reading in self._readings.items() if reading.restricts_access or name in pages
+            )
         decisions = (
             reading.access(target, sent, facts, now, pages.get(name) if pages else None)
             for target in targets
-            for name, reading in asked
+            for name, reading in restricting
         )
         return strictest([decision for decision in decisions if decision is not None])
 
     def disallows(self, target: str, facts: Facts) -> bool:
-        """Whether a Disallow line decides, in one of the files."""
+        """Return whether a Disallow line decides, in one of the files."""
         return any(reading.disallows(target, facts) for _, reading in self._restricting)
 
     def considered(self, targets: Sequence[str], facts: Facts) -> tuple[Reason, ...]:
-        """Every rule that matches, the deciding ones first. `targets`: as of `access`."""
+        """Return every rule that matches, the deciding ones first. `targets`: as of `access`."""
         reasons = [
             reason for target in targets for _, reading in self._restricting for reason in reading.considered(target, facts)
         ]
@@ -115,12 +117,12 @@ class AgentView:
 
     @property
     def rates(self) -> Rates | None:
-        """How often the site asks to be visited; None where it has no rules for anybody."""
+        """The rates at which the site asks to be visited; None where it has no rules for anybody."""
         rates = [rates for reading in self._readings.values() if (rates := reading.rates) is not None]
         return reduce(Rates.strictest, rates) if rates else None
 
     def limits(self, targets: Iterable[str]) -> tuple[Limits, ...]:
-        """How often requests like that may be made, besides `rates`: what each of the targets is limited to."""
+        """Return the limits of requests like that, besides `rates`: those of each of the targets."""
         limits = (reading.limits(target) for target in targets for _, reading in self._restricting)
         return tuple(dict.fromkeys(limit for limit in limits if limit is not None))
 
@@ -135,23 +137,23 @@ class AgentView:
         return tuple(dict.fromkeys(url for reading in self._readings.values() for url in reading.documents))
 
     def requests(self) -> tuple[ActionRequest, ...]:
-        """What the agent is asked to do."""
+        """Return the actions that the agent is asked for."""
         return tuple(request for reading in self._readings.values() for request in reading.requests())
 
     # Uses
 
     def statements(self, resource: Resource) -> Carrier:
-        """What the site's files say of one resource."""
+        """Return the statements of the site's files about one resource."""
         return Carrier({name: reading.statements(resource) for name, reading in self._stating})
 
     @property
     def is_same_for_pages(self) -> bool:
-        """Whether `access` and `statements` tell all that the files say of a page."""
+        """True where `access` and `statements` tell all that the files say of a page."""
         return not self._differing
 
-    def page_sources(self, targets: Sequence[str], taken: Taken) -> list[list[PageSource]]:
-        """What may be done with a page, as far as statements cannot say it: a list for each format that speaks so."""
-        return [list(sources) for reading in self._differing if (sources := reading.sources(targets, taken))]
+    def page_sources(self, targets: Sequence[str], capture: Taken) -> list[list[PageSource]]:
+        """Return the permissions of a page that statements cannot express: a list for each format that speaks so."""
+        return [list(sources) for reading in self._differing if (sources := reading.sources(targets, capture))]
 
     def unusable(self, purposes: Iterable[str] | None) -> Decision | None:
         """The refusal, where the site refuses every declared use of all its pages to requests for these purposes; None: those of
@@ -172,7 +174,7 @@ class AgentView:
         for reading in readings:
             sources += reading.site_sources(purposes)
             if rules := reading.element_rules_everywhere():
-                sources.append(ElementUses(rules.rules, self._agent.vocabulary, partial(_because, rules, "")))
+                sources.append(ElementUses(rules.rules, self._agent.vocabulary, partial(_reason_of_rule, rules, "")))
         return self.refusal_of_all(sources, self._origin)
 
     def refusal_of_all(self, sources: Sequence[UseSource], url: str) -> Decision | None:
@@ -189,62 +191,70 @@ class AgentView:
         return Decision(verdict=Verdict.DENY, reasons=tuple(reasons))
 
     def sources(self, statements: Sequence[ByVocabulary], url: str) -> list[UseSource]:
-        """What is stated in each vocabulary, as sources of decisions. `statements`: of each target; `url`: of the page."""
-        because = partial(self._reason, url)
+        """Return the statements in each vocabulary as sources of decisions. `statements`: of each target; `url`: of the page."""
+        reason_of = partial(self._reason, url)
         if len(statements) == 1:
-            return [Preferences(self._agent.vocabulary, name, each, because) for name, each in statements[0].items()]
+            return [
+                Preferences(self._agent.vocabulary, name, in_vocabulary, reason_of)
+                for name, in_vocabulary in statements[0].items()
+            ]
         sources = []
         for name in dict.fromkeys(name for of_target in statements for name in of_target):
             distinct = dict.fromkeys(tuple(of_target.get(name, ())) for of_target in statements)
-            sources.append(jointly([Preferences(self._agent.vocabulary, name, each, because) for each in distinct]))
+            sources.append(
+                jointly([Preferences(self._agent.vocabulary, name, in_vocabulary, reason_of) for in_vocabulary in distinct])
+            )
         return sources
 
     def _reason(self, url: str, statement: Statement) -> Reason:
-        place = statement.place
-        if place.part == "body" and place.url in self._fetched:
-            if place.url not in self._files:
-                self._files[place.url] = File(place.url, self._fetched[place.url])
-            return self._files[place.url].reason(statement.rule, line=place.line, text=place.text)
-        source = Source(url=place.url or url, part=place.part, line=place.line, text=place.text)
+        position = statement.place
+        if position.part == "body" and position.url in self._fetched:
+            if position.url not in self._files:
+                self._files[position.url] = File(position.url, self._fetched[position.url])
+            return self._files[position.url].reason(statement.rule, line=position.line, text=position.text)
+        source = Source(url=position.url or url, part=position.part, line=position.line, text=position.text)
         return Reason(rule=statement.rule, source=source)
 
     def element_rules(self, target: str, content: Content, url: str, *, is_read: bool = True) -> ElementRules | None:
-        """What the site and the page itself say of the page's elements; None: nothing. `target`: path and query of its URL.
+        """Return the element rules of the site and of the page itself; None: there are none. `target`: path and query of its URL.
         `is_read`: see `elements.rules.ElementRules`."""
-        stated = [rules for reading in self._ruling if (rules := reading.element_rules(target, content))]
-        stated += [rules for of_page in _PAGE_ELEMENTS if (rules := of_page(content, self._agent))]
-        if not stated:
+        rule_sets = [rules for reading in self._ruling if (rules := reading.element_rules(target, content))]
+        rule_sets += [rules for of_page in _PAGE_ELEMENTS if (rules := of_page(content, self._agent))]
+        if not rule_sets:
             return None
-        all_rules = [rule for each in stated for rule in each.rules]
-        because = partial(_because_of, stated, url)
-        return ElementRules(content, all_rules, url, self._agent.vocabulary, because, is_read=is_read)
+        all_rules = [rule for rules in rule_sets for rule in rules.rules]
+        reason_of = partial(_reason_in_sets, rule_sets, url)
+        return ElementRules(content, all_rules, url, self._agent.vocabulary, reason_of, is_read=is_read)
 
 
 def _overrides(reading: AgentReading, method: str) -> bool:
-    """Whether the format speaks of this at all: most pages are asked about by the thousand."""
+    """Return whether the format speaks of this at all: most pages are asked about by the thousand."""
     return getattr(type(reading), method) is not getattr(AgentReading, method)
 
 
-_PAGE_ELEMENTS = tuple(each.page_elements for each in FORMATS if each.page_elements)
-_CONCLUDING = tuple((each.name, each.conclude) for each in FORMATS if each.conclude is not nothing_more)
+_PAGE_ELEMENTS = tuple(format_.page_elements for format_ in FORMATS if format_.page_elements)
+_CONCLUDING = tuple((format_.name, format_.conclude) for format_ in FORMATS if format_.conclude is not nothing_more)
 
 
-def _because(rules: RulesOfElements, url: str, rule: ElementRule) -> Reason:
+def _reason_of_rule(rules: RulesOfElements, url: str, rule: ElementRule) -> Reason:
     return rules.because(rule, url)
 
 
-def _because_of(stated: Sequence[RulesOfElements], url: str, rule: ElementRule) -> Reason:
-    """Whoever states it last has few rules, and tells them by identity; the first tells all others."""
-    for each in reversed(stated[1:]):
-        if any(own is rule for own in each.rules):
-            return each.because(rule, url)
-    return stated[0].because(rule, url)
+def _reason_in_sets(rule_sets: Sequence[RulesOfElements], url: str, rule: ElementRule) -> Reason:
+    """Return the reason for a rule. The last set has few, and tells them by identity; the first tells all others."""
+    for rules in reversed(rule_sets[1:]):
+        if any(candidate is rule for candidate in rules.rules):
+            return rules.because(rule, url)
+    return rule_sets[0].because(rule, url)
 
 
 def concluded(carriers: Sequence[Carrier]) -> tuple[ByVocabulary, tuple[Reason, ...]]:
-    """All that carriers say of one resource, by vocabulary, and why every use is refused. Carriers come in the order files,
-    header fields, document."""
-    statements = [statement for carrier in carriers for each in carrier.statements.values() for statement in each.statements]
+    """Return all statements about one resource, by vocabulary, and why every use is refused.
+
+    Carriers come in the order files, header fields, document."""
+    statements = [
+        statement for carrier in carriers for in_format in carrier.statements.values() for statement in in_format.statements
+    ]
     refused = [reason for carrier in carriers for reason in carrier.refused]
     for name, conclude in _CONCLUDING:
         end = conclude([carrier.statements.get(name, NO_STATEMENTS).state for carrier in carriers])
@@ -261,14 +271,16 @@ def _by_vocabulary(statements: Iterable[Statement]) -> ByVocabulary:
 
 
 # Term -> what it means for an image, by formats that speak of images.
-_OF_IMAGES = {term: meant for each in FORMATS for term, meant in each.of_images.items()}
+_OF_IMAGES = {term: meaning for format_ in FORMATS for term, meaning in format_.of_images.items()}
 _SPEAKING_OF_IMAGES = frozenset(term.partition(":")[0] for term in _OF_IMAGES)
 
 
-def of_images(stated: ByVocabulary) -> ByVocabulary:
-    """What is stated of images: the same, where nothing else is stated of them (META-3)."""
+def of_images(statements: ByVocabulary) -> ByVocabulary:
+    """Return the statements about images: the same, where nothing else is stated of them (META-3)."""
     changed = {}
-    for name in _SPEAKING_OF_IMAGES.intersection(stated):
-        if any(statement.term in _OF_IMAGES for statement in stated[name]):
-            changed[name] = [each._replace(term=_OF_IMAGES.get(each.term, each.term)) for each in stated[name]]
-    return {**stated, **changed} if changed else stated
+    for name in _SPEAKING_OF_IMAGES.intersection(statements):
+        if any(statement.term in _OF_IMAGES for statement in statements[name]):
+            changed[name] = [
+                statement._replace(term=_OF_IMAGES.get(statement.term, statement.term)) for statement in statements[name]
+            ]
+    return {**statements, **changed} if changed else statements

@@ -1,4 +1,4 @@
-"""What may be done with one page that was fetched."""
+"""The permissions of one page that was fetched."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Refusals:
 
 
 def _restrictions(source: UseSource, use: str) -> Iterator[Limit]:
-    """What restricts the use, those of the source's own permission included."""
+    """Yield the restrictions of the use, those of the source's own permission included."""
     yield from source.limits(use)
     decision = source.decide(use)
     if decision is not None and decision.restrictions():
@@ -90,7 +90,7 @@ def _restrictions(source: UseSource, use: str) -> Iterator[Limit]:
 
 
 def jointly(sources: Sequence[UseSource]) -> UseSource:
-    """At least one is given."""
+    """Return several sources as one. At least one is given."""
     return sources[0] if len(sources) == 1 else Joint(sources)
 
 
@@ -113,15 +113,18 @@ class Uses(Mapping[str, UseDecision]):
         return decision
 
     def _decide(self, use: str) -> UseDecision:
-        """What is arranged comes first, the operator's default last (docs/uses.md)."""
-        stated = [one for source in self._sources if (one := source.decide(use)) is not None]
+        """Decide on a use: by what is arranged first, by the operator's default last (docs/uses.md)."""
+        speaking = [answer for source in self._sources if (answer := source.decide(use)) is not None]
         licences = [self._agent.licence(url, use) for url in self._urls]
         arranged = licences[0]
         if arranged is not None and None not in licences:
             source = Source(url="COMITY_ARRANGEMENTS", part="setting", text=f"{arranged.host}: {use}, {arranged.reference}")
-            reasons = (Reason(rule="comity.arrangement", source=source), *(most_restrictive(stated).reasons if stated else ()))
+            reasons = (
+                Reason(rule="comity.arrangement", source=source),
+                *(most_restrictive(speaking).reasons if speaking else ()),
+            )
             return UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=reasons)
-        decision = most_restrictive(stated) if stated else self._agent.default_of(use)
+        decision = most_restrictive(speaking) if speaking else self._agent.default_of(use)
         if decision.verdict is Verdict.DENY and decision.stated:
             return decision
         # A refusal by default has limits too: whoever judges silence anew has to know them.
@@ -132,9 +135,11 @@ class Uses(Mapping[str, UseDecision]):
         return replace(decision, reasons=reasons).conjoined(*(qualifiers for qualifiers, _ in limits))
 
     def __iter__(self) -> Iterator[str]:
-        """What a site calls an action may be no name of a use: then nobody can ask for it, and it is left out."""
-        stated = (use for source in self._sources for use in source.stated if len(use) <= MAX_SHOWN and USE_NAME.fullmatch(use))
-        return iter(dict.fromkeys((*BASIC_USES, *self._agent.uses, *islice(dict.fromkeys(stated), MAX_STATED))))
+        """Yield the uses. What a site calls an action may be no name of one: then nobody can ask for it, and it is left out."""
+        named_uses = (
+            use for source in self._sources for use in source.stated if len(use) <= MAX_SHOWN and USE_NAME.fullmatch(use)
+        )
+        return iter(dict.fromkeys((*BASIC_USES, *self._agent.uses, *islice(dict.fromkeys(named_uses), MAX_STATED))))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -207,12 +212,13 @@ class Page:
         return self.element_rules.redacted(self.refusable(uses)) if self.element_rules else self._body
 
     def refusable(self, uses: Iterable[str]) -> tuple[str, ...]:
-        """Those that are not licensed: no statement of the site refuses what is."""
+        """Return the uses that are not licensed: no statement of the site refuses what is."""
         return tuple(use for use in uses if any(self.agent.licence(url, use) is None for url in self._urls))
 
     def asked_as(self, first: Page) -> Page:
-        """This page, where it came back for another URL: what is refused of that is refused, and what is permitted of it permits
-        nothing here."""
+        """Return this page as it came back for another URL.
+
+        What is refused of that is refused, and what is permitted of it permits nothing here."""
         rules = [page.element_rules for page in (self, first) if page.element_rules]
         is_same = self._embedded_sources is None and first._embedded_sources is None
         of_first = list(map(Refusals, first._sources))
@@ -244,5 +250,5 @@ class Page:
 
     def tag_with(self, elements: Iterable[Traced]) -> dict[str, Any]:
         """The tag of an item in which the elements are there."""
-        made = write_tag(self.agent, self.uses, self._policies, embedded=self.embedded, elements=elements)
-        return without_extracts(made) if self.is_cut else made
+        tag = write_tag(self.agent, self.uses, self._policies, embedded=self.embedded, elements=elements)
+        return without_extracts(tag) if self.is_cut else tag

@@ -1,4 +1,4 @@
-"""What a site asks of one action on one page, as text for the prompt of a model: the second way of section-4 of the ai.txt paper.
+"""A site's prohibitions and guidelines for one action on one page, as a prompt for a model (ai.txt paper, section-4, second way).
 
     instructions(page, action, lang)    prohibitions and guidelines, each with its element
     CONSEQUENCES                        what a prohibition of an action asks for (section-3.3)
@@ -43,7 +43,7 @@ CONSEQUENCES = {
     "Translate": "Do not put it into another language.",
 }
 _OTHER = "Do not do this with it."  # of actions that section-3.3 does not list
-_SHOWN = {action.lower(): action for action in ACTIONS}
+_SPELLED_ACTIONS = {action.lower(): action for action in ACTIONS}
 
 _ACTION = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,49}")
 _LANG = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,9}")
@@ -74,7 +74,7 @@ End of what the website asks.
 
 
 def instructions(page: Page, action: str, lang: str = "") -> str:
-    """What applies to the action, on the page and on its elements.
+    """Return the prompt: what applies to the action, on the page and on its elements.
 
     `action`: one of ACTIONS, or another word for a use; in any case. `lang`: a language tag. Guidelines are given in that
     language, else in one with the same primary subtag, else in the first that they have. PolicyError where one of them is no such
@@ -85,28 +85,28 @@ def instructions(page: Page, action: str, lang: str = "") -> str:
         raise PolicyError(f"language `{lang}` is no language tag: write e.g. en or en-US")
     use = action.lower()
     spelled = ACTION_SPELLINGS.get(use, "")
-    use = spelled if spelled in _SHOWN else use
+    use = spelled if spelled in _SPELLED_ACTIONS else use
     refused = page.uses[use].verdict is Verdict.DENY and page.uses[use].stated
     rest = f"- The page as a whole: there is more than can be listed here. {_consequence(use)}"
     return _TEXT.format(
-        action=_SHOWN.get(use, action),
+        action=_SPELLED_ACTIONS.get(use, action),
         page=quoted(page.url),
         agent=page.agent.token,
         whole="\n".join(_whole(page, use)),
-        prohibitions=_listed([] if refused else _prohibitions(page, use), rest),
-        guidelines=_listed([] if refused else _guidelines(page, use, lang), rest),
+        prohibitions=_list_text([] if refused else _prohibitions(page, use), rest),
+        guidelines=_list_text([] if refused else _guidelines(page, use, lang), rest),
     )
 
 
-def _listed(lines: Iterable[str], rest: str) -> str:
-    listed, room = [], MAX_LISTED
+def _list_text(lines: Iterable[str], rest: str) -> str:
+    shown_lines, room = [], MAX_LISTED
     for line in lines:
         room -= len(line)
         if room < 0:
-            listed.append(rest)
+            shown_lines.append(rest)
             break
-        listed.append(line)
-    return "\n".join(listed or ["- none"])
+        shown_lines.append(line)
+    return "\n".join(shown_lines or ["- none"])
 
 
 # The page
@@ -115,19 +115,19 @@ def _listed(lines: Iterable[str], rest: str) -> str:
 def _whole(page: Page, use: str) -> Iterator[str]:
     crawl, decision = page.uses["crawl"], page.uses[use]
     if crawl.verdict is Verdict.DENY:
-        yield f"- It must not be fetched by this agent.{_because(crawl.reasons)}"
+        yield f"- It must not be fetched by this agent.{_reason_text(crawl.reasons)}"
     if decision.verdict is Verdict.DENY and decision.stated:
-        yield f"- Prohibited, whatever is in it. {_consequence(use)}{_because(decision.reasons)}"
+        yield f"- Prohibited, whatever is in it. {_consequence(use)}{_reason_text(decision.reasons)}"
         return
     if decision.stated:
-        by = "the operator of the agent has arranged it" if _is_licensed(page, use) else "the website permits it"
-        yield f"- Permitted: {by}{_conditions(decision)}.{_because(decision.reasons)}"
+        grant = "the operator of the agent has arranged it" if _is_licensed(page, use) else "the website permits it"
+        yield f"- Permitted: {grant}{_conditions(decision)}.{_reason_text(decision.reasons)}"
     else:
         default = f"{'permits' if decision.verdict is Verdict.ALLOW else 'does not permit'} it{_conditions(decision)}"
         yield f"- The website states nothing of it as a whole. The default of the agent's operator {default}."
     embedded = page.embedded[use]
     if embedded.verdict is Verdict.DENY and embedded.stated:
-        yield f"- Images and other files in it: prohibited. {_consequence(use)}{_because(embedded.reasons)}"
+        yield f"- Images and other files in it: prohibited. {_consequence(use)}{_reason_text(embedded.reasons)}"
 
 
 def _is_licensed(page: Page, use: str) -> bool:
@@ -135,26 +135,28 @@ def _is_licensed(page: Page, use: str) -> bool:
 
 
 def _conditions(decision: UseDecision) -> str:
-    conditions = [name if value is True else f"{name} {_shown(value)}" for name, value in write_conditions(decision).items()]
+    conditions = [
+        name if value is True else f"{name} {_condition_text(value)}" for name, value in write_conditions(decision).items()
+    ]
     return f", on condition of {'; '.join(conditions)}" if conditions else ""
 
 
-def _shown(value: Any) -> str:
+def _condition_text(value: Any) -> str:
     if isinstance(value, list):
-        return " ".join(map(_shown, value))
+        return " ".join(map(_condition_text, value))
     if isinstance(value, dict):  # a resource, without its content
         return quoted(f"{value['role']} {value['extract'] or value['url']}")
     return quoted(str(value))
 
 
-def _because(reasons: Sequence[Reason]) -> str:
-    places = []
+def _reason_text(reasons: Sequence[Reason]) -> str:
+    citations = []
     for reason in reasons[:MAX_REASONS]:
         source = reason.source
         line = f" line {source.line}" if source.line else ""
         text = f": {quoted(source.text)}" if source.text else ""
-        places.append(f"{quoted(source.url)}{line}{text}")
-    return f" (By {'; '.join(places)})"
+        citations.append(f"{quoted(source.url)}{line}{text}")
+    return f" (By {'; '.join(citations)})"
 
 
 # Its elements
@@ -166,11 +168,11 @@ def _prohibitions(page: Page, use: str) -> Iterator[str]:
         if rules:
             lines = {rule.line for rule in rules}
             reasons = [reason for reason in element.reasons if reason.source.line in lines]
-            yield f"- {_named(element)}: {_consequence(use, rules, page.agent.vocabulary)}{_because(reasons)}"
+            yield f"- {_element_text(element)}: {_consequence(use, rules, page.agent.vocabulary)}{_reason_text(reasons)}"
 
 
 def _refusing(page: Page, element: Element, use: str) -> list[Rule]:
-    """None where the use is licensed."""
+    """Return the element's rules that refuse the use; none where the use is licensed."""
     uses = page.refusable((use,))
     return [rule for rule in element.rules if refused_for(rule, uses, page.agent.vocabulary)]
 
@@ -180,17 +182,17 @@ def _guidelines(page: Page, use: str, lang: str) -> Iterator[str]:
         if _refusing(page, element, use):
             continue
         for rule in of_action(element.guides, use):
-            texts = " ".join(f"Guideline {quoted(one.text)}" for one in _in_language(rule.guidelines, lang))
-            yield f"- {_named(element)}: {texts or 'the website has no guideline in words'}"
+            texts = " ".join(f"Guideline {quoted(guideline.text)}" for guideline in _in_language(rule.guidelines, lang))
+            yield f"- {_element_text(element)}: {texts or 'the website has no guideline in words'}"
 
 
 def _in_language(guidelines: Sequence[Guideline], lang: str) -> list[Guideline]:
-    """Those with the tag, else with its primary subtag, else with the tag of the first. All that have the same tag are taken."""
+    """Return the guidelines with the tag, else with its primary subtag, else with the tag of the first: all of the same tag."""
     tags = [_compared(guideline.lang) for guideline in guidelines]
-    asked = _compared(lang)
-    related = (tag for tag in tags if tag.partition("-")[0] == asked.partition("-")[0])
-    taken = asked if asked in tags else next(related, tags[0] if tags else "")
-    return [guideline for guideline, tag in zip(guidelines, tags, strict=True) if tag == taken]
+    wanted_tag = _compared(lang)
+    related = (tag for tag in tags if tag.partition("-")[0] == wanted_tag.partition("-")[0])
+    chosen = wanted_tag if wanted_tag in tags else next(related, tags[0] if tags else "")
+    return [guideline for guideline, tag in zip(guidelines, tags, strict=True) if tag == chosen]
 
 
 def _compared(lang: str) -> str:
@@ -199,14 +201,14 @@ def _compared(lang: str) -> str:
 
 
 def _consequence(use: str, rules: Sequence[Rule] = (), vocabulary: Vocabulary | None = None) -> str:
-    """Of a prohibition of the use; of a use that is no action, those of the prohibited actions that refuse it."""
-    if use in _SHOWN or not vocabulary:
-        return CONSEQUENCES[_SHOWN[use]] if use in _SHOWN else _OTHER
+    """Return what a prohibition of the use asks for; of a use that is no action, what the actions ask for that refuse it."""
+    if use in _SPELLED_ACTIONS or not vocabulary:
+        return CONSEQUENCES[_SPELLED_ACTIONS[use]] if use in _SPELLED_ACTIONS else _OTHER
     actions = {action for rule in rules for action in rule.actions if refuses({action}, use, vocabulary)}
     return " ".join(text for action, text in CONSEQUENCES.items() if action.lower() in actions) or _OTHER
 
 
-def _named(element: Element) -> str:
+def _element_text(element: Element) -> str:
     if element.is_whole:
         return "The page as a whole"
     name = quoted(element.selector, MAX_SELECTOR)

@@ -1,4 +1,4 @@
-"""What one site says: its policy files, and the questions that can be put to them.
+"""The policies of one site: its policy files, and the questions that can be put to them.
 
 site = Site.from_files("https://example.com", {"/robots.txt": b"..."})
 site.access(agent, url)      may this request be made?
@@ -41,7 +41,7 @@ class Site:
         self.origin = origin
         self.files = dict(files)  # absolute URL that was asked for -> what came back
         of_site = SiteFiles(origin, self.files, robots_lines=ROBOTS_LINES)
-        readings = ((each.name, each.read_site(of_site)) for each in FORMATS if each.read_site)
+        readings = ((format_.name, format_.read_site(of_site)) for format_ in FORMATS if format_.read_site)
         self._readings = {name: reading for name, reading in readings if reading is not None}
         self._views: dict[Agent, AgentView] = {}
         self._agent: Agent | None = None  # who asked last
@@ -49,15 +49,15 @@ class Site:
 
     @classmethod
     def from_files(cls, origin: str, files: Mapping[str, bytes | Fetched]) -> Self:
-        """`files`: path or absolute URL -> the body, or all that was fetched.
+        """Return the site with these files. `files`: path or absolute URL -> the body, or all that was fetched.
 
         A well-known path that is not given counts as not there (404). ValueError where `origin` is no http(s) URL."""
         origin = origin_of(origin)
-        given = {
+        fetched = {
             urljoin(origin, path): file if isinstance(file, Fetched) else Fetched(status=200, body=file)
             for path, file in files.items()
         }
-        return cls(origin, {origin + path: Fetched(status=404) for path in WELL_KNOWN} | given)
+        return cls(origin, {origin + path: Fetched(status=404) for path in WELL_KNOWN} | fetched)
 
     def access(
         self,
@@ -97,11 +97,11 @@ class Site:
         return self._view(agent).access(spellings(url), facts, now)
 
     def asks_facts(self, agent: Agent) -> bool:
-        """Whether anything but its URL matters of a request."""
+        """Return whether anything but its URL matters of a request."""
         return self._view(agent).asks_facts
 
     def considered(self, agent: Agent, url: str, facts: Facts = PLAIN) -> tuple[Reason, ...]:
-        """Every rule that matches the URL, the deciding one first and the losing ones after it."""
+        """Return every rule that matches the URL, the deciding one first and the losing ones after it."""
         return self._view(agent).considered(spellings(url), facts)
 
     def page(
@@ -119,7 +119,7 @@ class Site:
         access: Decision | None = None,
         facts: Facts = PLAIN,
     ) -> Page:
-        """What may be done with the content that came back for this URL.
+        """Return the permissions of the content that came back for this URL.
 
         `body`: None where nothing was fetched. `is_read`: False where the body is only what is known of that of the page. In both
         cases `elements` are all that rules name, whether the page has them or not.
@@ -129,12 +129,12 @@ class Site:
         view, content = self._view(agent), Content(fields, body or b"")
         response = Response(agent, url, now)
         of_response = [_of_headers(fields, response), _of_document(content, response)]
-        pages = {name: each.state for name, each in of_response[1].statements.items() if each.state is not None}
+        pages = {name: parsed.state for name, parsed in of_response[1].statements.items() if parsed.state is not None}
         first: list[UseSource] = []
         if pages:
             access = view.access(targets, facts, now, pages)
-            own = tuple(reason for reason in access.reasons if reason.source.url == url and reason.source.part != BODY)
-            first += [Refusal(own)] if own else []
+            refusing = tuple(reason for reason in access.reasons if reason.source.url == url and reason.source.part != BODY)
+            first += [Refusal(refusing)] if refusing else []
         elif access is None:
             access = view.access(targets, facts, now)
         carriers = [[of_target, *of_response] for of_target in self._of_files(view, targets, access, facts, body is not None)]
@@ -142,13 +142,13 @@ class Site:
         if licenses:
             for target, of_target in zip(targets, carriers, strict=True):
                 of_target.append(_of_documents(of_target, resources or {}, self.origin + target))
-        stated, refused = zip(*map(concluded, carriers), strict=True)
+        statements, refused = zip(*map(concluded, carriers), strict=True)
         first += [Refusal(reasons) for reasons in dict.fromkeys(refused) if reasons]
-        preferences = view.sources([_about(each, content) for each in stated], url)
+        preferences = view.sources([_about_content(by_vocabulary, content) for by_vocabulary in statements], url)
         page_sources: list[list[PageSource]] = []
         if not view.is_same_for_pages:
-            taken = Taken(url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts)
-            page_sources = view.page_sources(targets, taken)
+            capture = Taken(url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts)
+            page_sources = view.page_sources(targets, capture)
         last: list[UseSource] = [jointly(sources) for sources in page_sources]
         elements = None
         try:
@@ -157,13 +157,13 @@ class Site:
             last.append(Refusal((error.reason,)))
         if elements:
             last.append(elements.source)
-        images = [of_images(each) for each in stated]
+        images = [of_images(by_vocabulary) for by_vocabulary in statements]
         return Page(
             agent,
             url,
             access=access,
             sources=[*first, *preferences, *last],
-            embedded=[*first, *last, *view.sources(images, url)] if images != list(stated) else None,
+            embedded=[*first, *last, *view.sources(images, url)] if images != list(statements) else None,
             page_sources=[source for sources in page_sources for source in sources],
             licenses=licenses,
             policies=self.policies,
@@ -177,8 +177,9 @@ class Site:
         )
 
     def said_of(self, agent: Agent, url: str, now: datetime) -> Hashable | None:
-        """What the files say of a page: where it is equal for two of this site, `page` says the same of both, apart from what
-        came back for them. None: only `page` tells."""
+        """Return what the files say of a page. None: only `page` tells.
+
+        Where it is equal for two pages of this site, `page` says the same of both, apart from what came back for them."""
         view = self._view(agent)
         if not view.is_same_for_pages:
             return None
@@ -193,13 +194,15 @@ class Site:
 
         What the body can take back does not count: TDMRep's `meta` comes after its fields."""
         fields = tuple(headers)
-        stated = _final(_of_headers(fields, Response(agent, url, now))) if agent.uses else Carrier()
-        if not any(each.statements or each.refused for each in stated.statements.values()):
+        by_fields = _final(_of_headers(fields, Response(agent, url, now))) if agent.uses else Carrier()
+        if not any(parsed.statements or parsed.refused for parsed in by_fields.statements.values()):
             return None
         view, content = self._view(agent), Content(fields, b"")
-        outcomes = [concluded([_final(view.statements(self._resource(target))), stated]) for target in spellings(url)]
+        outcomes = [concluded([_final(view.statements(self._resource(target))), by_fields]) for target in spellings(url)]
         refused: list[UseSource] = [Refusal(reasons) for _, reasons in outcomes if reasons]
-        return view.refusal_of_all([*refused, *view.sources([_about(each, content) for each, _ in outcomes], url)], url)
+        return view.refusal_of_all(
+            [*refused, *view.sources([_about_content(by_vocabulary, content) for by_vocabulary, _ in outcomes], url)], url
+        )
 
     def unusable(self, agent: Agent, purposes: Iterable[str] | None = None) -> Decision | None:
         """The refusal, where the site refuses every declared use of all its pages: none is worth a request.
@@ -208,7 +211,7 @@ class Site:
         return self._view(agent).unusable(purposes)
 
     def licenses(self, agent: Agent) -> tuple[str, ...]:
-        """Absolute URLs of the RSL documents that robots.txt refers to for the agent (RSL 1.0 section-4.4)."""
+        """Return the absolute URLs of the RSL documents that robots.txt refers to for the agent (RSL 1.0 section-4.4)."""
         return self._view(agent).documents
 
     @cached_property
@@ -225,7 +228,7 @@ class Site:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What the authors of the policy files should know."""
+        """The findings for the authors of the policy files."""
         return tuple(finding for reading in self._readings.values() for finding in reading.findings)
 
     @property
@@ -239,25 +242,26 @@ class Site:
         return tuple(url for reading in self._readings.values() for url in reading.sitemaps)
 
     def references(self, agent: Agent) -> tuple[str, ...]:
-        """Absolute URLs of further files that state what holds for the agent (ACAP 1.0 section-2.3.2)."""
+        """Return the absolute URLs of further files that state what holds for the agent (ACAP 1.0 section-2.3.2)."""
         return self._view(agent).references
 
     def requests(self, agent: Agent) -> tuple[ActionRequest, ...]:
-        """What the site asks the agent to do (ACAP 1.0 section-2.6)."""
+        """Return the actions that the site asks the agent for (ACAP 1.0 section-2.6)."""
         return self._view(agent).requests()
 
     def rates(self, agent: Agent) -> Rates | None:
-        """How often the site asks the agent to visit it; None where it has no rules."""
+        """Return the rates at which the site asks the agent to visit it; None where it has no rules."""
         return self._view(agent).rates
 
     def limits(self, agent: Agent, url: str) -> tuple[Limits, ...]:
-        """How often, and how many at a time, requests like this may be made, besides `rates`: all of these hold."""
+        """Return the limits of requests like this, in a time and at a time, besides `rates`: all of these hold."""
         return self._view(agent).limits(spellings(url))
 
     @cached_property
     def crawler_names(self) -> frozenset[str]:
-        """Whom the policy files name, those that robots.txt refers to included, in lower case: product tokens, and names in ACAP,
-        which may be several words or go on in any way (`*` at the end)."""
+        """The crawlers that the policy files name, with those that robots.txt refers to, in lower case.
+
+        They are product tokens, and names in ACAP, which may be several words or go on in any way (`*` at the end)."""
         return frozenset[str]().union(*(reading.crawler_names for reading in self._readings.values()))
 
     def _view(self, agent: Agent) -> AgentView:
@@ -275,31 +279,31 @@ class Site:
     def _of_files(
         self, view: AgentView, targets: Sequence[str], access: Decision, facts: Facts, is_fetched: bool
     ) -> list[Carrier]:
-        """What the site's files say of the uses of each of the targets."""
+        """Return the statements of the site's files about the uses of each of the targets."""
         resources = [self._resource(target) for target in targets]
         if access.verdict is Verdict.DENY:
             disallowed = (view.disallows(target, facts) for target in targets)
             resources = [
-                each._replace(is_disallowed=is_disallowed, is_fetched=is_fetched)
-                for each, is_disallowed in zip(resources, disallowed, strict=True)
+                resource._replace(is_disallowed=is_disallowed, is_fetched=is_fetched)
+                for resource, is_disallowed in zip(resources, disallowed, strict=True)
             ]
         return [view.statements(resource) for resource in resources]
 
 
 def _of_headers(fields: Sequence[tuple[bytes, bytes]], response: Response) -> Carrier:
-    """What the header fields of one response say of its content."""
+    """Return the statements of a response's header fields about its content."""
     values: dict[str, dict[bytes, list[bytes]]] = {}
     for name, value in fields:
         if (owner := FIELDS.get(name.lower())) is not None:
             values.setdefault(owner, {}).setdefault(name.lower(), []).append(value)
     if not values:
         return Carrier()
-    return Carrier({name: read(values[name], response) for name, read in _READ_HEADERS if name in values})
+    return Carrier({name: reader(values[name], response) for name, reader in _READ_HEADERS if name in values})
 
 
 def _of_document(content: Content, response: Response) -> Carrier:
-    """What a page, or another document, says of itself."""
-    return Carrier({name: read(content, response) for name, read in _READ_DOCUMENT})
+    """Return the statements of a page, or of another document, about itself."""
+    return Carrier({name: reader(content, response) for name, reader in _READ_DOCUMENT})
 
 
 def _of_documents(carriers: Sequence[Carrier], resources: Mapping[str, Fetched], url: str) -> Carrier:
@@ -313,17 +317,17 @@ def _of_documents(carriers: Sequence[Carrier], resources: Mapping[str, Fetched],
     return Carrier(statements)
 
 
-_READ_HEADERS = tuple((each.name, each.read_headers) for each in FORMATS if each.read_headers)
-_READ_DOCUMENT = tuple((each.name, each.read_document) for each in FORMATS if each.read_document)
-_READ_DOCUMENTS = tuple((each.name, each.read_documents) for each in FORMATS if each.read_documents)
-_FINAL = frozenset(each.name for each in FORMATS if not each.document_overrides)
+_READ_HEADERS = tuple((format_.name, format_.read_headers) for format_ in FORMATS if format_.read_headers)
+_READ_DOCUMENT = tuple((format_.name, format_.read_document) for format_ in FORMATS if format_.read_document)
+_READ_DOCUMENTS = tuple((format_.name, format_.read_documents) for format_ in FORMATS if format_.read_documents)
+_FINAL = frozenset(format_.name for format_ in FORMATS if not format_.document_overrides)
 
 
 def _final(carrier: Carrier) -> Carrier:
-    """What no document can take back."""
-    return Carrier({name: each for name, each in carrier.statements.items() if name in _FINAL})
+    """Return the statements that no document can take back."""
+    return Carrier({name: statements for name, statements in carrier.statements.items() if name in _FINAL})
 
 
-def _about(stated: ByVocabulary, content: Content) -> ByVocabulary:
-    """What is stated of this content."""
-    return of_images(stated) if content.media_type.startswith("image/") else stated
+def _about_content(statements: ByVocabulary, content: Content) -> ByVocabulary:
+    """Return the statements about this content."""
+    return of_images(statements) if content.media_type.startswith("image/") else statements

@@ -170,7 +170,7 @@ def schema() -> dict[str, Any]:
 
 
 class TagError(ValueError):
-    """Why the tag permits nothing: "no-tag", "several-tags", or "invalid-tag:" and the part of it that is not understood."""
+    """A tag that permits nothing: "no-tag", "several-tags", or "invalid-tag:" and the part of it that is not understood."""
 
 
 Span = list[Any]  # [field], [field, member of the list] or [field, first character, first one after it]
@@ -198,7 +198,7 @@ class Element(NamedTuple):
 
 
 class Tag(NamedTuple):
-    """One that is understood as a whole."""
+    """A tag that is understood as a whole."""
 
     uses: Mapping[str, Use]
     embedded: Mapping[str, Use]  # of files that are embedded in the page, where it differs
@@ -234,17 +234,17 @@ _CHECKS = {name: _remembered(name) for name in TAG.members if name not in ("uses
 
 
 def _uses(name: str) -> Remembered[tuple[dict[str, Use], int]]:
-    """Use -> what is said of it, and the highest place in the reasons that is named."""
+    """Return a reader of uses: use -> its statement, and the highest index into the reasons."""
     is_valid = TAG.members[name].shape.is_valid
 
     def uses(raw: Any) -> tuple[dict[str, Use], int]:
         if not is_valid(raw):
             raise TagError(f"invalid-tag:{name}")
-        of_each = {
+        decided = {
             use: Use(decision["verdict"] == "allow", tuple(decision["because"]), read_conditions(decision))
             for use, decision in raw.items()
         }
-        return of_each, max(max(use.because) for use in of_each.values())
+        return decided, max(max(use.because) for use in decided.values())
 
     return Remembered(uses, most=MAX_REMEMBERED)
 
@@ -290,16 +290,17 @@ def write_tag(
     embedded: Mapping[str, UseDecision] | None = None,
     elements: Iterable[Traced] = (),
 ) -> dict[str, Any]:
-    """Decisions by use -> the tag on an item (schema 1). `embedded`: those for embedded files; None: the same. `elements`: with
-    where they are in the item."""
+    """Return the tag on an item (schema 1), of decisions by use.
+
+    `embedded`: those for embedded files; None: the same. `elements`: with where they are in the item."""
     reasons: dict[Reason, int] = {}  # their numbers
 
-    def because(of: Iterable[Reason]) -> list[int]:
-        return [reasons.setdefault(reason, len(reasons)) for reason in of]
+    def indices_of(deciding: Iterable[Reason]) -> list[int]:
+        return [reasons.setdefault(reason, len(reasons)) for reason in deciding]
 
     def write_uses(decisions: Iterable[tuple[str, UseDecision]]) -> dict[str, Any]:
         return {
-            use: {"verdict": decision.verdict.value, "stated": decision.stated, "because": because(decision.reasons)}
+            use: {"verdict": decision.verdict.value, "stated": decision.stated, "because": indices_of(decision.reasons)}
             | write_conditions(decision)
             for use, decision in decisions
         }
@@ -311,7 +312,7 @@ def write_tag(
         "agent": agent.token,
         "uses": write_uses(uses.items()),
         **({"embedded": write_uses(differing)} if differing else {}),
-        "elements": [element.tag | {"because": because(element.element.reasons)} for element in elements],
+        "elements": [element.tag | {"because": indices_of(element.element.reasons)} for element in elements],
         "reasons": list(map(_write_reason, reasons)),
         "policies": dict(policies),
     }
@@ -320,8 +321,8 @@ def write_tag(
 def _write_reason(reason: Reason) -> dict[str, Any]:
     source = reason.source
     part = {} if source.part == "body" else {"part": source.part}
-    where = {"url": source.url, "line": source.line, "text": source.text}
-    return REASON.write({"rule": reason.rule, "spec": reason.spec, **where, **part})
+    position = {"url": source.url, "line": source.line, "text": source.text}
+    return REASON.write({"rule": reason.rule, "spec": reason.spec, **position, **part})
 
 
 def without_extracts(tag: dict[str, Any]) -> dict[str, Any]:
@@ -345,39 +346,41 @@ def join_tags(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> di
     Where both permit, what restricts either restricts the whole."""
     reasons: list[dict[str, Any]] = []
 
-    def because(tag: dict[str, Any], numbers: list[int]) -> list[int]:
+    def indices_of(tag: dict[str, Any], numbers: list[int]) -> list[int]:
         of_tag = [tag["reasons"][number] for number in numbers]
         reasons.extend(reason for reason in of_tag if reason not in reasons)
         return [reasons.index(reason) for reason in of_tag]
 
     def joined(use: str, *, embedded: bool = False) -> dict[str, Any]:
-        both = []
+        decided = []
         for tag in (first, second):
             decisions = tag["uses"] | tag.get("embedded", {}) if embedded else tag["uses"]
             if use not in decisions:  # a tag that does not list the use leaves it to the default
                 tag = write_tag(agent, {use: agent.default_of(use, is_asked=False)}, {})
                 decisions = tag["uses"]
-            both.append((tag, decisions[use]))
-        deciding = [pair for pair in both if pair[1]["verdict"] == "deny"] or both
+            decided.append((tag, decisions[use]))
+        deciding = [pair for pair in decided if pair[1]["verdict"] == "deny"] or decided
         deciding = [pair for pair in deciding if pair[1]["stated"]] or deciding[:1]
         decision = {key: deciding[0][1][key] for key in ("verdict", "stated")}
         is_refused = decision == {"verdict": "deny", "stated": True}  # else both may restrict it, a refusal by default too
-        restricting = deciding if is_refused else [*deciding, *both]
-        numbers = [number for tag, its in restricting for number in because(tag, its["because"])]
-        conditions = read_conditions(deciding[0][1]).conjoined(*(read_conditions(its) for _, its in restricting))
+        restricting = deciding if is_refused else [*deciding, *decided]
+        numbers = [number for tag, use_of_tag in restricting for number in indices_of(tag, use_of_tag["because"])]
+        conditions = read_conditions(deciding[0][1]).conjoined(*(read_conditions(use_of_tag) for _, use_of_tag in restricting))
         return decision | {"because": list(dict.fromkeys(numbers))} | write_conditions(conditions)
 
     uses = {use: joined(use) for use in {**first["uses"], **second["uses"]}}
     embedded = {use: joined(use, embedded=True) for use in {**first.get("embedded", {}), **second.get("embedded", {})}}
     embedded = {use: decision for use, decision in embedded.items() if decision != uses.get(use)}
-    elements = [element | {"because": because(tag, element["because"])} for tag in (first, second) for element in tag["elements"]]
+    elements = [
+        element | {"because": indices_of(tag, element["because"])} for tag in (first, second) for element in tag["elements"]
+    ]
     policies = {**second["policies"], **first["policies"]}
     tagged = {key: value for key, value in first.items() if key != "embedded"} | ({"embedded": embedded} if embedded else {})
     return tagged | {"uses": uses, "elements": elements, "reasons": reasons, "policies": policies}
 
 
-def no_page(agent: Agent, why: str) -> dict[str, Any]:
+def no_page(agent: Agent, cause: str) -> dict[str, Any]:
     """The tag of an item that came from no page: every basic and declared use is refused, and nobody said so."""
-    reason = Reason(rule="comity.no-page", source=Source(url="", part="item", text=why))
+    reason = Reason(rule="comity.no-page", source=Source(url="", part="item", text=cause))
     refused = UseDecision(verdict=Verdict.DENY, stated=False, reasons=(reason,))
     return write_tag(agent, dict.fromkeys((*BASIC_USES, *agent.uses), refused), {})

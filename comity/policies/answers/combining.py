@@ -1,4 +1,4 @@
-"""Several answers to one question become one (docs/rules.md).
+"""The combination of several answers to one question (docs/rules.md).
 
 Any refusal refuses; else any "not now" defers; else the request is allowed. Silence counts
 only where nothing is stated."""
@@ -13,7 +13,7 @@ from comity.policies.answers.rule import is_silent
 
 
 def strictest(decisions: Sequence[Decision]) -> Decision:
-    """May the request be made, when all of these have to permit it (MEET-1)? At least one is given."""
+    """Return whether the request may be made, when all of these have to permit it (MEET-1). At least one is given."""
     for verdict in (Verdict.DENY, Verdict.DEFER, Verdict.ALLOW):
         speaking = [decision for decision in decisions if decision.verdict is verdict]
         if speaking:
@@ -25,7 +25,7 @@ def strictest(decisions: Sequence[Decision]) -> Decision:
 
 
 def most_restrictive(decisions: Sequence[UseDecision]) -> UseDecision:
-    """May the content be used, when all of these have to permit it (MEET-3)? At least one is given.
+    """Return whether the content may be used, when all of these have to permit it (MEET-3). At least one is given.
 
     Those that decide come first among the reasons; all that speak are among them."""
     if len(decisions) == 1:

@@ -1,4 +1,4 @@
-"""What a policy says, as values: verdicts, reasons, decisions, findings, and who asks.
+"""Verdicts, reasons, decisions and findings, as values.
 
 Nothing here reads a file, a clock or a socket. A decision always carries its reasons, the deciding one first."""
 
@@ -22,7 +22,7 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where a statement was read."""
+    """The source of a statement: the file, field or element that it was read from."""
 
     url: str
     part: str = "body"  # "body", "status", "header X-Robots-Tag", ...; "setting" for the operator's own word
@@ -32,8 +32,8 @@ class Source:
     fetched_at: datetime | None = None
 
     def __str__(self) -> str:
-        place = f"{self.url}:{self.line}" if self.line else self.url
-        return f"{place}: {self.text!r}" if self.text else place
+        position = f"{self.url}:{self.line}" if self.line else self.url
+        return f"{position}: {self.text!r}" if self.text else position
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Reason:
         return self.citation or RULES[self.rule].spec
 
     def __hash__(self) -> int:
-        """By what tells most reasons apart: they are put into sets by the dozen for every page."""
+        """Hash what tells most reasons apart: they are put into sets by the dozen for every page."""
         return hash((self.rule, self.source.line, self.source.text))
 
     def __str__(self) -> str:
@@ -99,8 +99,8 @@ class Finding:
     column: int = 0  # 1-based, in octets; 0: the line as a whole
 
     def __str__(self) -> str:
-        place = ":".join(str(part) for part in (self.url, self.line, self.column) if part)
-        return f"{place}: {self.rule}: {self.message}" if place else f"{self.rule}: {self.message}"
+        position = ":".join(str(part) for part in (self.url, self.line, self.column) if part)
+        return f"{position}: {self.rule}: {self.message}" if position else f"{self.rule}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What is raised for mistakes of the operator."""
+"""The error for mistakes of the operator."""
 
 
 class PolicyError(ValueError):

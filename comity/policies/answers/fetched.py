@@ -1,4 +1,4 @@
-"""What came back for a policy file, and whether that means that there is one (RFC 9309 section-2.3.1)."""
+"""The outcome of fetching a policy file, and whether it means that there is one (RFC 9309 section-2.3.1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """One policy file as it was had, or why it was not."""
+    """One policy file as it was fetched, or why it was not."""
 
     status: int  # HTTP status of the last hop; 0: no HTTP answer, see `error`
     headers: tuple[tuple[bytes, bytes], ...] = ()
@@ -21,9 +21,9 @@ class Fetched:
     oversized: bool = False  # the body was cut at the fetcher's limit
     unreachable_since: datetime | None = None  # set on a last good copy that stands in for a failing server
 
-    def failed(self, why: str) -> Fetched:
-        """The same as a file that could not be had."""
-        return replace(self, error=why)
+    def failed(self, error: str) -> Fetched:
+        """Return it as a file that could not be fetched."""
+        return replace(self, error=error)
 
     def header(self, name: bytes) -> bytes:
         """The first field of that name, or b""."""
@@ -41,13 +41,13 @@ _HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype|html)\b", re.IGNORECASE)
 
 
 def is_html(fetched: Fetched) -> bool:
-    """Whether an HTML page was served where a text file was asked for."""
+    """Return whether an HTML page was served where a text file was asked for."""
     media_type = fetched.header(b"Content-Type").split(b";")[0].strip().lower()
     return media_type in (b"text/html", b"application/xhtml+xml") or _HTML.match(fetched.body) is not None
 
 
 def availability(fetched: Fetched) -> Availability:
-    """What the outcome of a fetch means, by RFC 9309 section-2.3.1.1 to 2.3.1.4.
+    """Return what the outcome of a fetch means, by RFC 9309 section-2.3.1.1 to 2.3.1.4.
 
     A redirect status is what is left after the hops that are followed: too many, so unavailable. 429 asks for less, so it
     counts as unreachable. A part of a file (206) is not the file."""

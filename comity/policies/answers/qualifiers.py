@@ -20,7 +20,7 @@ class Extract:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """What is to be used instead of the page, or to be shown with it (ACAP 1.0 section-2.5.3.2, section-2.5.5.2.5)."""
+    """A resource to be used instead of the page, or to be shown with it (ACAP 1.0 section-2.5.3.2, section-2.5.5.2.5)."""
 
     role: str = ""  # "credit" or "link" of what is to be included; "": not said
     extract: Extract | None = None
@@ -28,13 +28,13 @@ class Resource:
     content: str = ""  # what was found there; markup of the element, text of the resource
 
     def __str__(self) -> str:
-        place = self.uri or f"the page's {self.extract}"
-        return f"{self.role} {place}".lstrip()
+        address = self.uri or f"the page's {self.extract}"
+        return f"{self.role} {address}".lstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Qualifiers:
-    """As a permission of any format carries them; empty where it has no restriction of its own (ACAP 1.0 section-2.5 NOTE)."""
+    """The restrictions of a permission of any format; empty where it has none of its own (ACAP 1.0 section-2.5 NOTE)."""
 
     until: datetime | None = None  # aware; the permission ends then
     until_recrawled: bool = False  # it ends when the page is fetched again
@@ -47,16 +47,16 @@ class Qualifiers:
     must_include: tuple[Resource, ...] = ()
 
     def conjoined(self, *others: Qualifiers) -> Self:
-        """With the restrictions of all (MEET-3): the shorter limits, the union of what is prohibited and required."""
-        stated: dict[str, list[Any]] = {}
-        for one in others:
-            for name, value in one.restrictions().items():
-                stated.setdefault(name, []).append(value)
-        joined = {name: _all([getattr(self, name), *values]) for name, values in stated.items() if hasattr(self, name)}
+        """Return it with the restrictions of all (MEET-3): the shorter limits, the union of what is prohibited and required."""
+        restrictions: dict[str, list[Any]] = {}
+        for other in others:
+            for name, value in other.restrictions().items():
+                restrictions.setdefault(name, []).append(value)
+        joined = {name: _all([getattr(self, name), *values]) for name, values in restrictions.items() if hasattr(self, name)}
         return replace(self, **joined) if joined else self
 
     def restrictions(self) -> dict[str, Any]:
-        """Name -> value of those that restrict anything."""
+        """Return name -> value of those that restrict anything."""
         values = [(name, getattr(self, name)) for name in _NAMES]
         return {name: value for name, value in values if value or (value == 0 and value is not False)}
 
@@ -73,5 +73,5 @@ def _all(values: list[Any]) -> Any:
     if isinstance(values[0], frozenset):
         return frozenset().union(*values)
     if isinstance(values[0], tuple):
-        return tuple(dict.fromkeys(value for each in values for value in each))
+        return tuple(dict.fromkeys(value for members in values for value in members))
     return min(values)

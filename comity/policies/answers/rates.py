@@ -1,4 +1,4 @@
-"""How often a site asks to be visited, and when."""
+"""Rates of requests and times of visits that a site asks for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_REQUEST_RATES = 16  # of more, the slowest count
 
 
 class RequestRate(NamedTuple):
-    """At most `requests` in `seconds`; where `start` and `end` (UTC) are given, at these times of the day only."""
+    """A rate of at most `requests` in `seconds`; where `start` and `end` (UTC) are given, at these times of the day only."""
 
     requests: int
     seconds: int
@@ -30,12 +30,12 @@ class VisitTime:
 
     @property
     def length(self) -> timedelta:
-        """More than nothing, at most a day."""
+        """The length of the visits: more than nothing, at most a day."""
         minutes = 60 * (self.end.hour - self.start.hour) + self.end.minute - self.start.minute
         return timedelta(minutes=minutes % (24 * 60) or 24 * 60)
 
     def opens(self, now: datetime) -> datetime | None:
-        """When visits are next welcome (UTC); None: now. `now`: aware."""
+        """Return the time when visits are next welcome (UTC); None: now. `now`: aware."""
         now = now.astimezone(UTC)
         last = datetime.combine(now.date(), self.start, UTC)
         if last > now:
@@ -44,14 +44,14 @@ class VisitTime:
 
 
 class Rates(NamedTuple):
-    """How often a site asks to be visited; None where it does not say."""
+    """The rates at which a site asks to be visited; None where it does not say."""
 
     crawl_delay: float | None = None  # seconds between requests: the longest Crawl-delay
     request_rates: tuple[RequestRate, ...] = ()  # all, the slowest first
     visit_time: VisitTime | None = None  # the shortest
 
     def strictest(self, other: Rates) -> Rates:
-        """What keeps to both."""
+        """Return the rates that keep to both."""
         delays = [delay for delay in (self.crawl_delay, other.crawl_delay) if delay is not None]
         times = [visit for visit in (self.visit_time, other.visit_time) if visit]
         return Rates(

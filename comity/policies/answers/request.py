@@ -1,4 +1,4 @@
-"""What a request is, as far as policies ask: more than its URL.
+"""The facts of a request that policies ask for: more than its URL.
 
 A crawler infers the facts from the request that it is about to send, a server from the one that came (docs/automation.md)."""
 
@@ -41,7 +41,7 @@ class Facts(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it does no more than any crawler that knows of robots.txt alone."""
+        """True where it does no more than any crawler that knows of robots.txt alone."""
         return self.method in ("GET", "HEAD") and self.kinds == (DOCUMENT,) and not self.automations
 
 
@@ -62,9 +62,9 @@ def facts_of(
     """`kind`: one or several of KINDS, ValueError for others; None: as the header fields say. `fields`: by lower-case name, those
     of one name joined with commas."""
     kinds = kinds_of(fields) if kind is None else (kind,) if isinstance(kind, str) else tuple(kind)
-    for one in kinds:
-        if one not in KINDS:
-            raise ValueError(f"`{one}` is no kind of request: write {', '.join(KINDS)}")
+    for name in kinds:
+        if name not in KINDS:
+            raise ValueError(f"`{name}` is no kind of request: write {', '.join(KINDS)}")
     carries = credentials(fields, key_header)
     if session:
         carries |= session.carries
@@ -80,7 +80,7 @@ def facts_of(
 
 
 def _page(referer: str) -> str | None:
-    """None for none, and for several."""
+    """Return the URL of the page; None for none, and for several."""
     words = referer.split()
     return words[0] if len(words) == 1 else None
 
@@ -90,21 +90,21 @@ def credentials(fields: Mapping[str, str], key_header: str) -> frozenset[str]:
 
     What is empty is none: a field without a value, an authentication scheme with nothing behind it (RFC 9110 section-11.4), and a
     cookie without a value."""
-    carried = set()
+    kinds = set()
     if authorization := fields.get("authorization"):
         members = (member.split() for member in authorization.split(","))
         schemes = {words[0].lower() for words in members if len(words) > 1}
-        carried |= {"token"} if schemes else set()
-        carried |= {"bearer"} & schemes
+        kinds |= {"token"} if schemes else set()
+        kinds |= {"bearer"} & schemes
     if fields.get(key_header.lower(), "").strip(", \t"):
-        carried.add("token")
+        kinds.add("token")
     if (cookie := fields.get("cookie")) and any(crumb.partition("=")[2].strip(' \t"') for crumb in re.split("[;,]", cookie)):
-        carried.add("cookie")
-    return frozenset(carried)
+        kinds.add("cookie")
+    return frozenset(kinds)
 
 
 def kinds_of(fields: Mapping[str, str]) -> tuple[str, ...]:
-    """What kind of request has these header fields. `fields`: by lower-case name.
+    """Return the kinds of a request with these header fields. `fields`: by lower-case name.
 
     JSON that is sent or asked for is an API's; `X-Requested-With` and `Sec-Fetch-Dest: empty` are those of a script."""
     kinds = []
@@ -116,7 +116,7 @@ def kinds_of(fields: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _members(field: str | None) -> list[str]:
-    """Without their parameters, in lower case."""
+    """Return the members of a list field without their parameters, in lower case."""
     return [member.partition(";")[0].strip().lower() for member in field.split(",")] if field else []
 
 

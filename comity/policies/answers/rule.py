@@ -1,4 +1,4 @@
-"""What a rule is: one thing that a decision or a finding may name as its reason, with its specification.
+"""Rules: what a decision or a finding may name as its reason, with its specification.
 
 Formats bring their rules (`Format.rules`); those of comity's own stand here. The tests hold that every rule is documented in
 docs/rules.md and proved by a test."""
@@ -12,7 +12,7 @@ from typing import Final
 
 
 class Effect(enum.Enum):
-    """What it means for a request, or a use, that the rule is among its reasons."""
+    """The effect on a request, or a use, of having the rule among its reasons."""
 
     ALLOWS = "allows"
     REFUSES = "refuses"
@@ -42,19 +42,19 @@ RULES: dict[str, Rule] = {}  # those of all formats, and our own; filled by `dec
 
 
 def declare(rules: Mapping[str, Rule]) -> None:
-    """Adds rules to RULES. ValueError where an id is there already."""
-    if taken := RULES.keys() & rules:
-        raise ValueError(f"rule `{min(taken)}` is declared twice")
+    """Add rules to RULES. ValueError where an id is there already."""
+    if duplicates := RULES.keys() & rules:
+        raise ValueError(f"rule `{min(duplicates)}` is declared twice")
     RULES.update(rules)
 
 
 def is_silent(rule: str) -> bool:
-    """Whether nothing is stated where this is the reason."""
+    """Return whether nothing is stated where this is the reason."""
     return rule in RULES and RULES[rule].effect is SILENT
 
 
 def refuses(rule: str) -> bool:
-    """Whether a reason by this rule refuses. Of a rule that nobody knows nothing better is known."""
+    """Return whether a reason by this rule refuses. Of a rule that nobody knows nothing better is known."""
     return rule not in RULES or RULES[rule].effect in (REFUSES, FINDING)
 
 

@@ -1,4 +1,4 @@
-"""What came back for a page or for a resource that goes with it: its text, and what of it states something."""
+"""The content that came back for a page or for a resource that goes with it: its text, and what of it states something."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def file_types(media_type: str) -> frozenset[str]:
     XHTML is of two; all are meant where the server names none."""
     name = media_type.partition(";")[0].strip().lower()
     words = frozenset(_WORD.findall(name))
-    return frozenset(one for one in FILE_TYPES if not name or not words.isdisjoint(_TYPE_WORDS[one]))
+    return frozenset(word for word in FILE_TYPES if not name or not words.isdisjoint(_TYPE_WORDS[word]))
 
 
 class Content:
@@ -70,7 +70,7 @@ class Content:
 
     @cached_property
     def is_html(self) -> bool:
-        """Whether it is served as HTML or XHTML, or as nothing, or whether its octets say that it is."""
+        """True where it is served as HTML or XHTML, or as nothing, or its octets say that it is."""
         if self.media_type == "text/html" or "xhtml" in self.media_type:
             return True
         if (not self.media_type and not self.starts_as_xml) or _HTML_START.match(self._start):
@@ -81,7 +81,7 @@ class Content:
 
     @cached_property
     def is_xml(self) -> bool:
-        """Whether it is served as XML, XHTML among it, or whether its octets say that it is."""
+        """True where it is served as XML, XHTML among it, or its octets say that it is."""
         return self._is_served_as_xml or self.starts_as_xml
 
     @property
@@ -90,12 +90,12 @@ class Content:
 
     @cached_property
     def starts_as_xml(self) -> bool:
-        """Whether its octets are those of XML that is no XHTML."""
+        """True where its octets are those of XML that is no XHTML."""
         return bool(_XML_START.match(self._start)) and not _HTML_START.match(self._start)
 
     @property
     def is_markup(self) -> bool:
-        """Whether something may be stated in it."""
+        """True where something may be stated in it."""
         return self.is_html or self.is_xml
 
     @cached_property
@@ -105,7 +105,7 @@ class Content:
 
     @cached_property
     def encoding(self) -> str:
-        """By which the text is decoded, as Python names it."""
+        """The encoding by which the text is decoded, as Python names it."""
         return self._decoded[0]
 
     @cached_property
@@ -129,7 +129,7 @@ class Content:
 
     @cached_property
     def html(self) -> Html:
-        """Whatever it is, as HTML."""
+        """The body as HTML, whatever it is."""
         return Html(self._any_text)
 
     @property
@@ -153,7 +153,7 @@ class Content:
 
     @cached_property
     def kind(self) -> str:
-        """What it is by its octets, else as it is served: "html", "json" or "xml"; "": none of them.
+        """The kind of document by its octets, else as it is served: "html", "json" or "xml"; "": none of them.
 
         What only begins as JSON does is JSON as well: others may read what `json` does not."""
         start = self._start.lstrip(_SPACE)
@@ -174,29 +174,29 @@ class Content:
 
     @cached_property
     def octets(self) -> bytes:
-        """In lower case, to search for ASCII: what is not found there need not be parsed for."""
+        """The body in lower case, to search for ASCII: what is not found there need not be parsed for."""
         return self.body.replace(b"\0", b"").lower()  # of UTF-16 and UTF-32 the NULs are left out
 
     @property
     def declares(self) -> bool:
-        """Whether it has a DTD that declares what may stand in the document twice."""
+        """True where it has a DTD that declares what may stand in the document twice."""
         return any(declaration in self.octets for declaration in (b"<!entity", b"<!attlist"))
 
     def mentions(self, *words: bytes) -> bool:
-        """Whether this is markup that has one of the words, lower-case ASCII: without them it need not be parsed."""
+        """Return whether this is markup that has one of the words, lower-case ASCII: without them it need not be parsed."""
         return self.is_markup and (any(word in self.octets for word in words) or self.has_written_letters)
 
     @cached_property
     def has_written_letters(self) -> bool:
-        """Whether letters are written as references: a word may be there that the octets don't show."""
+        """True where letters are written as references: a word may be there that the octets don't show."""
         return b"&#" in self.octets and _LETTER.search(self.octets) is not None
 
     def metas(self) -> Iterator[tuple[str, str]]:
-        """Name, lower case, and content of each `meta` that has both."""
+        """Return name, lower case, and content of each `meta` that has both."""
         return ((name, content) for name, content, _ in self.metas_by_line())
 
     def metas_by_line(self) -> Iterator[tuple[str, str, int]]:
-        """The same, and the line where each stands.
+        """Yield name, lower case, content and line of each `meta` that has both.
 
         Lines are 1-based; 0: nobody knows."""
         for tag in self._tags:
@@ -206,14 +206,14 @@ class Content:
                     yield name.strip().lower(), content, tag.line
 
     def links(self, relation: str) -> Iterator[tuple[str, str]]:
-        """Media type, lower case and without parameters, and address of each `link` with that relation."""
+        """Yield media type, lower case and without parameters, and address of each `link` with that relation."""
         for link in self._tags:
             address = link.attributes.get("href") if link.name == "link" else None
             if address is not None and relation in link.attributes.get("rel", "").lower().split():
                 yield link.attributes.get("type", "").partition(";")[0].strip().lower(), address.strip()
 
     def hyperlinks(self) -> Iterator[tuple[str, str]]:
-        """`rel`, "" where there is none, and address of each `a` and `area` that has one."""
+        """Yield `rel`, "" where there is none, and address of each `a` and `area` that has one."""
         for link in self.markup.tags("a", "area"):
             if (address := link.attributes.get("href")) is not None:
                 yield link.attributes.get("rel", ""), address.strip()
@@ -228,7 +228,7 @@ class Content:
 
     @cached_property
     def _tags(self) -> tuple[Tag, ...]:
-        """Those that may state something, but for links in the text."""
+        """The tags that may state something, but for links in the text."""
         return tuple(self.markup.tags("meta", "link", "script"))
 
     def extracted(self, extract: Extract) -> str | None:

@@ -21,7 +21,7 @@ _GAP = re.compile(r"[ \t\r\n]*+[,:]?+[ \t\r\n]*+")  # between a name and its val
 
 
 class Json:
-    """ValueError where it is no JSON that is read, or deeper than is read."""
+    """A document of JSON. ValueError where it is none that is read, or deeper than is read."""
 
     def __init__(self, octets: bytes) -> None:
         self._encoding = json.detect_encoding(octets)
@@ -38,29 +38,29 @@ class Json:
 
     def _values(self) -> list[Any]:
         values, text = [], self._text
-        at = _end(_SPACE, text, 0)
-        while at < len(text):
-            value, at = self._decoder.raw_decode(text, at)
+        position = _end(_SPACE, text, 0)
+        while position < len(text):
+            value, position = self._decoder.raw_decode(text, position)
             values.append(value)
-            at = _end(_SPACE, text, at)
+            position = _end(_SPACE, text, position)
         return values
 
     def without(self, paths: Iterable[JsonPath]) -> bytes:
         """The octets without these members. Linear in the text."""
-        gone: dict[Any, Any] = {}
+        removed: dict[Any, Any] = {}
         for path in paths:
-            ways = gone
+            ways = removed
             for step in path[:-1]:
                 ways = ways.setdefault(step, {})
                 if ways is _ALL:  # what holds it goes already
                     break
             else:
                 ways[path[-1]] = _ALL
-        kept, at = [], 0
-        for start, end in sorted(_Cuts(self._text, self._decoder).find(gone, is_several=self._is_several)):
-            kept.append(self._text[at:start])
-            at = end
-        return "".join((*kept, self._text[at:])).encode(self._encoding)
+        pieces, position = [], 0
+        for start, end in sorted(_Cuts(self._text, self._decoder).find(removed, is_several=self._is_several)):
+            pieces.append(self._text[position:start])
+            position = end
+        return "".join((*pieces, self._text[position:])).encode(self._encoding)
 
 
 _ALL: dict[Any, Any] = {"": None}  # of a tree of what goes: all of it
@@ -83,9 +83,9 @@ def _is_deep(values: list[Any]) -> bool:
     return True
 
 
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    match = pattern.match(text, at)
-    return match.end() if match else at
+def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
+    match = pattern.match(text, position)
+    return match.end() if match else position
 
 
 class _Container:
@@ -94,7 +94,7 @@ class _Container:
     def __init__(self, ways: dict[Any, Any], *, is_object: bool) -> None:
         self.ways = ways
         self.is_object = is_object
-        self.place = -1  # of the member
+        self.index = -1  # of the member
         self.start = self.end = 0  # of the member, with its name
         self.is_gone = False  # the member goes
         self.is_kept = False  # one before it stays
@@ -102,74 +102,74 @@ class _Container:
 
 
 class _Cuts:
-    """Where in a text the members are, each with one of the commas beside it."""
+    """The ranges of members in a text, each with one of the commas beside it."""
 
     def __init__(self, text: str, decoder: json.JSONDecoder) -> None:
         self._text = text
         self._decode = decoder.raw_decode
         self._cuts: list[tuple[int, int]] = []
 
-    def find(self, gone: dict[Any, Any], *, is_several: bool) -> list[tuple[int, int]]:
-        text, place = self._text, 0
-        at = _end(_SPACE, text, 0)
-        while at < len(text):
-            at = self._value(at, gone.get(place) if is_several else gone)
-            at, place = _end(_SPACE, text, at), place + 1
+    def find(self, removed: dict[Any, Any], *, is_several: bool) -> list[tuple[int, int]]:
+        text, index = self._text, 0
+        position = _end(_SPACE, text, 0)
+        while position < len(text):
+            position = self._value(position, removed.get(index) if is_several else removed)
+            position, index = _end(_SPACE, text, position), index + 1
         return self._cuts
 
-    def _value(self, at: int, ways: dict[Any, Any] | None) -> int:
-        """Past the value that begins here. No recursion: a value is as deep as it likes."""
+    def _value(self, position: int, ways: dict[Any, Any] | None) -> int:
+        """Return the end of the value that begins here. No recursion: a value is as deep as it likes."""
         text = self._text
-        if not self._is_entered(at, ways):
-            return int(self._decode(text, at)[1])
-        stack = [self._entered(at, ways)]
-        at = _end(_SPACE, text, at + 1)
+        if not self._is_entered(position, ways):
+            return int(self._decode(text, position)[1])
+        stack = [self._entered(position, ways)]
+        position = _end(_SPACE, text, position + 1)
         while stack:
             top = stack[-1]
-            if text[at] in "]}":
+            if text[position] in "]}":
                 if top.from_start is not None:
                     self._cuts.append((top.from_start, top.end))
                 stack.pop()
-                at += 1
+                position += 1
                 if stack:
-                    at = self._member_ends(stack[-1], at)
+                    position = self._member_ends(stack[-1], position)
                 continue
-            at, inner = self._member_begins(top, at)
-            if not top.is_gone and self._is_entered(at, inner):
-                stack.append(self._entered(at, inner))
-                at = _end(_SPACE, text, at + 1)
+            position, inner = self._member_begins(top, position)
+            if not top.is_gone and self._is_entered(position, inner):
+                stack.append(self._entered(position, inner))
+                position = _end(_SPACE, text, position + 1)
             else:
-                at = self._member_ends(top, int(self._decode(text, at)[1]))
-        return at
+                position = self._member_ends(top, int(self._decode(text, position)[1]))
+        return position
 
-    def _is_entered(self, at: int, ways: dict[Any, Any] | None) -> bool:
-        return bool(ways) and self._text[at] in "[{"
+    def _is_entered(self, position: int, ways: dict[Any, Any] | None) -> bool:
+        return bool(ways) and self._text[position] in "[{"
 
-    def _entered(self, at: int, ways: dict[Any, Any] | None) -> _Container:
-        return _Container(ways or {}, is_object=self._text[at] == "{")
+    def _entered(self, position: int, ways: dict[Any, Any] | None) -> _Container:
+        return _Container(ways or {}, is_object=self._text[position] == "{")
 
-    def _member_begins(self, top: _Container, at: int) -> tuple[int, dict[Any, Any] | None]:
-        """Where its value begins, and what goes of that."""
-        top.start = at
-        top.place += 1
-        step: str | int = top.place
+    def _member_begins(self, top: _Container, position: int) -> tuple[int, dict[Any, Any] | None]:
+        """Return where the value of the member begins, and what goes of that."""
+        top.start = position
+        top.index += 1
+        step: str | int = top.index
         if top.is_object:
-            step, at = self._decode(self._text, at)
-            at = _end(_GAP, self._text, at)
+            step, position = self._decode(self._text, position)
+            position = _end(_GAP, self._text, position)
         if top.from_start is not None:
             self._cuts.append((top.from_start, top.start))
             top.from_start = None
         ways = top.ways.get(step)
         top.is_gone = ways is _ALL
-        return at, ways
+        return position, ways
 
-    def _member_ends(self, top: _Container, at: int) -> int:
-        """Where the next one begins, or the container ends."""
+    def _member_ends(self, top: _Container, position: int) -> int:
+        """Return where the next member begins, or the container ends."""
         if not top.is_gone:
             top.is_kept = True
         elif top.is_kept:
-            self._cuts.append((top.end, at))
+            self._cuts.append((top.end, position))
         else:
             top.from_start = top.start
-        top.end = at
-        return _end(_GAP, self._text, at)
+        top.end = position
+        return _end(_GAP, self._text, position)

@@ -92,10 +92,10 @@ class _Raw:
                 spans[element] = first + bisect_right(words, first), last + bisect_right(words, last) + 1
         return text, spans
 
-    def _counts(self, places: Iterable[int]) -> dict[int, int]:
-        """Place between the parts, ascending -> characters before it, white space aside."""
+    def _counts(self, positions: Iterable[int]) -> dict[int, int]:
+        """Return position between the parts, ascending -> characters before it, white space aside."""
         counts, start, count = {}, 0, 0
-        for end in places:
+        for end in positions:
             count += len("".join("".join(self.parts[start:end]).split()))
             start, counts[end] = end, count
         return counts

@@ -43,7 +43,7 @@ _REFERENCE = re.compile(r"&([A-Za-z][A-Za-z0-9]*;)")
 _OF_XML = frozenset(("amp;", "lt;", "gt;", "quot;", "apos;"))
 _EMPTY_TAG = re.compile(r"<([A-Za-z][\w:.-]*+)((?:\s[^<>]*?)?)/>")
 _VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"))
-_GONE = "{https://comity.invalid/}gone"  # an element that is to be cut out; no document has elements of that kind
+_REMOVED = "{https://comity.invalid/}gone"  # an element that is to be cut out; no document has elements of that kind
 
 
 class Tag(NamedTuple):
@@ -65,7 +65,7 @@ class Markup(Protocol):
 
     @property
     def is_quirky(self) -> bool:
-        """Whether the case of classes and identifiers is of no account."""
+        """True where the case of classes and identifiers is of no account."""
 
     def tags(self, *names: str) -> Iterator[Tag]:
         """The elements of these names, in the order of the document."""
@@ -92,7 +92,7 @@ class Html:
 
     @cached_property
     def is_quirky(self) -> bool:
-        """section-13.2.6.4.1: as the doctype has it."""
+        """True where the doctype asks for quirks (section-13.2.6.4.1)."""
         return _parsed(f"{_doctype(self._document)}<p><table>").select_one("p > table") is not None
 
     @cached_property
@@ -113,10 +113,10 @@ class Html:
 
     def without(self, nodes: Collection[Any], encoding: str) -> bytes:
         document = _parsed(self._text)
-        places = {node: place for place, node in enumerate(self.root.iter("*"))}
+        positions = {node: position for position, node in enumerate(self.root.iter("*"))}
         elements = [*document.iter_elements()]
         for node in nodes:
-            elements[places[node]].decompose()
+            elements[positions[node]].decompose()
         markup = document.serialize()
         if doctype := _doctype(document):
             markup = doctype + markup.partition(">")[2]
@@ -128,7 +128,7 @@ def _parsed(text: str, *, source_locations: bool = False) -> turbohtml.Document:
 
 
 def _doctype(document: turbohtml.Document) -> str:
-    """With its identifiers, which decide of quirks, and which the serialization of HTML leaves out. "": there is none."""
+    """Return the doctype with its identifiers: they decide of quirks, and the serialization of HTML leaves them out. "": none."""
     doctype = next((node for node in document.children if isinstance(node, turbohtml.Doctype)), None)
     if doctype is None:
         return ""
@@ -144,12 +144,12 @@ def _doctype(document: turbohtml.Document) -> str:
 def _bounded(text: str) -> str:
     """The text, with no more `html` and `body` tags than can be merged soon: those after the first end what is not open."""
     starts = [match.end() for match in islice(_MERGED.finditer(text), MAX_MERGED)]
-    if len({text[at].lower() for at in starts}) == len(starts):  # at most one of each
+    if len({text[start].lower() for start in starts}) == len(starts):  # at most one of each
         return text
     size = 0
-    for at in starts:
-        match = _START_TAG.match(text, at - 1, at + MAX_MERGED)
-        size += match.end() - at if match else 0
+    for start in starts:
+        match = _START_TAG.match(text, start - 1, start + MAX_MERGED)
+        size += match.end() - start if match else 0
         if size >= MAX_MERGED:
             return text[: starts[0]] + _MERGED.sub("</", text[starts[0] :])
     return text
@@ -191,11 +191,11 @@ class Xml:
         return octets
 
     def _without(self, nodes: Collection[Any]) -> Any:
-        root, gone = self._parsed(), frozenset(nodes)
+        root, removed = self._parsed(), frozenset(nodes)
         for element, twin in zip(self.root.iter("*"), root.iter("*"), strict=True):
-            if element in gone:
-                twin.tag = _GONE
-        etree.strip_elements(root, _GONE, with_tail=False)
+            if element in removed:
+                twin.tag = _REMOVED
+        etree.strip_elements(root, _REMOVED, with_tail=False)
         return root
 
 
@@ -218,11 +218,11 @@ class Xhtml(Xml):
 
 
 def with_end_tags(text: str) -> str:
-    """XML, to be read as HTML: there `<script/>` begins a script that goes to the end of the page."""
+    """Return XML to be read as HTML: there `<script/>` begins a script that goes to the end of the page."""
     return _EMPTY_TAG.sub(lambda match: match[0] if match[1].lower() in _VOID else f"<{match[1]}{match[2]}></{match[1]}>", text)
 
 
 def _character(reference: re.Match[str]) -> str:
-    """What the names of HTML mean: readers know them without the DTD that declares them."""
+    """Return the character that a name of HTML means: readers know them without the DTD that declares them."""
     name = reference[1]
     return html5[name] if name in html5 and name not in _OF_XML else reference[0]

@@ -31,12 +31,12 @@ def rel_nofollow(content: Content, url: str) -> frozenset[str]:
 
 
 def canonical(url: str) -> str:
-    """One of many spellings of a URL, without its fragment."""
+    """Return one of many spellings of a URL, without its fragment."""
     return str(canonicalize_url(url))
 
 
 def _urls(base: str, address: str, encoding: str) -> set[str]:
-    """What a spider may ask for by the address: its query in the encoding of the page, or in UTF-8."""
+    """Return what a spider may ask for by the address: its query in the encoding of the page, or in UTF-8."""
     urls = set()
     for codec in {encoding, "utf-8"}:
         with suppress(ValueError):  # it is no URL, or it cannot be written so

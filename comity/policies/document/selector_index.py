@@ -20,7 +20,7 @@ _FOREIGN = {
     "xlink:title": f"{_XLINK}title",
 }
 
-Places = list[int]  # of elements in the order of the page, ascending
+Positions = list[int]  # of elements in the order of the page, ascending
 
 
 class CostError(Exception):
@@ -28,19 +28,19 @@ class CostError(Exception):
 
 
 class Budget:
-    """Steps that are left; one takes well under a microsecond."""
+    """The steps that are left; one takes well under a microsecond."""
 
     def __init__(self, steps: int) -> None:
-        self.left = steps
+        self.remaining = steps
 
     def spend(self, steps: int) -> None:
-        self.left -= steps
-        if self.left < 0:
+        self.remaining -= steps
+        if self.remaining < 0:
             raise CostError
 
     def exhaust(self) -> NoReturn:
-        """For what is too large to begin with."""
-        self.left = -1
+        """Spend all of it, for what is too large to begin with. CostError."""
+        self.remaining = -1
         raise CostError
 
 
@@ -58,142 +58,150 @@ class Outline:
         if len(elements) > MAX_ELEMENTS:
             budget.exhaust()
         budget.spend(len(elements))
-        places = {element: place for place, element in enumerate(elements)}
-        self.elements, self.parents = elements, [places.get(element.getparent(), -1) for element in elements]
+        positions = {element: position for position, element in enumerate(elements)}
+        self.elements, self.parents = elements, [positions.get(element.getparent(), -1) for element in elements]
         self.ends = [*range(1, len(self.elements) + 1)]  # past the last element within each
-        for place in range(len(self.ends) - 1, 0, -1):
-            parent, end = self.parents[place], self.ends[place]
+        for position in range(len(self.ends) - 1, 0, -1):
+            parent, end = self.parents[position], self.ends[position]
             if end > self.ends[parent]:
                 self.ends[parent] = end
 
-    def elements_at(self, places: Collection[int]) -> list[Any]:
-        """In the order of the page."""
-        return [self.elements[place] for place in sorted(places)]
+    def elements_at(self, positions: Collection[int]) -> list[Any]:
+        """Return the elements at some positions, in the order of the page."""
+        return [self.elements[position] for position in sorted(positions)]
 
-    def joined(self, combinator: str, found: Places, places: Places) -> Places:
-        """Those of the places that stand to a found one as the combinator says."""
+    def joined(self, combinator: str, selected: Positions, positions: Positions) -> Positions:
+        """Return those of the positions that stand to a selected one as the combinator says."""
         parents = self.parents
         if combinator == " ":
-            return [*self._within(found, places)]
+            return [*self._within(selected, positions)]
         if combinator == "~":
             first: dict[int, int] = {}  # parent -> first child found
-            for place in found:
-                first.setdefault(parents[place], place)
-            return [place for place in places if first.get(parents[place], place) < place]
-        among = frozenset(found)
+            for position in selected:
+                first.setdefault(parents[position], position)
+            return [position for position in positions if first.get(parents[position], position) < position]
+        among = frozenset(selected)
         if combinator == "+":
-            return [place for place in places if self._previous[place] in among]
+            return [position for position in positions if self._previous[position] in among]
         # Rows are children of the table too, for who reads the page without a browser, which puts a tbody around them.
         bodies = self._bodies
-        return [place for place in places if parents[place] in among or (place in bodies and parents[parents[place]] in among)]
+        return [
+            position
+            for position in positions
+            if parents[position] in among or (position in bodies and parents[parents[position]] in among)
+        ]
 
-    def leading(self, combinator: str, found: Places) -> Places:
-        """Those elements to which a found one stands as the combinator says; some of them may stand there twice."""
-        self.budget.spend(len(found) + len(self.elements) // 8)
+    def leading(self, combinator: str, selected: Positions) -> Positions:
+        """Return the positions to which a selected one stands as the combinator says; some of them may stand there twice."""
+        self.budget.spend(len(selected) + len(self.elements) // 8)
         parents = self.parents
         if combinator == " ":
             leading: set[int] = set()
-            for place in found:
-                while (place := parents[place]) >= 0 and place not in leading:
-                    leading.add(place)
+            for position in selected:
+                while (position := parents[position]) >= 0 and position not in leading:
+                    leading.add(position)
             return sorted(leading)
         if combinator == ">":
-            rows = (parents[parents[place]] for place in found if place in self._bodies)
-            return sorted({parents[place] for place in found if parents[place] >= 0}.union(rows))
+            rows = (parents[parents[position]] for position in selected if position in self._bodies)
+            return sorted({parents[position] for position in selected if parents[position] >= 0}.union(rows))
         if combinator == "+":
-            return sorted({self._previous[place] for place in found if self._previous[place] >= 0})
+            return sorted({self._previous[position] for position in selected if self._previous[position] >= 0})
         last: dict[int, int] = {}  # parent -> last child found
-        for place in found:
-            last[parents[place]] = place
+        for position in selected:
+            last[parents[position]] = position
         self.budget.spend(len(self.elements))
-        return [place for place, parent in enumerate(parents) if parent >= 0 and last.get(parent, -1) > place]
+        return [position for position, parent in enumerate(parents) if parent >= 0 and last.get(parent, -1) > position]
 
-    def _within(self, found: Places, places: Places) -> Iterator[int]:
-        ancestors = iter(found)
+    def _within(self, selected: Positions, positions: Positions) -> Iterator[int]:
+        ancestors = iter(selected)
         ancestor, reach = next(ancestors, None), 0
-        for place in places:
-            while ancestor is not None and ancestor < place:
+        for position in positions:
+            while ancestor is not None and ancestor < position:
                 reach = max(reach, self.ends[ancestor])
                 ancestor = next(ancestors, None)
-            if place < reach:
-                yield place
+            if position < reach:
+                yield position
 
     @cached_property
     def _bodies(self) -> frozenset[int]:
         """The rows that stand in a tbody of a table."""
         tags = [element.tag for element in self.elements] if "tbody" in self.by_tag else []
-        bodies = {place for place in self.by_tag.get("tbody", ()) if self.elements[self.parents[place]].tag == "table"}
-        return frozenset(place for place, tag in enumerate(tags) if tag == "tr" and self.parents[place] in bodies)
+        bodies = {position for position in self.by_tag.get("tbody", ()) if self.elements[self.parents[position]].tag == "table"}
+        return frozenset(position for position, tag in enumerate(tags) if tag == "tr" and self.parents[position] in bodies)
 
     def cased(self, name: str) -> str:
         return name.lower() if self._any_case else name
 
     def attribute(self, name: str) -> dict[int, str]:
-        """Which elements have it, and what it says. Those of SVG may have capitals in their names."""
+        """Return the values of an attribute, by position. Attributes of SVG may have capitals in their names."""
         if name not in self._attributes:
             self.budget.spend(len(self.elements) // 8)
             lower, foreign = name.lower(), _FOREIGN.get(name.lower(), name)
-            found = {place: text for place, element in enumerate(self.elements) if (text := element.get(lower)) is not None}
+            values = {
+                position: text for position, element in enumerate(self.elements) if (text := element.get(lower)) is not None
+            }
             if foreign != lower:
-                others = ((place, element.get(foreign)) for place, element in enumerate(self.elements) if place not in found)
-                found |= {place: text for place, text in others if text is not None}
-            self._attributes[name] = found
+                others = (
+                    (position, element.get(foreign)) for position, element in enumerate(self.elements) if position not in values
+                )
+                values |= {position: text for position, text in others if text is not None}
+            self._attributes[name] = values
         return self._attributes[name]
 
     @cached_property
     def languages(self) -> dict[int, str]:
         """The language tag of each element, lower case, as it or the next one around it says; those of which none says so are
         left out."""
-        stated = self.attribute("xml:lang") | self.attribute("lang")
+        declared = self.attribute("xml:lang") | self.attribute("lang")
         languages: dict[int, str] = {}
-        for place, parent in enumerate(self.parents):
-            language = stated[place].strip().lower() if place in stated else languages.get(parent)
+        for position, parent in enumerate(self.parents):
+            language = declared[position].strip().lower() if position in declared else languages.get(parent)
             if language is not None:
-                languages[place] = language
+                languages[position] = language
         return languages
 
     @cached_property
-    def by_tag(self) -> dict[str, Places]:
-        found: dict[str, Places] = {}
-        for place, element in enumerate(self.elements):
-            found.setdefault(element.tag.lower(), []).append(place)  # those of SVG have capitals
-        return found
+    def by_tag(self) -> dict[str, Positions]:
+        positions: dict[str, Positions] = {}
+        for position, element in enumerate(self.elements):
+            positions.setdefault(element.tag.lower(), []).append(position)  # those of SVG have capitals
+        return positions
 
     @cached_property
-    def by_id(self) -> dict[str, Places]:
-        found: dict[str, Places] = {}
-        for place, name in self.attribute("id").items():
-            found.setdefault(self.cased(name), []).append(place)
-        found.pop("", None)
-        return found
+    def by_id(self) -> dict[str, Positions]:
+        positions: dict[str, Positions] = {}
+        for position, name in self.attribute("id").items():
+            positions.setdefault(self.cased(name), []).append(position)
+        positions.pop("", None)
+        return positions
 
     @cached_property
-    def by_class(self) -> dict[str, Places]:
-        found: dict[str, Places] = {}
+    def by_class(self) -> dict[str, Positions]:
+        positions: dict[str, Positions] = {}
         names: dict[str, tuple[str, ...]] = {}  # of each value of the attribute
-        for place, value in self.attribute("class").items():
+        for position, value in self.attribute("class").items():
             if value not in names:
                 names[value] = tuple(dict.fromkeys(self.cased(value).split()))
             for name in names[value]:
-                found.setdefault(name, []).append(place)
-        return found
+                positions.setdefault(name, []).append(position)
+        return positions
 
     @cached_property
     def _previous(self) -> list[int]:
-        """Of each element the sibling before it; -1: none."""
+        """The sibling before each element; -1: none."""
         last: dict[int, int] = {}
         previous = []
-        for place, parent in enumerate(self.parents):
+        for position, parent in enumerate(self.parents):
             previous.append(last.get(parent, -1))
-            last[parent] = place
+            last[parent] = position
         return previous
 
     @cached_property
     def empty(self) -> frozenset[int]:
         """The elements without elements and text in them."""
-        childless = ((place, self.elements[place]) for place, end in enumerate(self.ends) if end == place + 1)
+        childless = ((position, self.elements[position]) for position, end in enumerate(self.ends) if end == position + 1)
         return frozenset(
-            place for place, element in childless if not element.text and not any(comment.tail for comment in element)
+            position for position, element in childless if not element.text and not any(comment.tail for comment in element)
         )
 
     @cached_property
@@ -201,14 +209,14 @@ class Outline:
         return {}
 
     def numbers(self, of_type: bool, from_end: bool) -> list[int]:
-        """Which of its siblings, or of those of its name, each element is, from 1."""
+        """Return the number of each element among its siblings, or among those of its name, from 1."""
         key = of_type, from_end
         if key not in self._numbered:
             kinds = [*zip(self.parents, (element.tag for element in self.elements), strict=True)] if of_type else self.parents
             seen: dict[object, int] = {}
             numbers = [0] * len(kinds)
-            for place in range(len(kinds))[:: -1 if from_end else 1]:
-                kind = kinds[place]
-                numbers[place] = seen[kind] = seen.get(kind, 0) + 1
+            for position in range(len(kinds))[:: -1 if from_end else 1]:
+                kind = kinds[position]
+                numbers[position] = seen[kind] = seen.get(kind, 0) + 1
             self._numbered[key] = numbers
         return self._numbered[key]

@@ -20,7 +20,7 @@ import tinycss2  # type: ignore[import-untyped]  # it ships no types
 from cssselect2 import parser  # type: ignore[import-untyped]  # nor does it
 from tinycss2.nth import parse_nth  # type: ignore[import-untyped]
 
-from comity.policies.document.selector_index import Outline, Places
+from comity.policies.document.selector_index import Outline, Positions
 
 MAX_CHARS = 2000  # of a selector
 MAX_FUNCTIONS = 20  # of a selector, "(" that is
@@ -66,14 +66,14 @@ _LOGICAL = frozenset(("is", "where", "matches", "any", "-webkit-any", "-moz-any"
 
 
 class SelectorError(ValueError):
-    """Why a selector is not read."""
+    """A selector that is not read."""
 
 
-Test = Callable[[Outline, Places], Places]  # those that pass
+Test = Callable[[Outline, Positions], Positions]  # those that pass
 
 
 class Compound(NamedTuple):
-    """What is said of one element."""
+    """A compound selector: the conditions on one element."""
 
     combinator: str  # to the compound before it; "": it is the first
     tag: str  # lower case; "": any
@@ -94,7 +94,7 @@ class Selector(NamedTuple):
 
 @lru_cache(maxsize=4096)  # the rules of a site are asked of each of its pages
 def compiled(css: str) -> Selector:
-    """SelectorError where it cannot be read. Linear in the characters."""
+    """Return the selector, compiled. SelectorError where it cannot be read. Linear in the characters."""
     if len(css) > MAX_CHARS or css.count("(") > MAX_FUNCTIONS:
         raise SelectorError(f"it has more than {MAX_CHARS} characters, or more than {MAX_FUNCTIONS} functions")
     *tokens, end = tinycss2.parse_component_value_list(f"{css})")
@@ -106,7 +106,7 @@ def compiled(css: str) -> Selector:
 
 
 class _AnyNamespace(dict[str | None, str]):
-    """No prefix is declared: each may be any. None, the default, is none."""
+    """The namespaces of a selector: no prefix is declared, so each may be any. None, the default, is none."""
 
     def get(self, prefix: str | None, default: Any = None) -> Any:
         return default if prefix is None else prefix
@@ -120,8 +120,10 @@ class _Compiler:
         self.unread: list[str] = []
 
     def chains(self, tokens: Iterable[Any], *, more: bool) -> list[Chain]:
-        """`more`: what is left out has to select more; False within `:not()`, where it has to select less."""
-        return [self._chain(one.parsed_tree, more) for one in _parsed(tokens)]
+        """Return the chains of a list of selectors.
+
+        `more`: what is left out has to select more; False within `:not()`, where it has to select less."""
+        return [self._chain(selector.parsed_tree, more) for selector in _parsed(tokens)]
 
     def _chain(self, node: Any, more: bool) -> Chain:
         compounds = []
@@ -169,7 +171,7 @@ class _Compiler:
             return _among(self.chains(arguments, more=not more), negated=True)
         if name == "has":
             relatives = _parsed(arguments, relative=True)
-            return _having([(one.combinator, self._chain(one.selector.parsed_tree, more)) for one in relatives])
+            return _having([(part.combinator, self._chain(part.selector.parsed_tree, more)) for part in relatives])
         if name in _LOGICAL:
             return _among(self.chains(arguments, more=more))
         if name == "lang":
@@ -177,7 +179,14 @@ class _Compiler:
         return self._nth(name, arguments, more) if name in _NTH else self._left_out_pseudo(f"{name}()", more)
 
     def _nth(self, name: str, arguments: Sequence[Any], more: bool) -> Test:
-        of = next((place for place, one in enumerate(arguments) if one.type == "ident" and one.lower_value == "of"), None)
+        of = next(
+            (
+                position
+                for position, argument in enumerate(arguments)
+                if argument.type == "ident" and argument.lower_value == "of"
+            ),
+            None,
+        )
         try:
             series = parse_nth(list(arguments[:of]))
         except StopIteration:  # tinycss2 looks past a `+` at the end
@@ -217,11 +226,11 @@ def _parsed(tokens: Iterable[Any], *, relative: bool = False) -> list[Any]:
 # Tests
 
 
-def _all(outline: Outline, places: Places) -> Places:
-    return places
+def _all(outline: Outline, positions: Positions) -> Positions:
+    return positions
 
 
-def _none(outline: Outline, places: Places) -> Places:
+def _none(outline: Outline, positions: Positions) -> Positions:
     return []
 
 
@@ -231,107 +240,114 @@ def _attribute(node: Any) -> Test:
     any_case = name in _ANY_CASE if node.case_sensitive is None else not node.case_sensitive
     value = value.lower() if any_case else value
 
-    def test(outline: Outline, places: Places) -> Places:
+    def test(outline: Outline, positions: Positions) -> Positions:
         texts = outline.attribute(node.name)
-        actual = [(place, texts[place]) for place in places if place in texts]
-        outline.budget.spend(len(places) + sum(len(text) for _, text in actual) // _COMPARED)
-        return [place for place, text in actual if matches(text.lower() if any_case else text, value)]
+        actual = [(position, texts[position]) for position in positions if position in texts]
+        outline.budget.spend(len(positions) + sum(len(text) for _, text in actual) // _COMPARED)
+        return [position for position, text in actual if matches(text.lower() if any_case else text, value)]
 
     return test
 
 
 def _among(chains: Sequence[Chain], *, negated: bool = False) -> Test:
-    def test(outline: Outline, places: Places) -> Places:
-        found = {place for chain in chains for place in _selected(chain, outline)}
-        outline.budget.spend(len(places))
-        return [place for place in places if (place in found) is not negated]
+    def test(outline: Outline, positions: Positions) -> Positions:
+        selected = {position for chain in chains for position in _selected(chain, outline)}
+        outline.budget.spend(len(positions))
+        return [position for position in positions if (position in selected) is not negated]
 
     return test
 
 
 def _having(relatives: Sequence[tuple[str, Chain]]) -> Test:
-    """`:has()`: from the last compound back to the element that has it."""
+    """Return the test of `:has()`: from the last compound back to the element that has it."""
 
-    def test(outline: Outline, places: Places) -> Places:
-        found: set[int] = set()
+    def test(outline: Outline, positions: Positions) -> Positions:
+        selected: set[int] = set()
         for combinator, chain in relatives:
             behind = _passing(chain[-1], outline)
             for compound, after in zip(reversed(chain[:-1]), reversed(chain), strict=False):
-                own = frozenset(_passing(compound, outline))
-                behind = [place for place in outline.leading(after.combinator, behind) if place in own]
-            found.update(outline.leading(combinator, behind))
-        outline.budget.spend(len(places))
-        return [place for place in places if place in found]
+                passing = frozenset(_passing(compound, outline))
+                behind = [position for position in outline.leading(after.combinator, behind) if position in passing]
+            selected.update(outline.leading(combinator, behind))
+        outline.budget.spend(len(positions))
+        return [position for position in positions if position in selected]
 
     return test
 
 
-def _link(outline: Outline, places: Places) -> Places:
-    outline.budget.spend(len(places))
+def _link(outline: Outline, positions: Positions) -> Positions:
+    outline.budget.spend(len(positions))
     elements = outline.elements
-    return [place for place in places if elements[place].tag in ("a", "area") and elements[place].get("href") is not None]
+    return [
+        position
+        for position in positions
+        if elements[position].tag in ("a", "area") and elements[position].get("href") is not None
+    ]
 
 
-def _empty(outline: Outline, places: Places) -> Places:
-    outline.budget.spend(len(places))
-    return [place for place in places if place in outline.empty]
+def _empty(outline: Outline, positions: Positions) -> Positions:
+    outline.budget.spend(len(positions))
+    return [position for position in positions if position in outline.empty]
 
 
 def _lang(arguments: Sequence[Any], more: bool) -> Test:
-    """Extended filtering (RFC 4647 section-3.3.2). Where no element says it, the language may be any: of the page, or of its
-    header fields."""
-    ranges = [str(one.value).lower() for one in arguments if one.type in ("ident", "string")]
-    if not ranges or any(one.type not in ("ident", "string", "whitespace", "comment") and one != "," for one in arguments):
+    """Return the test of `:lang()`: extended filtering (RFC 4647 section-3.3.2).
+
+    Where no element says it, the language may be any: of the page, or of its header fields."""
+    ranges = [str(argument.value).lower() for argument in arguments if argument.type in ("ident", "string")]
+    if not ranges or any(
+        argument.type not in ("ident", "string", "whitespace", "comment") and argument != "," for argument in arguments
+    ):
         raise SelectorError("`:lang()` has arguments that are no languages")
 
-    def test(outline: Outline, places: Places) -> Places:
-        outline.budget.spend(len(outline.elements) // 4 + len(places))
+    def test(outline: Outline, positions: Positions) -> Positions:
+        outline.budget.spend(len(outline.elements) // 4 + len(positions))
         languages = outline.languages
-        known = {tag: any(_is_in_range(tag, one) for one in ranges) for tag in {*languages.values()}}
-        return [place for place in places if (known[languages[place]] if place in languages else more)]
+        matching = {tag: any(_is_in_range(tag, language_range) for language_range in ranges) for tag in {*languages.values()}}
+        return [position for position in positions if (matching[languages[position]] if position in languages else more)]
 
     return test
 
 
 def _is_in_range(tag: str, language_range: str) -> bool:
-    subtags, asked = tag.split("-"), language_range.split("-")
-    if asked[0] not in ("*", subtags[0]) or not tag:
+    subtags, range_subtags = tag.split("-"), language_range.split("-")
+    if range_subtags[0] not in ("*", subtags[0]) or not tag:
         return False
-    at = 1
-    for one in asked[1:]:
-        while at < len(subtags) and one != "*" and subtags[at] != one:
-            if len(subtags[at]) == 1:
+    index = 1
+    for subtag in range_subtags[1:]:
+        while index < len(subtags) and subtag != "*" and subtags[index] != subtag:
+            if len(subtags[index]) == 1:
                 return False
-            at += 1
-        if one != "*" and at == len(subtags):
+            index += 1
+        if subtag != "*" and index == len(subtags):
             return False
-        at += one != "*"
+        index += subtag != "*"
     return True
 
 
 def _series(step: int, offset: int, *, of_type: bool = False, from_end: bool = False) -> Test:
-    """An+B among the siblings, or those of the same name."""
+    """Return the test of An+B among the siblings, or those of the same name."""
 
-    def test(outline: Outline, places: Places) -> Places:
+    def test(outline: Outline, positions: Positions) -> Positions:
         numbers = outline.numbers(of_type, from_end)
-        outline.budget.spend(len(places))
-        return [place for place in places if _is_in_series(numbers[place], step, offset)]
+        outline.budget.spend(len(positions))
+        return [position for position in positions if _is_in_series(numbers[position], step, offset)]
 
     return test
 
 
 def _series_among(chains: Sequence[Chain], step: int, offset: int, *, from_end: bool) -> Test:
-    """An+B among the siblings that are selected."""
+    """Return the test of An+B among the siblings that are selected."""
 
-    def test(outline: Outline, places: Places) -> Places:
-        found = sorted({place for chain in chains for place in _selected(chain, outline)}, reverse=from_end)
-        outline.budget.spend(2 * len(found) + len(places))
+    def test(outline: Outline, positions: Positions) -> Positions:
+        selected = sorted({position for chain in chains for position in _selected(chain, outline)}, reverse=from_end)
+        outline.budget.spend(2 * len(selected) + len(positions))
         seen: dict[int, int] = {}
         numbers: dict[int, int] = {}
-        for place in found:
-            parent = outline.parents[place]
-            numbers[place] = seen[parent] = seen.get(parent, 0) + 1
-        return [place for place in places if place in numbers and _is_in_series(numbers[place], step, offset)]
+        for position in selected:
+            parent = outline.parents[position]
+            numbers[position] = seen[parent] = seen.get(parent, 0) + 1
+        return [position for position in positions if position in numbers and _is_in_series(numbers[position], step, offset)]
 
     return test
 
@@ -343,12 +359,12 @@ def _is_in_series(number: int, step: int, offset: int) -> bool:
 _NTH = {"nth-child": "", "nth-last-child": "end", "nth-of-type": "type", "nth-last-of-type": "type end"}
 
 
-def _both(first: Test, second: Test) -> Test:
-    return lambda outline, places: second(outline, first(outline, places))
+def _conjoined(first: Test, second: Test) -> Test:
+    return lambda outline, positions: second(outline, first(outline, positions))
 
 
-def _root(outline: Outline, places: Places) -> Places:
-    return places[:1] if places[:1] == [0] else []
+def _root(outline: Outline, positions: Positions) -> Positions:
+    return positions[:1] if positions[:1] == [0] else []
 
 
 _FIRST, _LAST = _series(0, 1), _series(0, 1, from_end=True)
@@ -361,10 +377,10 @@ _PSEUDO_CLASSES: dict[str, Test] = {
     "any-link": _link,
     "first-child": _FIRST,
     "last-child": _LAST,
-    "only-child": _both(_FIRST, _LAST),
+    "only-child": _conjoined(_FIRST, _LAST),
     "first-of-type": _FIRST_OF_TYPE,
     "last-of-type": _LAST_OF_TYPE,
-    "only-of-type": _both(_FIRST_OF_TYPE, _LAST_OF_TYPE),
+    "only-of-type": _conjoined(_FIRST_OF_TYPE, _LAST_OF_TYPE),
 }
 
 
@@ -374,34 +390,34 @@ _PSEUDO_CLASSES: dict[str, Test] = {
 def select(css: str, outline: Outline) -> list[Any]:
     """The elements that any selector of the list selects, in the order of the page. SelectorError, CostError."""
     outline.budget.spend(_TO_COMPILE * len(css))
-    found: set[int] = set()
+    selected: set[int] = set()
     for chain in compiled(css).chains:
-        found.update(_selected(chain, outline))
-    return outline.elements_at(found)
+        selected.update(_selected(chain, outline))
+    return outline.elements_at(selected)
 
 
-def _selected(chain: Chain, outline: Outline) -> Places:
-    found: Places = []
+def _selected(chain: Chain, outline: Outline) -> Positions:
+    selected: Positions = []
     for compound in chain:
-        places = _candidates(compound, outline)
+        positions = _candidates(compound, outline)
         if compound.combinator:
-            outline.budget.spend(len(found) + len(places))
-            places = outline.joined(compound.combinator, found, places)
+            outline.budget.spend(len(selected) + len(positions))
+            positions = outline.joined(compound.combinator, selected, positions)
         for test in compound.tests:
-            places = test(outline, places)
-        if not places:
+            positions = test(outline, positions)
+        if not positions:
             return []
-        found = places
-    return found
+        selected = positions
+    return selected
 
 
-def _passing(compound: Compound, outline: Outline) -> Places:
-    """Whatever stands before them."""
+def _passing(compound: Compound, outline: Outline) -> Positions:
+    """Return the elements that a compound selects, whatever stands before them."""
     return _selected((compound._replace(combinator=""),), outline)
 
 
-def _candidates(compound: Compound, outline: Outline) -> Places:
-    """By name, identifiers and classes."""
+def _candidates(compound: Compound, outline: Outline) -> Positions:
+    """Return the elements that a compound selects by name, identifiers and classes."""
     lists = [outline.by_tag.get(compound.tag, [])] if compound.tag else []
     lists += [outline.by_id.get(outline.cased(name), []) for name in compound.ids]
     lists += [outline.by_class.get(outline.cased(name), []) for name in compound.classes]
@@ -413,4 +429,4 @@ def _candidates(compound: Compound, outline: Outline) -> Places:
     if len(lists) == 1:
         return lists[0]
     rest = frozenset(lists[1]).intersection(*lists[2:])
-    return [place for place in lists[0] if place in rest]
+    return [position for position in lists[0] if position in rest]

@@ -10,7 +10,7 @@ _WORD = re.compile(r"\S+")
 
 
 def snippet(text: str, use: UseDecision) -> str:
-    """As much of the text, from its start, as `max_chars` (characters) and `max_words` permit (ACAP 1.0 section-2.5.5.2.3).
+    """Return the start of the text, as long as `max_chars` (characters) and `max_words` permit (ACAP 1.0 section-2.5.5.2.3).
 
     It ends with a whole word, or within the first one where that alone is too long. "" where the use is refused."""
     if use.verdict is Verdict.DENY:

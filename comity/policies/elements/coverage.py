@@ -1,4 +1,4 @@
-"""Which parts of a document the element rules of ai.txt cover, where their text stands, and the document without them.
+"""The parts of a document that ai.txt's element rules cover, where their text stands, and the document without them.
 
     covered(content, rules)                           by CSS selectors in HTML, by dotted names in JSON and XML (AIT-5)
     text_with_spans(content, covered)                 the main text, and the parts of it that are covered (MEET-5)
@@ -37,43 +37,43 @@ _FETCHING = ("crawl", "follow")  # no action of ai.txt, so that `*` is none of t
 
 
 class Covered(NamedTuple):
-    """What one rule covers."""
+    """The coverage of one rule."""
 
     rule: Rule
     nodes: tuple[Any, ...] = ()  # elements (lxml) of HTML or XML, or a JsonPath each; each once, some may be within others
     is_whole: bool = False  # the whole document; there are no nodes then
-    why: str = ""  # it covers more than it says
+    cause: str = ""  # it covers more than it says
 
 
 class _WholeError(Exception):
-    """Why the whole document is covered; "": because the rule says so."""
+    """The whole document is covered, for the reason given; "": because the rule says so."""
 
 
 def covered(content: Content, rules: Iterable[Rule]) -> tuple[Covered, ...]:
-    """What each of the rules covers, which apply to the document: one for each, in their order. It may be nothing."""
+    """Return what each of the rules covers, which apply to the document: one for each, in their order. It may be nothing."""
     rules = tuple(rules)
     document = _Document(content, rules)
-    found: dict[tuple[str, str], Covered] = {}
-    said = []
+    by_selector: dict[tuple[str, str], Covered] = {}
+    coverage = []
     for rule in rules:
         key = rule.file_type, rule.element
-        if key not in found:
-            found[key] = document.covered_by(rule)
-        said.append(found[key]._replace(rule=rule))
-    return tuple(said)
+        if key not in by_selector:
+            by_selector[key] = document.covered_by(rule)
+        coverage.append(by_selector[key]._replace(rule=rule))
+    return tuple(coverage)
 
 
-def findings(said: Iterable[Covered], *, url: str = "") -> tuple[Finding, ...]:
+def findings(coverage: Iterable[Covered], *, url: str = "") -> tuple[Finding, ...]:
     """The rules that cover more than they say, each line once. `url`: of the file that has them."""
-    lines = {(one.rule.line, one.rule.element): one.why for one in said if one.why}
+    lines = {(part.rule.line, part.rule.element): part.cause for part in coverage if part.cause}
     return tuple(
         Finding(
             rule="ait.selector",
-            message=f"`{printable(element.encode('utf-8', 'replace'))}` {why}",
+            message=f"`{printable(element.encode('utf-8', 'replace'))}` {cause}",
             url=url,
             line=line,
         )
-        for (line, element), why in lines.items()
+        for (line, element), cause in lines.items()
     )
 
 
@@ -90,11 +90,11 @@ class _Document:
         try:
             return self._covered_by(rule)
         except CostError:
-            return Covered(rule, is_whole=True, why=f"{_WHOLE} it takes too long to tell what it selects")
+            return Covered(rule, is_whole=True, cause=f"{_WHOLE} it takes too long to tell what it selects")
         except SelectorError as error:
-            return Covered(rule, is_whole=True, why=f"{_WHOLE} {printable(str(error).encode('utf-8', 'replace'))}")
+            return Covered(rule, is_whole=True, cause=f"{_WHOLE} {printable(str(error).encode('utf-8', 'replace'))}")
         except _WholeError as error:
-            return Covered(rule, is_whole=True, why=f"{_WHOLE} {error}" if str(error) else "")
+            return Covered(rule, is_whole=True, cause=f"{_WHOLE} {error}" if str(error) else "")
 
     def _covered_by(self, rule: Rule) -> Covered:
         if rule.element == ALL:
@@ -107,30 +107,30 @@ class _Document:
             return self._by_selector(rule)
         if file_type not in _TREES.get(self._kind, ()):
             raise _WholeError(f"the document is no {file_type.upper() or 'HTML, JSON or XML'}")
-        return Covered(rule, tuple(self._named(rule.element)))
+        return Covered(rule, tuple(self._by_dotted_name(rule.element)))
 
     def _by_selector(self, rule: Rule) -> Covered:
         nodes, unread = select(rule.element, self._outline), compiled(rule.element).unread
         if nodes and self._kind != "html":
             raise _WholeError(f"the document is {self._kind.upper()} that is served as HTML")
-        why = f"is read without {printable(', '.join(unread).encode('utf-8', 'replace'))}" if unread else ""
+        cause = f"is read without {printable(', '.join(unread).encode('utf-8', 'replace'))}" if unread else ""
         root = self._outline.elements[0]
-        if why and root in nodes:
-            raise _WholeError(f"it {why}")
-        return Covered(rule, tuple(self._proper(nodes, root)), why=why)
+        if cause and root in nodes:
+            raise _WholeError(f"it {cause}")
+        return Covered(rule, tuple(self._proper(nodes, root)), cause=cause)
 
-    def _named(self, name: str) -> list[Any]:
-        """What the dotted name means."""
+    def _by_dotted_name(self, name: str) -> list[Any]:
+        """Return the nodes that the dotted name means."""
         parts = name.split(".")
         if len(name) > MAX_CHARS or len(parts) > MAX_PARTS:
             raise _WholeError(f"the name has more than {MAX_CHARS} characters, or more than {MAX_PARTS} parts")
         if not all(parts):
             raise _WholeError("it is no dotted name")
-        root, found = self._by_name
-        return self._proper([*found.get(name, ())], root, name)
+        root, meanings = self._by_name
+        return self._proper([*meanings.get(name, ())], root, name)
 
     @cached_property
-    def _by_name(self) -> tuple[Any, Found]:
+    def _by_name(self) -> tuple[Any, Meanings]:
         """The root, and what all names mean."""
         names = _Names()
         for name in self._dotted:
@@ -175,9 +175,9 @@ class _Document:
             self._refuse("the document declares entities or attributes")
         return root
 
-    def _refuse(self, why: str) -> NoReturn:
-        self._unread = why
-        raise _WholeError(why)
+    def _refuse(self, cause: str) -> NoReturn:
+        self._unread = cause
+        raise _WholeError(cause)
 
 
 # Dotted names
@@ -192,69 +192,69 @@ class _Names:
         self._ways: dict[str, _Names] = {}
 
     def add(self, name: str, parts: Iterable[str]) -> None:
-        here = self
+        node = self
         for part in parts:
-            here.has_numbers = here.has_numbers or part.isdecimal()
-            here = here._ways.setdefault(part, _Names())
-        here.ends.append(name)
+            node.has_numbers = node.has_numbers or part.isdecimal()
+            node = node._ways.setdefault(part, _Names())
+        node.ends.append(name)
 
-    def at(self, key: str) -> _Names | None:
-        """What follows a key. A dot may be one within a name, too."""
+    def after(self, key: str) -> _Names | None:
+        """Return what follows a key. A dot may be one within a name, too."""
         if "." not in key:
             return self._ways.get(key)
-        here: _Names | None = self
+        node: _Names | None = self
         for part in key.split("."):
-            here = here._ways.get(part) if here else None
-        return here
+            node = node._ways.get(part) if node else None
+        return node
 
 
-Places = list[_Names]  # in the names, of what stands at one place of a document
-Found = dict[str, dict[Any, None]]  # name -> what it means
+NameNodes = list[_Names]  # in the names, of what stands at one place of a document
+Meanings = dict[str, dict[Any, None]]  # name -> what it means
 
 
-def _in_json(document: Any, names: _Names, budget: Budget) -> Found:
-    """Of an object, and of every object in an array. A number is a place in an array, too."""
-    found: Found = {}
-    pending: deque[tuple[Any, JsonPath, Places]] = deque([(document, (), [names])])
+def _in_json(document: Any, names: _Names, budget: Budget) -> Meanings:
+    """Return what names mean in an object, and in every object in an array. A number is a place in an array, too."""
+    meanings: Meanings = {}
+    pending: deque[tuple[Any, JsonPath, NameNodes]] = deque([(document, (), [names])])
     while pending:
-        value, path, places = pending.popleft()
+        value, path, name_nodes = pending.popleft()
         is_array = isinstance(value, list)
         budget.spend(len(value) * (1 + len(path) // 8))
-        if is_array and not any(place.has_numbers for place in places):
+        if is_array and not any(node.has_numbers for node in name_nodes):
             members = enumerate(value)
-            pending.extend(((member, (*path, key), places)) for key, member in members if isinstance(member, dict | list))
+            pending.extend(((member, (*path, key), name_nodes)) for key, member in members if isinstance(member, dict | list))
             continue
         budget.spend(_STEPS_OF_MEMBER * len(value))
         for key, member in enumerate(value) if is_array else value.items():
-            behind = [one for place in places if (one := place.at(str(key)))]
-            for name in (name for one in behind for name in one.ends):
-                found.setdefault(name, {})[(*path, key)] = None
-            inner = [*places, *behind] if is_array else behind
+            behind = [node_behind for node in name_nodes if (node_behind := node.after(str(key)))]
+            for name in (name for node in behind for name in node.ends):
+                meanings.setdefault(name, {})[(*path, key)] = None
+            inner = [*name_nodes, *behind] if is_array else behind
             if inner and isinstance(member, dict | list):
                 pending.append((member, (*path, key), inner))
-    return found
+    return meanings
 
 
-def _in_xml(root: Any, names: _Names, budget: Budget) -> Found:
+def _in_xml(root: Any, names: _Names, budget: Budget) -> Meanings:
     """Names count from below the root; those that begin with its own are accepted."""
-    found: Found = {}
-    pending: deque[tuple[Any, Places]] = deque([(root, [names, *_behind([names], root, found)])])
+    meanings: Meanings = {}
+    pending: deque[tuple[Any, NameNodes]] = deque([(root, [names, *_behind([names], root, meanings)])])
     while pending:
-        node, places = pending.popleft()
+        node, name_nodes = pending.popleft()
         budget.spend(2 * _STEPS_OF_MEMBER * len(node))
-        pending.extend((child, behind) for child in node if (behind := _behind(places, child, found)))
-    return found
+        pending.extend((child, behind) for child in node if (behind := _behind(name_nodes, child, meanings)))
+    return meanings
 
 
-def _behind(places: Places, node: Any, found: Found) -> Places:
-    behind = [one for place in places for key in _names(node) if (one := place.at(key))]
-    for name in (name for one in behind for name in one.ends):
-        found.setdefault(name, {})[node] = None
+def _behind(name_nodes: NameNodes, node: Any, meanings: Meanings) -> NameNodes:
+    behind = [node_behind for name_node in name_nodes for key in _names(node) if (node_behind := name_node.after(key))]
+    for name in (name for node_behind in behind for name in node_behind.ends):
+        meanings.setdefault(name, {})[node] = None
     return behind
 
 
 def _names(element: Any) -> tuple[str, ...]:
-    """With its prefix and without it."""
+    """Return the name of an element, with its prefix and without it."""
     if not isinstance(element.tag, str):  # a comment, an instruction, an entity
         return ()
     local = element.tag.rpartition("}")[2]
@@ -264,15 +264,17 @@ def _names(element: Any) -> tuple[str, ...]:
 # Text
 
 
-def text_with_spans(content: Content, said: Sequence[Covered]) -> tuple[str, tuple[tuple[Span, ...], ...]]:
+def text_with_spans(content: Content, coverage: Sequence[Covered]) -> tuple[str, tuple[tuple[Span, ...], ...]]:
     """The main text of HTML, "" of anything else; and for each of the covered parts where its text stands in that, ascending.
 
     Spans of one covered part neither touch nor overlap."""
     if content.kind != "html":
-        return "", tuple(() for _ in said)
-    text, places = main_text_with_spans(content.selector, {node for one in said for node in one.nodes})
+        return "", tuple(() for _ in coverage)
+    text, spans = main_text_with_spans(content.selector, {node for part in coverage for node in part.nodes})
     whole = ((0, len(text)),) if text else ()
-    return text, tuple(whole if one.is_whole else _merged(places[node] for node in one.nodes if node in places) for one in said)
+    return text, tuple(
+        whole if part.is_whole else _merged(spans[node] for node in part.nodes if node in spans) for part in coverage
+    )
 
 
 def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
@@ -289,7 +291,7 @@ def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def refuses(actions: Collection[str], use: str, vocabulary: Vocabulary) -> bool:
-    """Whether it refuses the use that these actions are prohibited: one of them is the use, covers it, or touches it.
+    """Return whether prohibiting these actions refuses the use: one of them is the use, covers it, or touches it.
 
     `actions`: lower case; "*": all."""
     if ALL in actions:
@@ -303,18 +305,18 @@ def refusing_actions(use: str, vocabulary: Vocabulary) -> frozenset[str]:
 
 
 def refused_for(rule: Rule, uses: Iterable[str], vocabulary: Vocabulary) -> bool:
-    """Whether the rule refuses one of the uses."""
+    """Return whether the rule refuses one of the uses."""
     return rule.verdict is Verdict.DENY and any(refuses(rule.actions, use, vocabulary) for use in uses)
 
 
-def redacted(content: Content, said: Iterable[Covered], uses: Iterable[str], vocabulary: Vocabulary) -> bytes:
+def redacted(content: Content, coverage: Iterable[Covered], uses: Iterable[str], vocabulary: Vocabulary) -> bytes:
     """The body without the parts that are refused for one of the uses; b"" where all of it is. Else it stays as it came.
 
     Attributes, comments and scripts within an element go with it."""
     uses = tuple(uses)
-    refused = [one for one in said if refused_for(one.rule, uses, vocabulary)]
-    nodes = dict.fromkeys(node for one in refused for node in one.nodes)
-    if any(one.is_whole for one in refused):
+    refused = [part for part in coverage if refused_for(part.rule, uses, vocabulary)]
+    nodes = dict.fromkeys(node for part in refused for node in part.nodes)
+    if any(part.is_whole for part in refused):
         return b""
     if not nodes:
         return content.body

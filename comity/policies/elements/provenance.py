@@ -1,4 +1,4 @@
-"""Which parts of a document the values of an item were taken from.
+"""The parts of a document that the values of an item were taken from.
 
 A spider may take anything in any way, so a value counts as free of an element only where it is found in the document outside of
 all that is refused. What is found nowhere, since it was changed or made up, may come from any element."""
@@ -52,27 +52,27 @@ def _start_tag(node: Any) -> StartTag:
 
 
 class _Numbers:
-    """Of each element of a tree, its number among those of the same start tag."""
+    """The number of each element of a tree among those of the same start tag."""
 
     def __init__(self, root: Any) -> None:
         self._alive = [*root.iter("*")]  # lxml makes its elements anew each time unless somebody has them
         self._counts: dict[StartTag, int] = defaultdict(int)
-        self._of: dict[Any, int] = {}
+        self._number_of: dict[Any, int] = {}
         for node in self._alive:
             tag = _start_tag(node)
-            self._of[node] = self._counts[tag]
+            self._number_of[node] = self._counts[tag]
             self._counts[tag] += 1
 
-    def of(self, node: Any) -> int:
-        return self._of[node]
+    def number(self, node: Any) -> int:
+        return self._number_of[node]
 
     def count(self, node: Any) -> int:
-        """How many there are; 0: the tree had no such element."""
-        return self._counts.get(_start_tag(node), 0) if node in self._of else 0
+        """Return how many of its start tag there are; 0: the tree had no such element."""
+        return self._counts.get(_start_tag(node), 0) if node in self._number_of else 0
 
 
 class Origins:
-    """Finds values in one document."""
+    """The origins of values in one document."""
 
     def __init__(self, content: Content, pieces: Pieces) -> None:
         """`pieces`: the texts of the document."""
@@ -85,25 +85,25 @@ class Origins:
     def elements(self, value: Any) -> frozenset[int]:
         """The elements that a value has to do with."""
         self._refill()
-        return self._pieces.elements(self._of(value))
+        return self._pieces.elements(self._scopes_of(value))
 
     def spans(self, name: str, value: Any, selector: str | None) -> Iterator[tuple[int, FieldSpan]]:
-        """Which elements the value of a field has to do with, and which part of the value each of them.
+        """Yield the elements that the value of a field has to do with, and which part of the value each of them.
 
         `selector`: by which it was taken, None: nobody knows."""
         self._refill()
         is_list = isinstance(value, list | tuple)
         touched = self._touched(value if is_list else [value], selector)
-        left = MAX_SPANS if is_list else 0
+        room = MAX_SPANS if is_list else 0
         for scopes in touched:
-            left -= sum(map(self._pieces.sizes.__getitem__, scopes)) if left >= 0 else 0
-        if is_list and left >= 0 and len(touched) == len(value):
-            for place, scopes in enumerate(touched):
-                yield from ((number, (name, place)) for number in sorted(self._pieces.elements(scopes)))
+            room -= sum(map(self._pieces.sizes.__getitem__, scopes)) if room >= 0 else 0
+        if is_list and room >= 0 and len(touched) == len(value):
+            for index, scopes in enumerate(touched):
+                yield from ((number, (name, index)) for number in sorted(self._pieces.elements(scopes)))
         else:
             different = {id(scopes): scopes for scopes in touched}
-            found = self._pieces.elements(chain.from_iterable(different.values()))
-            yield from ((number, (name,)) for number in sorted(found))
+            elements = self._pieces.elements(chain.from_iterable(different.values()))
+            yield from ((number, (name,)) for number in sorted(elements))
 
     def _touched(self, members: Sequence[Any], selector: str | None) -> list[Scopes]:
         """The scopes that each of the values has to do with; or all of them, where it cannot be told which value is which."""
@@ -111,7 +111,7 @@ class Origins:
         if nodes is None:
             return [_ANY]
         if not nodes:
-            return [*map(self._of, members)]
+            return [*map(self._scopes_of, members)]
         if len(nodes) == len(members):
             by_node: list[Scopes] = [frozenset(self._pieces.touched(node)) for node in nodes]
             if all(map(self._is_of, members, by_node)):
@@ -119,31 +119,31 @@ class Origins:
         return [{scope for node in nodes for scope in self._pieces.touched(node)}]
 
     def _refill(self) -> None:
-        self._left = MAX_STEPS
-        self._known: dict[str, Scopes] = {}
+        self._budget = MAX_STEPS
+        self._scopes_of_text: dict[str, Scopes] = {}
 
-    def _of(self, value: Any) -> Scopes:
+    def _scopes_of(self, value: Any) -> Scopes:
         """The scopes that it has to do with. Values nest as deep as they like, and in themselves."""
         if isinstance(value, str) or not isinstance(value, _NESTING):  # most are texts, and asking for a Mapping takes time
             return self._of_single(value)
-        found: set[int] = set()
+        scopes: set[int] = set()
         stack, seen = [value], set()
         while stack:
             value = stack.pop()
             if not isinstance(value, _NESTING):
-                found.update(self._of_single(value))
+                scopes.update(self._of_single(value))
             elif id(value) not in seen:
                 seen.add(id(value))
                 stack += value.values() if isinstance(value, Mapping) else value
                 for key in value if isinstance(value, Mapping) else ():
-                    found.update(self._of_key(key))
-        return found
+                    scopes.update(self._of_key(key))
+        return scopes
 
     def _of_single(self, value: Any) -> Scopes:
         if isinstance(value, Selector):
             value = value.root
             if isinstance(value, _NESTING):  # of JSON
-                return self._of(value)
+                return self._scopes_of(value)
         if isinstance(value, bytes):
             try:
                 value = value.decode(self._content.encoding)
@@ -155,9 +155,9 @@ class Origins:
             except ValueError:  # Python writes no number that is as long
                 return _ANY
         if isinstance(value, str):
-            if value not in self._known:
-                self._known[value] = self._of_text(value)
-            return self._known[value]
+            if value not in self._scopes_of_text:
+                self._scopes_of_text[value] = self._of_text(value)
+            return self._scopes_of_text[value]
         if isinstance(value, bool) and self._kind == "json":
             return self._exact.get(json.dumps(value), _ANY)
         if isinstance(value, etree._Element):
@@ -170,33 +170,37 @@ class Origins:
         if selector not in self._nodes:
             element, attributes = _ATTRIBUTE.sub("", selector).strip(), [name.strip() for name in _ATTRIBUTE.findall(selector)]
             rule = Rule(agents=(), path="/", file_type=self._kind, element=element, verdict=None, actions=frozenset())
-            (found,) = covered(self._content, [rule])
-            nodes = found.nodes
+            (coverage,) = covered(self._content, [rule])
+            nodes = coverage.nodes
             if attributes and self._kind != "json":
                 nodes = tuple(node for node in nodes if any(name in node.attrib for name in attributes))
-            self._nodes[selector] = None if found.is_whole else nodes
+            self._nodes[selector] = None if coverage.is_whole else nodes
         return self._nodes[selector]
 
-    def _is_of(self, value: Any, own: Scopes) -> bool:
-        """Whether a value may be of the node: a list may have been sorted, and of some nodes several values may be taken."""
-        found = self._of(value)
-        if all(scope in own for scope in found):
+    def _is_of(self, value: Any, scopes_of_node: Scopes) -> bool:
+        """Return whether a value may be of a node: a list may have been sorted, and of some nodes several values may be taken."""
+        scopes = self._scopes_of(value)
+        if all(scope in scopes_of_node for scope in scopes):
             return True
         is_whole = isinstance(value, str) and (value.strip() in self._urls or _folded(value) in self._exact)
-        if is_whole and any(scope in own for scope in found):
+        if is_whole and any(scope in scopes_of_node for scope in scopes):
             return True  # it stands elsewhere, too
-        self._left -= _STEPS_OF_A_PLACE * sum(self._pieces.sizes[scope] for scope in chain(found, own))
-        return self._left >= 0 and self._pieces.elements(found) <= self._pieces.elements(own)
+        self._budget -= _STEPS_OF_A_PLACE * sum(self._pieces.sizes[scope] for scope in chain(scopes, scopes_of_node))
+        return self._budget >= 0 and self._pieces.elements(scopes) <= self._pieces.elements(scopes_of_node)
 
     def _of_node(self, node: Any) -> Scopes:
         if twins := self._twins(node):
             return {scope for twin in twins for scope in self._pieces.touched(twin)}
-        found: set[int] = set()
-        for one in node.iter():
-            texts = (one.text, one.tail if one is not node else None, *(one.values() if isinstance(one.tag, str) else ()))
+        scopes: set[int] = set()
+        for inner in node.iter():
+            texts = (
+                inner.text,
+                inner.tail if inner is not node else None,
+                *(inner.values() if isinstance(inner.tag, str) else ()),
+            )
             for text in texts:
-                found.update(self._of_single(text))
-        return found
+                scopes.update(self._of_single(text))
+        return scopes
 
     def _twins(self, node: Any) -> Sequence[Any]:
         """The node in the document, of another reading of the same document: all that it may be, none where there is none.
@@ -210,23 +214,23 @@ class Origins:
             return (node,)
         if (twin := self._at_the_same_place(node)) is not None:
             return (twin,)
-        own = self._alike.get(_start_tag(node), ())
-        if len(own) < 2:
-            return own
+        alike = self._alike.get(_start_tag(node), ())
+        if len(alike) < 2:
+            return alike
         if root not in self._numbers:
             self._numbers[root] = _Numbers(root)
         numbers = self._numbers[root]
-        if len(own) == numbers.count(node):
-            return (own[numbers.of(node)],)
+        if len(alike) == numbers.count(node):
+            return (alike[numbers.number(node)],)
         text = _squeezed("".join(node.itertext()))
-        return [one for one in own if _squeezed("".join(one.itertext())) == text] or own
+        return [twin_node for twin_node in alike if _squeezed("".join(twin_node.itertext())) == text] or alike
 
     def _at_the_same_place(self, node: Any) -> Any:
         twin, steps = self._pieces.root, []
-        one = node
-        while (parent := one.getparent()) is not None:
-            steps.append(parent.index(one))
-            one = parent
+        step_node = node
+        while (parent := step_node.getparent()) is not None:
+            steps.append(parent.index(step_node))
+            step_node = parent
         for step in reversed(steps):
             if step >= len(twin):
                 return None
@@ -242,53 +246,53 @@ class Origins:
         return alike
 
     def _markup(self, node: Any) -> str:
-        """As parsel writes it."""
+        """Return the markup of a node as parsel writes it."""
         method = "html" if self._kind == "html" else "xml"
         markup: str = etree.tostring(node, method=method, encoding="unicode", with_tail=False)
-        self._left -= _STEPS_OF_MARKUP * len(markup)
+        self._budget -= _STEPS_OF_MARKUP * len(markup)
         return markup
 
     def _of_markup(self, text: str) -> Scopes:
-        """Of the markup of an element."""
+        """Return the scopes of a text that is the markup of an element."""
         tag = _TAG.match(text)
         if self._kind == "json" or not tag or not text.endswith(">"):
             return _ANY
-        found: set[int] = set()
+        scopes: set[int] = set()
         for node in self._pieces.root.iter("{*}" + tag[1].rpartition(":")[2]):
-            if self._left < 0:
+            if self._budget < 0:
                 return _ANY
             if self._markup(node) == text:
-                found.update(self._pieces.touched(node))
-        return found or _ANY
+                scopes.update(self._pieces.touched(node))
+        return scopes or _ANY
 
     # Texts
 
     def _of_text(self, text: str) -> Scopes:
-        named = self._urls.get(text.strip(), _FREE)
-        if free := [scope for scope in named if not self._pieces.is_denied[scope]]:
+        scopes_of_url = self._urls.get(text.strip(), _FREE)
+        if free := [scope for scope in scopes_of_url if not self._pieces.is_denied[scope]]:
             return free  # it may be named in what is refused, too
         folded = _folded(text)
         if not folded:
             return _FREE
-        whole = {*named, *self._exact.get(folded, _FREE)}
+        whole = {*scopes_of_url, *self._exact.get(folded, _FREE)}
         if whole:
             return whole
-        sought = _squeezed(text)
-        if len(sought) < LEAST:
+        letters = _squeezed(text)
+        if len(letters) < LEAST:
             return _ANY
-        return self._found(sought) or self._of_markup(text.strip())
+        return self._search(letters) or self._of_markup(text.strip())
 
     def _of_key(self, key: Any) -> Scopes:
         """Names are the spider's own, or stand all over a document: a name has to do with nothing where it stands outside, too,
         or nowhere."""
         if not isinstance(key, str):
-            return self._of(key)
-        folded, sought = _folded(key), _squeezed(key)
+            return self._scopes_of(key)
+        folded, letters = _folded(key), _squeezed(key)
         whole = self._exact.get(folded, _FREE)
-        if not sought or not all(self._pieces.is_denied[scope] for scope in whole) or sought in self._free_text:
+        if not letters or not all(self._pieces.is_denied[scope] for scope in whole) or letters in self._free_text:
             return _FREE
-        found = whole or (self._found(sought) if len(sought) >= LEAST else _FREE)
-        return found or (_ANY if any(map(str.isspace, key)) else _FREE)
+        scopes = whole or (self._search(letters) if len(letters) >= LEAST else _FREE)
+        return scopes or (_ANY if any(map(str.isspace, key)) else _FREE)
 
     def elements_of_name(self, name: str) -> frozenset[int]:
         """The elements that the name of a field has to do with. Plain identifiers are the spider's own."""
@@ -297,34 +301,34 @@ class Origins:
 
     def urls_in(self, fields: Mapping[str, Any]) -> frozenset[str]:
         """The URLs of the document that an item has, absolute."""
-        found: set[str] = set()
+        urls: set[str] = set()
         stack, seen = [*fields.values()], set[int]()
         while stack:
             value = stack.pop()
             if isinstance(value, str):
-                if (written := value.strip()) in self._urls:
-                    found.update((written, *self._pieces.absolute(written)))
+                if (url := value.strip()) in self._urls:
+                    urls.update((url, *self._pieces.absolute(url)))
             elif isinstance(value, _NESTING) and id(value) not in seen:
                 seen.add(id(value))
                 stack += (*value, *value.values()) if isinstance(value, Mapping) else value
-        return frozenset(found)
+        return frozenset(urls)
 
-    def _found(self, sought: str) -> Scopes:
+    def _search(self, letters: str) -> Scopes:
         """The scopes of the texts that have it, together or each by itself."""
         starts, scopes, text = self._texts
-        found: set[int] = set()
-        at, size = 0, len(sought)
-        while self._left >= 0:
-            place = text.find(sought, at)
-            self._left -= (place if place >= 0 else len(text)) - at + _STEPS_OF_A_PLACE
-            if place < 0:
-                return found
-            first = bisect_right(starts, place) - 1
-            last = bisect_right(starts, place + size - 1, first) - 1
-            found.update(scopes[first : last + 1])
-            if len(found) > MAX_SCOPES and at:
+        found_scopes: set[int] = set()
+        start, size = 0, len(letters)
+        while self._budget >= 0:
+            hit = text.find(letters, start)
+            self._budget -= (hit if hit >= 0 else len(text)) - start + _STEPS_OF_A_PLACE
+            if hit < 0:
+                return found_scopes
+            first = bisect_right(starts, hit) - 1
+            last = bisect_right(starts, hit + size - 1, first) - 1
+            found_scopes.update(scopes[first : last + 1])
+            if len(found_scopes) > MAX_SCOPES and start:
                 break
-            at = max(place, starts[last + 1] - size) + 1  # whatever comes before that is in the same texts
+            start = max(hit, starts[last + 1] - size) + 1  # whatever comes before that is in the same texts
         return _ANY
 
     @cached_property
@@ -349,26 +353,31 @@ class Origins:
 
     @cached_property
     def _texts(self) -> tuple[list[int], list[int], str]:
-        """Where texts start in all that can be searched, without its white space; their scopes; and all that.
+        """The starts of texts in all that can be searched, without its white space; their scopes; and all that.
 
         Running text is there as it stands; without scripts; and without all elements that are refused: as spiders take it."""
-        starts, scopes, texts, at = [0], [OUTSIDE], [_BREAK], 1
+        starts, scopes, texts, end = [0], [OUTSIDE], [_BREAK], 1
         for scope, text in self._searched():
             if squeezed := _squeezed(text):
                 if scope != scopes[-1]:
-                    starts.append(at)
+                    starts.append(end)
                     scopes.append(scope)
                 texts.append(squeezed)
-                at += len(squeezed)
-        return [*starts, at], scopes, "".join(texts)
+                end += len(squeezed)
+        return [*starts, end], scopes, "".join(texts)
 
     def _searched(self) -> Iterator[tuple[int, str]]:
         is_denied = self._pieces.is_denied
         flow = [piece for piece in self._pieces if piece[2] in ("flow", "script")]
-        shown = [piece for piece in flow if piece[2] == "flow"]
+        visible = [piece for piece in flow if piece[2] == "flow"]
         free = [piece for piece in flow if not is_denied[piece[0]]]
-        both = [piece for piece in shown if not is_denied[piece[0]]]
-        for pieces in (flow, shown if len(shown) < len(flow) else (), free, both if len(both) < len(free) else ()):
+        free_visible = [piece for piece in visible if not is_denied[piece[0]]]
+        for pieces in (
+            flow,
+            visible if len(visible) < len(flow) else (),
+            free,
+            free_visible if len(free_visible) < len(free) else (),
+        ):
             yield from ((scope, text) for scope, text, _ in pieces)
             yield OUTSIDE, _BREAK
         for scope, text, kind in self._pieces:
@@ -379,10 +388,10 @@ class Origins:
 
     @cached_property
     def _free_text(self) -> str:
-        """What can be searched that is outside of all elements that are refused."""
+        """The text that can be searched and is outside of all elements that are refused."""
         starts, scopes, text = self._texts
-        free = (place for place, scope in enumerate(scopes) if not self._pieces.is_denied[scope])
-        return _BREAK.join(text[starts[place] : starts[place + 1]] for place in free)
+        free = (index for index, scope in enumerate(scopes) if not self._pieces.is_denied[scope])
+        return _BREAK.join(text[starts[index] : starts[index + 1]] for index in free)
 
 
 def _folded(text: str) -> str:

@@ -10,7 +10,7 @@ from comity.policies.elements.spans import Cut, removals
 
 
 class Redacted(NamedTuple):
-    """What becomes of the fields of an item."""
+    """The fields of an item, redacted."""
 
     changed: dict[str, Any]  # those with other values
     gone: frozenset[str]  # those whose names are refused
@@ -25,22 +25,22 @@ def redacted_fields(
     *,
     names: Iterable[str] = (),
 ) -> Redacted:
-    """`declared`, `names`: as `ElementRules.traced` has them.
+    """Return the fields without what is refused for the uses. `declared`, `names`: as `ElementRules.traced` has them.
 
     A field that holds the whole document gets the document without the elements. Of any other what is covered goes: characters
     of the main text, members of lists, else the whole value; and with its name the field. The URLs in it are not told either."""
     uses = tuple(uses)
     traced = rules.traced(fields, declared, names=names, without=uses)
     refused = {id(element) for element in rules.refused(uses)}
-    gone = frozenset(name for one in traced if id(one.element) in refused for name in one.names)
-    whole = {name: value for name, value in fields.items() if refused and name not in gone and rules.is_document(value)}
+    removed_names = frozenset(name for trace in traced if id(trace.element) in refused for name in trace.names)
+    whole = {name: value for name, value in fields.items() if refused and name not in removed_names and rules.is_document(value)}
     documents = {name: rules.document_without(uses, value) for name, value in whole.items()}
-    spans = [span for one in traced if id(one.element) in refused for span in one.spans if span[0] not in documents]
-    cut = Cut(fields, removals(fields, spans), gone)
-    left = []
-    for one in traced:
-        is_refused = id(one.element) in refused
-        now: Iterable[Any] = (tuple(span) for span in cut.moved(one.spans) if not (is_refused and span[0] in documents))
-        left.append(one._replace(spans=tuple(now), names=tuple(name for name in one.names if name not in gone)))
+    spans = [span for trace in traced if id(trace.element) in refused for span in trace.spans if span[0] not in documents]
+    cut = Cut(fields, removals(fields, spans), removed_names)
+    remaining = []
+    for trace in traced:
+        is_refused = id(trace.element) in refused
+        now: Iterable[Any] = (tuple(span) for span in cut.moved(trace.spans) if not (is_refused and span[0] in documents))
+        remaining.append(trace._replace(spans=tuple(now), names=tuple(name for name in trace.names if name not in removed_names)))
     changed = {name: value for name, value in cut.fields.items() if value is not fields[name]} | documents
-    return Redacted(changed, gone, left)
+    return Redacted(changed, removed_names, remaining)

@@ -1,4 +1,4 @@
-"""What the element rules of ai.txt say of one page, and of what was taken from it.
+"""The element rules of ai.txt about one page, and about what was taken from it.
 
 ElementRules(content, rules, ...)      the rules about one page, resolved on its document
 ElementRules.elements                  what each of its elements may not be used for, or how
@@ -26,7 +26,7 @@ from comity.policies.vocabulary.table import Vocabulary
 
 MAX_REASONS = 100  # of a use that rules about whole documents refuse
 
-Because = Callable[[Rule], Reason]
+ReasonOf = Callable[[Rule], Reason]
 
 MAX_TAG_URLS = 50  # of elements, in the tag of an item that does not have them itself
 
@@ -35,55 +35,55 @@ class ElementUses:
     """ai.txt as a source: rules about whole documents. What a Guide names is "permitted but require additional instructions"
     (section-3.2); it permits no other use that has to do with it."""
 
-    def __init__(self, rules: Iterable[Rule], vocabulary: Vocabulary, because: Because) -> None:
+    def __init__(self, rules: Iterable[Rule], vocabulary: Vocabulary, reason_of: ReasonOf) -> None:
         rules = tuple(rules)
         self._vocabulary = vocabulary
-        self._because = because
+        self._reason_of = reason_of
         self._refusing = _by_action(rule for rule in rules if rule.verdict is Verdict.DENY)
         self._guiding = _by_action(rule for rule in rules if rule.verdict is None)
 
     @property
     def stated(self) -> Iterable[str]:
         for action in {**self._refusing, **self._guiding}:
-            yield from _OWN if action == ALL else (action,)
+            yield from _ACTION_NAMES if action == ALL else (action,)
 
     def decide(self, use: str) -> UseDecision | None:
         refusing = _rules_of(self._refusing, refusing_actions(use, self._vocabulary))
-        guiding = _rules_of(self._guiding, (use, *((ALL,) if use in _OWN else ())))
+        guiding = _rules_of(self._guiding, (use, *((ALL,) if use in _ACTION_NAMES else ())))
         if not refusing and not guiding:
             return None
         verdict = Verdict.DENY if refusing else Verdict.ALLOW
-        return UseDecision(verdict=verdict, stated=True, reasons=tuple(dict.fromkeys(map(self._because, refusing or guiding))))
+        return UseDecision(verdict=verdict, stated=True, reasons=tuple(dict.fromkeys(map(self._reason_of, refusing or guiding))))
 
     def limits(self, use: str) -> tuple[tuple[Qualifiers, Reason], ...]:
         return ()
 
 
-_OWN = tuple(map(str.lower, ACTIONS))
+_ACTION_NAMES = tuple(map(str.lower, ACTIONS))
 
 
 _ByAction = dict[str, list[tuple[int, Rule]]]  # the rules that name an action, the first MAX_REASONS, with their order
 
 
 def _by_action(rules: Iterable[Rule]) -> _ByAction:
-    named: _ByAction = {}
+    by_action: _ByAction = {}
     for number, rule in enumerate(rules):
         for action in sorted(rule.actions):
-            naming = named.setdefault(action, [])
+            naming = by_action.setdefault(action, [])
             if len(naming) < MAX_REASONS:
                 naming.append((number, rule))
-    return named
+    return by_action
 
 
-def _rules_of(named: _ByAction, actions: Iterable[str]) -> list[Rule]:
+def _rules_of(by_action: _ByAction, actions: Iterable[str]) -> list[Rule]:
     """The first MAX_REASONS rules that name one of the actions, in their order."""
-    numbered = {number: rule for action in actions for number, rule in named.get(action, ())}
+    numbered = {number: rule for action in actions for number, rule in by_action.get(action, ())}
     return [numbered[number] for number in sorted(numbered)[:MAX_REASONS]]
 
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """What one selector covers of a page, and every rule about it."""
+    """An element: what one selector covers of a page, and every rule about it."""
 
     selector: str  # CSS selector or dotted name, as written; "*": the whole document
     type: str  # the file type for which it is written, "html", "json" or "xml"; "": any
@@ -101,12 +101,12 @@ class Element:
 
     @cached_property
     def guides(self) -> tuple[Rule, ...]:
-        """Those that have instructions for actions (AIT-8)."""
+        """The rules that have instructions for actions (AIT-8)."""
         return tuple(rule for rule in self.rules if rule.verdict is not Verdict.DENY)
 
     @property
     def tag(self) -> dict[str, Any]:
-        """What an item's tag says of it, besides the reasons and the spans in the item."""
+        """The element in an item's tag, besides the reasons and the spans in the item."""
         guide = [
             {
                 "actions": sorted(rule.actions),
@@ -124,7 +124,7 @@ class Element:
 
 
 class Traced(NamedTuple):
-    """Where an element is in an item."""
+    """The trace of an element in an item."""
 
     element: Element
     spans: tuple[FieldSpan, ...]  # in the values of its fields
@@ -134,7 +134,7 @@ class Traced(NamedTuple):
 
     @property
     def tag(self) -> dict[str, Any]:
-        """What an item's tag says of it, besides the reasons."""
+        """The element in an item's tag, besides the reasons."""
         return {
             **self.element.tag,
             **({"urls": list(self.urls)} if self.urls else {}),
@@ -153,7 +153,7 @@ class ElementRules:
         rules: Sequence[Rule],
         url: str,
         vocabulary: Vocabulary,
-        because: Because,
+        reason_of: ReasonOf,
         *,
         is_read: bool = True,
     ) -> None:
@@ -166,34 +166,34 @@ class ElementRules:
         self._rules = rules
         self._url = url
         self._vocabulary = vocabulary
-        self._because = because
-        self._said = covered(self._content, rules) if is_read else unread(rules)
+        self._reason_of = reason_of
+        self._coverage = covered(self._content, rules) if is_read else unread(rules)
         self._without: dict[str, frozenset[int]] = {}  # text made of the page -> numbers of the elements that it was made without
         grouped: dict[tuple[str, str], list[Covered]] = {}
-        for one in self._said:
-            if one.nodes or one.is_whole or not is_read:
-                grouped.setdefault((one.rule.file_type, one.rule.element), []).append(one)
+        for part in self._coverage:
+            if part.nodes or part.is_whole or not is_read:
+                grouped.setdefault((part.rule.file_type, part.rule.element), []).append(part)
         self._grouped = list(grouped.values())
         # What covers the whole document because it is not understood permits nothing.
-        whole = (one.rule for one in self._said if one.is_whole and (one.rule.verdict is Verdict.DENY or not one.why))
-        self.source = ElementUses(whole, vocabulary, because)
+        whole = (part.rule for part in self._coverage if part.is_whole and (part.rule.verdict is Verdict.DENY or not part.cause))
+        self.source = ElementUses(whole, vocabulary, reason_of)
 
     def beside(self, other: ElementRules) -> ElementRules:
-        """These rules and others about the same page, of another file or of another path."""
-        because = {id(rule): rules._because for rules in (other, self) for rule in rules._rules}
+        """Return these rules and others about the same page, of another file or of another path."""
+        reason_of = {id(rule): rules._reason_of for rules in (other, self) for rule in rules._rules}
         rules = {id(rule): rule for rule in (*self._rules, *other._rules)}
 
         def reason(rule: Rule) -> Reason:
-            return because[id(rule)](rule)
+            return reason_of[id(rule)](rule)
 
         return ElementRules(self._content, [*rules.values()], self._url, self._vocabulary, reason)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         by_url: dict[str, list[Covered]] = {}
-        for one in self._said:
-            by_url.setdefault(self._because(one.rule).source.url, []).append(one)
-        return tuple(finding for url, said in by_url.items() for finding in findings(said, url=url))
+        for part in self._coverage:
+            by_url.setdefault(self._reason_of(part.rule).source.url, []).append(part)
+        return tuple(finding for url, coverage in by_url.items() for finding in findings(coverage, url=url))
 
     @cached_property
     def _text(self) -> tuple[str, tuple[tuple[Span, ...], ...]]:
@@ -206,13 +206,13 @@ class ElementRules:
 
     @cached_property
     def elements(self) -> tuple[Element, ...]:
-        """Those that cover something, in the order of the file."""
+        """The elements that cover something, in the order of the file."""
         return tuple(
             Element(
                 selector=group[0].rule.element,
                 type=group[0].rule.file_type,
-                rules=tuple(one.rule for one in group),
-                reasons=tuple(dict.fromkeys(self._because(one.rule) for one in group)),
+                rules=tuple(part.rule for part in group),
+                reasons=tuple(dict.fromkeys(self._reason_of(part.rule) for part in group)),
                 nodes=group[0].nodes,
                 is_whole=group[0].is_whole,
                 spans=spans,
@@ -225,15 +225,15 @@ class ElementRules:
         """The elements, smaller than the document, that are refused for one of the uses."""
         uses = tuple(uses)
         parts = (element for element in self.elements if not element.is_whole)
-        return [one for one in parts if any(refused_for(rule, uses, self._vocabulary) for rule in one.rules)]
+        return [element for element in parts if any(refused_for(rule, uses, self._vocabulary) for rule in element.rules)]
 
     def redacted(self, uses: Iterable[str]) -> bytes:
         """The body without these elements."""
-        kept = {id(rule) for element in self.refused(uses) for rule in element.rules}
-        return redacted(self._content, [one for one in self._said if id(one.rule) in kept], uses, self._vocabulary)
+        refusing = {id(rule) for element in self.refused(uses) for rule in element.rules}
+        return redacted(self._content, [part for part in self._coverage if id(part.rule) in refusing], uses, self._vocabulary)
 
     def made_without(self, uses: Iterable[str], make: Callable[[str], str]) -> str:
-        """What `make` makes of the document, given as text, without what is refused for one of the uses.
+        """Return what `make` makes of the document, given as text, without what is refused for one of the uses.
 
         Values that are equal to it have to do with other elements only."""
         uses = tuple(uses)
@@ -245,39 +245,43 @@ class ElementRules:
     def without(self, uses: Iterable[str]) -> ElementRules:
         """The rules about what is left of the page."""
         uses = tuple(uses)
-        gone = {id(rule) for element in self.refused(uses) for rule in element.rules}
-        left = Content(self._content.headers, self.redacted(uses))
-        rules = [rule for rule in self._rules if id(rule) not in gone]
-        return ElementRules(left, rules, self._url, self._vocabulary, self._because)
+        refusing = {id(rule) for element in self.refused(uses) for rule in element.rules}
+        content = Content(self._content.headers, self.redacted(uses))
+        rules = [rule for rule in self._rules if id(rule) not in refusing]
+        return ElementRules(content, rules, self._url, self._vocabulary, self._reason_of)
 
     def traced(
         self, fields: Mapping[str, Any], declared: Mapping[str, str], *, names: Iterable[str] = (), without: Iterable[str] = ()
     ) -> list[Traced]:
-        """Where each of the elements is in an item, whole documents included, which are nowhere.
+        """Return where each of the elements is in an item, whole documents included, which are nowhere.
 
         `declared`: field -> the selector that it was taken with, "" where it was taken from no element. `names`: of fields, those
         that may come from the page. `without`: uses for which what is refused is going to be cut out of the item."""
-        places: list[list[FieldSpan]] = [[] for _ in self._grouped]
-        named: list[list[str]] = [[] for _ in self._grouped]
+        spans_of: list[list[FieldSpan]] = [[] for _ in self._grouped]
+        names_of: list[list[str]] = [[] for _ in self._grouped]
         for name, value in fields.items() if self._parts else ():
             selector = declared.get(name)
             if selector != "":
                 for number, span in self._spans(name, value, selector):
-                    places[number].append(span)
+                    spans_of[number].append(span)
         for name in names if self._parts else ():
             for number in self._origins.elements_of_name(name):
-                named[number].append(name)
+                names_of[number].append(name)
         urls = self._urls_in(fields, without)
         return [
             Traced(element, tuple(spans), tuple(its_names), *its_urls)
-            for element, spans, its_names, its_urls in zip(self.elements, places, named, urls, strict=True)
+            for element, spans, its_names, its_urls in zip(self.elements, spans_of, names_of, urls, strict=True)
         ]
 
     def _urls_in(self, fields: Mapping[str, Any], without: Iterable[str]) -> Iterator[tuple[tuple[str, ...], bool]]:
         """Yield the URLs of each element that a tag has, and whether there are more."""
         refused = {id(element) for element in self.refused(without)}
-        gone = frozenset(number for number, element in enumerate(self.elements) if id(element) in refused)
-        document = (self._pieces.urls_outside(gone) if gone else self._pieces.urls) if self._parts else Urls({}, True)
+        refused_numbers = frozenset(number for number, element in enumerate(self.elements) if id(element) in refused)
+        document = (
+            (self._pieces.urls_outside(refused_numbers) if refused_numbers else self._pieces.urls)
+            if self._parts
+            else Urls({}, True)
+        )
         has_all = document.is_complete and sum(map(len, document.by_element.values())) <= MAX_TAG_URLS
         item = frozenset() if has_all else self._origins.urls_in(fields)
         for number in range(len(self._grouped)):
@@ -299,15 +303,15 @@ class ElementRules:
             yield from (span for span in self._origins.spans(name, value, selector) if span[0] not in without)
 
     def is_document(self, value: Any) -> bool:
-        """Whether it is the whole document, as text or as octets."""
+        """Return whether a value is the whole document, as text or as octets."""
         if isinstance(value, str):
             return bool(value) and value == self._document
         return isinstance(value, bytes) and bool(value) and value == self._content.body
 
     def document_without(self, uses: Iterable[str], value: str | bytes) -> str | bytes:
-        """As text or as octets, as a value has the whole."""
-        left = self.redacted(uses)
-        return left if isinstance(value, bytes) else _text_of(self._content, left)
+        """Return the document without what is refused for the uses, as text or as octets, as a value has the whole."""
+        octets = self.redacted(uses)
+        return octets if isinstance(value, bytes) else _text_of(self._content, octets)
 
     @cached_property
     def _document(self) -> str:
@@ -316,11 +320,11 @@ class ElementRules:
     def covering(self, value: Any) -> list[Element]:
         """The elements that what was taken from the page is a part of, or has parts of: a text, an element (lxml), or a value of
         JSON. Those that are the whole document are always among them."""
-        found = self._origins.elements(value) if self._parts else ()
-        return [one for number, one in enumerate(self.elements) if one.is_whole or number in found]
+        numbers = self._origins.elements(value) if self._parts else ()
+        return [element for number, element in enumerate(self.elements) if element.is_whole or number in numbers]
 
     def permits(self, use: str, elements: Iterable[Element]) -> bool:
-        """Whether none of the elements refuses the use."""
+        """Return whether none of the elements refuses the use."""
         return not any(refused_for(rule, (use,), self._vocabulary) for element in elements for rule in element.rules)
 
     @cached_property
@@ -330,7 +334,7 @@ class ElementRules:
 
     @cached_property
     def _pieces(self) -> Pieces:
-        denied = [number for number in self._parts if any(one.rule.verdict is Verdict.DENY for one in self._grouped[number])]
+        denied = [number for number in self._parts if any(part.rule.verdict is Verdict.DENY for part in self._grouped[number])]
         return Pieces(self._content, self._parts, denied, self._url)
 
     @cached_property

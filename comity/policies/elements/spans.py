@@ -18,8 +18,8 @@ _SEQUENCES = (str, list, tuple)
 
 
 def removals(fields: Mapping[str, Any], spans: Iterable[Span]) -> Removals:
-    """What the spans cover. One that does not fit its value covers all of it: somebody has altered it since."""
-    found: dict[str, Ranges] = {}
+    """Return what the spans cover. One that does not fit its value covers all of it: somebody has altered it since."""
+    ranges_of: dict[str, Ranges] = {}
     whole: Removals = {}
     for span in spans:
         field = span[0]
@@ -29,12 +29,12 @@ def removals(fields: Mapping[str, Any], spans: Iterable[Span]) -> Removals:
             if covered is None:
                 whole[field] = None
             else:
-                found.setdefault(field, []).append(covered)
-    return {field: _merged(ranges) for field, ranges in found.items()} | whole
+                ranges_of.setdefault(field, []).append(covered)
+    return {field: _merged(ranges) for field, ranges in ranges_of.items()} | whole
 
 
 def _range(value: Any, span: Span) -> tuple[int, int] | None:
-    """None: the whole value."""
+    """Return the range of a value that a span covers. None: the whole value."""
     if len(span) == 2 and isinstance(value, list | tuple) and span[1] < len(value):
         return span[1], span[1] + 1
     if len(span) == 3 and isinstance(value, str) and span[1] <= span[2] <= len(value):
@@ -55,21 +55,21 @@ def _merged(ranges: Ranges) -> Ranges:
 class Cut:
     """Fields without what is removed, as a copy."""
 
-    def __init__(self, fields: Mapping[str, Any], removed: Removals, gone: Collection[str] = ()) -> None:
-        """`gone`: fields that are removed with their names."""
-        removed = removed | dict.fromkeys(gone)
+    def __init__(self, fields: Mapping[str, Any], removed: Removals, dropped: Collection[str] = ()) -> None:
+        """`dropped`: fields that are removed with their names."""
+        removed = removed | dict.fromkeys(dropped)
         self._before = fields
         self._removed = removed
-        self._places = {field: _Places(ranges) for field, ranges in removed.items() if ranges is not None}
-        left = {**fields, **{field: self._rest(field) for field in removed if field in fields}}
-        self.fields = {field: value for field, value in left.items() if field not in gone}
+        self._shifts = {field: _Shifts(ranges) for field, ranges in removed.items() if ranges is not None}
+        remaining = {**fields, **{field: self._rest(field) for field in removed if field in fields}}
+        self.fields = {field: value for field, value in remaining.items() if field not in dropped}
 
     def _rest(self, field: str) -> Any:
         value = self._before[field]
-        return self._places[field].rest(value) if field in self._places else emptied(value)
+        return self._shifts[field].rest(value) if field in self._shifts else emptied(value)
 
     def moved(self, spans: Iterable[Span]) -> list[Span]:
-        """Where it is now what the spans cover; what is gone is nowhere."""
+        """Return the spans of what is left of what these cover; what is gone is nowhere."""
         return [moved for span in spans if (moved := self._moved(span)) is not None]
 
     def _moved(self, span: Span) -> Span | None:
@@ -81,58 +81,58 @@ class Cut:
         covered = _range(self._before[field], span)
         if covered is None:
             return [field]
-        start, end = (self._places[field].after(place) for place in covered)
+        start, end = (self._shifts[field].after(boundary) for boundary in covered)
         if start == end:
             return None
         return [field, start] if len(span) == 2 else [field, start, end]
 
     def shortens(self, spans: Iterable[Span]) -> bool:
-        """Whether a part of what the spans cover is gone, and a part is left."""
-        lost = left = False
+        """Return whether a part of what the spans cover is gone, and a part is left."""
+        lost = remains = False
         for span in spans:
             value = self._before.get(span[0])
             if not is_empty(value):
                 start, end = _range(value, span) or (0, len(value) if isinstance(value, _SEQUENCES) else 1)
-                kept = self._kept(span[0], start, end)
-                lost, left = lost or kept < end - start, left or kept > 0
-        return lost and left
+                count = self._count_kept(span[0], start, end)
+                lost, remains = lost or count < end - start, remains or count > 0
+        return lost and remains
 
-    def _kept(self, field: str, start: int, end: int) -> int:
+    def _count_kept(self, field: str, start: int, end: int) -> int:
         if field not in self._removed:
             return end - start
-        places = self._places.get(field)
-        return places.after(end) - places.after(start) if places else 0
+        shifts = self._shifts.get(field)
+        return shifts.after(end) - shifts.after(start) if shifts else 0
 
 
-class _Places:
-    """Where a place of a text or a list is, once ranges of it are removed."""
+class _Shifts:
+    """The places of a text or a list, once ranges of it are removed."""
 
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
         self._starts = [start for start, _ in ranges]
-        self._gone = [0, *accumulate(end - start for start, end in ranges)]  # before each range
+        self._lost = [0, *accumulate(end - start for start, end in ranges)]  # before each range
 
-    def after(self, place: int) -> int:
-        before = bisect_right(self._starts, place)  # ranges that begin here or before it
+    def after(self, boundary: int) -> int:
+        before = bisect_right(self._starts, boundary)  # ranges that begin here or before it
         if not before:
-            return place
+            return boundary
         start, end = self._ranges[before - 1]
-        return place - self._gone[before - 1] - (min(place, end) - start)
+        return boundary - self._lost[before - 1] - (min(boundary, end) - start)
 
     def rest(self, value: Any) -> Any:
-        kept = [value[start:end] for start, end in self._left(len(value))]
-        return "".join(kept) if isinstance(value, str) else type(value)(member for part in kept for member in part)
+        pieces = [value[start:end] for start, end in self._kept_ranges(len(value))]
+        return "".join(pieces) if isinstance(value, str) else type(value)(member for part in pieces for member in part)
 
-    def _left(self, length: int) -> Iterator[tuple[int, int]]:
-        at = 0
+    def _kept_ranges(self, length: int) -> Iterator[tuple[int, int]]:
+        position = 0
         for start, end in self._ranges:
-            yield at, start
-            at = end
-        yield at, length
+            yield position, start
+            position = end
+        yield position, length
 
 
 def emptied(value: Any) -> Any:
-    """Nothing, of the same type where that has one."""
+    """Return an empty value, of the same type where that has one; else None."""
     return type(value)() if isinstance(value, str | bytes | list | tuple | dict) else None
 
 

@@ -44,26 +44,26 @@ class Urls(NamedTuple):
 
 
 class _Step:
-    """Where a path into JSON leads, of those that lead to what is covered."""
+    """A step of the paths into JSON that lead to what is covered."""
 
     def __init__(self) -> None:
         self.numbers: list[int] = []  # elements
         self.scope: int | None = None  # that begins here
         self.ways: dict[str | int, _Step] = {}
 
-    def to(self, path: Iterable[str | int]) -> _Step:
+    def make_way(self, path: Iterable[str | int]) -> _Step:
         step = self
-        for one in path:
-            step = step.ways.setdefault(one, _Step())
+        for key in path:
+            step = step.ways.setdefault(key, _Step())
         return step
 
     def touched(self, path: Iterable[str | int]) -> Iterator[int]:
         """The scopes that it leads into, and those that begin past it."""
         step, scope = self, self.scope
-        for one in path:
-            if one not in step.ways:
+        for key in path:
+            if key not in step.ways:
                 break
-            step = step.ways[one]
+            step = step.ways[key]
             scope = scope if step.scope is None else step.scope
         else:
             stack = [*step.ways.values()]
@@ -89,12 +89,12 @@ class Pieces:
         self._numbers: dict[Any, list[int]] = {}  # node of a tree -> elements
         for number, nodes in parts.items():
             for node in nodes:
-                numbers = self._top.to(node).numbers if self._kind == "json" else self._numbers.setdefault(node, [])
+                numbers = self._top.make_way(node).numbers if self._kind == "json" else self._numbers.setdefault(node, [])
                 numbers.append(number)
         self._scopes: dict[Any, int] = {}  # node of a tree -> the scope that it begins
         # Of each scope: the one around it, the elements that begin it, whether something is refused, how many elements in all.
         self._around = [OUTSIDE, OUTSIDE]
-        self._own: list[Collection[int]] = [(), self._denied]
+        self._beginning: list[Collection[int]] = [(), self._denied]
         self.is_denied = [False, True]
         self.sizes = [0, len(self._denied)]
         self.base = str(get_base_url(content.text, url)) if content.is_html else url
@@ -108,19 +108,19 @@ class Pieces:
 
     @cached_property
     def root(self) -> Any:
-        """Of HTML or XML (lxml)."""
+        """The root of HTML or XML (lxml)."""
         return self._content.markup.root if self._kind == "html" else self._content.xml.root
 
     def elements(self, scopes: Iterable[int]) -> frozenset[int]:
         """The elements whose scopes these are, or are within."""
-        found: set[int] = set()
+        elements: set[int] = set()
         seen = {OUTSIDE}
         for scope in scopes:
             while scope not in seen:
                 seen.add(scope)
-                found.update(self._own[scope])
+                elements.update(self._beginning[scope])
                 scope = self._around[scope]  # outwards
-        return frozenset(found)
+        return frozenset(elements)
 
     def touched(self, node: Any) -> Iterator[int]:
         """The scopes that a node of the document is in, or that are in it."""
@@ -133,7 +133,7 @@ class Pieces:
 
     @cached_property
     def _extents(self) -> Mapping[Any, tuple[int, int, int]]:
-        """Of each node of a tree the scope that it is in, the first one that begins in it, and the first one past it."""
+        """The scope that each node of a tree is in, the first one that begins in it, and the first one past it."""
         extents: dict[Any, tuple[int, int, int]] = {}
         waiting: list[tuple[int, int]] = [(OUTSIDE, 0)]
         end = UNKNOWN + 1
@@ -149,39 +149,39 @@ class Pieces:
 
     def absolute(self, address: str) -> tuple[str, ...]:
         """A URL as written, made absolute: with its fragment, and without it where it has one."""
-        found = self._absolute.get(address)
-        if found is None:
+        urls = self._absolute.get(address)
+        if urls is None:
             try:
                 plain = self._origin and _PLAIN.fullmatch(address)
                 url = self._origin + address if plain else urljoin(self.base, address.strip())
             except ValueError:
                 url = ""
-            found = self._absolute[address] = tuple(dict.fromkeys(filter(None, (url, url.partition("#")[0]))))
-        return found
+            urls = self._absolute[address] = tuple(dict.fromkeys(filter(None, (url, url.partition("#")[0]))))
+        return urls
 
     @cached_property
     def urls(self) -> Urls:
         return self.urls_outside(frozenset())
 
-    def urls_outside(self, gone: frozenset[int]) -> Urls:
-        """Those of what is left without some elements."""
-        found: dict[int, dict[str, None]] = {}
-        left = MAX_URLS
+    def urls_outside(self, removed: frozenset[int]) -> Urls:
+        """Return the URLs of what is left without some elements."""
+        by_element: dict[int, dict[str, None]] = {}
+        budget = MAX_URLS
         for scope, text, kind in self._all:
             if kind == "url" and scope != OUTSIDE:
                 urls = [url for url in self.absolute(text) if url.startswith(("http://", "https://"))]
-                left -= self.sizes[scope] * len(urls)
-                if left < 0:
+                budget -= self.sizes[scope] * len(urls)
+                if budget < 0:
                     break
                 numbers = self.elements((scope,)) if urls else frozenset()
-                for number in numbers if gone.isdisjoint(numbers) else ():
-                    found.setdefault(number, {}).update(dict.fromkeys(urls))
-        return Urls({number: tuple(urls) for number, urls in found.items()}, left >= 0)
+                for number in numbers if removed.isdisjoint(numbers) else ():
+                    by_element.setdefault(number, {}).update(dict.fromkeys(urls))
+        return Urls({number: tuple(urls) for number, urls in by_element.items()}, budget >= 0)
 
     def _begin(self, around: int, numbers: Collection[int]) -> int:
-        """A scope."""
+        """Begin a scope, and return its number."""
         self._around.append(around)
-        self._own.append(numbers)
+        self._beginning.append(numbers)
         self.is_denied.append(self.is_denied[around] or not self._denied.isdisjoint(numbers))
         self.sizes.append(self.sizes[around] + len(numbers))
         return len(self._around) - 1
@@ -198,7 +198,7 @@ class Pieces:
             if isinstance(value, dict):
                 stack += [(member, ways.get(name), scope, name) for name, member in reversed(value.items())]
             elif isinstance(value, list):
-                stack += [(value[place], ways.get(place), scope, None) for place in range(len(value) - 1, -1, -1)]
+                stack += [(value[index], ways.get(index), scope, None) for index in range(len(value) - 1, -1, -1)]
             else:
                 text = value if isinstance(value, str) else json.dumps(value)
                 yield scope, text, "apart"
@@ -240,5 +240,5 @@ def _addresses(name: str, value: str) -> Iterable[str]:
     """The URLs that an attribute holds, as they are written."""
     name = name.rpartition("}")[2].rpartition(":")[2].lower()
     if name in ("srcset", "imagesrcset"):
-        return [one.split()[0] for one in value.split(",") if one.strip()]
+        return [candidate.split()[0] for candidate in value.split(",") if candidate.strip()]
     return (value,) if name in _ADDRESSES else ()

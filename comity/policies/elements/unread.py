@@ -1,4 +1,4 @@
-"""What element rules cover of a page that was not fetched, as far as that can be told without it."""
+"""The coverage of element rules on a page that was not fetched, as far as it can be told without it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ _EMPTY = {
 
 
 def unread(rules: Sequence[Rule]) -> tuple[Covered, ...]:
-    """One for each of the rules, in their order, without nodes: those that cover the whole of any document are known."""
+    """Return the coverage of each rule, in their order, without nodes: those that cover the whole of any document are known."""
     types = [rule.file_type or "html" for rule in rules]
-    said = {
-        file_type: iter(covered(content, [rule for rule, named in zip(rules, types, strict=True) if named == file_type]))
+    coverage = {
+        file_type: iter(
+            covered(content, [rule for rule, type_of_rule in zip(rules, types, strict=True) if type_of_rule == file_type])
+        )
         for file_type, content in _EMPTY.items()
     }
-    return tuple(next(said[file_type]) for file_type in types)
+    return tuple(next(coverage[file_type]) for file_type in types)

@@ -72,16 +72,16 @@ class Lines:
 
 
 class Findings(list[Finding]):
-    """What the author of a file should know: the first MAX_FINDINGS of it."""
+    """The findings for the author of a file: the first MAX_FINDINGS."""
 
     def __init__(self, url: str) -> None:
         super().__init__()
         self._url = url
 
     def report(self, rule: str, message: str, *quoted: bytes, line: int = 0, column: int = 0) -> None:
-        """`message`: with a `{}` for each text from the file that it quotes."""
+        """Add a finding. `message`: with a `{}` for each text from the file that it quotes."""
         if len(self) < MAX_FINDINGS:
-            shown = message.format(*(printable(octets) for octets in quoted))
-            self.append(Finding(rule=rule, message=shown, url=self._url, line=line, column=column))
+            text = message.format(*(printable(octets) for octets in quoted))
+            self.append(Finding(rule=rule, message=text, url=self._url, line=line, column=column))
         elif len(self) == MAX_FINDINGS:
             self.append(Finding(rule="comity.more-findings", message=f"only the first {MAX_FINDINGS} are listed", url=self._url))

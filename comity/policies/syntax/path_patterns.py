@@ -43,7 +43,7 @@ def _normal(octets: bytes) -> str:
 
 
 def normal_target(target: str) -> str:
-    """Path and query of a URL in normal form. Never raises."""
+    """Return path and query of a URL in normal form. Never raises."""
     return target if _PLAIN_TARGET(target) else _normal_target(target)
 
 
@@ -74,10 +74,10 @@ def foldings(normal: str) -> tuple[str, str]:
     text = _OTHER_CHARACTERS.sub(_unescaped, normal)
     full = text.casefold()
     folded = _escaped(full)
-    return folded, folded if len(full) == len(text) else _escaped("".join(map(_one_for_one, text)))
+    return folded, folded if len(full) == len(text) else _escaped("".join(map(_folded_letter, text)))
 
 
-def _one_for_one(char: str) -> str:
+def _folded_letter(char: str) -> str:
     letter = char.casefold()
     if len(letter) != 1:
         letter = char.lower()
@@ -93,14 +93,14 @@ def _escaped(text: str) -> str:
 
 
 def covers(pattern: str, target: str) -> bool:
-    """Whether a pattern in normal form matches."""
+    """Return whether a pattern in normal form matches."""
     special = _SPECIAL.search(pattern)
     start = special.start() if special else len(pattern)
     return target.startswith(pattern[:start]) and (special is None or matches(pattern[start:], target, start))
 
 
 def matches(rest: str, target: str, start: int) -> bool:
-    """Whether a pattern matches the target from `start` on; `rest` begins with its first `*` or is its final "$".
+    """Return whether a pattern matches the target from `start` on; `rest` begins with its first `*` or is its final "$".
 
     Each piece takes the first place where it fits, which leaves the most to the pieces after it: no place is tried twice,
     and the cost is at most len(target) + len(rest)."""
@@ -109,10 +109,10 @@ def matches(rest: str, target: str, start: int) -> bool:
     pieces = rest[1:].split("*")
     last = pieces.pop()[:-1] if rest.endswith("$") else ""
     for piece in pieces:
-        place = target.find(piece, start)
-        if place < 0:
+        position = target.find(piece, start)
+        if position < 0:
             return False
-        start = place + len(piece)
+        start = position + len(piece)
     return start + len(last) <= len(target) and target.endswith(last)
 
 
@@ -183,10 +183,10 @@ class PatternIndex:
 
     def _by_gram(self, first: int, end: int) -> dict[str, list[int]]:
         grams: dict[str, list[int]] = {}
-        for place, needle in enumerate(self._needles[first:end], first):
-            own = [needle[at : at + _GRAM] for at in range(min(len(needle), 32) - _GRAM + 1)]
-            rarest = min(own, key=lambda gram: len(grams.get(gram, ())), default="")
-            grams.setdefault(rarest, []).append(place)
+        for index, needle in enumerate(self._needles[first:end], first):
+            needle_grams = [needle[offset : offset + _GRAM] for offset in range(min(len(needle), 32) - _GRAM + 1)]
+            rarest = min(needle_grams, key=lambda gram: len(grams.get(gram, ())), default="")
+            grams.setdefault(rarest, []).append(index)
         return grams
 
     def best(self, target: str) -> int:
@@ -198,17 +198,17 @@ class PatternIndex:
         entry = self._deepest(target)
         while entry >= 0:
             if not literal:
-                place = self._literal[entry]
-                if place < self._literal[entry + 1]:
+                index = self._literal[entry]
+                if index < self._literal[entry + 1]:
                     literal = True  # prefixes further up are shorter
-                    number = self._literal_number[place]
-                    rank = 2 * (self._start[entry + 1] - self._start[entry]) + self._preferred[place]
+                    number = self._literal_number[index]
+                    rank = 2 * (self._start[entry + 1] - self._start[entry]) + self._preferred[index]
                     if rank > best_rank or (rank == best_rank and number < best):
                         best, best_rank = number, rank
-            place, end = self._wild[entry], self._wild[entry + 1]
-            if place < end and self._wild_rank[place] >= best_rank:
-                for place in self._hits(entry, target):
-                    number, rank = self._wild_number[place], self._wild_rank[place]
+            index, end = self._wild[entry], self._wild[entry + 1]
+            if index < end and self._wild_rank[index] >= best_rank:
+                for index in self._hits(entry, target):
+                    number, rank = self._wild_number[index], self._wild_rank[index]
                     if rank > best_rank or (rank == best_rank and number < best):
                         best, best_rank = number, rank
                     break  # the others of this prefix have lower ranks
@@ -217,15 +217,15 @@ class PatternIndex:
 
     def all(self, target: str) -> list[int]:
         """The numbers of all patterns that match, the deciding one first. `target`: normal form."""
-        found: list[tuple[int, int]] = []
+        matching: list[tuple[int, int]] = []
         entry = self._deepest(target)
         while entry >= 0:
             length = self._start[entry + 1] - self._start[entry]
             literals = range(self._literal[entry], self._literal[entry + 1])
-            found += ((2 * length + self._preferred[place], self._literal_number[place]) for place in literals)
-            found += ((self._wild_rank[place], self._wild_number[place]) for place in self._hits(entry, target))
+            matching += ((2 * length + self._preferred[index], self._literal_number[index]) for index in literals)
+            matching += ((self._wild_rank[index], self._wild_number[index]) for index in self._hits(entry, target))
             entry = self._parent[entry]
-        return [number for _, number in sorted(found, key=lambda item: (-item[0], item[1]))]
+        return [number for _, number in sorted(matching, key=lambda item: (-item[0], item[1]))]
 
     def _prefix(self, entry: int) -> str:
         return self._text[self._start[entry] : self._start[entry + 1]]
@@ -244,13 +244,13 @@ class PatternIndex:
         first, end = self._wild[entry], self._wild[entry + 1]
         grams = self._grams.get(entry)
         if grams is None:
-            places = [place for place, needle in enumerate(self._needles[first:end], first) if needle in target]
+            indices = [index for index, needle in enumerate(self._needles[first:end], first) if needle in target]
         else:
-            shared = {target[at : at + _GRAM] for at in range(len(target) - _GRAM + 1)}
+            shared = {target[offset : offset + _GRAM] for offset in range(len(target) - _GRAM + 1)}
             shared.add("")
-            places = sorted(place for gram in shared & grams.keys() for place in grams[gram] if self._needles[place] in target)
+            indices = sorted(index for gram in shared & grams.keys() for index in grams[gram] if self._needles[index] in target)
         start = self._start[entry + 1] - self._start[entry]
-        for place in places:
-            rest = self._rests[place]
-            if matches(rest, target, start) if rest else target.find(self._needles[place], start) >= 0:
-                yield place
+        for index in indices:
+            rest = self._rests[index]
+            if matches(rest, target, start) if rest else target.find(self._needles[index], start) >= 0:
+                yield index

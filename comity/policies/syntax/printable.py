@@ -12,7 +12,7 @@ MAX_SHOWN = 200  # characters of one line that a reason or a finding shows
 HIDDEN = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")  # Unicode categories
 
 
-def _shown(char: str) -> str:
+def _visible(char: str) -> str:
     category = unicodedata.category(char)
     if char == "\t" or category == "Zs":
         return " "
@@ -25,7 +25,7 @@ def printable(text: bytes | str) -> str:
     text = text[: 4 * MAX_SHOWN]
     text = (text.decode("utf-8", "replace") if isinstance(text, bytes) else text).strip()
     if not (text.isascii() and text.isprintable()):
-        text = "".join(map(_shown, text))
+        text = "".join(map(_visible, text))
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
 
 
@@ -33,4 +33,4 @@ def unhidden(text: str, *, keep: str = "\n\t") -> str:
     """The same characters replaced, but for those to `keep`, and nothing cut."""
     if text.isprintable():
         return text
-    return "".join(char if char in keep else _shown(char) for char in text)
+    return "".join(char if char in keep else _visible(char) for char in text)

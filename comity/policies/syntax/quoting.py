@@ -19,7 +19,7 @@ _IGNORABLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe0
 
 
 def quoted(text: str, limit: int = MAX_QUOTED) -> str:
-    """As JSON reads it the same again, but for what is cut. `limit`: at least 12."""
+    """Return the text as a JSON string, which reads the same again but for what is cut. `limit`: characters, at least 12."""
     pieces: list[str] = []
     length = 0
     for char in text:
@@ -38,4 +38,4 @@ def _is_unsafe(char: str) -> bool:
 
 def _escaped(char: str) -> str:
     units = char.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    return "".join(f"\\u{units[offset : offset + 4]}" for offset in range(0, len(units), 4))

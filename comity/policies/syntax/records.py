@@ -10,7 +10,7 @@ from comity.policies.syntax.lines import MAX_LINE
 
 
 class Kind(Enum):
-    """What a record is, with its name as the specification spells it."""
+    """The kind of a record, with its name as the specification spells it."""
 
     AGENT = b"user-agent"  # section-2.2.1
     ALLOW = b"allow"  # section-2.2.2

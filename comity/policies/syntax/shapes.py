@@ -19,7 +19,7 @@ Check = Callable[[Any], bool]
 
 
 class Shape:
-    """What all shapes have. `name`: under which a schema defines it once, "" where it stands in its place."""
+    """The shape of a value. `name`: under which a schema defines it once, "" where it stands in its place."""
 
     name: str = ""
     description: str = ""  # of what has the name
@@ -42,12 +42,12 @@ class Shape:
 
 
 def reference(shape: Shape) -> dict[str, Any]:
-    """JSON Schema of a shape within another."""
+    """Return the JSON Schema of a shape within another."""
     return {"$ref": f"#/$defs/{shape.name}"} if shape.name else shape.schema
 
 
 def definitions(shape: Shape) -> dict[str, Any]:
-    """Name -> JSON Schema of the shapes with names that are in it."""
+    """Return name -> JSON Schema of the shapes with names that are in it."""
     schemas: dict[str, Any] = {}
     for part in shape.parts:
         if part.name and part.name not in schemas:
@@ -95,7 +95,7 @@ class Truth(Shape):
 
 
 class Constant(Shape):
-    """One value and no other."""
+    """The shape of one value and no other."""
 
     def __init__(self, value: bool | int) -> None:
         self.value = value
@@ -213,7 +213,7 @@ class Row(Shape):
 
 
 class Member(NamedTuple):
-    """One of an object."""
+    """One member of an object."""
 
     shape: Shape
     description: str = ""

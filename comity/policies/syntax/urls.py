@@ -33,7 +33,7 @@ def _origin(scheme: str, netloc: str) -> str:
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port, e.g. "https://example.com" (lower case, A-labels, no default port).
+    """Return scheme, host and port, e.g. "https://example.com" (lower case, A-labels, no default port).
 
     ValueError for what is not an http or https URL with a host."""
     parts = urlsplit(url)
@@ -51,7 +51,7 @@ def origin_or_empty(url: str) -> str:
 
 
 def target_of(url: str) -> str:
-    """Path and query as they go into the request line, without the fragment; at least "/".
+    """Return path and query as they go into the request line, without the fragment; at least "/".
 
     An empty query keeps its "?", which patterns ask for. A URL without scheme and host is taken for a target."""
     url = url.partition("#")[0]
@@ -98,7 +98,7 @@ def _spellings(target: str) -> tuple[str, ...]:
 
 
 def _readings(path: str) -> Iterable[str]:
-    """What becomes of a path by the steps that servers take, each of which may be left out: the path is decoded, parameters are
+    """Return what servers may make of a path, by steps each of which may be left out: the path is decoded, parameters are
     dropped, backslashes are slashes, slashes are merged, and dot segments resolved."""
     decoded = _decoded(path)
     without = (_without_parameters(reading) for reading in (*decoded, *_decoded(_without_parameters(path))))
@@ -109,7 +109,7 @@ def _readings(path: str) -> Iterable[str]:
 
 
 def _decoded(path: str) -> tuple[str, ...]:
-    """Dots alone (RFC 3986 section-6.2.2.2); all; and all, but dots and slashes even twice."""
+    """Return a path decoded: its dots alone (RFC 3986 section-6.2.2.2); all of it; and all, but dots and slashes twice."""
     octets = path.encode("utf-8", "surrogatepass")
     once = unquote_to_bytes(octets)
     twice = _DOT_OR_SLASH.sub(lambda escape: unquote_to_bytes(escape[0]), once)
@@ -129,7 +129,7 @@ def _merged(path: str) -> str:
 
 
 def _without_dots(path: str) -> str:
-    """RFC 3986 section-5.2.4."""
+    """Return a path without dot segments (RFC 3986 section-5.2.4)."""
     first, *segments = path.split("/")
     assert not first
     output: list[str] = []
@@ -144,7 +144,7 @@ def _without_dots(path: str) -> str:
 
 
 def merges_slashes_only(target: str, spelling: str) -> bool:
-    """Whether one of the `spellings` of a target has but one slash where the target has several, and is equal to it otherwise."""
+    """Return whether one of a target's `spellings` has one slash where the target has several, and is equal to it otherwise."""
     path, mark, query = target.partition("?")
     return normal_target(spelling) == normal_target(_SLASHES.sub("/", path) + mark + query)
 

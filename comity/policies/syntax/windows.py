@@ -1,4 +1,4 @@
-"""How many requests may go to a host in a time, and when one more may start.
+"""Limits of the requests to a host in a time, and when one more may start.
 
 A server gets a request at some moment between the decision to send it and the arrival of its answer's headers. So a request in
 flight counts as started now, and later by the moment when its headers came: however long the way takes, no window ever holds
@@ -17,7 +17,7 @@ DAY = 24 * 3600  # seconds
 
 
 class Window(NamedTuple):
-    """At most `requests` starts in any `seconds`; with `start` and `end` (UTC) from the one to the other, which may be past
+    """A limit of `requests` starts in any `seconds`; with `start` and `end` (UTC) from the one to the other, which may be past
     midnight. From a time to the same is the whole day. A delay is a window for one request."""
 
     requests: int
@@ -26,14 +26,14 @@ class Window(NamedTuple):
     end: time | None = None
 
     def holds(self, now: float) -> bool:
-        """Whether it applies at this time of the day."""
+        """Return whether it applies at this time of the day."""
         if self.start is None or self.end is None:
             return True
         begin = _seconds(self.start)
         return (now - begin) % DAY < ((_seconds(self.end) - begin) % DAY or DAY)
 
     def ends(self, now: float) -> float:
-        """When it next ceases to apply."""
+        """Return the time when it next ceases to apply."""
         if self.start is None or self.end is None or self.start == self.end:
             return float("inf")
         return now + DAY - (now - _seconds(self.end)) % DAY
@@ -50,7 +50,7 @@ class Window(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """How often, and how many at a time, the requests of one scope may be made (extension section-3.1)."""
+    """The limits of the requests of one scope, in a time and at a time (extension section-3.1)."""
 
     key: str  # the same in every process that reads the same group
     windows: tuple[Window, ...]  # all hold
@@ -60,12 +60,12 @@ class Limits(NamedTuple):
 
 
 def _seconds(moment: time) -> int:
-    """Since midnight."""
+    """Return the seconds since midnight."""
     return moment.hour * 3600 + moment.minute * 60 + moment.second
 
 
 def windows_of(rates: Rates | None) -> tuple[Window, ...]:
-    """What a site asks for; () where it asks for nothing."""
+    """Return the windows that a site asks for; () where it asks for nothing."""
     if rates is None:
         return ()
     delay = (Window(1, rates.crawl_delay),) if rates.crawl_delay else ()
@@ -78,7 +78,7 @@ def delay_of(windows: Iterable[Window]) -> float:
 
 
 def earliest(windows: Iterable[Window], stamps: Sequence[float], in_flight: int, now: float) -> float | None:
-    """When one more may start, if nothing else does until then: `now`, or later. None: not before one in flight is settled.
+    """Return the time when one more may start, if nothing else does: `now`, or later. None: not before one in flight is settled.
 
     `stamps`: of the settled starts, ascending; those later than now count as now, for the clock was set back. Windows that begin
     and end at times of the day are followed for a day; past that the moment may turn out to be too early when it has come."""

@@ -35,10 +35,10 @@ _NO_ENCODING = "the encoding is none that is read"
 
 
 class XmlError(ValueError):
-    """Why a document is not read. `is_limit`: it is too large."""
+    """A document that is not read. `is_limit`: it is too large."""
 
-    def __init__(self, why: str, line: int = 0, *, is_limit: bool = False) -> None:
-        super().__init__(why)
+    def __init__(self, message: str, line: int = 0, *, is_limit: bool = False) -> None:
+        super().__init__(message)
         self.line = line  # 1-based; 0: no line
         self.is_limit = is_limit
 
@@ -79,8 +79,8 @@ def read(body: bytes, *, cut: bool = False, max_bytes: int = MAX_BYTES, max_elem
     if _has_dtd(body):
         raise XmlError("the document has a DTD", next(_lines(body, ()), 0))
     # Without `recover` lxml stops at what _error_of passes over, and goes on after an unbound prefix where a warning follows.
-    kept = {"recover": True, "remove_comments": True, "remove_pis": True}
-    parser = etree.XMLPullParser(("start", "end", "start-ns"), **kept, **_OPTIONS)
+    tree_options = {"recover": True, "remove_comments": True, "remove_pis": True}
+    parser = etree.XMLPullParser(("start", "end", "start-ns"), **tree_options, **_OPTIONS)
     elements: list[Any] = []
     depth = 0
     for chunk in _chunks(body):
@@ -106,13 +106,13 @@ def read(body: bytes, *, cut: bool = False, max_bytes: int = MAX_BYTES, max_elem
 
 
 def _too_much(limit: str, body: bytes, elements: Sequence[Any]) -> XmlError:
-    """`elements`: those before the one that is too much."""
+    """Return the error of a limit. `elements`: those before the one that is too much."""
     line = next(islice(_lines(body, elements), len(elements), None), 0)
     return XmlError(f"the document has more than {limit}", line, is_limit=True)
 
 
 class _Prologue:  # a target of lxml, whose methods have the names that it calls
-    """What stands before the root."""
+    """The prologue: what stands before the root."""
 
     is_over = False
 
@@ -123,11 +123,13 @@ class _Prologue:  # a target of lxml, whose methods have the names that it calls
         self.is_over = True
 
     def close(self) -> None:
-        """Nothing is built."""
+        """End the prologue: nothing is built."""
 
 
 def _has_dtd(body: bytes) -> bool:
-    """XmlError for what is no XML before the root: with `recover` a parser would read a DTD behind it."""
+    """Return whether there is a DTD.
+
+    XmlError for what is no XML before the root: with `recover` a parser would read a DTD behind it."""
     prologue = _Prologue()
     parser = etree.XMLParser(target=prologue, **_OPTIONS)
     try:
@@ -157,7 +159,7 @@ def _feed(parser: Any, chunk: bytes) -> None:
 
 
 def _error_of(parser: Any, chunk: bytes) -> XmlError | None:
-    """What is wrong in the chunk, but for namespaces that are no URIs, which harm nobody. What stands before that is read."""
+    """Return the error in the chunk, but for namespaces that are no URIs, which harm nobody. What stands before that is read."""
     try:
         _feed(parser, chunk)
     except etree.XMLSyntaxError:
@@ -182,7 +184,7 @@ def _lines(body: bytes, elements: Sequence[Any]) -> Iterator[int]:
 
 
 def _decoded(body: bytes, encoding: str) -> str:
-    """XmlError for the encodings of several octets that are not Unicode's: programs read them differently."""
+    """Return the text. XmlError for the encodings of several octets that are not Unicode's: programs read them differently."""
     try:
         is_read = codecs.lookup(encoding).name in _UNICODE or len(_OCTETS.decode(encoding, "replace")) == len(_OCTETS)
     except LookupError:

@@ -1,1 +1,1 @@
-"""What the words of all vocabularies say of the uses of a page."""
+"""The words of all vocabularies, and what each of them says of the uses of a page."""

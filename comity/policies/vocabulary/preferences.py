@@ -1,4 +1,4 @@
-"""What the statements of one vocabulary say of the uses of a page, by the table of vocabulary.toml."""
+"""The preferences about the uses of a page in one vocabulary, by the table of vocabulary.toml."""
 
 from __future__ import annotations
 
@@ -9,96 +9,100 @@ from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.vocabulary.statement import NOTHING, Statement
 from comity.policies.vocabulary.table import Vocabulary
 
-Because = Callable[[Statement], Reason]
+ReasonOf = Callable[[Statement], Reason]
 
 
 class Preferences:
     """A source of decisions: all that is said in one vocabulary about one page, wherever it stands (USE-7, PREF-4)."""
 
-    def __init__(self, vocabulary: Vocabulary, name: str, statements: Iterable[Statement], because: Because) -> None:
+    def __init__(self, vocabulary: Vocabulary, name: str, statements: Iterable[Statement], reason_of: ReasonOf) -> None:
         """`name`: of the vocabulary that the statements are in."""
         self._vocabulary = vocabulary
         self._name = name
-        self._because = because
+        self._reason_of = reason_of
         # By the identities of the statements: each speaks of many uses.
         self._reasons: dict[int, Reason] = {}
         self._decisions: dict[tuple[int, ...], UseDecision] = {}
-        self._said: dict[str, list[Statement]] = {}  # by word
+        self._by_word: dict[str, list[Statement]] = {}
         self._limits: list[Statement] = []
         for statement in statements:
-            self._said.setdefault(_word(statement), []).append(statement)
+            self._by_word.setdefault(_word(statement), []).append(statement)
             if statement.verdict is None:
                 self._limits.append(statement)
 
     @property
     def stated(self) -> tuple[str, ...]:
         """The words that are uses too."""
-        return tuple(word for word, said in self._said.items() if word in self._vocabulary.uses and _verdict(said))
+        return tuple(word for word, statements in self._by_word.items() if word in self._vocabulary.uses and _verdict(statements))
 
     def decide(self, use: str) -> UseDecision | None:
-        """None: nothing that is said has to do with the use, or permits it.
+        """Return the decision on a use. None: no statement has to do with the use, or permits it.
 
         Of the words that the use is within, the nearest of which something is said speaks. Those that it touches refuse it too,
         unless the vocabulary puts the words that permit it before them."""
         related = self._vocabulary.related(self._name, use)
-        if related.words.isdisjoint(self._said):
+        if related.words.isdisjoint(self._by_word):
             return None
-        speaking = [said for levels in related.levels for said in self._nearest(levels)]
-        refusing = [one for one in speaking if one.verdict is Verdict.DENY]
+        speaking = [statement for levels in related.levels for statement in self._nearest(levels)]
+        refusing = [statement for statement in speaking if statement.verdict is Verdict.DENY]
         if not refusing:
-            permitting = {_word(one) for one in speaking}
+            permitting = {_word(statement) for statement in speaking}
             inherits = self._vocabulary.words[self._name].inherits
-            is_own = use in permitting or (inherits and any(one[0] == (use,) and self._nearest(one) for one in related.levels))
-            said = sorted(related.touching.intersection(self._said))
-            touching = [word for word in said if not self._comes_after(word, permitting, use if is_own else "")]
-            refusing = [one for word in touching for one in self._said[word] if one.verdict is Verdict.DENY]
+            is_own = use in permitting or (
+                inherits and any(levels[0] == (use,) and self._nearest(levels) for levels in related.levels)
+            )
+            words = sorted(related.touching.intersection(self._by_word))
+            touching = [word for word in words if not self._comes_after(word, permitting, use if is_own else "")]
+            refusing = [statement for word in touching for statement in self._by_word[word] if statement.verdict is Verdict.DENY]
         deciding = refusing or speaking
         return self._decision(deciding) if deciding else None
 
     def limits(self, use: str) -> list[tuple[Qualifiers, Reason]]:
-        """What restricts the use, should anybody permit it."""
+        """Return the restrictions of the use, should anybody permit it."""
         if not self._limits:
             return []
         words = self._vocabulary.related(self._name, use).words
-        return [(one.qualifiers, self._reason(one)) for one in self._limits if _word(one) in words]
+        return [(statement.qualifiers, self._reason(statement)) for statement in self._limits if _word(statement) in words]
 
-    def _comes_after(self, word: str, permitting: Collection[str], own: str) -> bool:
-        """Whether a refusal of the word leaves the permission as it is: it is more general, or an exception to what permits.
+    def _comes_after(self, word: str, permitting: Collection[str], own_word: str) -> bool:
+        """Return whether a refusal of the word leaves the permission: it is more general, or an exception to what permits.
 
-        `own`: the use's own word, where it is permitted, by itself or as one that inherits (USE-4); else ""."""
+        `own_word`: the use's own word, where it is permitted, by itself or as one that inherits (USE-4); else ""."""
         general = self._vocabulary.general
-        return own in general(self._name, word) or any(word in general(self._name, one) for one in permitting)
+        return own_word in general(self._name, word) or any(
+            word in general(self._name, permitting_word) for permitting_word in permitting
+        )
 
     def _nearest(self, levels: Sequence[Sequence[str]]) -> list[Statement]:
         for level in levels:
-            said = [one for word in level for one in self._said.get(word, ()) if one.verdict is not None]
-            if said:
-                return said
+            speaking = [statement for word in level for statement in self._by_word.get(word, ()) if statement.verdict is not None]
+            if speaking:
+                return speaking
         return []
 
-    def _decision(self, said: Sequence[Statement]) -> UseDecision:
-        key = tuple(map(id, said))
+    def _decision(self, statements: Sequence[Statement]) -> UseDecision:
+        key = tuple(map(id, statements))
         if key not in self._decisions:
-            self._decisions[key] = self._decided(said)
+            self._decisions[key] = self._decided(statements)
         return self._decisions[key]
 
-    def _decided(self, said: Sequence[Statement]) -> UseDecision:
-        assert said[0].verdict
-        reasons = tuple(dict.fromkeys(map(self._reason, said))) if len(said) > 1 else (self._reason(said[0]),)
-        decision = UseDecision(verdict=said[0].verdict, stated=True, reasons=reasons)
+    def _decided(self, statements: Sequence[Statement]) -> UseDecision:
+        assert statements[0].verdict
+        reasons = tuple(dict.fromkeys(map(self._reason, statements))) if len(statements) > 1 else (self._reason(statements[0]),)
+        decision = UseDecision(verdict=statements[0].verdict, stated=True, reasons=reasons)
         if decision.verdict is Verdict.DENY:
             return decision
-        return decision.conjoined(*(one.qualifiers for one in said if one.qualifiers is not NOTHING))
+        return decision.conjoined(*(statement.qualifiers for statement in statements if statement.qualifiers is not NOTHING))
 
     def _reason(self, statement: Statement) -> Reason:
         reason = self._reasons.get(id(statement))
         if reason is None:
-            reason = self._reasons[id(statement)] = self._because(statement)
+            reason = self._reasons[id(statement)] = self._reason_of(statement)
         return reason
 
 
-def _verdict(said: Iterable[Statement]) -> bool:
-    return any(one.verdict is not None for one in said)
+def _verdict(statements: Iterable[Statement]) -> bool:
+    return any(statement.verdict is not None for statement in statements)
 
 
 def _word(statement: Statement) -> str:

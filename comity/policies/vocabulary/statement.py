@@ -1,4 +1,4 @@
-"""What a source says of a use: one word of one vocabulary.
+"""The statement of a source about a use: one word of one vocabulary.
 
 A source is a vocabulary: all that robots.txt, the header and the markup say in it about one page belongs together."""
 
@@ -13,7 +13,7 @@ NOTHING = Qualifiers()
 
 
 class Place(NamedTuple):
-    """Where a statement stands. Only what it takes to make a `Source` of it."""
+    """The position of a statement. Only what it takes to make a `Source` of it."""
 
     part: str = "body"  # as `Source.part`: "body" of a policy file, "header X-Robots-Tag", "meta robots", ...
     line: int = 0  # 1-based; 0: no line

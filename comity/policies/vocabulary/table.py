@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 from comity.policies.answers.errors import PolicyError
 
 KINDS = ("within", "touches")
-ABOUT = ("title", "specification", "revision", "section")
+DESCRIPTIONS = ("title", "specification", "revision", "section")
 ANY = "*"  # a use that the table does not name
 
 
 class Words(NamedTuple):
-    """One vocabulary."""
+    """The words of one vocabulary."""
 
     name: str
     narrows: Mapping[str, tuple[str, ...]]  # word -> the more general ones
@@ -33,7 +33,7 @@ class Words(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """One row."""
+    """One row of the table."""
 
     uses: tuple[str, ...]
     terms: tuple[str, ...]  # "vocabulary:word"
@@ -42,7 +42,7 @@ class Relation(NamedTuple):
 
 
 class Related(NamedTuple):
-    """What the words of one vocabulary have to do with one use."""
+    """The words of one vocabulary that have to do with one use."""
 
     levels: tuple[
         tuple[tuple[str, ...], ...], ...
@@ -58,17 +58,17 @@ class Vocabulary:
     """The words of all vocabularies and the rows of the table. Immutable."""
 
     def __init__(self, words: Iterable[Words], relations: Iterable[Relation]) -> None:
-        """PolicyError where a row names a word that no vocabulary has."""
-        self.words = {one.name: one for one in words}
+        """Check the table. PolicyError where a row names a word that no vocabulary has."""
+        self.words = {vocabulary.name: vocabulary for vocabulary in words}
         self.relations = tuple(relations)
         self._check()
         self.uses = tuple(dict.fromkeys(use for relation in self.relations for use in relation.uses if use != ANY))
-        self._named = frozenset(self.uses)
+        self._named_uses = frozenset(self.uses)
         self._related: dict[tuple[str, str], Related] = {}
 
     @classmethod
     def shipped(cls) -> Vocabulary:
-        """The one that comes with comity."""
+        """Return the vocabulary that comes with comity."""
         return _shipped()
 
     @classmethod
@@ -77,7 +77,7 @@ class Vocabulary:
         return cls.shipped().joined(text)
 
     def joined(self, text: str) -> Vocabulary:
-        """This one with the table that the text is (TOML); that alone, where it says `replaces = true`. PolicyError."""
+        """Return this one with the table that the text is (TOML); that alone, where it says `replaces = true`. PolicyError."""
         try:
             table = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -90,20 +90,20 @@ class Vocabulary:
         if not isinstance(replaces, bool):
             raise PolicyError("`replaces` is neither true nor false")
         if not replaces:
-            words = dict(self.words) | {name: _merged(self.words.get(name), one) for name, one in words.items()}
+            words = dict(self.words) | {name: _merged(self.words.get(name), added) for name, added in words.items()}
             relations = [*self.relations, *relations]
         return Vocabulary(words.values(), relations)
 
     def _check(self) -> None:
-        for one in self.words.values():
-            for word, general in one.narrows.items():
+        for vocabulary in self.words.values():
+            for word, general in vocabulary.narrows.items():
                 for more in general:
-                    if more not in one.narrows:
-                        raise PolicyError(f"`{one.name}:{word}` narrows `{more}`, which is no word of `{one.name}`")
+                    if more not in vocabulary.narrows:
+                        raise PolicyError(f"`{vocabulary.name}:{word}` narrows `{more}`, which is no word of `{vocabulary.name}`")
             try:
-                TopologicalSorter(one.narrows).prepare()
+                TopologicalSorter(vocabulary.narrows).prepare()
             except CycleError as error:
-                raise PolicyError(f"`{one.name}:{error.args[1][0]}` narrows itself") from None
+                raise PolicyError(f"`{vocabulary.name}:{error.args[1][0]}` narrows itself") from None
         for relation in self.relations:
             for term in relation.terms:
                 name, _, word = term.partition(":")
@@ -111,31 +111,31 @@ class Vocabulary:
                     raise PolicyError(f"`{term}` is no word of a vocabulary: write vocabulary:word")
 
     def general(self, name: str, word: str) -> list[str]:
-        """All words that the word narrows, nearest first. `name`: of its vocabulary."""
-        found: dict[str, None] = {}
+        """Return all words that the word narrows, nearest first. `name`: of its vocabulary."""
+        general: dict[str, None] = {}
         level = list(self.words[name].narrows[word])
         while level:
-            found |= dict.fromkeys(level)
-            level = [more for one in level for more in self.words[name].narrows.get(one, ()) if more not in found]
-        return list(found)
+            general |= dict.fromkeys(level)
+            level = [more for narrower in level for more in self.words[name].narrows.get(narrower, ()) if more not in general]
+        return list(general)
 
     def related(self, name: str, use: str) -> Related:
-        """Of the vocabulary of that name."""
+        """Return the words of the vocabulary of that name that have to do with the use."""
         if name not in self.words:
             return _UNRELATED
-        if use not in self._named and use not in self.words[name].narrows:
+        if use not in self._named_uses and use not in self.words[name].narrows:
             use = ANY  # of such there are as many as anybody asks for
-        found = self._related.get((name, use))
-        if found is None:
-            found = self._related[name, use] = self._relate(name, use)
-        return found
+        related = self._related.get((name, use))
+        if related is None:
+            related = self._related[name, use] = self._relate(name, use)
+        return related
 
     def _relate(self, name: str, use: str) -> Related:
-        known = use if use in self._named else ANY
+        row_use = use if use in self._named_uses else ANY
         within: dict[str, None] = {}
         touching = set()
         for relation in self.relations:
-            if known in relation.uses:
+            if row_use in relation.uses:
                 words = [term.partition(":")[2] for term in relation.terms if term.startswith(f"{name}:")]
                 if relation.kind == "within":
                     within |= dict.fromkeys(words)
@@ -154,7 +154,7 @@ class Vocabulary:
         levels: list[tuple[str, ...]] = [(word,)]
         seen = {word}
         while levels[-1]:
-            level = tuple(dict.fromkeys(more for one in levels[-1] for more in narrows[one] if more not in seen))
+            level = tuple(dict.fromkeys(more for narrower in levels[-1] for more in narrows[narrower] if more not in seen))
             seen.update(level)
             levels.append(level)
         return tuple(levels[:-1])
@@ -192,16 +192,16 @@ def _shipped() -> Vocabulary:
 
 
 def _words(table: Mapping[str, Any]) -> Iterator[tuple[str, Words]]:
-    for name, stated in _mapping(table.get("vocabulary", {}), "vocabulary").items():
-        stated = _mapping(stated, f"vocabulary.{name}")
+    for name, entry in _mapping(table.get("vocabulary", {}), "vocabulary").items():
+        entry = _mapping(entry, f"vocabulary.{name}")
         narrows = {}
-        for word, properties in _mapping(stated.get("terms", {}), f"vocabulary.{name}.terms").items():
+        for word, properties in _mapping(entry.get("terms", {}), f"vocabulary.{name}.terms").items():
             general = _mapping(properties, f"vocabulary.{name}.terms.{word}").get("narrows", [])
             narrows[word] = _texts(general, f"vocabulary.{name}.terms.{word}.narrows")
-        inherits = stated.get("inherits", False)
+        inherits = entry.get("inherits", False)
         if not isinstance(inherits, bool):
             raise PolicyError(f"vocabulary.{name}.inherits is neither true nor false")
-        yield name, Words(name, narrows, **{key: str(stated.get(key, "")) for key in ABOUT}, inherits=inherits)
+        yield name, Words(name, narrows, **{key: str(entry.get(key, "")) for key in DESCRIPTIONS}, inherits=inherits)
 
 
 def _relations(table: Mapping[str, Any]) -> Iterator[Relation]:
@@ -209,29 +209,29 @@ def _relations(table: Mapping[str, Any]) -> Iterator[Relation]:
     if not isinstance(rows, list):
         raise PolicyError("`relation` is no list of rows: write [[relation]]")
     for number, row in enumerate(rows, 1):
-        place = f"[[relation]] number {number}"
-        row = _mapping(row, place)
+        row_name = f"[[relation]] number {number}"
+        row = _mapping(row, row_name)
         kind = row.get("kind")
         if kind not in KINDS:
-            raise PolicyError(f"{place}: kind `{kind}` is none: write {' or '.join(KINDS)}")
-        uses, terms = _texts(row.get("uses"), f"{place}: uses"), _texts(row.get("terms"), f"{place}: terms")
+            raise PolicyError(f"{row_name}: kind `{kind}` is none: write {' or '.join(KINDS)}")
+        uses, terms = _texts(row.get("uses"), f"{row_name}: uses"), _texts(row.get("terms"), f"{row_name}: terms")
         yield Relation(tuple(use.lower() for use in uses), terms, kind, str(row.get("why", "")))
 
 
-def _merged(shipped: Words | None, own: Words) -> Words:
+def _merged(shipped: Words | None, added: Words) -> Words:
     if shipped is None:
-        return own
-    about = {key: getattr(own, key) or getattr(shipped, key) for key in ABOUT}
-    return Words(own.name, {**shipped.narrows, **own.narrows}, **about, inherits=own.inherits or shipped.inherits)
+        return added
+    descriptions = {key: getattr(added, key) or getattr(shipped, key) for key in DESCRIPTIONS}
+    return Words(added.name, {**shipped.narrows, **added.narrows}, **descriptions, inherits=added.inherits or shipped.inherits)
 
 
-def _mapping(value: Any, place: str) -> Mapping[str, Any]:
+def _mapping(value: Any, key: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise PolicyError(f"{place} is no table")
+        raise PolicyError(f"{key} is no table")
     return value
 
 
-def _texts(value: Any, place: str) -> tuple[str, ...]:
+def _texts(value: Any, key: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise PolicyError(f"{place} is no list of texts")
+        raise PolicyError(f"{key} is no list of texts")
     return tuple(value)

@@ -116,7 +116,7 @@ def read_site(site: SiteFiles) -> CourtesySite:
     file = File(site.origin + PATH, site.get(PATH))
     carriers = [parse_file(file.text, file.url)] if file.is_present else []
     lines = (line for line in lines_of(site) if line.name == NAME)
-    carriers += (parse_members(line.value.decode("utf-8", "replace"), line.place(site.origin + ROBOTS)) for line in lines)
+    carriers += (parse_members(line.value.decode("utf-8", "replace"), line.source(site.origin + ROBOTS)) for line in lines)
     return CourtesySite(file, _joined(carriers))
 
 

@@ -287,7 +287,7 @@ def test_steps_are_linear_in_the_page_and_in_the_selector(html: str, css: str) -
     outline = Outline(Selector(html, type="html").root, budget)
     with contextlib.suppress(SelectorError):  # it has more functions than are read
         select(css, outline)
-    assert PLENTY - budget.left <= len(css) * (16 + 2 * len(outline.elements))
+    assert PLENTY - budget.remaining <= len(css) * (16 + 2 * len(outline.elements))
 
 
 COSTLY = [
@@ -326,4 +326,4 @@ def test_a_page_of_too_many_elements_is_not_read() -> None:
     budget = Budget(PLENTY)
     with pytest.raises(CostError):
         Outline(root, budget)
-    assert budget.left < 0
+    assert budget.remaining < 0

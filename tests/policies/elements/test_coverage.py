@@ -409,7 +409,7 @@ WHOLE = [
 def test_what_cannot_be_told_is_the_whole_document(file_type: str, body: str | bytes, element: str) -> None:
     page = content(body, TYPES[file_type])
     said = covered(page, [rule(element, file_type, line=7), rule("*", file_type)])
-    assert [(one.is_whole, one.nodes, bool(one.why)) for one in said] == [(True, (), True), (True, (), False)]
+    assert [(one.is_whole, one.nodes, bool(one.cause)) for one in said] == [(True, (), True), (True, (), False)]
     assert redacted(page, said, ["train"], SHIPPED) == b""
     (finding,) = findings(said, url="https://example.com/ai.txt")
     assert (finding.rule, finding.line, finding.url) == ("ait.selector", 7, "https://example.com/ai.txt")
@@ -446,8 +446,8 @@ def test_why_a_rule_covers_more_than_it_says(element: str, tags: list[str] | Non
     """`tags`: None for the whole document."""
     (one,) = covered(content("<!doctype html><p>one<b>two"), [rule(element, line=3)])
     assert ([node.tag for node in one.nodes], one.is_whole) == (tags or [], tags is None)
-    assert one.why.replace("`", "") == why
-    assert [(finding.line, finding.message) for finding in findings([one])] == ([(3, f"`{element}` {one.why}")] if why else [])
+    assert one.cause.replace("`", "") == why
+    assert [(finding.line, finding.message) for finding in findings([one])] == ([(3, f"`{element}` {one.cause}")] if why else [])
 
 
 @pytest.mark.requirement("AIT-5")
@@ -523,7 +523,7 @@ def test_thousands_of_rules_are_bounded(body: str) -> None:
     said = covered(page, [rule(f"* ~ [x{number}]") for number in range(5_000)])
     assert [one.is_whole for one in said] == sorted(one.is_whole for one in said)
     assert said[-1].is_whole
-    assert said[-1].why
+    assert said[-1].cause
 
 
 @pytest.mark.requirement("SEC-5")
@@ -547,7 +547,7 @@ def test_what_is_not_read_is_tried_once(file_type: str, body: str, parser: str, 
 
     monkeypatch.setattr(f"comity.policies.{parser}", counted)
     said = covered(content(body, TYPES[file_type]), [rule(f"a{number}", file_type) for number in range(20)])
-    assert all(one.is_whole and one.why for one in said)
+    assert all(one.is_whole and one.cause for one in said)
     assert len(tried) == (1 if file_type == "html" else 2)
 
 
