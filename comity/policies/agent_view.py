@@ -73,6 +73,7 @@ class AgentView:
         self._only = self._restricting[0][1] if len(self._restricting) == 1 else None
         readings = self._readings.items()
         self._stating = tuple((name, reading) for name, reading in readings if _overrides(reading, "statements"))
+        self.deciding_access = frozenset(name for name, each in readings if _overrides(each, "access"))  # names of formats
         self._ruling = tuple(reading for _, reading in readings if _overrides(reading, "element_rules"))
         self._differing = tuple(reading for _, reading in readings if not reading.is_same_for_pages)
         self.asks_facts = any(reading.depends_on_request for reading in self._readings.values())

@@ -129,7 +129,10 @@ class Site:
         view, content = self._view(agent), Content(fields, body or b"")
         response = Response(agent, url, now)
         of_response = [_of_headers(fields, response), _of_document(content, response)]
-        pages = {name: parsed.state for name, parsed in of_response[1].statements.items() if parsed.state is not None}
+        by_format = of_response[1].statements
+        pages = {
+            name: by_format[name].state for name in view.deciding_access & by_format.keys() if by_format[name].state is not None
+        }
         first: list[UseSource] = []
         if pages:
             access = view.access(targets, facts, now, pages)

@@ -230,6 +230,16 @@ def test_a_page_keeps_the_decision_that_it_was_asked_for_by() -> None:
     assert page.uses["crawl"].reasons == asked.reasons
 
 
+@pytest.mark.parametrize("meta", ["tdm-reservation", "robots"])
+def test_what_a_page_says_of_its_uses_says_nothing_of_the_request(meta: str) -> None:
+    """However the page was asked for: only what speaks of requests (an annotation) is asked anew."""
+    reason = Reason(rule="comity.no-site", source=Source(url=URL))
+    asked_by = Decision(verdict=Verdict.ALLOW, reasons=(reason,))
+    body = f'<meta name="{meta}" content="1">'.encode()
+    page = site(b"User-agent: *\nDisallow: /").page(AGENT, URL, body=body, access=asked_by)
+    assert page.uses["crawl"].reasons == (reason,)
+
+
 def test_decisions_have_no_truth_value() -> None:
     reason = Reason(rule="robots.disallow", source=Source(url="https://example.com/robots.txt"))
     for decision in (
