@@ -112,6 +112,15 @@ def test_pages_that_are_named_exist() -> None:
     assert sorted(str(page) for page in (named | linked) - {made} if not page.exists()) == []
 
 
+def test_source_files_that_the_docs_name_exist() -> None:
+    """By their path from the top, through its links too."""
+    path = re.compile(r"\b(?:comity|policies|crawler|spiders|tests|examples)/[\w/.-]*\.(?:py|toml|json|xsd)\b")
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")]
+    named = {name for page in pages for name in path.findall(page.read_text("utf-8"))}
+    assert "comity/policies/permissions.schema.json" in named
+    assert sorted(name for name in named if not (ROOT / name).exists()) == []
+
+
 def test_every_page_is_in_the_index() -> None:
     index = (ROOT / "docs" / "README.md").read_text("utf-8")
     pages = {Path(name).name for name in git("ls-files", "docs/*.md").split()}
