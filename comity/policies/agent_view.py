@@ -82,6 +82,11 @@ class AgentView:
 
     # Access
 
+    @property
+    def depends_on_time(self) -> bool:
+        """True where `access` may have another answer later, the age of sessions apart."""
+        return any(reading.depends_on_time for _, reading in self._restricting)
+
     def access(
         self, targets: Sequence[str], facts: Facts, now: datetime | None, pages: Mapping[str, Any] | None = None
     ) -> Decision:

@@ -100,6 +100,10 @@ class Site:
         """Return whether anything but its URL matters of a request."""
         return self._view(agent).asks_facts
 
+    def depends_on_time(self, agent: Agent) -> bool:
+        """Return whether a decision may be another one later, the age of sessions apart."""
+        return self._view(agent).depends_on_time
+
     def considered(self, agent: Agent, url: str, facts: Facts = PLAIN) -> tuple[Reason, ...]:
         """Return every rule that matches the URL, the deciding one first and the losing ones after it."""
         return self._view(agent).considered(spellings(url), facts)

@@ -7,7 +7,7 @@ Each of these asks `decide` or `decide_again`, which judge by the site's files o
 
     policies    another Site object: they were fetched, or renewed, since the last answer
     request     URL or method; and what `Site.asks_facts` makes matter of it, its declarations and its session
-    time        where the site has visiting hours, or the age of a session counts
+    time        where `Site.depends_on_time` says so (visiting hours, formats of others), or the age of a session counts
 
 So an unchanged request of a site whose policies are known is judged once. Whoever cannot tell judges anew; and what no longer
 fits the request is no answer."""
@@ -166,8 +166,8 @@ class Access:
             if unusable is not None:
                 self._report_unusable(site.origin, unusable)
                 decision, session = unusable, None
-        rates = site.rates(self.agent)
-        passes = question.session is not None or question.facts.session is not None or bool(rates and rates.visit_time)
+        has_session = question.session is not None or question.facts.session is not None
+        passes = has_session or site.depends_on_time(self.agent)
         return _Answer(question, ref(site), decision, session, passes or decision.verdict is Verdict.DEFER)
 
     def _by_session(self, site: Site, request: Request, question: _Question) -> tuple[Decision, DeclaredSession | None]:

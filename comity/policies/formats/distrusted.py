@@ -237,6 +237,7 @@ class _Reading(AgentReading):
     """Asks the reading. What restricts access, and cannot be asked, refuses."""
 
     restricts_access = True
+    depends_on_time = True  # nobody knows
 
     def __init__(self, name: str, origin: str, reading: AgentReading) -> None:
         self._name = name

@@ -132,6 +132,7 @@ class AgentReading:
 
     restricts_access = False  # `access` may have an answer
     depends_on_request = False  # `access` looks at more of a request than its URL
+    depends_on_time = False  # `access` may have another answer later, the age of sessions apart
     references: tuple[str, ...] = ()  # absolute URLs of files without which nobody knows what is stated
     documents: tuple[str, ...] = ()  # absolute URLs of licences: without them nothing is licensed
     rates: Rates | None = None

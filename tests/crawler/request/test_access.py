@@ -18,7 +18,11 @@ from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.request.access import Access
 from comity.crawler.request.sessions import DeclaredSession, Sessions
-from comity.policies import Agent, Decision, Site, Verdict
+from comity.policies import Agent, Decision, Reason, Site, Source, Verdict
+from comity.policies.answers.request import Facts
+from comity.policies.formats.distrusted import distrusted
+from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.format import AgentReading, Format, SiteReading
 
 ORIGIN = "https://example.org"
 ALLOW, DENY, DEFER = Verdict.ALLOW, Verdict.DENY, Verdict.DEFER
@@ -135,6 +139,32 @@ def test_visiting_hours_are_asked_each_time_but_within_the_same_moment(make: Cal
     assert len(judged) == 3
     access.decide_again(request)
     assert len(judged) == 3
+
+
+class Hours(AgentReading):
+    """A format of others that closes its sites at some time, and has no rates that say so."""
+
+    restricts_access = True
+    is_open = True
+
+    def access(self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None) -> Decision | None:
+        source = Source(url=f"{ORIGIN}/hours.txt", text="closed")
+        return None if self.is_open else Decision(verdict=DENY, reasons=(Reason(rule="robots.visit-time", source=source),))
+
+
+def test_a_format_of_others_is_asked_each_time(make: Callable[..., Access]) -> None:
+    """Nobody knows on what its answers depend."""
+    hours, of_site = Hours(), SiteReading()
+    of_site.for_agent = lambda agent: hours  # type: ignore[method-assign]
+    format_ = distrusted(Format(name="hours", rules={}, version=1, read_site=lambda site: of_site))
+    access, known, request = make(), policies(), Request(f"{ORIGIN}/open")
+    assert format_.read_site
+    reading = format_.read_site(SiteFiles(ORIGIN, known.site.files))
+    assert reading
+    known.site._readings["hours"] = reading
+    assert verdict(access, known, request) is ALLOW
+    hours.is_open = False
+    assert verdict(access, known, request) is DENY
 
 
 @pytest.mark.requirement("RATE-1")

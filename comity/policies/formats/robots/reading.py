@@ -135,6 +135,11 @@ class RobotsReading(AgentReading):
 
     # Access
 
+    @property
+    def depends_on_time(self) -> bool:  # type: ignore[override]
+        """True where the site has hours for visits."""
+        return any(groups.rules.rates.visit_time for groups in self._groups)
+
     def access(self, target: str, sent: str, facts: Facts, now: datetime | None, page: Any = None) -> Decision:
         if self._single and target != PATH:
             return self._single.access(target, sent, now)
