@@ -37,10 +37,10 @@ Allows = Callable[[str, str], bool]  # (product token, absolute URL)
 
 
 class Outcome(NamedTuple):
-    """What a reader does where it reads no file."""
+    """The decision of a reader that reads no file."""
 
     allowed: bool | None  # None: it raises, or nobody knows
-    why: str
+    cause: str
 
 
 class Reader(NamedTuple):
@@ -51,31 +51,38 @@ class Reader(NamedTuple):
 
 
 class Opinion(NamedTuple):
-    """What one reader would do about a URL."""
+    """The decision of one reader about a URL."""
 
     reader: str  # the name of its module
-    verdict: Verdict | None  # ALLOW or DENY; None: it raises, or nobody knows; `why` says so
+    verdict: Verdict | None  # ALLOW or DENY; None: it raises, or nobody knows; `cause` says so
     agrees: bool | None  # with comity; None as above
-    why: str  # why it differs: a verb and its objects; "" where it agrees, and where the cause was not found
+    cause: str  # why it differs: a verb and its objects; "" where it agrees, and where the cause was not found
     line: int  # of robots.txt, 1-based, that it goes by, or that it reads otherwise; 0: none that could be told
     text: str  # that line as written, printable
 
     @property
     def as_json(self) -> dict[str, Any]:
-        return self._asdict() | {"verdict": self.verdict.value if self.verdict else None}
+        return {
+            "reader": self.reader,
+            "verdict": self.verdict.value if self.verdict else None,
+            "agrees": self.agrees,
+            "why": self.cause,
+            "line": self.line,
+            "text": self.text,
+        }
 
 
 # What each reader does with a body.
 
 
 def _protego(module: Any, body: bytes) -> Allows:
-    """As scrapy.robotstxt.ProtegoRobotParser, Scrapy's default, decodes it."""
+    """Decode the body as scrapy.robotstxt.ProtegoRobotParser, Scrapy's default, does."""
     parsed = module.Protego.parse(body.decode("utf-8-sig", "ignore"))
     return lambda token, url: bool(parsed.can_fetch(url, token))
 
 
 def _robotparser(module: Any, body: bytes) -> Allows:
-    """By its own `read`, whose decoding differs between versions of Python: a data URL needs no network."""
+    """Call its own `read`, whose decoding differs between versions of Python: a data URL needs no network."""
     parser = module.RobotFileParser(f"data:text/plain;base64,{base64.b64encode(body).decode()}")
     parser.read()
     return lambda token, url: bool(parser.can_fetch(token, url))
@@ -108,7 +115,7 @@ def _scrapy_outcome(fetched: Fetched) -> Outcome | None:
 
 
 def _google_outcome(fetched: Fetched) -> Outcome | None:
-    """As developers.google.com/search/docs/crawling-indexing/robots/robots_txt says of Google's crawlers:
+    """Google's crawlers, by developers.google.com/search/docs/crawling-indexing/robots/robots_txt:
     429, 5xx and network errors count as a complete disallow, other answers 4xx and redirects after the fifth as no file."""
     if fetched.status == 429 or fetched.status >= 500 or (fetched.error and fetched.status // 100 not in (2, 3)):
         return Outcome(False, "stops crawling where robots.txt cannot be had, says Google")
@@ -144,7 +151,7 @@ READERS = (
 
 
 def second_opinions(site: Site, agent: Agent, url: str, decision: Decision) -> list[Opinion]:
-    """What each reader that is installed would do about a plain request for the URL. `decision`: of comity. Never raises."""
+    """The opinions of the readers that are installed about a plain request for the URL. `decision`: of comity. Never raises."""
     return [
         _opinion(reader, module, site, Question(b"", agent.token, safe_url_string(url)), decision)
         for reader in READERS
@@ -153,7 +160,7 @@ def second_opinions(site: Site, agent: Agent, url: str, decision: Decision) -> l
 
 
 def _module(reader: Reader) -> Any:
-    """None where it is not installed, or cannot be imported."""
+    """Import the reader; None where it is not installed, or cannot be imported."""
     try:
         return import_module(reader.module)
     except Exception:  # code of others, of which nothing depends here
@@ -161,7 +168,7 @@ def _module(reader: Reader) -> Any:
 
 
 class Question(NamedTuple):
-    """What a reader is asked."""
+    """A question to a reader."""
 
     body: bytes
     token: str
@@ -183,22 +190,22 @@ def _opinion(reader: Reader, module: Any, site: Site, question: Question, decisi
         except Exception as error:  # code of others, about a file that anybody may have written
             outcome = Outcome(None, f"raises {type(error).__name__} when it reads robots.txt")
     if outcome.allowed is None:
-        return opinion(None, None, outcome.why, 0, "")
+        return opinion(None, None, outcome.cause, 0, "")
     verdict = Verdict.ALLOW if outcome.allowed else Verdict.DENY
     if outcome.allowed is (decision.verdict is Verdict.ALLOW):
         return opinion(verdict, True, "", 0, "")
-    if outcome.why:
-        return opinion(verdict, False, outcome.why, 0, "")
+    if outcome.cause:
+        return opinion(verdict, False, outcome.cause, 0, "")
     asks = partial(_answer, reader, module)
     if len(question.body) * len(question.target) > MAX_EXPLAINED:
         return opinion(verdict, False, "", 0, "")
-    why = _why(asks, site, question, decision, allowed=outcome.allowed)
-    line_of = _agent_line if why == _NAMES else _rule_line
-    return opinion(verdict, False, why, *line_of(asks, question, allowed=outcome.allowed))
+    cause = _cause_of_difference(asks, site, question, decision, allowed=outcome.allowed)
+    line_of = _agent_line if cause == _NAMES else _rule_line
+    return opinion(verdict, False, cause, *line_of(asks, question, allowed=outcome.allowed))
 
 
 def _answer(reader: Reader, module: Any, question: Question) -> bool | None:
-    """None: it raises."""
+    """The reader's answer; None: it raises."""
     try:
         return reader.parse(module, question.body)(question.token, question.url)
     except Exception:  # as above
@@ -208,12 +215,12 @@ def _answer(reader: Reader, module: Any, question: Question) -> bool | None:
 Asks = Callable[[Question], bool | None]
 
 
-def _why(asks: Asks, site: Site, question: Question, decision: Decision, *, allowed: bool) -> str:
+def _cause_of_difference(asks: Asks, site: Site, question: Question, decision: Decision, *, allowed: bool) -> str:
     reason = decision.reasons[0]
     form = reason.rule.partition(".")[0]
-    place = urlsplit(reason.source.url).path
+    path = urlsplit(reason.source.url).path
     if reason.source.url != f"{site.origin}/robots.txt":
-        return f"reads robots.txt alone, and not {printable(place)}"
+        return f"reads robots.txt alone, and not {printable(path)}"
     if form != "robots":
         return f"reads User-agent, Allow and Disallow alone, and nothing of {form.upper()}"
     if reason.rule == "robots.visit-time":
@@ -226,24 +233,24 @@ def _why(asks: Asks, site: Site, question: Question, decision: Decision, *, allo
         if any(_is_allowed(question._replace(url=site.origin + target)) is not allowed for target in spellings(question.url)):
             return "compares the path as it is sent, and none that servers may take it for"
         return "reads User-agent, Allow and Disallow alone, and nothing of ACAP"
-    alone = ((why, rewrite(question)) for why, rewrite in REWRITINGS)
-    for why, rewritten in (*alone, *_one_after_the_other(question)):
+    alone = ((cause, rewrite(question)) for cause, rewrite in REWRITINGS)
+    for cause, rewritten in (*alone, *_one_after_the_other(question)):
         if rewritten != question and asks(rewritten) is not allowed and asks(rewritten) is not None:
-            return why
+            return cause
     return ""
 
 
 def _reads_as_robots_txt(fetched: Fetched) -> str:
     if fetched.status == 206:
         return "reads a part of a robots.txt as the whole of it"
-    what = "an HTML page" if fetched.status // 100 == 2 else f"the answer with status {fetched.status}"
-    return f"reads {what} as a robots.txt"
+    answer = "an HTML page" if fetched.status // 100 == 2 else f"the answer with status {fetched.status}"
+    return f"reads {answer} as a robots.txt"
 
 
 def _one_after_the_other(question: Question) -> Iterator[tuple[str, Question]]:
-    for why, rewrite in REWRITINGS:
+    for cause, rewrite in REWRITINGS:
         question = rewrite(question)
-        yield why, question
+        yield cause, question
 
 
 # Lines that may permit or refuse, in any spelling that readers know, and wherever they take a line to begin.
@@ -257,18 +264,18 @@ def _rule_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, s
     A comment stands where the line was: a blank line ends groups for some."""
     kind = _PERMITS if allowed else _REFUSES
     lines = re.split(EOL, question.body)
-    edits = {at: b"#" for at, line in enumerate(lines) if kind.search(line.partition(b"#")[0])}
+    edits = {index: b"#" for index, line in enumerate(lines) if kind.search(line.partition(b"#")[0])}
     return _flipping(asks, question, edits, allowed=allowed)
 
 
 def _agent_line(asks: Asks, question: Question, *, allowed: bool) -> tuple[int, str]:
     """The User-agent line that names for the reader somebody else than for comity."""
     lines = re.split(EOL, question.body)
-    own = question.token.encode()
+    token = question.token.encode()
     edits = {}
     for record in _records(lines):
-        if record.kind is Kind.AGENT and (named := _named(record, question.token)) != "*":
-            edits[record.at] = b"User-agent: " + (own if named == _OURS else b"not-" + own)
+        if record.kind is Kind.AGENT and (addressee := _addressee(record, question.token)) != "*":
+            edits[record.line_index] = b"User-agent: " + (token if addressee == _OURS else b"not-" + token)
     return _flipping(asks, question, edits, allowed=allowed)
 
 
@@ -280,8 +287,8 @@ def _flipping(asks: Asks, question: Question, edits: dict[int, bytes], *, allowe
 
     def flips(number: int) -> bool:
         edited = parts.copy()
-        for at, line in islice(edits.items(), number):
-            edited[2 * at] = line
+        for index, line in islice(edits.items(), number):
+            edited[2 * index] = line
         return asks(question._replace(body=b"".join(edited))) is (not allowed)
 
     low, high = 0, len(edits)
@@ -290,15 +297,15 @@ def _flipping(asks: Asks, question: Question, edits: dict[int, bytes], *, allowe
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if flips(middle) else (middle, high)
-    at = list(edits)[high - 1]
-    return at + 1, printable(parts[2 * at].removeprefix(b"\xef\xbb\xbf"))
+    index = list(edits)[high - 1]
+    return index + 1, printable(parts[2 * index].removeprefix(b"\xef\xbb\xbf"))
 
 
 # The rewritings: each says the same to comity as the file before it.
 
 
 class _Record(NamedTuple):
-    at: int  # index of its line
+    line_index: int
     kind: Kind  # AGENT, ALLOW or DISALLOW
     value: bytes
 
@@ -315,16 +322,16 @@ def _joined(lines: Iterable[bytes]) -> bytes:
 
 
 def _records(lines: list[bytes]) -> Iterator[_Record]:
-    """Those of groups, which have a User-agent line and are no ACAP record."""
+    """The records of groups, which have a User-agent line and are no ACAP record."""
     in_group = False
-    for at, line in enumerate(lines):
+    for index, line in enumerate(lines):
         record = read_record(line)
         if record is None:
             continue
         if record.kind in (Kind.AGENT, Kind.ACAP_CRAWLER):
             in_group = record.kind is Kind.AGENT
         if in_group and record.kind in _GROUPS and not (record.kind is Kind.ALLOW and record.overlong):
-            yield _Record(at, record.kind, record.value)
+            yield _Record(index, record.kind, record.value)
 
 
 def _rules(question: Question) -> robots.AgentRules:
@@ -332,7 +339,7 @@ def _rules(question: Question) -> robots.AgentRules:
 
 
 def _is_allowed(question: Question) -> bool:
-    """By RFC 9309 alone."""
+    """The answer by RFC 9309 alone."""
     rule = _rules(question).decide(question.target)
     return rule is None or rule.verdict is Verdict.ALLOW
 
@@ -341,16 +348,18 @@ def _own_lines(question: Question) -> list[bytes]:
     """The rules that bind the agent, in the order of the file."""
     lines = _lines(question.body)
     parsed = robots.parse(question.body)
-    own = {
+    indices = {
         number - 1
         for group in parsed.groups_naming(question.token)
         for number in parsed.lines_of(group)[: len(lines)]  # the last group has no end
     }
-    return [lines[record.at] for record in _records(lines) if record.at in own and record.kind is not Kind.AGENT]
+    return [
+        lines[record.line_index] for record in _records(lines) if record.line_index in indices and record.kind is not Kind.AGENT
+    ]
 
 
 def _matching_lines(question: Question) -> list[bytes]:
-    """The deciding one first."""
+    """The rules that match, the deciding one first."""
     lines = _lines(question.body)
     return [lines[rule.line - 1] for rule in _rules(question).matching(question.target)]
 
@@ -385,22 +394,22 @@ def _in_ascii(question: Question) -> Question:
 
 def _spelled_out(question: Question) -> Question:
     lines = _lines(question.body)
-    for at, line in enumerate(lines):
+    for index, line in enumerate(lines):
         if (record := read_record(line)) is not None:
-            lines[at] = record.kind.value + b": " + record.value
+            lines[index] = record.kind.value + b": " + record.value
     return question._replace(body=_joined(lines))
 
 
 def _groups_alone(question: Question) -> Question:
     lines = _lines(question.body)
-    return question._replace(body=_joined(lines[record.at] for record in _records(lines)))
+    return question._replace(body=_joined(lines[record.line_index] for record in _records(lines)))
 
 
 _OURS, _OTHERS = "ours", "theirs"  # neither is a part of the other
 
 
-def _named(record: _Record, token: str) -> str:
-    """Whom a User-agent line names: _OURS, "*" or _OTHERS."""
+def _addressee(record: _Record, token: str) -> str:
+    """The one whom a User-agent line names: _OURS, "*" or _OTHERS."""
     names = robots.parse(b"User-agent: " + record.value)
     return _OURS if names.names(token) else "*" if names.names("*") else _OTHERS
 
@@ -409,7 +418,7 @@ def _renamed(question: Question) -> Question:
     lines = _lines(question.body)
     for record in _records(lines):
         if record.kind is Kind.AGENT:
-            lines[record.at] = f"User-agent: {_named(record, question.token)}".encode()
+            lines[record.line_index] = f"User-agent: {_addressee(record, question.token)}".encode()
     return question._replace(body=_joined(lines), token=_OURS)
 
 
@@ -427,7 +436,7 @@ def _in_normal_form(question: Question) -> Question:
     lines = _lines(question.body)
     for record in _records(lines):
         if record.kind is not Kind.AGENT and record.value:
-            lines[record.at] = record.kind.value + b": " + normal_pattern(record.value).encode()
+            lines[record.line_index] = record.kind.value + b": " + normal_pattern(record.value).encode()
     return question._replace(body=_joined(lines), url=_with_target(question, normal_target(question.target)))
 
 
@@ -441,7 +450,7 @@ def _matching_alone(question: Question) -> Question:
 
 
 def _literally(question: Question) -> Question:
-    """With the target for the pattern of the deciding rule, where that has a `*` or `$`; of the others, those that have none
+    """Put the target for the pattern of the deciding rule, where that has a `*` or `$`; of the others, keep those that have none
     and stay behind it."""
     rule = _rules(question).decide(question.target)
     deciding, *others = _matching_lines(question) or [b""]
@@ -463,8 +472,8 @@ def _pattern(line: bytes) -> str:
 def _deciding_alone(question: Question) -> Question:
     rule = _rules(question).decide(question.target)
     target = normal_target(question.target)
-    own = _rule(rule.verdict if rule else Verdict.ALLOW, target)
-    return _of_everybody(question._replace(url=_with_target(question, target)), [own])
+    line = _rule(rule.verdict if rule else Verdict.ALLOW, target)
+    return _of_everybody(question._replace(url=_with_target(question, target)), [line])
 
 
 def _rule(verdict: Verdict, pattern: str) -> bytes:
@@ -509,15 +518,17 @@ def sentences(opinions: Iterable[dict[str, Any]], uses: list[str]) -> list[str]:
         if not opinion["agrees"]:
             line = f" (robots.txt:{opinion['line']}: {opinion['text']})" if opinion["line"] else ""
             answers.setdefault((_DOES[opinion["verdict"]], opinion["why"], line), []).append(_SUBJECTS[opinion["reader"]])
-    differing = [f"{_listed(names)} {does}{_because(why, len(names))}{line}" for (does, why, line), names in answers.items()]
+    differing = [
+        f"{_enumeration(names)} {does}{_clause(cause, len(names))}{line}" for (does, cause, line), names in answers.items()
+    ]
     refused = [f"Readers of robots.txt alone know nothing of this refusal: {', '.join(uses)}"] if uses else []
     return differing + refused
 
 
-def _listed(names: list[str]) -> str:
+def _enumeration(names: list[str]) -> str:
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _because(why: str, readers: int) -> str:
-    return f": {'it' if readers == 1 else 'each'} {why}" if why else ""
+def _clause(cause: str, readers: int) -> str:
+    return f": {'it' if readers == 1 else 'each'} {cause}" if cause else ""

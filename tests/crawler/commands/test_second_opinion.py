@@ -56,9 +56,9 @@ def differing(
     for opinion in opinions:
         if opinion.agrees:
             assert (opinion.verdict is Verdict.ALLOW) is (decision.verdict is Verdict.ALLOW)
-            assert (opinion.why, opinion.line, opinion.text) == ("", 0, "")
+            assert (opinion.cause, opinion.line, opinion.text) == ("", 0, "")
     return {
-        opinion.reader: (opinion.verdict.value if opinion.verdict else None, opinion.why, opinion.line)
+        opinion.reader: (opinion.verdict.value if opinion.verdict else None, opinion.cause, opinion.line)
         for opinion in opinions
         if not opinion.agrees
     }
@@ -463,8 +463,8 @@ def test_real_files() -> None:
             decision = site.access(agent, ORIGIN + target, now=datetime(2026, 1, 1, 12, tzinfo=UTC))
             for opinion in second_opinions(site, agent, ORIGIN + target, decision):
                 if not opinion.agrees:
-                    assert opinion.why, (file.name, token, target, opinion)
+                    assert opinion.cause, (file.name, token, target, opinion)
                     readers[opinion.reader] += 1
-                    causes[opinion.why] += 1
+                    causes[opinion.cause] += 1
     assert set(readers) == set(ALL)
     assert {FIRST, SPECIAL, NAMES, RAISES} <= set(causes)
