@@ -45,7 +45,7 @@ COMPONENTS: dict[str, dict[type[object], int]] = {
     "EXTENSIONS": {ItemResponses: -1},
 }
 
-GONE = "comity.crawler.transfer.PolicyTransfer"  # a component of earlier versions
+REMOVED_COMPONENT = "comity.crawler.transfer.PolicyTransfer"  # a component of earlier versions
 
 # These must see items before and after anybody else replaces them: where others have a lower number, ours go below it.
 OUTERMOST = (PageMiddleware, PermissionsPipeline)
@@ -103,8 +103,11 @@ def _check(settings: BaseSettings) -> Options:
         reactor = settings.get("TWISTED_REACTOR")  # where another than ASYNCIO_REACTOR is installed, Scrapy ends the crawl
         if reactor != ASYNCIO_REACTOR and not (is_reactor_installed() and is_asyncio_reactor_installed()):
             stop(f"TWISTED_REACTOR `{reactor}` has no asyncio loop: set it to {ASYNCIO_REACTOR}")
-    if GONE in settings.getdict("DOWNLOADER_MIDDLEWARES"):
-        stop(f"DOWNLOADER_MIDDLEWARES names {GONE}, which there is no more: take it out, policy files need no middleware")
+    if REMOVED_COMPONENT in settings.getdict("DOWNLOADER_MIDDLEWARES"):
+        stop(
+            f"DOWNLOADER_MIDDLEWARES names {REMOVED_COMPONENT}, which there is no more:"
+            " take it out, policy files need no middleware"
+        )
     return Options.checked(settings)
 
 
@@ -173,8 +176,8 @@ def _switched_off(settings: BaseSettings) -> Iterator[str]:
             yield f"DOWNLOADER_MIDDLEWARES has {other.__name__} too: robots.txt is fetched and judged twice"
     for name in settings:
         if name.startswith("COMITY_") and name not in DEFAULTS:
-            meant = get_close_matches(name, DEFAULTS, 1, cutoff=0.8)
-            yield f"{name} is no setting of comity" + (f": did you mean {meant[0]}?" if meant else ", it changes nothing")
+            matches = get_close_matches(name, DEFAULTS, 1, cutoff=0.8)
+            yield f"{name} is no setting of comity" + (f": did you mean {matches[0]}?" if matches else ", it changes nothing")
 
 
 _LOST: dict[type[object], str] = {

@@ -48,7 +48,7 @@ class _Trimmed:
 
 @contextmanager
 def read_or_not() -> Iterator[None]:
-    """Whoever reads it may have enough, as `head` has: what is printed after that goes nowhere, and the command goes on."""
+    """Let the reader have enough, as `head` has: what is printed after that goes nowhere, and the command goes on."""
     try:
         yield
     except BrokenPipeError:
@@ -65,9 +65,9 @@ def table(title: str, *columns: str) -> Table:
     return table_
 
 
-def add_row(to: Table, *cells: object) -> None:
-    """Nothing in the cells is taken for markup."""
-    to.add_row(*(cell if isinstance(cell, Text) else Text(unhidden(str(cell), keep="")) for cell in cells))
+def add_row(rows: Table, *cells: object) -> None:
+    """Add a row; nothing in its cells is taken for markup."""
+    rows.add_row(*(cell if isinstance(cell, Text) else Text(unhidden(str(cell), keep="")) for cell in cells))
 
 
 def line(text: str, style: str = "") -> Text:
@@ -75,7 +75,7 @@ def line(text: str, style: str = "") -> Text:
 
 
 def complain(text: str) -> None:
-    """On standard error."""
+    """Print on standard error."""
     print(unhidden(text), file=sys.stderr)  # noqa: T201
 
 
@@ -84,7 +84,7 @@ def say(text: str) -> None:
         print(text)  # noqa: T201
 
 
-def said() -> None:
-    """All of it is on its way: nothing is left for the end of the process, when it would be an error."""
+def flush_output() -> None:
+    """Send all of it on its way: nothing is left for the end of the process, when it would be an error."""
     with read_or_not():
         sys.stdout.flush()

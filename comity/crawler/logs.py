@@ -13,8 +13,8 @@ class Unhidden(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
-        if (shown := unhidden(message)) != message:
-            record.msg, record.args = shown, ()
+        if (clean := unhidden(message)) != message:
+            record.msg, record.args = clean, ()
         if record.exc_info and not record.exc_text:
             record.exc_text = _FORMATTER.formatException(record.exc_info)
         if record.exc_text:
@@ -28,5 +28,5 @@ _FORMATTER = logging.Formatter()
 def show_nothing_hidden() -> None:
     """Replace hidden characters in any of the logs that there are now."""
     for handler in logging.root.handlers:
-        if not any(isinstance(each, Unhidden) for each in handler.filters):
+        if not any(isinstance(present, Unhidden) for present in handler.filters):
             handler.addFilter(Unhidden())

@@ -78,12 +78,12 @@ class SettingsError(SystemExit, PolicyError):
     Where nobody catches it, the program ends with its one line instead of a traceback, and with status 1."""
 
 
-def stop(message: str, *, by: str = "comity") -> NoReturn:
-    """`by`: who says it."""
+def stop(message: str, *, program: str = "comity") -> NoReturn:
+    """`program`: who says it."""
     with suppress(RuntimeError):  # there is no loop
         if task := asyncio.current_task():
             task.add_done_callback(_retrieve)
-    raise SettingsError(f"{by}: {message}")
+    raise SettingsError(f"{program}: {message}")
 
 
 def _retrieve(task: asyncio.Task[Any]) -> None:
@@ -148,8 +148,8 @@ def tag_setting(settings: BaseSettings) -> TagSetting:
     return TagSetting.parse(str(_get(settings, "COMITY_TAG")), subject="COMITY_TAG")
 
 
-def _wrong(name: str, value: object, why: str) -> PolicyError:
-    return PolicyError(f"{name} `{printable(str(value).encode('utf-8', 'replace'))}` {why}")
+def _wrong(name: str, value: object, problem: str) -> PolicyError:
+    return PolicyError(f"{name} `{printable(str(value).encode('utf-8', 'replace'))}` {problem}")
 
 
 def _agent(settings: BaseSettings) -> Agent:
@@ -261,24 +261,24 @@ def _arrangements(settings: BaseSettings) -> tuple[Arrangement, ...]:
     )
     try:
         pairs = _pairs(value) if isinstance(value, str) else list(value.items())
-        pairs = [(host, [one] if isinstance(one, str) or hasattr(one, "items") else list(one)) for host, one in pairs]
+        pairs = [(host, [terms] if isinstance(terms, str) or hasattr(terms, "items") else list(terms)) for host, terms in pairs]
     except (AttributeError, TypeError, ValueError, RecursionError):
         raise _wrong("COMITY_ARRANGEMENTS", value, f"is not a mapping of hosts: {remedy}") from None
     features: dict[str, set[str]] = {}
     licences: list[Arrangement] = []
-    for written, arranged in pairs:
+    for name, arranged in pairs:
         try:
-            host = _host(str(written), with_wildcard=True)
+            host = _host(str(name), with_wildcard=True)
         except ValueError:
             hosts = '"example.com", "example.com:8080" or "*.example.com"'
-            raise _wrong("COMITY_ARRANGEMENTS", written, f"is not a host: write {hosts}") from None
-        for one in arranged:
-            if hasattr(one, "items"):
-                licences.append(_licence(host, dict(one.items())))
+            raise _wrong("COMITY_ARRANGEMENTS", name, f"is not a host: write {hosts}") from None
+        for term in arranged:
+            if hasattr(term, "items"):
+                licences.append(_licence(host, dict(term.items())))
                 continue
-            feature = str(one).strip().lower()
+            feature = str(term).strip().lower()
             if feature not in FEATURES:
-                raise _wrong("COMITY_ARRANGEMENTS", one, f"cannot be arranged: write {', '.join(FEATURES)}")
+                raise _wrong("COMITY_ARRANGEMENTS", term, f"cannot be arranged: write {', '.join(FEATURES)}")
             features.setdefault(host, set()).add(feature)
     return (*(Arrangement(host, frozenset(names)) for host, names in features.items()), *licences)
 
@@ -288,8 +288,8 @@ def _licence(host: str, members: dict[Any, Any]) -> Arrangement:
     remedy = 'write {"uses": ["train"], "reference": "contract 7"}'
     if unknown := members.keys() - {"uses", "reference"}:
         raise _wrong("COMITY_ARRANGEMENTS", next(iter(unknown)), f"is no part of a licence: {remedy}")
-    written, reference = members.get("uses"), members.get("reference", "")
-    names = written.split(",") if isinstance(written, str) else written
+    value, reference = members.get("uses"), members.get("reference", "")
+    names = value.split(",") if isinstance(value, str) else value
     uses = [str(name).strip().lower() for name in names] if isinstance(names, list | tuple | set | frozenset) else []
     if not uses or not all(map(NAME.fullmatch, uses)):
         raise _wrong("COMITY_ARRANGEMENTS", members, f"names no uses that are licensed: {remedy}")
@@ -307,24 +307,24 @@ def _vocabulary(settings: BaseSettings) -> Vocabulary:
     except PolicyError as error:
         raise _wrong("COMITY_VOCABULARY", value, f"has a mistake: {printable(str(error).encode('utf-8', 'replace'))}") from None
     except (OSError, ValueError, RecursionError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else "it is no file of TOML, which is UTF-8"
-        raise _wrong("COMITY_VOCABULARY", value, f"cannot be read: {why}") from None
+        cause = error.strerror if isinstance(error, OSError) and error.strerror else "it is no file of TOML, which is UTF-8"
+        raise _wrong("COMITY_VOCABULARY", value, f"cannot be read: {cause}") from None
 
 
 def _sessions(settings: BaseSettings) -> tuple[DeclaredSession, ...]:
     """`{"example.com": {"token": "env:TOKEN"}}`, or the same as JSON. No message shows what may hold a credential."""
     value = _get(settings, "COMITY_SESSIONS")
     try:
-        stated = json.loads(value.strip() or "{}") if isinstance(value, str) else value
-        pairs = list(stated.items())
+        mapping = json.loads(value.strip() or "{}") if isinstance(value, str) else value
+        pairs = list(mapping.items())
     except (AttributeError, TypeError, ValueError, RecursionError):
         raise PolicyError(
             'COMITY_SESSIONS is not a mapping of hosts: write {"example.com": {"token": "env:VARIABLE"}}, or the same as JSON'
         ) from None
     sessions: dict[str, DeclaredSession] = {}
-    for written, session in pairs:
+    for name, session in pairs:
         try:
-            host = _host(str(written))
+            host = _host(str(name))
         except ValueError:
             raise PolicyError('COMITY_SESSIONS names what is not a host: write "example.com" or "example.com:8080"') from None
         if host in sessions:
@@ -376,8 +376,8 @@ def _store(settings: BaseSettings) -> Path:
         raise _wrong("COMITY_STORE", value, "is a URL: write the path of a file")
     if value:
         return Path(value)
-    own = project_store()
-    return own if own.exists() else machine_store()
+    store = project_store()
+    return store if store.exists() else machine_store()
 
 
 def project_store() -> Path:

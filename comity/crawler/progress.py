@@ -105,9 +105,9 @@ def summary(stats: dict[str, object], reason: str) -> Table:
     table.add_column(justify="right")
     table.add_column()
 
-    def row(name: str, what: str, *, always: bool = False) -> None:
+    def row(name: str, label: str, *, always: bool = False) -> None:
         if (count := stats.get(name, 0)) or always:
-            add_row(table, count, what)
+            add_row(table, count, label)
 
     row("item_scraped_count", "items", always=True)
     row("comity/items/dropped", "items dropped: none of COMITY_USES is permitted")

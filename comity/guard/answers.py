@@ -43,7 +43,7 @@ def status_of(reasons: tuple[Reason, ...]) -> tuple[int, Reason]:
 
     401 says that credentials would help: so only where there is no other reason."""
     statuses = [(RULES[reason.rule].status, reason) for reason in reasons]
-    return next((each for each in statuses if each[0] != HTTPStatus.UNAUTHORIZED), statuses[0])
+    return next((pair for pair in statuses if pair[0] != HTTPStatus.UNAUTHORIZED), statuses[0])
 
 
 class Problems:

@@ -104,10 +104,10 @@ class SharedClients:
             row = stamps.length, stamps.requests, stamps.moments.tobytes(), max(until, before[3] if before else 0.0)
             if before is None or row[:3] != before[:3]:
                 db.execute("INSERT OR REPLACE INTO stamps VALUES (?, ?, ?, ?, ?, ?, ?)", (name, *key, *row))
-        own = [limit.key for limit in limits if limit.concurrent is not None and refused is None]
-        if own:
+        keys = [limit.key for limit in limits if limit.concurrent is not None and refused is None]
+        if keys:
             self._process.live()
-            db.executemany(_COUNT, [(name, key, self._process.number) for key in own])
+            db.executemany(_COUNT, [(name, key, self._process.number) for key in keys])
         self._claims += 1
         if self._claims % SWEPT == 0:
             self._sweep(db, now)
@@ -115,7 +115,7 @@ class SharedClients:
 
     def _rows(self, db: sqlite3.Connection, name: bytes) -> dict[tuple[str, int], _Row]:
         rows = db.execute("SELECT key, every, length, requests, moments, until FROM stamps WHERE client = ?", (name,))
-        return {(key, every): row for key, every, *row in rows}
+        return {(key, stride): row for key, stride, *row in rows}
 
     def _in_flight(self, db: sqlite3.Connection, name: bytes) -> dict[str, int]:
         rows = db.execute("SELECT key, sum(requests) FROM in_flight WHERE client = ? GROUP BY key", (name,))
@@ -138,9 +138,9 @@ class SharedClients:
         db = self._connection()
         with transaction(db):
             for name, keys in self._late:
-                own = [(name, key, self._process.number) for key in keys]
-                db.executemany(_RELEASE, own)
-                db.executemany(_RELEASED, own)
+                rows = [(name, key, self._process.number) for key in keys]
+                db.executemany(_RELEASE, rows)
+                db.executemany(_RELEASED, rows)
             yield db
         self._late.clear()
 
@@ -221,8 +221,8 @@ def _prepare(db: sqlite3.Connection) -> None:
 def _client(rows: dict[tuple[str, int], _Row]) -> Client:
     client = Client()
     try:
-        for (key, every), (length, requests, moments, _) in rows.items():
-            client.stamps[key, every] = Stamps(every, length, requests, array("d", moments))
+        for (key, stride), (length, requests, moments, _) in rows.items():
+            client.stamps[key, stride] = Stamps(stride, length, requests, array("d", moments))
     except (TypeError, ValueError):
         raise sqlite3.DatabaseError("a row is damaged") from None
     return client

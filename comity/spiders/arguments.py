@@ -11,7 +11,7 @@ from comity.spiders.pages import Extractor, by_trafilatura
 
 def stop(spider: str, message: str) -> NoReturn:
     """Ends the program with one line. Scrapy would print a traceback for any other exception."""
-    options.stop(message, by=f"scrapy crawl {spider}")
+    options.stop(message, program=f"scrapy crawl {spider}")
 
 
 def number(spider: str, name: str, value: str | int | None) -> int | None:
@@ -36,7 +36,7 @@ def flag(spider: str, name: str, value: str | bool) -> bool:
 
 
 def extractor(spider: str, value: str) -> Extractor | None:
-    """What takes the text of a page, None for comity's own; ends the program where it is not installed."""
+    """The extractor of the text of a page, None for comity's own; ends the program where it is not installed."""
     if value == "main":
         return None
     if value != "trafilatura":

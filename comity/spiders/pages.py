@@ -75,8 +75,8 @@ def is_html(response: Response) -> bool:
 
 def title(selector: Selector) -> str:
     """The document's title, else its first heading."""
-    for found in selector.xpath("//head/title | //h1"):
-        text = _folded("".join(found.xpath(".//text()").getall()))
+    for element in selector.xpath("//head/title | //h1"):
+        text = _folded("".join(element.xpath(".//text()").getall()))
         if text:
             return text
     return ""
@@ -84,15 +84,15 @@ def title(selector: Selector) -> str:
 
 def links(response: TextResponse) -> list[str]:
     """The http and https links of a page, without fragments."""
-    found: dict[str, None] = {}
+    urls: dict[str, None] = {}
     for href in response.css("a[href]::attr(href), area[href]::attr(href)").getall():
         try:
             url = response.urljoin(href.strip()).partition("#")[0]
         except ValueError:  # a malformed address, e.g. "http://[x"
             continue
         if url.startswith(("http://", "https://")):
-            found[url] = None
-    return list(found)
+            urls[url] = None
+    return list(urls)
 
 
 def _folded(text: str) -> str:

@@ -17,7 +17,7 @@ from comity.policies.syntax.urls import origin_of
 from comity.spiders.arguments import extractor, flag, only, stop
 from comity.spiders.pages import PageItem, page_item
 
-KNOWN = "file, html, text"
+ARGUMENTS = "file, html, text"
 PAUSE = 0.1  # seconds between two looks at how many wait
 
 
@@ -33,7 +33,7 @@ class UrlsSpider(Spider):
     def __init__(self, file: str = "", html: str | bool = False, text: str = "main", **unknown: object) -> None:
         """`file`: a path, or - for standard input. `html`: keep the page's source in the item. `text`: what takes its text."""
         super().__init__()
-        only(self.name, unknown, f"it takes {KNOWN}")
+        only(self.name, unknown, f"it takes {ARGUMENTS}")
         if not file:
             stop(self.name, "which URLs? Add -a file=urls.txt, or -a file=- for standard input")
         self.file = file

@@ -66,8 +66,8 @@ class RunSpider(_KnowsFeeds, runspider.Command):
 
 def _has_addon(settings: Settings, opts: Namespace) -> bool:
     try:
-        given = Settings({"ADDONS": arglist_to_dict(opts.set).get("ADDONS") or settings["ADDONS"]})
-        addons = given.getdict("ADDONS")
+        addon_settings = Settings({"ADDONS": arglist_to_dict(opts.set).get("ADDONS") or settings["ADDONS"]})
+        addons = addon_settings.getdict("ADDONS")
     except ValueError:  # Scrapy says so
         return False
     return any((addon if isinstance(addon, str) else addon.__module__).startswith(ADDON) for addon in addons)

@@ -21,7 +21,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import dataset_verify, tag_option
-from comity.crawler.console import add_row, complain, line, open_console, said, say, table
+from comity.crawler.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import Options, parsed_defaults
 from comity.dataset import manifest as croissant
@@ -73,9 +73,9 @@ class Command(ScrapyCommand):
         super().add_options(parser)
         actions = parser.add_subparsers(dest="action", metavar="|".join(ACTIONS), required=True, title="actions")
         for name, action in ACTIONS.items():
-            own = actions.add_parser(name, help=action.help, description=f"{action.help}.", prog=f"scrapy dataset {name}")
-            own.add_argument("-s", "--set", action="append", default=SUPPRESS, metavar="NAME=VALUE", help="set a setting")
-            action.add_arguments(own)
+            subparser = actions.add_parser(name, help=action.help, description=f"{action.help}.", prog=f"scrapy dataset {name}")
+            subparser.add_argument("-s", "--set", action="append", default=SUPPRESS, metavar="NAME=VALUE", help="set a setting")
+            action.add_arguments(subparser)
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         super().process_options(args, opts)
@@ -147,7 +147,7 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
 
 def _remedies(whys: Collection[str], terms: Terms) -> Iterator[str]:
     """Yield what can be done about records that nobody has refused."""
-    names = [why.partition(":")[2] for why in whys if why.startswith("not-listed:")]
+    names = [reason.partition(":")[2] for reason in whys if reason.startswith("not-listed:")]
     if names:
         yield f'not-listed: no tag speaks of it; crawl with COMITY_USES = "{",".join(names)}"'
     silent = [use for use in terms.uses if terms.defaults.get(use) is not Verdict.ALLOW]
@@ -173,10 +173,10 @@ def _unknown(use: str, vocabulary: Vocabulary) -> str:
     if use in vocabulary_uses:
         return ""
     close = get_close_matches(use, vocabulary_uses, 1)
-    meant = (
+    suggestion = (
         f"did you mean `{close[0]}`?" if close else "only what a crawl had in COMITY_USES, or a site names itself, permits it."
     )
-    return f"No vocabulary has a use `{use}`: {meant}"
+    return f"No vocabulary has a use `{use}`: {suggestion}"
 
 
 # expire
@@ -212,21 +212,21 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     finally:
         if store:
             store.close()
-    said()
+    flush_output()
     _show_whys("Would go" if opts.dry_run else "Gone", counts, console)
     for remedy in _missing(counts.whys):
         console.print(Text(remedy))
     _show_unreadable(counts, "would move to" if opts.dry_run else "have moved to", opts.datasets, console)
-    gone = counts.records - counts.kept
-    console.print(line(f"{gone} of {counts.records} records {'would go' if opts.dry_run else 'went'}, {counts.kept} stay"))
-    return TO_DO if opts.dry_run and gone else DONE
+    removed = counts.records - counts.kept
+    console.print(line(f"{removed} of {counts.records} records {'would go' if opts.dry_run else 'went'}, {counts.kept} stay"))
+    return TO_DO if opts.dry_run and removed else DONE
 
 
-def _store(given: Path | None, settings: BaseSettings) -> PolicyStore | None:
-    """None is made: one that is not there knows of nothing."""
-    if given and not given.is_file():
-        raise DatasetError(f"--store {given}: there is no such file")
-    path = given or Options.from_settings(settings).store
+def _store(option: Path | None, settings: BaseSettings) -> PolicyStore | None:
+    """The store, where it is there. None is made: it would know of nothing."""
+    if option and not option.is_file():
+        raise DatasetError(f"--store {option}: there is no such file")
+    path = option or Options.from_settings(settings).store
     return PolicyStore(path) if path.exists() else None
 
 
@@ -249,7 +249,7 @@ def _stats(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         counts = stats(opts.datasets, datetime.now(UTC), JobOptions(opts.workers, advance), tag_option.tag_source(opts, settings))
     if opts.json:
         say(json.dumps(counts.as_json(), indent=2))
-        said()
+        flush_output()
     else:
         show(counts, open_console())
     return DONE
@@ -259,11 +259,11 @@ def show(counts: RecordCounts, console: Console) -> None:
     """The counts for people."""
     rows = _counting("What may be done with the records", "host", "use", "allowed", "refused", "within 30 days")
     for host, uses in sorted(counts.hosts.items()):
-        shown = host or "no host"
+        label = host or "no host"
         for use, tally in sorted(uses.items()):
             soon = Text(str(tally.expiring), "yellow" if tally.expiring else "")
-            add_row(rows, shown, use, tally.allowed, tally.refused, soon)
-            shown = ""
+            add_row(rows, label, use, tally.allowed, tally.refused, soon)
+            label = ""
     console.print(rows)
     if counts.rules:
         rows = _counting("Why uses are refused", "rule", "times")
@@ -302,28 +302,28 @@ _number.__name__ = "number of processes"  # argparse says it where the text is n
 
 
 @contextmanager
-def _progress(what: str, paths: Sequence[Path], *, passes: int = 1) -> Iterator[Callable[[int], object]]:
+def _progress(description: str, paths: Sequence[Path], *, passes: int = 1) -> Iterator[Callable[[int], object]]:
     """A bar on a terminal, nothing elsewhere."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
     total = passes * sum(path.stat().st_size for path in paths if path.exists())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(description, total=total)
         yield lambda done: bar.advance(task, done)
 
 
 def _show_whys(title: str, counts: RecordCounts, console: Console) -> None:
     if counts.whys:
         rows = _counting(title, "why", "records")
-        for why, number in counts.whys.most_common():
-            add_row(rows, why, number)
+        for reason, number in counts.whys.most_common():
+            add_row(rows, reason, number)
         console.print(rows)
 
 
-def _show_unreadable(counts: RecordCounts, what: str, paths: Sequence[Path], console: Console) -> None:
+def _show_unreadable(counts: RecordCounts, verb: str, paths: Sequence[Path], console: Console) -> None:
     if counts.unreadable:
-        places = ", ".join(f"{path}.unreadable.jsonl" for path in paths)
-        console.print(line(f"{counts.unreadable} cannot be read: they {what} {places}", "yellow"))
+        files = ", ".join(f"{path}.unreadable.jsonl" for path in paths)
+        console.print(line(f"{counts.unreadable} cannot be read: they {verb} {files}", "yellow"))
 
 
 ACTIONS = {

@@ -20,7 +20,7 @@ from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import tag_option
 from comity.crawler.commands.refresh import RefreshSpider, StoredSites
-from comity.crawler.console import add_row, line, open_console, said, say
+from comity.crawler.console import add_row, flush_output, line, open_console, say
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
 from comity.dataset import passes
@@ -97,7 +97,7 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
     report = _verified(work, reader, opts.listed, opts.workers)
     if opts.json:
         say(json.dumps(report.as_json(), indent=2))
-        said()
+        flush_output()
     else:
         show(report, options.agent.token, open_console())
     return COMPLIANT if report.is_compliant else NOT_COMPLIANT
@@ -128,14 +128,14 @@ def _refresh(reader: Reader, process: AsyncCrawlerProcess | CrawlerProcess) -> b
 def _origins(reader: Reader, advance: Callable[[int], object]) -> Iterator[str]:
     for part in reader.parts():
         for batch in reader.read(part, URL_FIELDS):
-            yield from filter(None, (origin(page_url(one)) for one in batch if not isinstance(one, Unreadable)))
+            yield from filter(None, (origin(page_url(record)) for record in batch if not isinstance(record, Unreadable)))
         advance(part.octets)
 
 
-def _verified(work: Verify, reader: Reader, listed: Path | None, workers: int | None) -> Report:
+def _verified(work: Verify, reader: Reader, list_path: Path | None, workers: int | None) -> Report:
     report = Report()
     with ExitStack() as stack:
-        file = stack.enter_context(Replacement(listed)) if listed else None
+        file = stack.enter_context(Replacement(list_path)) if list_path else None
         advance = stack.enter_context(_progress("records", reader.size))
 
         def write(notes: list[dict[str, Any]]) -> None:
@@ -152,12 +152,12 @@ def _verified(work: Verify, reader: Reader, listed: Path | None, workers: int | 
 
 
 @contextmanager
-def _progress(what: str, octets: int) -> Iterator[Callable[[int], object]]:
+def _progress(description: str, octets: int) -> Iterator[Callable[[int], object]]:
     """A bar on a terminal, nothing elsewhere."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=octets)
+        task = bar.add_task(description, total=octets)
         yield lambda done: bar.advance(task, done)
 
 
@@ -169,7 +169,7 @@ def show(report: Report, token: str, console: Console) -> None:
     for other, times in report.agents.most_common():
         if other.lower() != token.lower():
             console.print(line(f"{times} records are tagged for {other}, not for {token}: they are judged for that name."))
-    hosts = sorted(report.hosts.items(), key=lambda one: (-one[1].refused - one[1].unknown, one[0]))
+    hosts = sorted(report.hosts.items(), key=lambda entry: (-entry[1].refused - entry[1].unknown, entry[0]))
     for name, host in hosts[:MOST_SHOWN]:
         if host.refused or host.unknown or host.changes or host.gained_elements:
             _show_host(name, host, console)
@@ -192,11 +192,11 @@ def _show_host(name: str, host: Host, console: Console) -> None:
     table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
     for (use, change), times in sorted(host.changes.items()):
         add_row(table, Text(change, COLORS[change]), use, times, "")
-        for (*what, because), records in host.losses.most_common():
-            if what == [use, change]:
-                add_row(table, "", "", records, because)
-    for because, times in host.whys.most_common():
-        add_row(table, Text("unknown", "yellow"), "", times, because)
+        for (*key, cause), records in host.losses.most_common():
+            if key == [use, change]:
+                add_row(table, "", "", records, cause)
+    for cause, times in host.whys.most_common():
+        add_row(table, Text("unknown", "yellow"), "", times, cause)
     if host.gained_elements:
         add_row(table, Text(GAINED, COLORS[GAINED]), "elements", host.gained_elements, "")
     console.print(table)

@@ -40,7 +40,7 @@ class Command(ScrapyCommand):
                     self.exitcode = _crawl(server.url, opts.output)
                 else:
                     _serve(server)
-                print(_told(server.guard))  # noqa: T201
+                print(_summary(server.guard))  # noqa: T201
         except (OSError, OverflowError) as error:
             raise UsageError(f"cannot listen on {opts.host}, port {opts.port}: {error}", print_help=False) from None
 
@@ -62,8 +62,8 @@ def _serve(server: demo.Server) -> None:
         print()  # noqa: T201
 
 
-def _told(guard: Guard) -> str:
-    """The guard's doings."""
+def _summary(guard: Guard) -> str:
+    """The numbers of the guard, in a sentence."""
     passed, refused = guard.passed.total(), guard.refused.total()
     rules = ", ".join(f"{rule} {times}" for rule, times in guard.refused.most_common())
     return f"The guard of the site let {passed} automated requests pass and refused {refused}{f': {rules}' if rules else ''}"

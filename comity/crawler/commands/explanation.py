@@ -46,8 +46,8 @@ def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN) -> dict[st
             "crawl_delay": rules.crawl_delay if rules else None,
             "request_rates": [_rate(rate) for rate in rules.request_rates] if rules else [],
             "visit_time": rules.visit_time.text if rules and rules.visit_time else None,
-            "request_limits": [_rate(window) for one in limits for window in one.windows],
-            "concurrent_limit": min((one.concurrent for one in limits if one.concurrent is not None), default=None),
+            "request_limits": [_rate(window) for limit in limits for window in limit.windows],
+            "concurrent_limit": min((limit.concurrent for limit in limits if limit.concurrent is not None), default=None),
         },
         "requests": [
             {"action": request.action, "url": request.url, "arranged": request.arranged, "reasons": _reasons([request.reason])}
@@ -95,23 +95,23 @@ def show(explanation: dict[str, Any], console: Console) -> None:
     for reason in explanation["reasons"]:
         console.print(line(f"{reason['rule']} ({reason['spec']})"))
         if reason["text"]:
-            console.print(line(f"{_place(reason)}: {reason['text']}"))
+            console.print(line(f"{_location(reason)}: {reason['text']}"))
     for sentence in sentences(explanation["other_readers"], explanation["unread_uses"]):
         console.print(line(sentence))
     console.print()
     if explanation["overruled"]:
         rows = table("Rules that match too, and lose", "rule", "where", "line")
         for lost in explanation["overruled"]:
-            add_row(rows, lost["rule"], _place(lost), lost["text"])
+            add_row(rows, lost["rule"], _location(lost), lost["text"])
         console.print(rows)
     rows = table("What may be done with it", "use", "verdict", "limits", "where", "why")
     for use, answer in explanation["uses"].items():
         first = True
-        for because in answer["reasons"] if answer["stated"] else answer["reasons"][:1]:  # the first decided
-            why = because["text"] or because["rule"] if answer["stated"] else f"not stated: {because['text']}"
-            where = _place(because).removeprefix(origin) if because["line"] else ""
-            shown = (use, Text(answer["verdict"], COLORS[answer["verdict"]]), _limits(answer)) if first else ("",) * 3
-            add_row(rows, *shown, where, why)
+        for reason in answer["reasons"] if answer["stated"] else answer["reasons"][:1]:  # the first decided
+            text = reason["text"] or reason["rule"] if answer["stated"] else f"not stated: {reason['text']}"
+            location = _location(reason).removeprefix(origin) if reason["line"] else ""
+            cells = (use, Text(answer["verdict"], COLORS[answer["verdict"]]), _limits(answer)) if first else ("",) * 3
+            add_row(rows, *cells, location, text)
             first = False
     console.print(rows)
     if explanation["elements"]:
@@ -119,16 +119,16 @@ def show(explanation: dict[str, Any], console: Console) -> None:
     if explanation["requests"]:
         rows = table("What the site asks to be done", "action", "url", "arranged", "where")
         for request in explanation["requests"]:
-            where = _place(request["reasons"][0]).removeprefix(origin)
-            add_row(rows, request["action"], request["url"], "yes" if request["arranged"] else "no", where)
+            location = _location(request["reasons"][0]).removeprefix(origin)
+            add_row(rows, request["action"], request["url"], "yes" if request["arranged"] else "no", location)
         console.print(rows)
-    asked = explanation["rates"]
+    limits = explanation["rates"]
     rates = [
-        ("Crawl-delay", asked["crawl_delay"]),
-        *(("Request-rate", rate) for rate in asked["request_rates"]),
-        ("Visit-time", asked["visit_time"]),
-        *(("request-limit", rate) for rate in asked["request_limits"]),
-        ("concurrent-limit", asked["concurrent_limit"]),
+        ("Crawl-delay", limits["crawl_delay"]),
+        *(("Request-rate", rate) for rate in limits["request_rates"]),
+        ("Visit-time", limits["visit_time"]),
+        *(("request-limit", rate) for rate in limits["request_limits"]),
+        ("concurrent-limit", limits["concurrent_limit"]),
     ]
     rates = [(name, value) for name, value in rates if value is not None]
     if rates:
@@ -143,7 +143,7 @@ def show(explanation: dict[str, Any], console: Console) -> None:
     if explanation["findings"]:
         rows = table("Findings", "where", "rule", "what")
         for finding in explanation["findings"]:
-            add_row(rows, _place(finding).removeprefix(origin), finding["rule"], finding["message"])
+            add_row(rows, _location(finding).removeprefix(origin), finding["rule"], finding["message"])
         console.print(rows)
 
 
@@ -151,7 +151,7 @@ def _elements(elements: list[dict[str, Any]], origin: str) -> Table:
     rows = table("What ai.txt says of elements", "element", "type", "denied", "guided", "where")
     for element in elements:
         guided = {action for guide in element["guide"] for action in guide["actions"]}
-        lines = ",".join(str(because["line"]) for because in element["reasons"])
+        lines = ",".join(str(reason["line"]) for reason in element["reasons"])
         add_row(
             rows,
             printable(element["selector"]) + (" (whole document)" if element.get("whole") else ""),
@@ -163,24 +163,24 @@ def _elements(elements: list[dict[str, Any]], origin: str) -> Table:
     return rows
 
 
-def _place(reason: dict[str, Any]) -> str:
+def _location(reason: dict[str, Any]) -> str:
     return f"{reason['url']}:{reason['line']}" if reason["line"] else str(reason["url"])
 
 
 def _limits(answer: dict[str, Any]) -> str:
     """The restrictions of a permitted use, e.g. "max_words 12"."""
     return ", ".join(
-        name if value is True else f"{name} {_listed(value)}"
+        name if value is True else f"{name} {_joined(value)}"
         for name, value in answer.items()
         if name not in ("verdict", "stated", "reasons")
     )
 
 
-def _listed(value: Any) -> str:
+def _joined(value: Any) -> str:
     if not isinstance(value, list):
         return str(value)
-    named = (f"{one['role']} {one['extract'] or one['url']}".strip() if isinstance(one, dict) else one for one in value)
-    return " ".join(map(printable, named))
+    texts = (f"{item['role']} {item['extract'] or item['url']}".strip() if isinstance(item, dict) else item for item in value)
+    return " ".join(map(printable, texts))
 
 
 def _value(value: Any) -> str:

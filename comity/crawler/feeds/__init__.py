@@ -39,8 +39,8 @@ def register(settings: BaseSettings, options: Options) -> None:
     parquet.check(settings)
     add_exporters(settings)
     feeds = settings.getdict("FEEDS")
-    asked = {OPTION: options.agent.uses, TAG_OPTION: options.tag}
-    filled = {uri: {**asked, **feed} if _is_ours(feed) else feed for uri, feed in feeds.items()}
+    filter_options = {OPTION: options.agent.uses, TAG_OPTION: options.tag}
+    filled = {uri: {**filter_options, **feed} if _is_ours(feed) else feed for uri, feed in feeds.items()}
     if options.tag.kind == SIDECAR:  # before the others: a row is there when its item is
         if options.tag.name in map(str, feeds):
             stop(f"COMITY_TAG `{options.tag}` is the file of a feed of items: name another for the tags")

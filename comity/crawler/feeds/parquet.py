@@ -49,7 +49,7 @@ class ParquetExporter(BaseItemExporter):
         from comity.dataset.files import parquet
 
         self._parquet, self._typed = parquet, typed
-        self._file = _Counted(file)
+        self._file = _CountingFile(file)
         self._tagged = tagged
         self._rows: Rows | None = None
         self._encoder: json.JSONEncoder = ScrapyJSONEncoder()
@@ -75,7 +75,7 @@ class ParquetExporter(BaseItemExporter):
         return self._rows
 
 
-class _Counted:
+class _CountingFile:
     """A file that is written from its front and tells how much: standard output and compressed files cannot. It stays open."""
 
     closed = False

@@ -18,10 +18,10 @@ from comity.policies import Decision, Page, Verdict
 
 def bind(pipeline: MediaPipeline, record: Callable[[Request, Decision], None]) -> None:
     """Keep the pipeline, from now on, from requests for files that the page of the item refuses. `record`: is told of each."""
-    made_by = pipeline.get_media_requests
+    original = pipeline.get_media_requests
 
     def get_media_requests(item: Any, info: MediaPipeline.SpiderInfo) -> Any:
-        requests, refused = made_by(item, info), refusal(current_page.get())
+        requests, refused = original(item, info), refusal(current_page.get())
         if refused is None:
             return requests
         for request in arg_to_iter(requests):
