@@ -89,7 +89,7 @@ def no_count(what: str, number: int = 1) -> None:
 
 def client(origins: list[str], *, with_store: bool) -> float:
     from comity.crawler.fetching.client import Client
-    from comity.crawler.fetching.files import PolicyFiles, Wanted
+    from comity.crawler.fetching.files import PolicyFiles, PolicyQuery
     from comity.crawler.fetching.options import TLS, ClientOptions
     from comity.crawler.fetching.proxies import Proxies
     from comity.crawler.fetching.redirects import Redirects
@@ -113,7 +113,7 @@ def client(origins: list[str], *, with_store: bool) -> float:
         files = PolicyFiles(PolicyStore(store), asking, timeout=15)
 
         async def get(origin: str) -> None:
-            found = await files.get(Wanted(origin, WELL_KNOWN, None), Crawl())
+            found = await files.get(PolicyQuery(origin, WELL_KNOWN, None), Crawl())
             assert len(found.files) == len(WELL_KNOWN)
 
         try:

@@ -14,7 +14,7 @@ from scrapy.http import Request
 
 from comity.crawler.fetching.fetcher import Policies, PolicyFetcher
 from comity.crawler.fetching.reach import Reach
-from comity.crawler.request.referrals import led
+from comity.crawler.request.referrals import set_referrer_reach
 from comity.crawler.scrapy_internals import closing, wake
 from comity.policies import ActionRequest, Agent
 
@@ -30,17 +30,17 @@ class Actions:
     """Does what is arranged, each action once for every copy of the file that asks for it, and reports the rest."""
 
     def __init__(self, crawler: Crawler, agent: Agent) -> None:
-        self.wanted = True  # False: they are nobody's business here
+        self.enabled = True  # False: they are nobody's business here
         self._crawler = crawler
         self._agent = agent
-        self._told: set[tuple[str, str]] = set()  # origin and action
+        self._reported: set[tuple[str, str]] = set()  # origin and action
         self._tasks: set[asyncio.Task[None]] = set()
         crawler.signals.connect(self._spider_idle, signals.spider_idle)
 
     def looked_up(self, policies: Policies, fetcher: PolicyFetcher) -> None:
         """The policies of a site were looked up."""
         site = policies.site
-        requests = site.requests(self._agent) if self.wanted else ()
+        requests = site.requests(self._agent) if self.enabled else ()
         if requests:
             self._report(site.origin, [request for request in requests if not request.arranged])
             arranged = [request for request in requests if request.arranged]
@@ -61,8 +61,8 @@ class Actions:
 
     def _report(self, origin: str, requests: Iterable[ActionRequest]) -> None:
         for action in dict.fromkeys(request.action for request in requests):
-            if (origin, action) not in self._told:
-                self._told.add((origin, action))
+            if (origin, action) not in self._reported:
+                self._reported.add((origin, action))
                 of_action = [request for request in requests if request.action == action]
                 self._count(f"{action}/not-arranged", len(of_action))
                 logger.info(
@@ -86,8 +86,8 @@ class Actions:
             )
             if request.action == "re-crawl" and not closing(self._crawler):
                 assert self._crawler.engine
-                self._crawler.engine.crawl(led(Request(request.url, dont_filter=True, priority=AT_ONCE), reach))
+                self._crawler.engine.crawl(set_referrer_reach(Request(request.url, dont_filter=True, priority=AT_ONCE), reach))
 
-    def _count(self, what: str, number: int) -> None:
+    def _count(self, name: str, number: int) -> None:
         assert self._crawler.stats
-        self._crawler.stats.inc_value(f"comity/actions/{what}", number)
+        self._crawler.stats.inc_value(f"comity/actions/{name}", number)

@@ -172,7 +172,7 @@ def _files(crawler: Crawler, options: Options) -> PolicyFiles:
     if crawler.crawling:
         return PolicyFiles.joined(options.store, options.client, timeout=options.policy_timeout, open_store=open_store)
     store = cast(PolicyStore, _Later(partial(open_store, options.store)))
-    return PolicyFiles.of(store, options.client, timeout=options.policy_timeout)
+    return PolicyFiles.from_options(store, options.client, timeout=options.policy_timeout)
 
 
 def _ledger(crawler: Crawler, options: Options) -> RateLedger:

@@ -59,7 +59,7 @@ def of(response: Response) -> Elements:
     """LookupError where the response did not come through a crawl with comity's downloader middleware."""
     if response not in _responses:
         raise LookupError(f"{response} did not come through comity: is its downloader middleware on?")
-    return Elements(_responses[response].of_now(response))
+    return Elements(_responses[response].page_now(response))
 
 
 def text(response: TextResponse, extract: Callable[[str], str] | None = None) -> str:
@@ -72,7 +72,7 @@ def text(response: TextResponse, extract: Callable[[str], str] | None = None) ->
         return _extracted(response, extract)
     page = None
     with suppress(LookupError):  # then the tag will find the same text
-        page = _responses[response].of_now(response)
+        page = _responses[response].page_now(response)
     rules = page.element_rules if page else None
     main = rules.text if rules else ""  # of what is no HTML but by its media type nothing is known
     if main or (rules and not isinstance(response, HtmlResponse)) or response.selector.type == "json":
@@ -85,7 +85,7 @@ def _extracted(response: TextResponse, extract: Callable[[str], str]) -> str:
         return extract(response.text)
     responses = _responses[response]
     try:
-        page = responses.of_now(response)
+        page = responses.page_now(response)
     except LookupError:  # what is refused of it nobody knows yet
         return ""
     if page is None or page.element_rules is None:

@@ -27,7 +27,7 @@ class ItemPages:
     """Item -> the pages that it came from, from the spider middleware to the item pipeline."""
 
     def __init__(self) -> None:
-        self.wanted = False  # the item pipeline is there to take them out again
+        self.has_pipeline = False  # which takes them out again
         self._pages: dict[int, tuple[object, deque[Page | None]]] = {}  # the item itself too: a freed id can be used again
 
     def put(self, item: object, page: Page | None) -> None:

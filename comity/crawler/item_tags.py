@@ -45,7 +45,7 @@ class ItemTags:
     def _is_nothing(self, value: Any) -> bool:
         return value is None or (isinstance(value, str if self._is_text else dict) and not value)
 
-    def of(self, item: Any) -> dict[str, Any] | None:
+    def tag_of(self, item: Any) -> dict[str, Any] | None:
         """The tag of an item that has come through our pipeline, as the pipelines behind it have left it."""
         field = self.field_of(item)
         if not field:
@@ -78,7 +78,7 @@ class ItemTags:
 
 
 def _read(value: Any) -> dict[str, Any] | None:
-    """None for what is no tag."""
+    """The tag that is the value of a field; None for what is no tag."""
     if not is_tag_like(value):
         return None
     tag: dict[str, Any] = json.loads(value) if isinstance(value, str) else value

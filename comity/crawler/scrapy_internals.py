@@ -29,7 +29,7 @@ WAKE = Request("data:,wake", dont_filter=True, meta={"allow_offsite": True})  # 
 
 
 def engine_of(crawler: Crawler) -> ExecutionEngine | None:
-    """None before the crawl begins, as in tests of single components; Scrapy raises an error there."""
+    """Return the engine; None before the crawl begins, as in tests of single components, where Scrapy raises an error."""
     try:
         return crawler.engine
     except RuntimeError:
@@ -37,7 +37,7 @@ def engine_of(crawler: Crawler) -> ExecutionEngine | None:
 
 
 def downloader_of(crawler: Crawler) -> Downloader | None:
-    """None before the crawl begins."""
+    """Return the downloader; None before the crawl begins."""
     engine = engine_of(crawler)
     return engine.downloader if engine is not None else None
 
@@ -64,7 +64,7 @@ def closing(crawler: Crawler) -> bool:
 
 
 def scheduler_of(crawler: Crawler) -> BaseScheduler | None:
-    """None before the spider is opened, or where Scrapy does not tell."""
+    """Return the scheduler; None before the spider is opened, or where Scrapy does not tell."""
     scheduler: BaseScheduler | None = getattr(getattr(engine_of(crawler), "_slot", None), "scheduler", None)
     return scheduler
 

@@ -14,12 +14,12 @@ from scrapy.utils.sitemap import Sitemap
 
 from comity.crawler.crawl import Crawl
 from comity.crawler.flights import ClosingError
-from comity.crawler.request.referrals import led
+from comity.crawler.request.referrals import set_referrer_reach
 from comity.policies.syntax.urls import origin_of
 from comity.spiders.arguments import extractor, flag, number, only, stop
 from comity.spiders.pages import PageItem, page_item
 
-KNOWN = "url, depth, max_pages, subdomains, html, text"
+ARGUMENTS = "url, depth, max_pages, subdomains, html, text"
 MAX_SITEMAP_BYTES = 50 * 1024 * 1024  # octets of one, uncompressed; sitemaps.org allows no more
 MAX_SITEMAPS = 100  # sitemaps that are read, those in sitemap indexes included
 
@@ -47,7 +47,7 @@ class SiteSpider(Spider):
         """`depth`: links from the first page, 0 for it alone. `max_pages`: items at most. `subdomains`: take in all hosts of the
         registered domain. `html`: keep the page's source in the item. `text`: what takes its text."""
         super().__init__()
-        only(self.name, unknown, f"it takes {KNOWN}")
+        only(self.name, unknown, f"it takes {ARGUMENTS}")
         if not url:
             stop(self.name, "which site? Add -a url=https://example.com")
         self.url = url if "://" in url else f"https://{url}"
@@ -66,14 +66,14 @@ class SiteSpider(Spider):
     async def start(self) -> AsyncIterator[Request]:
         yield Request(self.url)
         try:
-            policies = await Crawl.of(self.crawler).policies.of(self.url)
+            policies = await Crawl.of(self.crawler).policies.for_url(self.url)
         except ClosingError:
             return
         if policies is None or self.depth == 0:
             return
         for sitemap in policies.site.sitemaps:
             if request := self._sitemap_request(sitemap):
-                yield led(request, policies.reach)
+                yield set_referrer_reach(request, policies.reach)
 
     def parse(self, response: Response) -> Iterator[Request | PageItem]:
         if not self._in_scope(response.url):
@@ -109,7 +109,7 @@ class SiteSpider(Spider):
                 yield Request(url)
 
     def _sitemap_request(self, url: str) -> Request | None:
-        """None where it is of another site, or one too many."""
+        """The request for a sitemap; None where it is of another site, or one too many."""
         if self._sitemaps >= MAX_SITEMAPS or not self._in_scope(url):
             return None
         self._sitemaps += 1

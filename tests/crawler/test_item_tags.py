@@ -99,7 +99,7 @@ def test_data_of_the_items_own_is_kept(cls: Any, caplog: pytest.LogCaptureFixtur
         item = own.write(cls(url="a", permissions="rw-r--r--"), TAG)
         assert isinstance(item, cls)
         assert values(item) == {"url": "a", "permissions": "rw-r--r--", "comity_permissions": TAG}
-        assert own.of(item) == TAG
+        assert own.tag_of(item) == TAG
         assert own.field_of(item) == "comity_permissions"
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert f"Items of {cls.__qualname__} have data of their own in `permissions`" in caplog.text
@@ -127,7 +127,7 @@ def test_json_is_one_text(cls: Any) -> None:
     item = own.write(cls(url="a"), TAG)
     text = values(item)["permissions"]
     assert json.loads(text) == TAG
-    assert own.of(item) == TAG
+    assert own.tag_of(item) == TAG
     assert own.earlier(item) == [TAG]
     assert values(own.write(item, TAG)) == values(item)
 
@@ -141,7 +141,7 @@ def test_items_that_carry_none_are_as_they_were(setting: str, cls: Any) -> None:
     assert item is original
     assert values(item) == before
     assert own.field_of(item) == ""
-    assert own.of(item) is current_tag.get() is TAG
+    assert own.tag_of(item) is current_tag.get() is TAG
 
 
 @pytest.mark.requirement("MEET-3")

@@ -35,7 +35,7 @@ def response_of(
 def crawled(response: Any, page: Page | None) -> None:
     """`page`: what the crawl knows of this response, and of no other; None: nothing."""
     pages = {response: page}
-    responses: Any = SimpleNamespace(of_now=pages.__getitem__)
+    responses: Any = SimpleNamespace(page_now=pages.__getitem__)
     elements.register(response, responses)
 
 

@@ -295,7 +295,7 @@ class Changing(Urls):
         if self.then:
             policies = OwnCrawl.of(self.crawler).policies
             origin = response.url.partition("/a/")[0]
-            known = policies.known(origin)
+            known = policies.cached(origin)
             assert known
             changed = group("scope: /", "request-limit: 2/day").encode()
             site = Site.from_files(origin, {"/robots.txt": b"", FILE: changed})

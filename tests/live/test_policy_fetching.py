@@ -125,7 +125,7 @@ class Asks(Spider):
                 "verdict": decision.verdict.value,
                 "rule": decision.reasons[0].rule,
                 "unreachable": policies.unreachable,
-                "why": policies.why,
+                "why": policies.error,
                 "wait": policies.fresh_until - now,
                 "oversized": file.oversized,
                 "length": len(file.body),
@@ -527,8 +527,8 @@ class Begins(Network):
         super().__init__(options)
         self.begun = asyncio.Event()
 
-    async def connect(self, destination: Destination, led_from: Reach | None) -> Channel:
-        channel = await super().connect(destination, led_from)
+    async def connect(self, destination: Destination, referrer_reach: Reach | None) -> Channel:
+        channel = await super().connect(destination, referrer_reach)
         self.begun.set()
         return channel
 

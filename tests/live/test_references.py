@@ -64,7 +64,7 @@ class Asks(Spider):
                 "verdict": decision.verdict.value,
                 "rule": decision.reasons[0].rule,
                 "unreachable": policies.unreachable,
-                "why": policies.why,
+                "why": policies.error,
                 "wait": policies.fresh_until - now,
                 "stands_in": [url for url, file in policies.site.files.items() if file.unreachable_since],
             }

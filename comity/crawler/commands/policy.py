@@ -78,8 +78,8 @@ class Command(ScrapyCommand):
     def process_options(self, args: list[str], opts: Namespace) -> None:
         super().process_options(args, opts)
         assert self.settings is not None
-        given = {"COMITY_AGENT": opts.agent, "COMITY_PURPOSES": opts.purpose, "COMITY_USES": opts.use}
-        self.settings.setdict({name: value for name, value in given.items() if value}, priority="cmdline")
+        overrides = {"COMITY_AGENT": opts.agent, "COMITY_PURPOSES": opts.purpose, "COMITY_USES": opts.use}
+        self.settings.setdict({name: value for name, value in overrides.items() if value}, priority="cmdline")
         if not (opts.loglevel or opts.logfile):
             self.settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
         self.settings.set("TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline")  # whatever reactor the project's crawls use
@@ -156,7 +156,7 @@ class Command(ScrapyCommand):
         _print(form.decode())
 
     def _fetch(self, url: str) -> Site | None:
-        """None where the crawl could not even start; it has said why."""
+        """The site, fetched; None where the crawl could not even start, and has said why."""
         assert self.crawler_process
         crawler = self.crawler_process.create_crawler(PolicySpider)
         self.crawler_process.crawl(crawler, url=url)
@@ -184,9 +184,9 @@ class PolicySpider(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         crawl = Crawl.of(self.crawler)
-        crawl.actions.wanted = False
+        crawl.actions.enabled = False
         try:
-            policies = await crawl.policies.of(self.url)
+            policies = await crawl.policies.for_url(self.url)
             self.site = policies.site if policies else None
         except ClosingError:  # Ctrl-C
             return
@@ -202,13 +202,13 @@ def _read(origin: str, folder: Path, agent: Agent) -> Site:
     if not folder.is_dir():
         raise UsageError(f"--offline `{folder}` is no folder", print_help=False)
     files = {path: file for path in WELL_KNOWN if (file := _offline(folder, path))}
-    given = Site.from_files(origin, files)
-    references = given.references(agent)
+    site = Site.from_files(origin, files)
+    references = site.references(agent)
     if len(references) > MAX_REFERENCES:
         complain(
             f"{origin} refers to {len(references)} policy files, of which only {MAX_REFERENCES} are read: everything is refused"
         )
-    for url in (*references[:MAX_REFERENCES], *given.licenses(agent)):
+    for url in (*references[:MAX_REFERENCES], *site.licenses(agent)):
         path = target_of(url) if origin_of(url) == origin else f"/{urlsplit(url).netloc}{target_of(url)}"
         if file := _offline(folder, path):
             files[url] = file

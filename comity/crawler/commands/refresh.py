@@ -80,23 +80,23 @@ class RefreshSpider(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         crawl = Crawl.of(self.crawler)
-        crawl.actions.wanted = False
+        crawl.actions.enabled = False
         crawl.policies.renew_before = time.time()
-        places = asyncio.Semaphore(AT_ONCE)
+        semaphore = asyncio.Semaphore(AT_ONCE)
         seen: Bounded[str, None] = Bounded(MAX_SEEN)
 
         async def ask(origin: str) -> None:
             try:
                 await crawl.policies.get(origin)
             finally:
-                places.release()
+                semaphore.release()
 
         try:
             async with asyncio.TaskGroup() as tasks:
                 while origin := await asyncio.to_thread(next, self.origins, ""):
                     if origin not in seen:
                         seen[origin] = None
-                        await places.acquire()
+                        await semaphore.acquire()
                         tasks.create_task(ask(origin))
             self.is_complete = True
         except* ClosingError:  # Ctrl-C

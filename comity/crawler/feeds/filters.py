@@ -35,7 +35,7 @@ class PermittedFor(ItemFilter):
     def accepts(self, item: Any) -> bool:
         if not super().accepts(item) or not ItemAdapter.is_item(item):
             return False
-        tag = self._tags.of(item)
+        tag = self._tags.tag_of(item)
         uses = tag.get("uses") if isinstance(tag, dict) else None
         return isinstance(uses, dict) and all(_permits(uses.get(use), datetime.now(UTC)) for use in self.uses)
 

@@ -24,7 +24,7 @@ WARC_FORMATS = {"warc": False, "warc.gz": True, "gz": True}  # whether they are 
 class Arrival(NamedTuple):
     """The facts of a response's arrival, which nobody knows any more when its items are exported."""
 
-    at: datetime
+    received_at: datetime
     encodings: tuple[bytes, ...]  # of its content, as the server sent it: the values of Content-Encoding
 
 

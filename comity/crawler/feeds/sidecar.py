@@ -38,7 +38,7 @@ class SidecarExporter(BaseItemExporter):
         self._file.write(b"\n")
 
     def export_item(self, item: Any) -> None:
-        tag, page = self._tags.of(item), current_page.get()
+        tag, page = self._tags.tag_of(item), current_page.get()
         if tag is not None:
             fields = json.loads(self._encoder.encode(dict(self.get_serialized_fields(item))))
             self._file.write(row(fields, page.url if page else "", tag))

@@ -72,7 +72,7 @@ class WarcExporter(BaseItemExporter):
         self._secret = SECRET | {self._crawl.agent.key_header.lower().encode("latin-1")}
         self._encoder: json.JSONEncoder = ScrapyJSONEncoder()
         self._writer = _Writer(file, gzip=self.compressed, warc_version="1.1")
-        self._written: WeakKeyDictionary[Response, str] = WeakKeyDictionary()  # the ids of their records
+        self._record_ids: WeakKeyDictionary[Response, str] = WeakKeyDictionary()
         self._copies: Bounded[tuple[str, str], None] = Bounded(MAX_COPIES)  # URL and SHA-256 of policy files, the oldest first
         self._info = ""  # id of the `warcinfo` record
         self._warned = False
@@ -82,7 +82,7 @@ class WarcExporter(BaseItemExporter):
         return cls(file, crawler=crawler, **options)
 
     def start_exporting(self) -> None:
-        about = {
+        warcinfo = {
             "software": f"comity/{comity.__version__} Scrapy/{scrapy.__version__} Python/{sys.version.split()[0]}",
             "format": "WARC File Format 1.1",
             "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
@@ -91,12 +91,12 @@ class WarcExporter(BaseItemExporter):
             "description": "Bodies without the content codings that were decoded; fields that carry cookies and keys left out",
         }
         self._info = ""
-        lines = "".join(f"{name}: {value}\r\n" for name, value in about.items())
+        lines = "".join(f"{name}: {value}\r\n" for name, value in warcinfo.items())
         self._info = self._write("warcinfo", datetime.now(UTC), lines.encode(), content_type="application/warc-fields")
 
     def export_item(self, item: Any) -> None:
         record = dict(self.get_serialized_fields(item))
-        tag = self._crawl.tags.of(item)
+        tag = self._crawl.tags.tag_of(item)
         if tag is not None:  # the file is an archive: what may be done with it goes with it, whatever feeds hold
             field = self._crawl.tags.field_of(item)
             record[field or (SPARE_FIELD if FIELD in record else FIELD)] = ItemAdapter(item)[field] if field else tag
@@ -108,10 +108,10 @@ class WarcExporter(BaseItemExporter):
         arrival = self._responses.arrival(response)
         if isinstance(tag, dict):
             self._write_policies(tag, response)
-        is_new = response not in self._written
-        name = self._written.setdefault(response, f"<urn:uuid:{uuid4()}>")
+        is_new = response not in self._record_ids
+        name = self._record_ids.setdefault(response, f"<urn:uuid:{uuid4()}>")
         fields = {"WARC-Target-URI": response.url, "WARC-Refers-To": name, "WARC-Concurrent-To": name}
-        self._write("metadata", arrival.at, octets, fields, content_type="application/json")
+        self._write("metadata", arrival.received_at, octets, fields, content_type="application/json")
         if is_new:
             self._write_exchange(response, arrival, name)
 
@@ -119,15 +119,15 @@ class WarcExporter(BaseItemExporter):
         fields = {"WARC-Target-URI": response.url, "WARC-Record-ID": name}
         if response.ip_address is not None:
             fields["WARC-IP-Address"] = str(response.ip_address)
-        if why := _cut(response):
-            fields["WARC-Truncated"] = why
+        if truncation := _truncation(response):
+            fields["WARC-Truncated"] = truncation
         if urlsplit(response.url).scheme not in ("http", "https"):
-            self._write("resource", arrival.at, response.body, fields, content_type=_media_type(response))
+            self._write("resource", arrival.received_at, response.body, fields, content_type=_media_type(response))
             return
-        self._write("response", arrival.at, response.body, fields, head=self._response_head(response, arrival))
+        self._write("response", arrival.received_at, response.body, fields, head=self._response_head(response, arrival))
         if request := response.request:
-            asked = {"WARC-Target-URI": response.url, "WARC-Concurrent-To": name}
-            self._write("request", arrival.at, request.body, asked, head=self._request_head(request))
+            request_fields = {"WARC-Target-URI": response.url, "WARC-Concurrent-To": name}
+            self._write("request", arrival.received_at, request.body, request_fields, head=self._request_head(request))
 
     def _response_head(self, response: Response, arrival: Arrival) -> bytes:
         sent = [(key, value) for key, values in response.headers.items() for value in values]
@@ -171,7 +171,7 @@ class WarcExporter(BaseItemExporter):
         sites = [outgoing.site] if outgoing else []
         for candidate in (response.url, url):
             with suppress(ValueError):  # it has no origin
-                policies = self._crawl.policies.known(origin_of(candidate))
+                policies = self._crawl.policies.cached(origin_of(candidate))
                 sites += [policies.site] if policies else []
         for site in sites:
             if url in site.files and site.policies[url]["sha256"] == sha256:
@@ -188,7 +188,7 @@ class WarcExporter(BaseItemExporter):
     def _write(
         self,
         kind: str,
-        at: datetime,
+        date: datetime,
         body: bytes,
         fields: Mapping[str, str] | None = None,
         *,
@@ -203,7 +203,7 @@ class WarcExporter(BaseItemExporter):
             payload=BytesIO(body),
             length=len(body),
             warc_content_type=content_type,
-            warc_headers_dict={"WARC-Date": at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), **info, **(fields or {})},
+            warc_headers_dict={"WARC-Date": date.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), **info, **(fields or {})},
             http_headers=_AsSent(head) if head else None,
         )
         self._writer.write_record(record)
@@ -250,8 +250,8 @@ def _media_type(response: Response) -> str:
     return f"{kind}; charset={response.encoding}"
 
 
-def _cut(response: Response) -> str:
-    """Why the body is not whole, as WARC 1.1 section-5.13 names it; "": it is."""
+def _truncation(response: Response) -> str:
+    """The reason why the body is not whole, as WARC 1.1 section-5.13 names it; "": it is."""
     if "dataloss" in response.flags:
         return "disconnect"
     return "unspecified" if "download_stopped" in response.flags else ""

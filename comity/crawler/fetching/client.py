@@ -44,10 +44,10 @@ class Client:
         self.patience = patience
         self.fields = f"User-Agent: {options.user_agent}\r\nAccept: {ACCEPT}\r\nAccept-Encoding: identity\r\n".encode()
 
-    def server(self, origin: str, led_from: Reach | None, count: Count) -> Server:
-        """`led_from`: the reach of the site that leads to the origin, None for what the operator asks for. `count`: is called
+    def server(self, origin: str, referrer_reach: Reach | None, count: Count) -> Server:
+        """`referrer_reach`: that of the site that leads to the origin, None for what the operator asks for. `count`: is called
         with "requests", "connections" and "bytes" (received octets), and how many."""
-        return Server(self, origin, led_from, count)
+        return Server(self, origin, referrer_reach, count)
 
 
 class _Sent(NamedTuple):
@@ -63,10 +63,10 @@ class Server:
     Those that are announced go out together, once the server has shown that it keeps the connection open. To be used by one
     task, as a context manager."""
 
-    def __init__(self, client: Client, origin: str, led_from: Reach | None, count: Count) -> None:
+    def __init__(self, client: Client, origin: str, referrer_reach: Reach | None, count: Count) -> None:
         parts = urlsplit(origin)
         self.origin = origin
-        self.led_from = led_from
+        self.referrer_reach = referrer_reach
         self._host = origin.partition("://")[2]  # with its port, where that is not the scheme's own
         self._client = client
         self._count = count
@@ -76,14 +76,14 @@ class Server:
         self._underway: dict[str, _Sent] = {}  # by URL: announced ones that went out
         self._is_together = False  # the requests that are under way went out together
         self._is_one_by_one = False  # each request over a connection of its own
-        self._counted: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._hang_up()
-        for name, number in self._counted.items():
+        for name, number in self._counts.items():
             self._count(name, number)
 
     def announce(self, url: str, fields: Mapping[str, str]) -> None:
@@ -92,7 +92,7 @@ class Server:
 
     async def get(self, url: str, fields: Mapping[str, str]) -> Hop:
         """`fields`: header fields beside those of every request. TransferError where there is no clean answer, BarredError where
-        nobody may lead to the server from `led_from`.
+        nobody may lead to the server from `referrer_reach`.
 
         A connection that the server ends instead of answering is no failure of a server that may only have grown tired of it:
         the request is made once more, on a new one. What is cancelled here ends the connection."""
@@ -129,7 +129,7 @@ class Server:
         if self._channel is None or not self._channel.connection.is_reusable or self._is_one_by_one:
             self._hang_up()
             self._add("connections", 1)
-            self._channel = await self._client.network.connect(self._destination, self.led_from)
+            self._channel = await self._client.network.connect(self._destination, self.referrer_reach)
             together = {}
         else:
             together = {} if self._channel.proxy else self._announced
@@ -148,13 +148,14 @@ class Server:
         """The octets of a GET request (RFC 9112 section-3)."""
         target = target_of(url)
         proxy = self._channel.proxy if self._channel else None
-        own = {**fields, "Proxy-Authorization": proxy.authorization} if proxy and proxy.authorization else fields
+        if proxy and proxy.authorization:
+            fields = {**fields, "Proxy-Authorization": proxy.authorization}
         try:
             first = f"GET {self.origin if proxy else ''}{target} HTTP/1.1\r\nHost: {self._host}\r\n".encode("ascii")
-            last = "".join(f"{name}: {value}\r\n" for name, value in own.items()).encode("latin-1")
+            last = "".join(f"{name}: {value}\r\n" for name, value in fields.items()).encode("latin-1")
         except UnicodeError:
             first = last = b""
-        if " " in target or len((first + last).splitlines()) != 2 + len(own):
+        if " " in target or len((first + last).splitlines()) != 2 + len(fields):
             raise TransferError(f"`{printable(url.encode(errors='replace'))}` cannot be asked for")
         return b"%s%s%s\r\n" % (first, self._client.fields, last)
 
@@ -166,12 +167,12 @@ class Server:
         self._underway = {url: sent for url, sent in self._underway.items() if sent.answer.done() and not sent.answer.cancelled()}
 
     def _add(self, name: str, number: int) -> None:
-        self._counted[name] = self._counted.get(name, 0) + number
+        self._counts[name] = self._counts.get(name, 0) + number
 
 
 def _hop(answer: HttpAnswer, channel: Channel) -> Hop:
-    if channel.proxy is not None and (why := _of_proxy(answer)):
-        raise TransferError(why)
+    if channel.proxy is not None and (error := _proxy_error(answer)):
+        raise TransferError(error)
     body, oversized = answer.body, answer.is_cut
     codings = [value.strip().lower() for name, value in answer.headers if name.lower() == b"content-encoding"]
     if answer.status // 100 == 2 and body:
@@ -184,8 +185,8 @@ def _is_of_connection(answer: HttpAnswer | TransferError) -> bool:
     return isinstance(answer, HttpAnswer) and answer.status == 408
 
 
-def _of_proxy(answer: HttpAnswer) -> str:
-    """Why an answer is not the server's but of the proxy, as far as it says so; "": it may be the server's."""
+def _proxy_error(answer: HttpAnswer) -> str:
+    """The error of an answer that is not the server's but of the proxy, as far as it says so; "": it may be the server's."""
     names = {name.lower(): value.lower() for name, value in answer.headers}
     has_failed = b"x-squid-error" in names or b"error=" in names.get(b"proxy-status", b"")  # RFC 9209 section-2.1.1
     if answer.status == 407 or has_failed:

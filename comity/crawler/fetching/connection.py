@@ -27,7 +27,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 
 class TransferError(Exception):
-    """Why a request brought nothing, in words."""
+    """The failure of a request, in words."""
 
 
 class UnansweredError(TransferError):

@@ -2,7 +2,7 @@
 
 How it works. Whoever wants the policies of an origin goes down as many steps as it has to:
 
-    known(origin)    in memory, as long as they are fresh
+    cached(origin)   in memory, as long as they are fresh
     get(origin)      the look-up that is under way for the origin, or a new one
     PolicyFiles      what another crawl of this process looks up at the same time, or has just looked up (files.py)
     PolicyStore      the files on disk, each as long as it is fresh (store.py, policy_copy.py)
@@ -13,7 +13,7 @@ A look-up has two rounds: the files with names of their own, robots.txt first, a
 refuses or fails to tell ends it early. Its outcome is one `Policies`, which never changes: newer ones take its place.
 
 Who asks matters. A site may not lead to an inner address (SEC-7): then the outcome is barred for this site and its like, is kept
-apart, and says nothing of the origin to the operator, who may ask there. So callers say from where they were led (`led_from`),
+apart, and says nothing of the origin to the operator, who may ask there. So callers say who leads them there (`referrer_reach`),
 and a look-up that began for somebody else is not taken for theirs.
 
 A look-up raises nothing: what fails by a mistake of ours refuses the origin, and says so. ClosingError tells callers that the
@@ -29,7 +29,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from comity.bounded import Bounded
-from comity.crawler.fetching.files import BACK_OFF, PolicyFiles, Wanted, url_of, why
+from comity.crawler.fetching.files import BACK_OFF, PolicyFiles, PolicyQuery, failure_reason, url_of
 from comity.crawler.fetching.freshness import DAY, MIN_LIFETIME, retry_after
 from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.policy_copy import PolicyFile
@@ -58,20 +58,20 @@ class Policies:
     site: Site
     fresh_until: float  # seconds since the epoch; where `unreachable`, when it may be asked again
     unreachable: bool  # a file that counts could not be had and no copy stands in: everything is refused
-    why: str = ""  # where `unreachable` or `barred_for` somebody: what happened
+    error: str = ""  # where `unreachable` or `barred_for` somebody: what happened
     reach: Reach = Reach.PUBLIC  # of the server that gave robots.txt: for what the policies lead to
     server_reach: Reach = Reach.PUBLIC  # of the origin's own server, as far as it is known: for who leads there
     barred_for: Reach | None = None  # the site that led there, which may not: nothing may be asked for, nor is anything known
 
-    def seen_from(self, led_from: Reach | None) -> Policies:
+    def seen_from(self, referrer_reach: Reach | None) -> Policies:
         """The same policies as who leads to their origin has to see them: the reach of a site, None for the operator."""
-        if led_from is None or self.barred_for is led_from or led_from.may_lead_to(self.server_reach):
+        if referrer_reach is None or self.barred_for is referrer_reach or referrer_reach.may_lead_to(self.server_reach):
             return self
-        return replace(self, barred_for=led_from, why=f"its server is at a {self.server_reach.value} address")
+        return replace(self, barred_for=referrer_reach, error=f"its server is at a {self.server_reach.value} address")
 
 
 class PolicyFetcher:
-    """`known` answers from memory; `get` asks the store and then the server."""
+    """`cached` answers from memory; `get` asks the store and then the server."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class PolicyFetcher:
         among them. `looked_up`: is called with the policies whenever they were looked up. `overloaded`: is called with the URL of
         a file, the status that came instead of it, and the seconds for which its server wants to be left alone."""
         self.renew_before = 0.0  # seconds since the epoch: a copy that was confirmed earlier is asked for again, however fresh
-        self._found = looked_up
+        self._on_lookup = looked_up
         self._overloaded = overloaded
         self._crawler = crawler
         self._files = files
@@ -99,34 +99,34 @@ class PolicyFetcher:
         self._flights: Flights[tuple[Reach | None, Policies]] = Flights(crawler)  # by origin: for whom, and what
         self._is_closed = False
 
-    def known(self, origin: str, led_from: Reach | None = None) -> Policies | None:
-        """The policies where they are in memory and fresh. `led_from`: the reach of the site that leads to the origin, None where
-        the operator asks."""
+    def cached(self, origin: str, referrer_reach: Reach | None = None) -> Policies | None:
+        """The policies where they are in memory and fresh. `referrer_reach`: that of the site that leads to the origin, None
+        where the operator asks."""
         policies = self._sites.get(origin)
         now = self._clock()
         if policies and now < policies.fresh_until <= now + DAY:
-            return policies.seen_from(led_from)
-        barred = self._barred.get((origin, led_from)) if self._barred and led_from is not None else None
+            return policies.seen_from(referrer_reach)
+        barred = self._barred.get((origin, referrer_reach)) if self._barred and referrer_reach is not None else None
         return barred if barred and now < barred.fresh_until <= now + DAY else None
 
-    async def get(self, origin: str, led_from: Reach | None = None) -> Policies:
+    async def get(self, origin: str, referrer_reach: Reach | None = None) -> Policies:
         """The policies, fetched where needed. Raises ClosingError when the crawl ends meanwhile, nothing else.
 
-        `led_from`: the reach of the site that leads to the origin, None where the operator asks. An origin to which a site may
+        `referrer_reach`: that of the site that leads to the origin, None where the operator asks. An origin to which a site may
         not lead is remembered as such for this site and its like only: the operator may ask for it."""
-        while (policies := self.known(origin, led_from)) is None:
-            flight = self._flights.get(origin) or self._flights.begin(origin, self._look_up(origin, led_from))
+        while (policies := self.cached(origin, referrer_reach)) is None:
+            flight = self._flights.get(origin) or self._flights.begin(origin, self._look_up(origin, referrer_reach))
             asker, policies = await self._flights.wait(flight)
-            if asker is led_from:
+            if asker is referrer_reach:
                 break
-        return policies.seen_from(led_from)
+        return policies.seen_from(referrer_reach)
 
-    async def of(self, url: str, led_from: Reach | None = None) -> Policies | None:
+    async def for_url(self, url: str, referrer_reach: Reach | None = None) -> Policies | None:
         """The policies of the URL's origin, as of `get`; None where it has no origin."""
         origin = origin_or_empty(url)
         if not origin:
             return None
-        return self.known(origin, led_from) or await self.get(origin, led_from)
+        return self.cached(origin, referrer_reach) or await self.get(origin, referrer_reach)
 
     async def first_taken(self, url: str, uses: Iterable[str], moment: datetime) -> dict[str, datetime]:
         """The moments when an item of the URL was first taken for each of these uses: at this time, where it never was before,
@@ -149,60 +149,60 @@ class PolicyFetcher:
             await self._flights.close()
             await self._files.leave()
 
-    def count(self, what: str, number: int = 1) -> None:
+    def count(self, name: str, number: int = 1) -> None:
         if self._crawler.stats:
-            self._crawler.stats.inc_value(f"comity/policies/{what}", number)
+            self._crawler.stats.inc_value(f"comity/policies/{name}", number)
 
-    async def _look_up(self, origin: str, led_from: Reach | None) -> tuple[Reach | None, Policies]:
+    async def _look_up(self, origin: str, referrer_reach: Reach | None) -> tuple[Reach | None, Policies]:
         """Look the origin up. What fails by a mistake of ours refuses it, and says so."""
         try:
-            policies = await self._looked_up(origin, led_from)
+            policies = await self._looked_up(origin, referrer_reach)
         except BarredError as error:
-            return led_from, self._bar(origin, led_from, str(error))
+            return referrer_reach, self._bar(origin, referrer_reach, str(error))
         except Exception as error:
             logger.exception("The policies of %(origin)s cannot be read: nothing of it is fetched", {"origin": origin})
             robots = {"/robots.txt": PolicyFile(due=self._clock() + BACK_OFF, copy=Fetched(status=0, error=repr(error)))}
-            return led_from, policies_of(origin, robots, self._clock())
+            return referrer_reach, policies_of(origin, robots, self._clock())
         self._sites.put(origin, policies)
-        self._found(policies)
-        return led_from, policies
+        self._on_lookup(policies)
+        return referrer_reach, policies
 
-    async def _looked_up(self, origin: str, led_from: Reach | None) -> Policies:
-        files, renewed = await self._have(Wanted(origin, self._paths, led_from, renew_before=self.renew_before))
+    async def _looked_up(self, origin: str, referrer_reach: Reach | None) -> Policies:
+        files, renewed = await self._have(PolicyQuery(origin, self._paths, referrer_reach, renew_before=self.renew_before))
         policies = policies_of(origin, files, self._clock())
-        named, licenses = policies.site.references(self._agent), policies.site.licenses(self._agent)
-        if len(named) > MAX_REFERENCES:
+        references, licenses = policies.site.references(self._agent), policies.site.licenses(self._agent)
+        if len(references) > MAX_REFERENCES:
             logger.warning(
                 "%(origin)s refers to %(number)d policy files, of which only %(most)d are read: everything is refused",
-                {"origin": origin, "number": len(named), "most": MAX_REFERENCES},
+                {"origin": origin, "number": len(references), "most": MAX_REFERENCES},
             )
-            named = named[:MAX_REFERENCES]
-        if named or licenses:
-            paths = tuple(dict.fromkeys((*named, *licenses)))
+            references = references[:MAX_REFERENCES]
+        if references or licenses:
+            paths = tuple(dict.fromkeys((*references, *licenses)))
             reach = files["/robots.txt"].reach
-            more = await self._have(Wanted(origin, paths, led_from, reach, tuple(named), self.renew_before))
+            more = await self._have(PolicyQuery(origin, paths, referrer_reach, reach, tuple(references), self.renew_before))
             files, renewed = files | more[0], renewed | more[1]
-            policies = policies_of(origin, files, self._clock(), named)
+            policies = policies_of(origin, files, self._clock(), references)
         if not renewed:
             self.count("from_store")
         return policies
 
-    async def _have(self, wanted: Wanted) -> tuple[dict[str, PolicyFile], frozenset[str]]:
+    async def _have(self, query: PolicyQuery) -> tuple[dict[str, PolicyFile], frozenset[str]]:
         """The files, and the paths of those that were just asked for."""
-        files, renewed = await self._files.get(wanted, self)
+        files, renewed = await self._files.get(query, self)
         for path in renewed:
             failure = files[path].failure
             if failure is not None and failure.status in TOO_MANY:
                 seconds = retry_after(failure.headers, self._clock())
                 if seconds is not None:
-                    self._overloaded(failure.url or url_of(wanted.origin, path), failure.status, seconds)
+                    self._overloaded(failure.url or url_of(query.origin, path), failure.status, seconds)
         return files, renewed
 
-    def _bar(self, origin: str, led_from: Reach | None, error: str) -> Policies:
-        assert led_from is not None
+    def _bar(self, origin: str, referrer_reach: Reach | None, error: str) -> Policies:
+        assert referrer_reach is not None
         robots = PolicyFile(due=self._clock() + MIN_LIFETIME, copy=Fetched(status=0, error=error))
-        policies = replace(policies_of(origin, {"/robots.txt": robots}, self._clock()), barred_for=led_from)
-        self._barred[origin, led_from] = policies
+        policies = replace(policies_of(origin, {"/robots.txt": robots}, self._clock()), barred_for=referrer_reach)
+        self._barred[origin, referrer_reach] = policies
         return policies
 
 
@@ -232,15 +232,15 @@ def _size(policies: Policies) -> int:
     return sum(len(file.body) for file in policies.site.files.values())
 
 
-def policies_of(origin: str, files: Mapping[str, PolicyFile], now: float, named: Iterable[str] = ()) -> Policies:
+def policies_of(origin: str, files: Mapping[str, PolicyFile], now: float, references: Iterable[str] = ()) -> Policies:
     current = {url_of(origin, path): file.current(now) for path, file in files.items()}
-    needed = (current[url] for url in (f"{origin}/robots.txt", *named))
+    needed = (current[url] for url in (f"{origin}/robots.txt", *references))
     missing = next((file for file in needed if availability(file) is Availability.UNREACHABLE), None)
     return Policies(
         site=Site(origin, current),
         fresh_until=min(file.counts_until(now) for file in files.values()),
         unreachable=missing is not None,
-        why=why(missing) if missing else "",
+        error=failure_reason(missing) if missing else "",
         reach=files["/robots.txt"].reach,
         server_reach=_server_reach(files),
     )

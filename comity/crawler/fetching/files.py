@@ -46,15 +46,15 @@ BACK_OFF = 300.0  # seconds
 class Asker(Protocol):
     """The crawl for which something is looked up."""
 
-    def count(self, what: str, number: int = 1) -> None: ...
+    def count(self, name: str, number: int = 1) -> None: ...
 
 
-class Wanted(NamedTuple):
+class PolicyQuery(NamedTuple):
     """A look-up. What is looked up at the same time for two crawls is looked up once where all of this is equal."""
 
     origin: str
     paths: tuple[str, ...]  # or absolute URLs of files that others name
-    led_from: Reach | None  # the reach of the site that leads to the origin, None where the operator asks
+    referrer_reach: Reach | None  # that of the site that leads to the origin, None where the operator asks
     reach: Reach = Reach.PUBLIC  # of the origin's own server, which leads to files at other origins
     vital: tuple[str, ...] = (ROBOTS,)  # those of the paths without which no page is fetched
     renew_before: float = 0.0  # seconds since the epoch: a copy that was confirmed earlier is asked for again, however fresh
@@ -93,14 +93,14 @@ class PolicyFiles:
         self._redirects = Redirects(client, timeout=timeout, clock=clock)
         self._crawls = 1
         self._key: object = None
-        self._look_ups: dict[Wanted, _LookUp] = {}
+        self._look_ups: dict[PolicyQuery, _LookUp] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="comity-store")
-        self._places = asyncio.Semaphore(ORIGINS_AT_ONCE)
+        self._semaphore = asyncio.Semaphore(ORIGINS_AT_ONCE)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @classmethod
-    def of(cls, store: Store, options: ClientOptions, *, timeout: float) -> PolicyFiles:
-        """Shared with nobody yet."""
+    def from_options(cls, store: Store, options: ClientOptions, *, timeout: float) -> PolicyFiles:
+        """Policy files that are shared with nobody yet."""
         return cls(store, Client(options, patience=timeout / 4), timeout=timeout)
 
     @classmethod
@@ -117,7 +117,7 @@ class PolicyFiles:
         key = (store.resolve(), options, timeout)
         files = shared.get(key)
         if files is None or (files._loop is not None and files._loop.is_closed()):  # a crawl that was torn off never leaves
-            files = shared[key] = cls.of(open_store(store), options, timeout=timeout)
+            files = shared[key] = cls.from_options(open_store(store), options, timeout=timeout)
             files._key = key
         else:
             files._crawls += 1
@@ -144,15 +144,15 @@ class PolicyFiles:
             logger.warning("%(error)s; %(consequence)s", {"error": error, "consequence": consequence})
             return otherwise
 
-    async def get(self, wanted: Wanted, asker: Asker) -> Obtained:
-        """BarredError where nobody may lead to the origin from `led_from`."""
+    async def get(self, query: PolicyQuery, asker: Asker) -> Obtained:
+        """BarredError where nobody may lead to the origin from `referrer_reach`."""
         self._loop = asyncio.get_running_loop()
-        while (look_up := self._look_ups.get(wanted)) is not None and look_up.is_stale(self.clock()):
+        while (look_up := self._look_ups.get(query)) is not None and look_up.is_stale(self.clock()):
             assert look_up.task
             await asyncio.wait([look_up.task])  # until it is in the store
         if look_up is None:
-            look_up = self._look_ups[wanted] = _LookUp(self._loop.create_future())
-            look_up.task = asyncio.create_task(self._look_up(wanted, look_up, asker))
+            look_up = self._look_ups[query] = _LookUp(self._loop.create_future())
+            look_up.task = asyncio.create_task(self._look_up(query, look_up, asker))
         else:
             asker.count("shared")
         look_up.waiting += 1
@@ -161,90 +161,93 @@ class PolicyFiles:
         finally:
             look_up.waiting -= 1
             if not look_up.waiting and not look_up.result.done():
-                self._forget(wanted, look_up)
+                self._forget(query, look_up)
                 assert look_up.task
                 look_up.task.cancel()
 
-    async def _look_up(self, wanted: Wanted, look_up: _LookUp, asker: Asker) -> None:
-        """Whoever asks until the answer is in the store gets it from here: nobody reads there what is about to be replaced."""
+    async def _look_up(self, query: PolicyQuery, look_up: _LookUp, asker: Asker) -> None:
+        """Look the files up and save them. Whoever asks until they are in the store gets them from here: nobody reads there what
+        is about to be replaced."""
         try:
-            obtained, to_save = await self._obtain(wanted, asker)
+            obtained, to_save = await self._obtain(query, asker)
             look_up.result.set_result(obtained)
             if to_save:
-                consequence = f"the policies of {wanted.origin} are kept in memory only"
-                await self.ask_store(None, consequence, asker, self.store.save, wanted.origin, to_save)
+                consequence = f"the policies of {query.origin} are kept in memory only"
+                await self.ask_store(None, consequence, asker, self.store.save, query.origin, to_save)
         except Exception as error:
             if look_up.result.done():
-                logger.exception("The policies of %(origin)s cannot be kept", {"origin": wanted.origin})
+                logger.exception("The policies of %(origin)s cannot be kept", {"origin": query.origin})
             else:
                 look_up.result.set_exception(error)
                 look_up.result.exception()  # it counts as seen, though nobody may be waiting any more
         finally:
-            self._forget(wanted, look_up)
+            self._forget(query, look_up)
             look_up.result.cancel()  # unless it is done
 
-    def _forget(self, wanted: Wanted, look_up: _LookUp) -> None:
-        if self._look_ups.get(wanted) is look_up:
-            del self._look_ups[wanted]
+    def _forget(self, query: PolicyQuery, look_up: _LookUp) -> None:
+        if self._look_ups.get(query) is look_up:
+            del self._look_ups[query]
 
-    async def _obtain(self, wanted: Wanted, asker: Asker) -> tuple[Obtained, Mapping[str, PolicyFile]]:
+    async def _obtain(self, query: PolicyQuery, asker: Asker) -> tuple[Obtained, Mapping[str, PolicyFile]]:
         """The files, and those to save."""
-        nothing: dict[str, PolicyFile] = {}
-        stored = await self.ask_store(nothing, f"{wanted.origin} is asked instead", asker, self.store.load, wanted.origin)
-        stored = {path: file.due_if_before(wanted.renew_before) for path, file in stored.items()}
+        no_files: dict[str, PolicyFile] = {}
+        stored = await self.ask_store(no_files, f"{query.origin} is asked instead", asker, self.store.load, query.origin)
+        stored = {path: file.due_if_before(query.renew_before) for path, file in stored.items()}
         now = self.clock()
-        files = {path: stored[path] for path in wanted.paths if path in stored and not stored[path].is_due(now)}
-        due = [path for path in wanted.paths if path not in files]
+        files = {path: stored[path] for path in query.paths if path in stored and not stored[path].is_due(now)}
+        due = [path for path in query.paths if path not in files]
         if not due or (ROBOTS in files and _refuses_all(files[ROBOTS], now)):
-            return Obtained(files, frozenset()), nothing
-        async with self._places:
-            renewed = await self._renewed(wanted, due, stored, asker)
+            return Obtained(files, frozenset()), no_files
+        async with self._semaphore:
+            renewed = await self._renewed(query, due, stored, asker)
         return Obtained(files | renewed, frozenset(renewed)), renewed
 
     async def _renewed(
-        self, wanted: Wanted, due: Sequence[str], stored: Mapping[str, PolicyFile], asker: Asker
+        self, query: PolicyQuery, due: Sequence[str], stored: Mapping[str, PolicyFile], asker: Asker
     ) -> dict[str, PolicyFile]:
         """The files after they were asked for: those of the origin one after the other, those of others beside them.
 
         While robots.txt refuses everything, nothing else of the origin is asked for."""
-        urls = {path: url_of(wanted.origin, path) for path in due}
-        own = [path for path in due if urls[path].startswith(f"{wanted.origin}/")]
-        others = [
-            asyncio.create_task(self._elsewhere(wanted, path, urls[path], stored, asker)) for path in due if path not in own
+        urls = {path: url_of(query.origin, path) for path in due}
+        same_origin = [path for path in due if urls[path].startswith(f"{query.origin}/")]
+        cross_origin = [
+            asyncio.create_task(self._elsewhere(query, path, urls[path], stored, asker))
+            for path in due
+            if path not in same_origin
         ]
         renewed: dict[str, PolicyFile] = {}
         try:
-            async with self.client.server(wanted.origin, wanted.led_from, asker.count) as server:
-                for path in own:
+            async with self.client.server(query.origin, query.referrer_reach, asker.count) as server:
+                for path in same_origin:
                     server.announce(urls[path], conditions(urls[path], _copy(stored, path), urls[path]))
-                for path in own:
-                    renewed[path] = await self._renew(wanted, path, urls[path], stored.get(path), server, asker)
+                for path in same_origin:
+                    renewed[path] = await self._renew(query, path, urls[path], stored.get(path), server, asker)
                     if path == ROBOTS and _refuses_all(renewed[path], self.clock()):
                         break
-            for other in others:
+            for other in cross_origin:
                 renewed |= await other
         finally:
-            for other in others:
+            for other in cross_origin:
                 other.cancel()
         return renewed
 
     async def _elsewhere(
-        self, wanted: Wanted, path: str, url: str, stored: Mapping[str, PolicyFile], asker: Asker
+        self, query: PolicyQuery, path: str, url: str, stored: Mapping[str, PolicyFile], asker: Asker
     ) -> dict[str, PolicyFile]:
         """A file of another origin. That the site may not lead there is no news of the site."""
-        async with self.client.server(origin_of(url), wanted.reach, asker.count) as server:
-            return {path: await self._renew(wanted, path, url, stored.get(path), server, asker)}
+        async with self.client.server(origin_of(url), query.reach, asker.count) as server:
+            return {path: await self._renew(query, path, url, stored.get(path), server, asker)}
 
     async def _renew(
-        self, wanted: Wanted, path: str, url: str, file: PolicyFile | None, server: Server, asker: Asker
+        self, query: PolicyQuery, path: str, url: str, file: PolicyFile | None, server: Server, asker: Asker
     ) -> PolicyFile:
         """Ask for the file, and return what is known of it then."""
         copy = file.copy if file else None
-        is_vital = path in wanted.vital
+        is_vital = path in query.vital
         try:
             answer = await self._redirects.ask(url, copy, server, asker.count)
         except BarredError as error:
-            if server.origin == wanted.origin:
+            if server.origin == query.origin:
                 raise
             answer = Answer(Fetched(status=0, url=url, error=str(error)))
         now = self.clock()
@@ -269,7 +272,7 @@ def url_of(origin: str, path: str) -> str:
     return origin + path if path.startswith("/") else path
 
 
-def why(fetched: Fetched) -> str:
+def failure_reason(fetched: Fetched) -> str:
     return printable(fetched.error.encode()) or f"HTTP status {fetched.status}"
 
 
@@ -291,7 +294,7 @@ def _log(url: str, file: PolicyFile, now: float, *, is_vital: bool) -> None:
         "Cannot have %(url)s: %(why)s; asked again at %(due)s, until then %(meanwhile)s",
         {
             "url": printable(url.encode(errors="replace")),
-            "why": why(file.failure),
+            "why": failure_reason(file.failure),
             "due": datetime.fromtimestamp(file.due, UTC).isoformat(timespec="seconds"),
             "meanwhile": meanwhile,
         },

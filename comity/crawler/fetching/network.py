@@ -87,21 +87,21 @@ class Network:
             raise result
         return result
 
-    def check(self, host: str, led_from: Reach | None) -> None:
-        """Judges an address that is written in a URL. BarredError where nobody may lead there from `led_from`."""
+    def check(self, host: str, referrer_reach: Reach | None) -> None:
+        """Judges an address that is written in a URL. BarredError where nobody may lead there from `referrer_reach`."""
         address = literal(host)
-        if led_from is not None and address is not None and not led_from.may_lead_to(self.reach(address)):
+        if referrer_reach is not None and address is not None and not referrer_reach.may_lead_to(self.reach(address)):
             raise BarredError(f"led to {printable(host.encode())}, which is a {self.reach(address).value} address")
 
-    async def connect(self, destination: Destination, led_from: Reach | None) -> Channel:
-        """`led_from`: the reach of the site that leads there, None for what the operator asks for. TransferError where there is
+    async def connect(self, destination: Destination, referrer_reach: Reach | None) -> Channel:
+        """`referrer_reach`: that of the site that leads there, None for what the operator asks for. TransferError where there is
         no connection, BarredError where there may be none."""
         scheme, host = destination.scheme, destination.host
-        self.check(host, led_from)
-        proxy = self._options.proxies.of(scheme, host)
+        self.check(host, referrer_reach)
+        proxy = self._options.proxies.select(scheme, host)
         try:
             if proxy is None:
-                return await self._direct(destination, led_from)
+                return await self._direct(destination, referrer_reach)
             address = literal(host)
             reach = Reach.PUBLIC if address is None else self.reach(address)
             connection = await self._through(proxy, destination)
@@ -109,11 +109,11 @@ class Network:
         except (OSError, UnicodeError) as error:
             raise TransferError(described(error)) from None
 
-    async def _direct(self, destination: Destination, led_from: Reach | None) -> Channel:
+    async def _direct(self, destination: Destination, referrer_reach: Reach | None) -> Channel:
         scheme, host, port = destination
         infos = await self.resolve(host, port)
-        if led_from is not None:
-            infos = self._reachable(host, infos, led_from)
+        if referrer_reach is not None:
+            infos = self._reachable(host, infos, referrer_reach)
         if not infos:
             raise TransferError(f"{host} has no address")
         sock = await self._socket(infos)
@@ -121,12 +121,12 @@ class Network:
         connection = await self._over(sock, host if scheme == "https" else None)
         return Channel(connection, self.reach(address), None)
 
-    def _reachable(self, host: str, infos: list[AddrInfoType], led_from: Reach) -> list[AddrInfoType]:
+    def _reachable(self, host: str, infos: list[AddrInfoType], referrer_reach: Reach) -> list[AddrInfoType]:
         addresses = [literal(str(info[4][0])) for info in infos]
         reachable = [
             info
             for info, address in zip(infos, addresses, strict=True)
-            if address is not None and led_from.may_lead_to(self.reach(address))
+            if address is not None and referrer_reach.may_lead_to(self.reach(address))
         ]
         if not reachable:
             raise BarredError(f"led to {host}, which is at {', '.join(map(str, addresses)) or 'no address'}")
@@ -134,10 +134,10 @@ class Network:
 
     async def _socket(self, infos: list[AddrInfoType]) -> socket.socket:
         """A socket that is connected to one of the addresses, the first that answers."""
-        own = None
+        local_infos = None
         if self._options.bind_address is not None:
-            own = socket.getaddrinfo(*self._options.bind_address, type=socket.SOCK_STREAM)
-        return await aiohappyeyeballs.start_connection(infos, local_addr_infos=own, happy_eyeballs_delay=SECOND_TRY)
+            local_infos = socket.getaddrinfo(*self._options.bind_address, type=socket.SOCK_STREAM)
+        return await aiohappyeyeballs.start_connection(infos, local_addr_infos=local_infos, happy_eyeballs_delay=SECOND_TRY)
 
     async def _over(self, sock: socket.socket, tls_name: str | None) -> Connection:
         """The connection over a socket. `tls_name`: of the server; None: without TLS."""
@@ -212,5 +212,5 @@ class _Tunnel(asyncio.Protocol):
         except httptools.HttpParserError as error:
             raise TransferError(f"the proxy answered CONNECT with no clean HTTP/1.1: {described(error)}") from None
         if not end or status // 100 != 2 or more:
-            what = f"HTTP status {status}" if end and status // 100 != 2 else "what is no answer"
-            raise TransferError(f"the proxy answered CONNECT with {what}")
+            answer = f"HTTP status {status}" if end and status // 100 != 2 else "what is no answer"
+            raise TransferError(f"the proxy answered CONNECT with {answer}")

@@ -48,7 +48,7 @@ class PolicyFile:
         )
 
     def counts_until(self, now: float) -> float:
-        """Until when `current` stays the same, if nobody asks the server."""
+        """The moment until which `current` stays the same, if nobody asks the server."""
         return min(self.due, self._stands_in_until) if self.failure and now < self._stands_in_until else self.due
 
     @property

@@ -20,7 +20,7 @@ class Proxy(NamedTuple):
     authorization: str = ""  # value of Proxy-Authorization (RFC 9110 section-11.7.2)
 
     @classmethod
-    def of(cls, name: str, value: str, encoding: str) -> Self:
+    def parse(cls, name: str, value: str, encoding: str) -> Self:
         """PolicyError, with what to write instead, for what is no URL of an HTTP proxy. `name`: of the setting or variable."""
         try:
             parts = urlsplit(value if "://" in value else f"http://{value}")
@@ -29,9 +29,9 @@ class Proxy(NamedTuple):
             host = None
         if not host or parts.scheme != "http" or not (host.isascii() and host.isprintable() and " " not in host):
             scheme = value.partition("://")[0] if "://" in value else "http"
-            shown = printable(f"{scheme}://{value.rpartition('@')[2].rpartition('://')[2]}".encode(errors="replace"))
+            redacted = printable(f"{scheme}://{value.rpartition('@')[2].rpartition('://')[2]}".encode(errors="replace"))
             raise PolicyError(
-                f"{name} `{shown}` is no HTTP proxy: write http://host:port, or COMITY_PROXY={DIRECT} to ask for policy files"
+                f"{name} `{redacted}` is no HTTP proxy: write http://host:port, or COMITY_PROXY={DIRECT} to ask for policy files"
                 " without one"
             )
         if parts.username is None:
@@ -57,13 +57,13 @@ class Proxies:
         if setting == DIRECT or not (setting or is_environment_read):
             return cls()
         if setting:
-            proxy = Proxy.of("COMITY_PROXY", setting, encoding)
+            proxy = Proxy.parse("COMITY_PROXY", setting, encoding)
             return cls((("http", proxy), ("https", proxy)))
         variables = getproxies()
         proxies = [(scheme, variables[scheme]) for scheme in ("http", "https") if variables.get(scheme)]
-        return cls(tuple((scheme, Proxy.of(f"{scheme}_proxy", value, encoding)) for scheme, value in proxies), may_bypass=True)
+        return cls(tuple((scheme, Proxy.parse(f"{scheme}_proxy", value, encoding)) for scheme, value in proxies), may_bypass=True)
 
-    def of(self, scheme: str, host: str) -> Proxy | None:
+    def select(self, scheme: str, host: str) -> Proxy | None:
         """The proxy for a URL; None: there is none."""
         proxy = dict(self.by_scheme).get(scheme)
         return None if proxy is None or (self.may_bypass and proxy_bypass(host)) else proxy

@@ -94,9 +94,9 @@ SIX_TO_FOUR = IPv6Network("2002::/16")  # RFC 3056 section-2: the IPv4 address s
 def reach_of(address: IPAddress) -> Reach:
     """An IPv6 address that carries an IPv4 address reaches what that one reaches."""
     if isinstance(address, IPv6Address):
-        carried = _carried(address)
-        if carried is not None:
-            return reach_of(carried)
+        embedded = _embedded_ipv4(address)
+        if embedded is not None:
+            return reach_of(embedded)
         address = IPv6Address(int(address))  # without its zone
     for block in BLOCKS:
         if address in block.network:
@@ -117,7 +117,7 @@ def literal(host: str) -> IPAddress | None:
         return None
 
 
-def _carried(address: IPv6Address) -> IPv4Address | None:
+def _embedded_ipv4(address: IPv6Address) -> IPv4Address | None:
     if address in MAPPED or address in NAT64:
         return IPv4Address(int(address) & 0xFFFFFFFF)
     if address in SIX_TO_FOUR:

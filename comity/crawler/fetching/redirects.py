@@ -50,17 +50,17 @@ class Redirects:
         clock: Callable[[], float],
         gate: Gate | None = None,
         patience: float = 0.0,
-        answered: Callable[[str, Hop], None] = lambda url, hop: None,
+        on_hop: Callable[[str, Hop], None] = lambda url, hop: None,
     ) -> None:
         """`timeout`: seconds for one file over all its hops. `clock`: seconds since the epoch. `patience`: seconds more that it
-        may spend at the gates; where there are gates, `timeout` holds for each hop by itself too. `answered`: is called with what
+        may spend at the gates; where there are gates, `timeout` holds for each hop by itself too. `on_hop`: is called with what
         each hop behind a gate brought."""
         self._client = client
         self._timeout = timeout
         self._patience = patience
         self._clock = clock
         self._gate = gate
-        self._answered = answered
+        self._on_hop = on_hop
 
     async def ask(self, url: str, copy: Fetched | None, server: Server, count: Count) -> Answer:
         """`copy`: what is to be confirmed. `server`: of the URL's origin. BarredError where nobody may lead to that from where
@@ -73,7 +73,7 @@ class Redirects:
 
     async def _follow(self, first_url: str, copy: Fetched | None, server: Server, count: Count) -> Answer:
         url = first_url
-        reach = server.led_from
+        reach = server.referrer_reach
         seconds = DAY
         for _ in range(MAX_HOPS + 1):
             fields = conditions(url, copy, first_url)
@@ -103,20 +103,20 @@ class Redirects:
             url = target
         return Answer(fetched, seconds, hop.reach)  # a redirect status: more than five, so unavailable
 
-    async def _hop(self, url: str, fields: Mapping[str, str], server: Server, led_from: Reach | None, count: Count) -> Hop:
+    async def _hop(self, url: str, fields: Mapping[str, str], server: Server, referrer_reach: Reach | None, count: Count) -> Hop:
         if self._gate is None:
-            return await self._get(url, fields, server, led_from, count)
-        async with self._gate(url, led_from) as more, asyncio.timeout(self._timeout):
-            hop = await self._get(url, {**fields, **more}, server, led_from, count)
-            self._answered(url, hop)
+            return await self._get(url, fields, server, referrer_reach, count)
+        async with self._gate(url, referrer_reach) as more, asyncio.timeout(self._timeout):
+            hop = await self._get(url, {**fields, **more}, server, referrer_reach, count)
+            self._on_hop(url, hop)
             return hop
 
-    async def _get(self, url: str, fields: Mapping[str, str], server: Server, led_from: Reach | None, count: Count) -> Hop:
+    async def _get(self, url: str, fields: Mapping[str, str], server: Server, referrer_reach: Reach | None, count: Count) -> Hop:
         """Over the connection of the server where the hop stays there and has the same rights, else over one of its own."""
         origin = origin_of(url)
-        if origin == server.origin and led_from is server.led_from:
+        if origin == server.origin and referrer_reach is server.referrer_reach:
             return await server.get(url, fields)
-        async with self._client.server(origin, led_from, count) as other:
+        async with self._client.server(origin, referrer_reach, count) as other:
             return await other.get(url, fields)
 
 

@@ -86,10 +86,10 @@ class HostQueues:
     def aside(self) -> list[HostQueue]:
         return [queue for queue in self._queues.values() if queue.aside]
 
-    def set_aside(self, queue: HostQueue, why: str) -> None:
+    def set_aside(self, queue: HostQueue, reason: str) -> None:
         """Let nobody wait for the queue until it comes back with "", though it may be due again."""
-        self._aside += bool(why) - bool(queue.aside)
-        queue.aside = why
+        self._aside += bool(reason) - bool(queue.aside)
+        queue.aside = reason
 
     def get(self, origin: str, scopes: tuple[Limiter, ...] = ()) -> HostQueue | None:
         return self._queues.get(_key(origin, scopes))

@@ -107,9 +107,9 @@ class Scheduler(BaseScheduler):
         self._waiting = 0  # requests in them
         self._moved = 0  # from one to another, since the engine asked
         self._refused: deque[Request] = deque()  # known to be refused: they wait for nothing
-        self._held: dict[Request, float] = {}  # on its way back through the engine -> when it may go out
+        self._hold_until: dict[Request, float] = {}  # of those on their way back through the engine
         self._failures: dict[str, tuple[int, Policies]] = {}  # origin -> how often in a row they could not be had; the last
-        self._wanted: deque[HostQueue] = deque()
+        self._pending_fetches: deque[HostQueue] = deque()
         self._fetches: set[asyncio.Task[None]] = set()
         self._timer: CallLaterResult | None = None
         self._timer_due = float("inf")
@@ -176,7 +176,7 @@ class Scheduler(BaseScheduler):
         if self._tick is not None:
             self._tick.cancel()
         self._count()
-        self._wanted.clear()
+        self._pending_fetches.clear()
         for task in self._fetches:
             task.cancel()
         await asyncio.gather(*self._fetches, return_exceptions=True)
@@ -211,17 +211,17 @@ class Scheduler(BaseScheduler):
             )
 
     def __len__(self) -> int:
-        return self._waiting + len(self._refused) + len(self._held)
+        return self._waiting + len(self._refused) + len(self._hold_until)
 
     def has_pending_requests(self) -> bool:
-        return bool(self._queues or self._refused or self._held)
+        return bool(self._queues or self._refused or self._hold_until)
 
     def enqueue_request(self, request: Request) -> bool:
         if request is WAKE:
             return True
         origin = origin_or_empty(request.url)
-        policies = self._crawl.policies.known(origin) if origin else None
-        due = self._held.pop(request, None)
+        policies = self._crawl.policies.cached(origin) if origin else None
+        due = self._hold_until.pop(request, None)
         if due is not None:
             queue = self._queue_for(origin, self._scopes(policies, request))
             queue.push_back(request)
@@ -277,7 +277,7 @@ class Scheduler(BaseScheduler):
             return False
         self._pace.release(request)
         self._out.discard(request)
-        self._held[request] = monotonic() + max(wait, MIN_WAIT)
+        self._hold_until[request] = monotonic() + max(wait, MIN_WAIT)
         self._handed_out -= 1
         self._stats.inc_value("comity/scheduler/held")
         return True
@@ -327,16 +327,16 @@ class Scheduler(BaseScheduler):
         if not queue.limiters:
             self._access.decide(None, request)
             return self._hand_out(queue, request, now)
-        led_from = self._crawl.referrals.led_from(request)
-        policies = self._crawl.policies.known(queue.origin, led_from)
-        if policies is None and fetched is not None and fetched.barred_for in (None, led_from):
-            policies = fetched.seen_from(led_from)
+        referrer_reach = self._crawl.referrals.referrer_reach(request)
+        policies = self._crawl.policies.cached(queue.origin, referrer_reach)
+        if policies is None and fetched is not None and fetched.barred_for in (None, referrer_reach):
+            policies = fetched.seen_from(referrer_reach)
         if policies is None:
             self._want_policies(queue)
             return None
         if policies.barred_for is None and policies.unreachable and self._asks_again(queue, policies, now):
             return None
-        if led_from is None:
+        if referrer_reach is None:
             self._crawl.referrals.learn(policies)
         decision = self._access.decide(policies, request)
         if decision.verdict is Verdict.DENY:
@@ -363,7 +363,7 @@ class Scheduler(BaseScheduler):
         grant = None if slowest(queue.limiters).free_at > now else self._pace.try_acquire(queue.limiters)
         if grant is None:
             limiter = slowest(queue.limiters)
-            self._wait(queue, now, limiter.free_at, limiter.why)
+            self._wait(queue, now, limiter.free_at, limiter.reason)
             return None
         return self._hand_out(queue, request, now, queue.limiters, grant)
 
@@ -401,11 +401,11 @@ class Scheduler(BaseScheduler):
         self._drop(queue)
         return None
 
-    def _wait(self, queue: HostQueue, now: float, due: float, why: str) -> None:
+    def _wait(self, queue: HostQueue, now: float, due: float, reason: str) -> None:
         """The queue is due again then. Where that is far, nobody waits for it until it is near."""
         wait = due - now
         if wait > self._max_delay + ROUNDING:
-            self._queues.set_aside(queue, f"{why} for {wait:.0f} s")
+            self._queues.set_aside(queue, f"{reason} for {wait:.0f} s")
             due -= self._max_delay
         else:
             self._queues.set_aside(queue, "")
@@ -440,7 +440,7 @@ class Scheduler(BaseScheduler):
         for limiter in queue.limiters:
             limiter.queues += 1
         self._queues.add(queue)
-        if not origin or fetched or self._crawl.policies.known(origin):
+        if not origin or fetched or self._crawl.policies.cached(origin):
             self._queues.date(queue, monotonic())
         else:
             self._want_policies(queue)
@@ -456,16 +456,16 @@ class Scheduler(BaseScheduler):
         wait = policies.fresh_until - time()
         if queue.origin in self._failures and self._failures[queue.origin][0] > self._retry_times:
             return False
-        self._wait(queue, now, now + max(wait, MIN_WAIT), f"its policies ({policies.why}) are not to be asked for")
+        self._wait(queue, now, now + max(wait, MIN_WAIT), f"its policies ({policies.error}) are not to be asked for")
         return True
 
     def _want_policies(self, queue: HostQueue) -> None:
-        self._wanted.append(queue)
+        self._pending_fetches.append(queue)
         self._start_fetches()
 
     def _start_fetches(self) -> None:
-        while self._wanted and len(self._fetches) < ORIGINS_AT_ONCE and not closing(self._crawler):
-            task = asyncio.create_task(self._fetch(self._wanted.popleft()))
+        while self._pending_fetches and len(self._fetches) < ORIGINS_AT_ONCE and not closing(self._crawler):
+            task = asyncio.create_task(self._fetch(self._pending_fetches.popleft()))
             self._fetches.add(task)
             task.add_done_callback(self._fetched)
 
@@ -479,7 +479,7 @@ class Scheduler(BaseScheduler):
         if request is None:
             return
         try:
-            policies = await self._crawl.policies.get(queue.origin, self._crawl.referrals.led_from(request))
+            policies = await self._crawl.policies.get(queue.origin, self._crawl.referrals.referrer_reach(request))
         except ClosingError:
             return
         if policies.unreachable and policies.barred_for is None:

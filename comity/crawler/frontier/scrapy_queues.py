@@ -51,7 +51,7 @@ def take_over(folder: Path, journal: Journal, crawler: Crawler, *, with_seen: bo
 
 
 def _take_over(folder: Path, journal: Journal, crawler: Crawler, *, with_seen: bool) -> None:
-    scrapys = _Left(folder, crawler)
+    scrapys = _ScrapyQueue(folder, crawler)
     # Without what it has lost of its queue, what it has seen would keep the crawl from being led there again.
     has_seen = with_seen and scrapys.was_closed and (folder / SEEN).is_file()
     fingerprints = read_fingerprints((folder / SEEN).read_bytes()) if has_seen else set()
@@ -108,7 +108,7 @@ def read_fingerprints(octets: bytes) -> set[bytes]:
     return fingerprints
 
 
-class _Left:
+class _ScrapyQueue:
     """The queue of Scrapy, by a copy of its files: to read it empties it."""
 
     def __init__(self, folder: Path, crawler: Crawler) -> None:

@@ -49,10 +49,10 @@ class ShortTags(LogFormatter):
         return self._shortened(super().item_error(item, *args, **kwargs), item)
 
     def _shortened(self, result: LogFormatterResult | None, item: Any) -> Any:
-        """None: the project does not want the line."""
+        """The line with a short text for the tag; None: the project does not want it."""
         arguments = result and result["args"]
         if result and isinstance(arguments, dict) and arguments.get("item") is item:
-            result["args"] = arguments | {"item": _Shown(item, self._tags)}
+            result["args"] = arguments | {"item": _ShortItem(item, self._tags)}
         return result
 
 
@@ -61,7 +61,7 @@ def _short(formatter: type[LogFormatter]) -> type[LogFormatter]:
     return type(f"ShortTags{formatter.__name__}", (ShortTags, formatter), {"__module__": __name__})
 
 
-class _Shown:
+class _ShortItem:
     """An item as its class writes it, with a short text for the tag. Nothing is done for a line that nobody logs."""
 
     def __init__(self, item: Any, tags: ItemTags) -> None:
@@ -71,15 +71,15 @@ class _Shown:
     def __str__(self) -> str:
         item, field = self._item, self._tags.field_of(self._item)
         try:
-            tag = self._tags.of(item)
+            tag = self._tags.tag_of(item)
             if not field or tag is None or field not in ItemAdapter(item):
                 return str(item)
             if isinstance(item, dict | Item):
-                shown = copy.copy(item) if isinstance(item, dict) else item.copy()
-                shown[field] = _Summary(tag)
+                shortened = copy.copy(item) if isinstance(item, dict) else item.copy()
+                shortened[field] = _Summary(tag)
             else:
-                shown = copied(item, {field: _Summary(tag)})
-            return str(shown)
+                shortened = copied(item, {field: _Summary(tag)})
+            return str(shortened)
         except Exception:  # whatever the class does when it is copied: a log line is no reason to fail
             return str(item)
 

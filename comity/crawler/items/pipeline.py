@@ -38,7 +38,7 @@ class PermissionsPipeline:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._crawl = Crawl.of(crawler)
-        self._crawl.item_pages.wanted = True
+        self._crawl.item_pages.has_pipeline = True
         self._tags = self._crawl.tags
         assert crawler.stats is not None
         self._stats = crawler.stats
@@ -76,8 +76,8 @@ class PermissionsPipeline:
         except Exception as error:  # each kind of class has exceptions of its own
             self._stats.inc_value("comity/items/untaggable")
             name, field = type(item).__qualname__, self._tags.field_of(item)
-            why = f"no `{field}` can be written into {name}: declare such a field in it, or set COMITY_TAG ({error!r})"
-            raise DropItem(why) from error
+            message = f"no `{field}` can be written into {name}: declare such a field in it, or set COMITY_TAG ({error!r})"
+            raise DropItem(message) from error
 
     def _tagged(self, item: Any, page: Page | None) -> tuple[Any, dict[str, Any], Collection[str]]:
         """The item as it may go on, its tag, and the fields that are redacted."""

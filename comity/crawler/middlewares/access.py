@@ -61,8 +61,8 @@ class AccessMiddleware:
             referrals.handle(request)
             self._pace.release(request)  # or it would wait for itself, where another middleware made a new request of it
             try:
-                with lent_place(self._crawler), self._counted(request):
-                    decision = await self._crawl.gate.wait(request, referrals.led_from(request))
+                with lent_place(self._crawler), self._occupy_slot(request):
+                    decision = await self._crawl.gate.wait(request, referrals.referrer_reach(request))
             except ClosingError:
                 is_running = engine_of(self._crawler) is not None  # in a test of this alone it is not
                 raise IgnoreRequest("the crawl is ending" if is_running else "no crawl is running to ask for policies") from None
@@ -76,8 +76,8 @@ class AccessMiddleware:
             self._slots.free(request)
         return None
 
-    def _counted(self, request: Request) -> AbstractContextManager[None]:
-        return self._slots.counted(request) if request in self._backlog else nullcontext()
+    def _occupy_slot(self, request: Request) -> AbstractContextManager[None]:
+        return self._slots.occupy(request) if request in self._backlog else nullcontext()
 
     def _headers_received(self, headers: Headers, body_length: int | None, request: Request) -> None:
         """Ends the download where they refuse every declared use: nothing could be done with the body.

@@ -87,10 +87,10 @@ class FieldsMiddleware:
         if session.bearer:
             fields["Authorization"] = f"Bearer {session.bearer}"
         if session.cookies:
-            own = dict(session.cookies)
+            cookies = dict(session.cookies)
             crumbs = b"; ".join(request.headers.getlist("Cookie")).decode("latin-1").split(";")
-            others = [crumb.strip() for crumb in crumbs if crumb.strip() and _name(crumb) not in own]
-            fields["Cookie"] = "; ".join([*others, *(f"{name}={value}" for name, value in own.items())])
+            others = [crumb.strip() for crumb in crumbs if crumb.strip() and _name(crumb) not in cookies]
+            fields["Cookie"] = "; ".join([*others, *(f"{name}={value}" for name, value in cookies.items())])
         self._replaced[request] = {name: request.headers.getlist(name) for name in fields}
         for name, value in fields.items():
             request.headers[name] = value.encode("latin-1")
@@ -119,9 +119,9 @@ class FieldsMiddleware:
     def _keep_out_of_the_jar(self, request: Request, response: Response) -> None:
         """Scrapy's cookie jar would return a cookie of the session by itself, when the session is over too."""
         outgoing = self._access.outgoing(request)
-        own = dict(outgoing.session.cookies) if outgoing and outgoing.session else {}
+        session_cookies = dict(outgoing.session.cookies) if outgoing and outgoing.session else {}
         cookies = response.headers.getlist("Set-Cookie")
-        others = [cookie for cookie in cookies if _name(cookie.decode("latin-1")) not in own]
+        others = [cookie for cookie in cookies if _name(cookie.decode("latin-1")) not in session_cookies]
         if others:
             response.headers["Set-Cookie"] = others
         elif cookies:

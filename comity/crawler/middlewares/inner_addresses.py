@@ -36,9 +36,9 @@ class AddressMiddleware:
             self._check(request, response)
 
     def _check(self, request: Request, response: Response) -> None:
-        refused = self._crawl.referrals.answered(request, response)
+        refused = self._crawl.referrals.check_response(request, response)
         if refused is not None:
-            led_from, reach = refused
-            decision = inner_address(request.url, led_from, f"the answer came from a {reach.value} address")
+            referrer_reach, reach = refused
+            decision = inner_address(request.url, referrer_reach, f"the answer came from a {reach.value} address")
             self._crawl.access.record_stopped(request, decision)
             raise IgnoreRequest(str(decision))

@@ -35,13 +35,13 @@ class PageMiddleware:
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         try:
-            page = await self._crawl.responses.of(response)
+            page = await self._crawl.responses.page(response)
         except ClosingError:  # nobody knows any more what may be done
             page, may_follow = None, False
         else:
             may_follow = page is None or page.follow.verdict is not Verdict.DENY
         marked = self._crawl.responses.rel_nofollow(response) if may_follow else frozenset()
-        is_taken = False
+        is_completed = False
         async for output in result:
             if isinstance(output, Request):
                 if not may_follow:
@@ -51,15 +51,15 @@ class PageMiddleware:
                 else:
                     yield output
                 continue
-            if output is not None and self._crawl.item_pages.wanted:  # None goes to no pipeline
-                if not is_taken and page is not None:
-                    page = await self._taken(response, page)
-                    is_taken = True
+            if output is not None and self._crawl.item_pages.has_pipeline:  # None goes to no pipeline
+                if not is_completed and page is not None:
+                    page = await self._completed(response, page)
+                    is_completed = True
                 self._crawl.item_pages.put(output, page)
             yield output
 
-    async def _taken(self, response: Response, page: Page) -> Page | None:
+    async def _completed(self, response: Response, page: Page) -> Page | None:
         try:
-            return await self._crawl.responses.taken(response, page)
+            return await self._crawl.responses.completed(response, page)
         except ClosingError:
             return None

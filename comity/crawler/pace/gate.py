@@ -47,15 +47,15 @@ class Gate:
         self._max_delay = max_delay
         self._hold = hold
 
-    async def wait(self, request: Request, led_from: Reach | None, *, in_downloader: bool = True) -> Decision:
+    async def wait(self, request: Request, referrer_reach: Reach | None, *, in_downloader: bool = True) -> Decision:
         """Decide on the request, and wait until it may go out. DEFER where the scheduler took it back. Raises ClosingError.
 
-        `led_from`: the reach of the site that leads to it, None for what the operator asks for. `in_downloader`: the request goes
-        out through Scrapy's downloader; else the caller says by `Pace.through` when it is done."""
+        `referrer_reach`: that of the site that leads to it, None for what the operator asks for. `in_downloader`: the request
+        goes out through Scrapy's downloader; else the caller says by `Pace.through` when it is done."""
         access, pace = self._access, self._pace
         while True:
-            policies = await self._policies.of(request.url, led_from)
-            if policies is not None and led_from is None:
+            policies = await self._policies.for_url(request.url, referrer_reach)
+            if policies is not None and referrer_reach is None:
                 self._referrals.learn(policies)
             decision = access.decide(policies, request)
             if decision.not_before is not None:
@@ -78,7 +78,7 @@ class Gate:
             if monotonic() - began < TICK:
                 return decision
             # The wait was long: what the site says by now counts.
-            policies = await self._policies.of(request.url, led_from)
+            policies = await self._policies.for_url(request.url, referrer_reach)
             decision = access.decide(policies, request)
             if (
                 decision.verdict is Verdict.ALLOW

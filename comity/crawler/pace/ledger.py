@@ -232,15 +232,15 @@ class RateLedger:
         in_flight, old = 0, False
         rows = self._db.execute("SELECT owner, turn, at, keep FROM start WHERE host = ?", (host,)).fetchall()
         for owner, grant, settled, counts_for in rows:
-            counted = self._ended(owner, grant, now) if settled is None else now if settled > now + SLACK else settled
-            if counted is None:
+            stamp = self._ended(owner, grant, now) if settled is None else now if settled > now + SLACK else settled
+            if stamp is None:
                 in_flight += 1
                 continue
-            if counted != settled:
-                row = (counted, host, owner, grant)
+            if stamp != settled:
+                row = (stamp, host, owner, grant)
                 self._db.execute("UPDATE start SET at = ? WHERE host = ? AND owner = ? AND turn = ?", row)
-            stamps.append(counted)
-            old = old or counted + max(counts_for, keep) <= now
+            stamps.append(stamp)
+            old = old or stamp + max(counts_for, keep) <= now
         stamps.sort()
         if old or len(stamps) > MAX_STAMPS:
             needed = stamps[-MAX_STAMPS:][0]

@@ -35,7 +35,7 @@ class Limiter:
     awaited: int = 0  # requests that wait in the middleware: they come before what waits in queues
     line: asyncio.Lock = field(default_factory=asyncio.Lock)  # in which they wait
     freed: asyncio.Event = field(default_factory=asyncio.Event)
-    why: str = "its host is to be left alone"  # where it lets nothing out
+    reason: str = "its host is to be left alone"  # where it lets nothing out
 
     def __post_init__(self) -> None:
         self._limit()

@@ -56,7 +56,7 @@ class Flight:
     in_downloader: bool  # of Scrapy, which tells what becomes of it; False: `through` will be called
     claimed: bool  # it came to the middleware
     grant: int = 0  # of the ledger; 0: its limiters have no limits
-    answered: bool = False  # the headers came
+    is_settled: bool = False  # its start is: the headers came
 
 
 class Pace:
@@ -104,7 +104,7 @@ class Pace:
         """The limiter of the group that states these limits."""
         scope = self._limiters.get(limits.key)  # no host name: there is a scheme in it
         if scope is None:
-            scope = Limiter(limits.key, (), sys.maxsize, why="its request-limit lets nothing out")
+            scope = Limiter(limits.key, (), sys.maxsize, reason="its request-limit lets nothing out")
             self._limiters[limits.key] = scope
         windows = (*limits.windows, self._slowest) if limits.unreadable else limits.windows
         scope.restrict("", windows, limits.concurrent)
@@ -261,7 +261,7 @@ class Pace:
 
     def _settle(self, flight: Flight) -> None:
         """Count the request as started now."""
-        flight.answered = True
+        flight.is_settled = True
         now = monotonic()
         for limiter in flight.limiters:
             limiter.last = now
@@ -275,8 +275,8 @@ class Pace:
         True where it freed a limiter."""
         active = in_downloader(self._crawler)
         freed = False
-        gone = [request for request, flight in self._flights.items() if flight.in_downloader and request not in active]
-        for request in gone:
+        inactive = [request for request, flight in self._flights.items() if flight.in_downloader and request not in active]
+        for request in inactive:
             freed = freed or bool(self._flights[request].limiters)
             self._forget(request)
         return freed
@@ -291,7 +291,7 @@ class Pace:
 
     def _headers_received(self, request: Request) -> None:
         flight = self._flights.get(request)
-        if flight is not None and flight.limiters and not flight.answered:
+        if flight is not None and flight.limiters and not flight.is_settled:
             self._settle(flight)
 
     def through(self, request: Request) -> None:
@@ -302,6 +302,6 @@ class Pace:
     def _left_downloader(self, request: Request) -> None:
         flight = self._flights.get(request)
         if flight is not None and flight.limiters:
-            if not flight.answered:
+            if not flight.is_settled:
                 self._settle(flight)
             self.release(request)

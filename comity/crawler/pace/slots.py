@@ -58,8 +58,8 @@ class Slots:
             slot.concurrency, slot.delay = sys.maxsize, 0.0
 
     @contextmanager
-    def counted(self, request: Request) -> Iterator[None]:
-        """While it waits here it counts for its slot: Scrapy's own queue goes on with hosts that have fewer there."""
+    def occupy(self, request: Request) -> Iterator[None]:
+        """Count the request for its slot while it waits here: Scrapy's own queue goes on with hosts that have fewer there."""
         downloader = downloader_of(self._crawler)
         if downloader is None or not hasattr(downloader, "_get_slot"):
             yield

@@ -67,10 +67,10 @@ class Resources:
             clock=time.time,
             gate=self._hop,
             patience=options.max_delay,
-            answered=self._answered,
+            on_hop=self._on_hop,
         )
         self._fields = {options.purpose_header: ", ".join(options.agent.purposes)} if options.purpose_header else {}
-        self._kept: Bounded[tuple[str, Reach | None], tuple[float, Fetched]] = Bounded(MAX_KEPT)
+        self._cache: Bounded[tuple[str, Reach | None], tuple[float, Fetched]] = Bounded(MAX_KEPT)
         self._flights: Flights[Fetched] = Flights(crawler)
 
     async def get(self, urls: Iterable[str], page_url: str, reach: Reach) -> dict[str, Fetched]:
@@ -83,19 +83,19 @@ class Resources:
     async def close(self) -> None:
         await self._flights.close()
 
-    async def _get(self, url: str, led_from: Reach | None) -> Fetched:
-        key = url, led_from
-        until, fetched = self._kept.get(key, (0.0, None))
+    async def _get(self, url: str, referrer_reach: Reach | None) -> Fetched:
+        key = url, referrer_reach
+        until, fetched = self._cache.get(key, (0.0, None))
         if fetched is not None and time.time() < until:
-            self._kept.move_to_end(key)
+            self._cache.move_to_end(key)
             return fetched
         try:
-            return await self._flights.wait(self._flights.get(key) or self._flights.begin(key, self._fetch(url, led_from)))
+            return await self._flights.wait(self._flights.get(key) or self._flights.begin(key, self._fetch(url, referrer_reach)))
         except ClosingError:
             return Fetched(status=0, error="the crawl is ending")
 
-    async def _fetch(self, url: str, led_from: Reach | None) -> Fetched:
-        async with self._client.server(origin_of(url), led_from, self._count) as server:
+    async def _fetch(self, url: str, referrer_reach: Reach | None) -> Fetched:
+        async with self._client.server(origin_of(url), referrer_reach, self._count) as server:
             try:
                 answer = await self._redirects.ask(url, None, server, self._count)
             except BarredError as error:
@@ -103,16 +103,16 @@ class Resources:
         fetched = answer.fetched
         if fetched.oversized:
             fetched = Fetched(status=fetched.status, url=fetched.url, error="it is too large")
-        self._kept[url, led_from] = time.time() + (answer.seconds or FAILURE_KEPT), fetched
+        self._cache[url, referrer_reach] = time.time() + (answer.seconds or FAILURE_KEPT), fetched
         return fetched
 
     @asynccontextmanager
-    async def _hop(self, url: str, led_from: Reach | None) -> AsyncIterator[Mapping[str, str]]:
-        """Until it is closed, the hop occupies its host."""
+    async def _hop(self, url: str, referrer_reach: Reach | None) -> AsyncIterator[Mapping[str, str]]:
+        """Occupy the host of the hop until it is closed."""
         request = Request(url, meta={KEY: {"session": False}})  # a site could lead to what only the operator may see
         self._access.exempt(request)
         try:
-            decision = await self._gate.wait(request, led_from, in_downloader=False)
+            decision = await self._gate.wait(request, referrer_reach, in_downloader=False)
             self._access.record(request, decision)
             if decision.verdict is not Verdict.ALLOW:
                 raise TransferError(str(decision))
@@ -122,9 +122,9 @@ class Resources:
         finally:
             self._pace.through(request)
 
-    def _answered(self, url: str, hop: Hop) -> None:
+    def _on_hop(self, url: str, hop: Hop) -> None:
         if hop.status in TOO_MANY:
             self._back_off(url, hop.status, retry_after(hop.headers, time.time()))
 
-    def _count(self, what: str, number: int) -> None:
-        self._stats.inc_value(f"comity/resources/{what}", number)
+    def _count(self, name: str, number: int) -> None:
+        self._stats.inc_value(f"comity/resources/{name}", number)

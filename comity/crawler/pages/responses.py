@@ -54,21 +54,21 @@ class ResponsePages:
         self._pages: WeakKeyDictionary[Response, Page | None] = WeakKeyDictionary()
         self._whole: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()  # of responses that were stripped
 
-    async def of(self, response: Response) -> Page | None:
+    async def page(self, response: Response) -> Page | None:
         """The page of the response; None where its URL can have no policies. Raises ClosingError."""
         if response not in self._pages:
-            self._pages[response] = self._page(response, await self._site_of(response))
+            self._pages[response] = self._make_page(response, await self._site_of(response))
         return self._pages[response]
 
-    def of_now(self, response: Response) -> Page | None:
+    def page_now(self, response: Response) -> Page | None:
         """The same, at once. LookupError where the policies would have to be fetched."""
         if response not in self._pages:
-            self._pages[response] = self._page(response, self._site_in_memory(response))
+            self._pages[response] = self._make_page(response, self._site_in_memory(response))
         return self._pages[response]
 
     async def stripped(self, request: Request, response: Response) -> Response:
         """The response without the elements that are refused for one of the declared uses. Raises ClosingError."""
-        page = await self.of(response)
+        page = await self.page(response)
         if page is None or page.element_rules is None:
             return response
         body = page.element_rules.redacted(page.refusable(self._agent.uses))
@@ -84,18 +84,21 @@ class ResponsePages:
             return frozenset()
         return rel_nofollow(Content(fields_of(response.headers), response.body), response.url)
 
-    async def taken(self, response: Response, page: Page) -> Page:
+    async def completed(self, response: Response, page: Page) -> Page:
         """The page, once something is made of it: when is remembered, and what goes with it is fetched. Raises ClosingError."""
-        dated, wanted = page.dated, page.wanted
-        if not dated and not wanted:
+        dated, resource_urls = page.dated, page.wanted
+        if not dated and not resource_urls:
             return page
         site = await self._site_of(response)
         first_seen = await self._policies.first_taken(page.url, dated, datetime.now(UTC))
         outgoing = self._outgoing(response)
         origin = site.origin if site else outgoing.site.origin if outgoing else ""
-        reach = (await self._policies.get(origin, self._referrals.led_to(response))).reach if wanted else Reach.PUBLIC
-        resources = await self._resources.get(wanted, page.url, reach)
-        return self._page(response, site, first_seen=first_seen, resources=resources) or page
+        reach = Reach.PUBLIC
+        if resource_urls:
+            policies = await self._policies.get(origin, self._referrals.response_referrer_reach(response))
+            reach = policies.reach
+        resources = await self._resources.get(resource_urls, page.url, reach)
+        return self._make_page(response, site, first_seen=first_seen, resources=resources) or page
 
     def _outgoing(self, response: Response) -> Outgoing | None:
         """The request for the response; None where it was not admitted."""
@@ -110,7 +113,7 @@ class ResponsePages:
         """The policies of the response's own URL."""
         if outgoing := self._outgoing_for_page(response):
             return outgoing.site
-        policies = await self._policies.of(response.url, self._referrals.led_to(response))
+        policies = await self._policies.for_url(response.url, self._referrals.response_referrer_reach(response))
         return None if policies is None else policies.site
 
     def _site_in_memory(self, response: Response) -> Site | None:
@@ -123,12 +126,12 @@ class ResponsePages:
             if has_been_asked:
                 return None
             raise LookupError(f"{response} has no policies")
-        policies = self._policies.known(origin, self._referrals.led_to(response))
+        policies = self._policies.cached(origin, self._referrals.response_referrer_reach(response))
         if not has_been_asked or not policies:
             raise LookupError(f"{response} is not what was asked for: nobody knows yet what may be done with it")
         return policies.site
 
-    def _page(
+    def _make_page(
         self,
         response: Response,
         site: Site | None,

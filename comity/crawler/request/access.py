@@ -125,11 +125,11 @@ class Access:
     def _barred(self, policies: Policies | None, request: Request) -> Decision | None:
         """The refusal of a request to which nobody may lead who leads there."""
         if policies is not None:
-            return inner_address(request.url, policies.barred_for, policies.why) if policies.barred_for is not None else None
+            return inner_address(request.url, policies.barred_for, policies.error) if policies.barred_for is not None else None
         if urlsplit(request.url).scheme in OWN_SCHEMES and not request.url.startswith("data:"):
-            led_from = self._referrals.led_from(request)
-            if led_from is not None:
-                return inner_address(request.url, led_from, "it names data of the operator's own")
+            referrer_reach = self._referrals.referrer_reach(request)
+            if referrer_reach is not None:
+                return inner_address(request.url, referrer_reach, "it names data of the operator's own")
         return None
 
     def _decide(self, site: Site, request: Request, *, is_same_moment: bool = False) -> _Answer:
@@ -156,8 +156,8 @@ class Access:
         """PolicyError where what is declared makes no sense."""
         if not self._sessions and KEY not in request.meta and not site.asks_facts(self.agent):
             return _Question(request.url, request.method, PLAIN, None)
-        session = self._sessions.of(request.url) if self._sessions and declaration(request).session else None
-        return _Question(request.url, request.method, self._facts.of(request), session)
+        session = self._sessions.for_url(request.url) if self._sessions and declaration(request).session else None
+        return _Question(request.url, request.method, self._facts.for_request(request), session)
 
     def _judge(self, site: Site, request: Request, question: _Question) -> _Answer:
         decision, session = self._by_session(site, request, question)
@@ -175,7 +175,7 @@ class Access:
         session = question.session
         if session is None:
             return site.judge(self.agent, request.url, question.facts), None
-        decision = site.judge(self.agent, request.url, self._facts.of(request, session.facts))
+        decision = site.judge(self.agent, request.url, self._facts.for_request(request, session.facts))
         if decision.verdict is not Verdict.DENY:
             return decision, session
         without = site.judge(self.agent, request.url, question.facts)
@@ -200,7 +200,7 @@ class Access:
         session = answer.session
         if session is not None:
             request.meta["dont_cache"] = True  # what only the session can see stays out of HttpCacheMiddleware
-        facts = self._facts.of(request, session.facts if session else None)
+        facts = self._facts.for_request(request, session.facts if session else None)
         self._outgoing[request] = Outgoing(request.url, site, answer.decision, facts, session)
         return True
 
@@ -226,7 +226,7 @@ class Access:
         if not outgoing.site.asks_facts(self.agent):
             return False
         try:
-            facts = self._facts.of(request)
+            facts = self._facts.for_request(request)
         except PolicyError:
             return True
         return (facts.kinds, facts.automations, facts.purposes) != (
@@ -280,13 +280,14 @@ class Access:
                 {"origin": origin, "uses": ", ".join(self.agent.uses), "decision": decision},
             )
 
-    def _report_session(self, host: str, why: Reason) -> None:
+    def _report_session(self, host: str, reason: Reason) -> None:
         """A request goes without the session of its host."""
-        self._stats.inc_value(f"comity/session/left/{why.rule}")
-        if (host, why.rule) not in self._reported_sessions:
-            self._reported_sessions.add((host, why.rule))
+        self._stats.inc_value(f"comity/session/left/{reason.rule}")
+        if (host, reason.rule) not in self._reported_sessions:
+            self._reported_sessions.add((host, reason.rule))
             logger.info(
-                "Requests to %(host)s go without its session: %(why)s (further ones are not reported)", {"host": host, "why": why}
+                "Requests to %(host)s go without its session: %(why)s (further ones are not reported)",
+                {"host": host, "why": reason},
             )
 
 
@@ -301,9 +302,9 @@ def too_slow(url: str, wait: float, max_delay: float) -> Decision:
     return Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.max-delay", source=Source(url=url, text=text)),))
 
 
-def inner_address(url: str, led_from: Reach, why: str) -> Decision:
-    """The refusal of a request that a site leads to and may not (SEC-7). `led_from`: the reach of the site."""
-    text = f"a site at a {led_from.value} address leads there: {why}"
+def inner_address(url: str, referrer_reach: Reach, cause: str) -> Decision:
+    """The refusal of a request that a site leads to and may not (SEC-7). `referrer_reach`: the reach of the site."""
+    text = f"a site at a {referrer_reach.value} address leads there: {cause}"
     return Decision(
         verdict=Verdict.DENY,
         reasons=(Reason(rule="comity.inner-address", source=Source(url=url, part="request", text=text)),),
@@ -311,6 +312,6 @@ def inner_address(url: str, led_from: Reach, why: str) -> Decision:
 
 
 def _without_origin(url: str) -> Decision:
-    own = urlsplit(url).scheme in OWN_SCHEMES
-    reason = Reason(rule="comity.no-site" if own else "comity.scheme", source=Source(url=url, part="request"))
-    return Decision(verdict=Verdict.ALLOW if own else Verdict.DENY, reasons=(reason,))
+    is_own_data = urlsplit(url).scheme in OWN_SCHEMES
+    reason = Reason(rule="comity.no-site" if is_own_data else "comity.scheme", source=Source(url=url, part="request"))
+    return Decision(verdict=Verdict.ALLOW if is_own_data else Verdict.DENY, reasons=(reason,))

@@ -33,14 +33,14 @@ class Declaration(NamedTuple):
     session: bool = True  # False: the request goes without the session of its host
 
 
-NOTHING = Declaration()
+NO_DECLARATION = Declaration()
 
 
 def declaration(request: Request) -> Declaration:
     """Read the declaration. PolicyError, with what to write instead, where it makes no sense."""
     declared = request.meta.get(KEY)
     if declared is None:
-        return NOTHING
+        return NO_DECLARATION
     if not isinstance(declared, dict):
         raise _wrong(declared, "is not a mapping: write kind, automations, purposes or session with their values")
     kinds = automations = purposes = None
@@ -72,8 +72,8 @@ def _words(key: str, value: object, pattern: re.Pattern[str] = WORD) -> tuple[st
     return tuple(words)
 
 
-def _wrong(value: object, why: str) -> PolicyError:
-    return PolicyError(f"`{printable(str(value).encode('utf-8', 'replace'))}` {why}")
+def _wrong(value: object, problem: str) -> PolicyError:
+    return PolicyError(f"`{printable(str(value).encode('utf-8', 'replace'))}` {problem}")
 
 
 class RequestFacts:
@@ -85,7 +85,7 @@ class RequestFacts:
         self._defaults = {str(name).lower(): str(value) for name, value in defaults if value is not None}
         self._browser = _browser(settings)
 
-    def of(self, request: Request, session: Session | None = None) -> Facts:
+    def for_request(self, request: Request, session: Session | None = None) -> Facts:
         """PolicyError where what is declared makes no sense. `session`: the one that it goes with."""
         declared = declaration(request)
         fields = self._fields(request)

@@ -8,10 +8,10 @@ so whatever is copied can only take rights away.
 What is made of a response without its meta is known by its context: all that a task does while a request or its response is
 handled is done for that request. So each request passes these, in this order:
 
-    make         it was made, in the context of whatever is handled there: what that one may not, this one may not
-    led_from     the reach of the site that leads there, by which it is decided on; None: the operator, who may ask anywhere
-    handle       from now on it is the one that is handled in this context
-    answered     its response came, from an address that is known by now: from now on its site leads to what is made of it
+    make              it was made, in the context of whatever is handled there: what that one may not, this one may not
+    referrer_reach    that of the site that leads there, by which it is decided on; None: the operator, who may ask anywhere
+    handle            from now on it is the one that is handled in this context
+    check_response    its response came, from an address that is known by now: its site leads to what is made of it
 
 Reaches are compared by `Reach.may_lead_to`: a site leads to the public, or to its own kind. An origin that the operator asks for
 is remembered (`_origins`), with where its server is: whoever leads there leads to what the operator wants anyway."""
@@ -84,7 +84,7 @@ class Referrals:
         if is_awaited and handled is not None and current_page.get() is None:  # pipelines make nothing of a file
             self._awaited[request] = handled
         if handled is not None and handled.reach is not None:
-            led(request, handled.reach)
+            set_referrer_reach(request, handled.reach)
         elif KEY not in request.meta and (origin := origin_or_empty(request.url)):
             self._origins.setdefault(origin, Reach.PUBLIC)
             self._origins.move_to_end(origin)
@@ -93,12 +93,12 @@ class Referrals:
         handled = _handled.get()
         return handled if handled is not None and handled.crawl is self._crawl else None
 
-    def led_from(self, request: Request | None) -> Reach | None:
+    def referrer_reach(self, request: Request | None) -> Reach | None:
         """The reach of the site that leads to the request, which it has to be judged by; None where that does not matter: the
         operator leads there, has asked for the origin, or allows everything."""
         return None if request is None else self._leading(_stamp(request), request.url)
 
-    def led_to(self, response: Response) -> Reach | None:
+    def response_referrer_reach(self, response: Response) -> Reach | None:
         """The same of a response, which may have another URL than was asked for."""
         return None if response.request is None else self._leading(self._leader(response.request, response), response.url)
 
@@ -119,17 +119,17 @@ class Referrals:
         if policies.site.origin in self._origins:
             self._origins[policies.site.origin] = policies.server_reach
 
-    def answered(self, request: Request, response: Response) -> tuple[Reach, Reach] | None:
+    def check_response(self, request: Request, response: Response) -> tuple[Reach, Reach] | None:
         """Let the site of the response lead to what is made of the request from now on. None: the response may be used; else the
         reach of the site that has led to the request, and that of the server, to which it may not lead."""
         leading, reach = self._leader(request, response), self._came_from(request, response)
-        own = reach or self._reach_of_site(response.url)
-        if own is not None:
-            request.meta[KEY] = own.value
+        site_reach = reach or self._reach_of_site(response.url)
+        if site_reach is not None:
+            request.meta[KEY] = site_reach.value
             if request in self._by_request:
-                self._by_request[request].reach = own
+                self._by_request[request].reach = site_reach
             if (maker := self._awaited.pop(request, None)) is not None:
-                maker.reach = own if maker.reach is None else maker.reach.joined(own)
+                maker.reach = site_reach if maker.reach is None else maker.reach.joined(site_reach)
         if self._is_inner_allowed or leading is None or reach is None or leading.may_lead_to(reach):
             return None
         if self._origins.get(origin_or_empty(response.url), Reach.PUBLIC) is not Reach.PUBLIC:
@@ -144,21 +144,21 @@ class Referrals:
         return None if address is None else self._client.network.reach(address)
 
     def _reach_of_site(self, url: str) -> Reach | None:
-        """None where there is no site: whoever has led to the data leads on."""
+        """The reach of the site at a URL; None where there is no site: whoever has led to the data leads on."""
         origin = origin_or_empty(url)
-        policies = self._policies.known(origin) if origin else None
+        policies = self._policies.cached(origin) if origin else None
         return policies.server_reach if policies else (Reach.PUBLIC if origin else None)
 
 
-def led(request: Request, reach: Reach) -> Request:
-    """The same request, to which a site at an address of this reach leads."""
+def set_referrer_reach(request: Request, reach: Reach) -> Request:
+    """Note in the meta of the request that a site at an address of this reach leads there; return the request."""
     before = _stamp(request)
     request.meta[KEY] = (reach if before is None else before.joined(reach)).value
     return request
 
 
 def _stamp(request: Request) -> Reach | None:
-    """None: no site is known to lead there."""
+    """The reach in the meta of a request; None: no site is known to lead there."""
     value = request.meta.get(KEY)
     if value is None:
         return None

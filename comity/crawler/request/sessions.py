@@ -45,8 +45,8 @@ class DeclaredSession:
     @cached_property
     def facts(self) -> Session:
         """All that policies may know of it."""
-        carried = {"cookie": any(value.strip('"') for _, value in self.cookies), "token": self.token, "bearer": self.bearer}
-        carries = frozenset(name for name, value in carried.items() if value)
+        credentials = {"cookie": any(value.strip('"') for _, value in self.cookies), "token": self.token, "bearer": self.bearer}
+        carries = frozenset(name for name, value in credentials.items() if value)
         return Session(human_initiated=self.human_initiated, carries=carries, started_at=self.started_at)
 
     @property
@@ -65,7 +65,7 @@ def declared_session(host: str, members: object) -> DeclaredSession:
         raise PolicyError(f"is not a mapping: write some of {', '.join(KEYS)}")
     for key in members:
         if key not in KEYS:
-            raise PolicyError(f"`{_shown(key)}` is unknown: write some of {', '.join(KEYS)}")
+            raise PolicyError(f"`{_printable(key)}` is unknown: write some of {', '.join(KEYS)}")
     session = DeclaredSession(
         host=host,
         human_initiated=_flag(members, "human_initiated"),
@@ -80,7 +80,7 @@ def declared_session(host: str, members: object) -> DeclaredSession:
     return session
 
 
-def _shown(text: object) -> str:
+def _printable(text: object) -> str:
     return printable(str(text).encode("utf-8", "replace"))
 
 
@@ -99,10 +99,10 @@ def _moment(value: object) -> datetime | None:
         is_past = moment <= datetime.now(UTC)
     except (TypeError, ValueError):  # no date, or one without an offset
         raise PolicyError(
-            f'`started_at` `{_shown(value)}` is no moment: write it with its offset, e.g. "2027-01-31T08:00:00+01:00"'
+            f'`started_at` `{_printable(value)}` is no moment: write it with its offset, e.g. "2027-01-31T08:00:00+01:00"'
         ) from None
     if not is_past:
-        raise PolicyError(f"`started_at` `{_shown(value)}` is still to come: write when the session began")
+        raise PolicyError(f"`started_at` `{_printable(value)}` is still to come: write when the session began")
     return moment
 
 
@@ -129,21 +129,21 @@ def _secret(key: str, reference: object) -> str:
     if source == "env" and name:
         secret = os.environ.get(name)
         if secret is None:
-            raise PolicyError(f"`{key}`: there is no environment variable `{_shown(name)}`: set it")
+            raise PolicyError(f"`{key}`: there is no environment variable `{_printable(name)}`: set it")
     elif source == "file" and name:
         try:
             with Path(name).expanduser().open("rb") as file:
                 secret = file.read(MAX_SECRET + 1).decode("latin-1")
         except (OSError, ValueError, RuntimeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "that is no path"
-            raise PolicyError(f"`{key}`: `{_shown(name)}` cannot be read: {why}") from None
+            cause = error.strerror if isinstance(error, OSError) else "that is no path"
+            raise PolicyError(f"`{key}`: `{_printable(name)}` cannot be read: {cause}") from None
     else:
         raise PolicyError(f"`{key}` is neither env:VARIABLE nor file:PATH: credentials are read from there only")
     secret = secret.strip(" \t\r\n")
     if not secret or len(secret) > MAX_SECRET:
-        raise PolicyError(f"`{key}`: `{_shown(name)}` is {'longer than any field' if secret else 'empty'}")
+        raise PolicyError(f"`{key}`: `{_printable(name)}` is {'longer than any field' if secret else 'empty'}")
     if not SENDABLE.fullmatch(secret):
-        raise PolicyError(f"`{key}`: `{_shown(name)}` has a line break, or another character that no field can carry")
+        raise PolicyError(f"`{key}`: `{_printable(name)}` has a line break, or another character that no field can carry")
     return secret
 
 
@@ -163,7 +163,7 @@ class Sessions:
     def __bool__(self) -> bool:
         return self.go_out and bool(self._sessions)
 
-    def of(self, url: str) -> DeclaredSession | None:
+    def for_url(self, url: str) -> DeclaredSession | None:
         """The session that a request for the URL may carry."""
         parts = urlsplit(url)
         host = parts.hostname or ""

@@ -145,7 +145,7 @@ def get_all(
     client: Client | None = None,
     seconds: float = 5,
     pause: float = 0,
-    led_from: Reach | None = None,
+    referrer_reach: Reach | None = None,
 ) -> Got:
     """`seconds`: for each of them. `pause`: seconds between two. Raises BarredError."""
 
@@ -153,7 +153,7 @@ def get_all(
         bodies: list[bytes | None] = []
         errors: list[str] = []
         counts: dict[str, int] = {}
-        async with (client or Client(options())).server(origin, led_from, counts.__setitem__) as server:
+        async with (client or Client(options())).server(origin, referrer_reach, counts.__setitem__) as server:
             for path in paths:
                 server.announce(origin + path, {})
             for path in paths:

@@ -485,8 +485,8 @@ def test_tls_that_stalls_ends_at_the_deadline(serving: Serving) -> None:
 
 @pytest.mark.requirement("SEC-2", "SEC-7")
 def test_no_connection_where_nobody_may_lead(serving: Serving) -> None:
-    async def run(origin: str, led_from: Reach | None) -> Hop:
-        async with Client(options()).server(origin, led_from, lambda what, number: None) as server:
+    async def run(origin: str, referrer_reach: Reach | None) -> Hop:
+        async with Client(options()).server(origin, referrer_reach, lambda what, number: None) as server:
             return await server.get(f"{origin}/robots.txt", {})
 
     server = serving(says(answer(b"ab")))
@@ -494,8 +494,8 @@ def test_no_connection_where_nobody_may_lead(serving: Serving) -> None:
         with pytest.raises(BarredError):
             asyncio.run(run(server.origin.replace("127.0.0.1", host), Reach.PUBLIC))
     assert server.peers == []
-    for led_from in (None, Reach.LOOPBACK):
-        hop = asyncio.run(run(server.origin, led_from))
+    for referrer_reach in (None, Reach.LOOPBACK):
+        hop = asyncio.run(run(server.origin, referrer_reach))
         assert (hop.body, hop.reach) == (b"ab", Reach.LOOPBACK)
 
 

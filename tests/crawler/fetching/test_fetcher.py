@@ -13,7 +13,7 @@ import pytest
 
 from comity.crawler.fetching import fetcher as module
 from comity.crawler.fetching.fetcher import Policies, PolicyFetcher, policies_of
-from comity.crawler.fetching.files import Obtained, Wanted
+from comity.crawler.fetching.files import Obtained, PolicyQuery
 from comity.crawler.fetching.freshness import DAY
 from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.policy_copy import PolicyFile
@@ -47,7 +47,7 @@ class World:
         self.files: dict[str, PolicyFile] = {ROBOTS: had()}
         self.renewed: frozenset[str] = frozenset()
         self.error: Exception | None = None
-        self.wanted: list[Wanted] = []
+        self.queries: list[PolicyQuery] = []
         self.store: Any = None
         self.consequences: list[str] = []
         self.left = 0
@@ -70,13 +70,13 @@ class World:
     def clock(self) -> float:
         return self.now
 
-    async def get(self, wanted: Wanted, crawl: object) -> Obtained:
+    async def get(self, query: PolicyQuery, crawl: object) -> Obtained:
         assert crawl is self.fetcher
-        self.wanted.append(wanted)
+        self.queries.append(query)
         await asyncio.sleep(0)
         if self.error:
             raise self.error
-        return Obtained({path: self.files[path] for path in wanted.paths}, self.renewed)
+        return Obtained({path: self.files[path] for path in query.paths}, self.renewed)
 
     async def ask_store(self, default: Any, consequence: str, crawl: object, call: Callable[..., Any], *arguments: Any) -> Any:
         assert crawl is self.fetcher
@@ -95,8 +95,8 @@ class World:
 
         return asyncio.run(all_of_it())
 
-    def look_up(self, origin: str = ORIGIN, led_from: Reach | None = None) -> Policies:
-        return self.run(lambda fetcher: fetcher.get(origin, led_from))
+    def look_up(self, origin: str = ORIGIN, referrer_reach: Reach | None = None) -> Policies:
+        return self.run(lambda fetcher: fetcher.get(origin, referrer_reach))
 
 
 @pytest.mark.requirement("RFC-5")
@@ -104,20 +104,20 @@ def test_policies_are_known_as_long_as_they_are_fresh() -> None:
     """No longer than a day, wherever the clock was set."""
     world = World()
     world.files[ROBOTS] = had(due=NOW + 100)
-    assert world.fetcher.known(ORIGIN) is None
+    assert world.fetcher.cached(ORIGIN) is None
     policies = world.look_up()
-    assert (policies.fresh_until, policies.unreachable, policies.why) == (NOW + 100, False, "")
+    assert (policies.fresh_until, policies.unreachable, policies.error) == (NOW + 100, False, "")
     assert policies.site.origin == ORIGIN
     world.now = NOW + 99
-    assert world.fetcher.known(ORIGIN) is policies is world.look_up()
-    assert world.fetcher.known("https://b.test") is None
+    assert world.fetcher.cached(ORIGIN) is policies is world.look_up()
+    assert world.fetcher.cached("https://b.test") is None
     world.now = NOW + 100
-    assert world.fetcher.known(ORIGIN) is None
+    assert world.fetcher.cached(ORIGIN) is None
     world.now = NOW + 100 - DAY
-    assert world.fetcher.known(ORIGIN) is policies
+    assert world.fetcher.cached(ORIGIN) is policies
     world.now -= 1
-    assert world.fetcher.known(ORIGIN) is None
-    assert world.wanted == [Wanted(ORIGIN, (ROBOTS,), None)]
+    assert world.fetcher.cached(ORIGIN) is None
+    assert world.queries == [PolicyQuery(ORIGIN, (ROBOTS,), None)]
     assert world.found == [policies]
     assert world.stats == {"comity/policies/from_store": 1}
 
@@ -131,7 +131,7 @@ def test_who_asks_at_the_same_time_gets_the_same() -> None:
         return list(await asyncio.gather(*(fetcher.get(ORIGIN) for _ in range(3))))
 
     assert len(set(map(id, world.run(together)))) == 1
-    assert len(world.wanted) == 1
+    assert len(world.queries) == 1
     assert world.stats == {}  # it came from the server
 
 
@@ -146,7 +146,7 @@ def test_who_asks_at_the_same_time_gets_the_same() -> None:
 )
 def test_what_cannot_be_had_is_said(file: PolicyFile, unreachable: bool, why: str) -> None:
     policies = policies_of(ORIGIN, {ROBOTS: file}, NOW)
-    assert (policies.unreachable, policies.why) == (unreachable, why)
+    assert (policies.unreachable, policies.error) == (unreachable, why)
 
 
 @pytest.mark.requirement("RFC-7")
@@ -155,7 +155,7 @@ def test_files_that_others_name_are_needed_as_well() -> None:
     files = {ROBOTS: had(due=NOW + 50), "/ai.txt": failed(500), named: failed(503)}
     assert not policies_of(ORIGIN, files, NOW).unreachable
     policies = policies_of(ORIGIN, files, NOW, [named])
-    assert (policies.unreachable, policies.why) == (True, "HTTP status 503")
+    assert (policies.unreachable, policies.error) == (True, "HTTP status 503")
     assert policies.fresh_until == min(NOW + 50, *(files[path].due for path in files))
 
 
@@ -175,12 +175,12 @@ def test_policies_as_who_leads_there_may_see_them() -> None:
     policies = policies_of(ORIGIN, {ROBOTS: had(reach=Reach.PRIVATE)}, NOW)
     assert policies.seen_from(None) is policies.seen_from(Reach.PRIVATE) is policies
     barred = policies.seen_from(Reach.PUBLIC)
-    assert (barred.barred_for, barred.why) == (Reach.PUBLIC, "its server is at a private address")
+    assert (barred.barred_for, barred.error) == (Reach.PUBLIC, "its server is at a private address")
     assert barred.seen_from(Reach.PUBLIC) is barred
     world = World()
     world.files[ROBOTS] = had(reach=Reach.PRIVATE)
-    assert world.look_up(led_from=Reach.PUBLIC).barred_for is Reach.PUBLIC
-    seen = world.fetcher.known(ORIGIN, Reach.LINK_LOCAL)
+    assert world.look_up(referrer_reach=Reach.PUBLIC).barred_for is Reach.PUBLIC
+    seen = world.fetcher.cached(ORIGIN, Reach.LINK_LOCAL)
     assert seen
     assert seen.barred_for is Reach.LINK_LOCAL
     assert world.look_up().barred_for is None
@@ -191,21 +191,21 @@ def test_where_a_site_may_not_lead_the_operator_may() -> None:
     """That it may not is remembered for a minute, for it and its like."""
     world = World()
     world.error = BarredError("its server is at a private address")
-    barred = world.look_up(led_from=Reach.PUBLIC)
+    barred = world.look_up(referrer_reach=Reach.PUBLIC)
     assert (barred.barred_for, barred.unreachable, barred.fresh_until) == (Reach.PUBLIC, True, NOW + 60)
-    assert barred.why == "its server is at a private address"
+    assert barred.error == "its server is at a private address"
     assert world.found == []
     world.now += 59
-    assert world.look_up(led_from=Reach.PUBLIC) is barred
-    assert world.fetcher.known(ORIGIN, Reach.PUBLIC) is barred
-    assert [world.fetcher.known(ORIGIN, reach) for reach in (None, Reach.PRIVATE)] == [None, None]
+    assert world.look_up(referrer_reach=Reach.PUBLIC) is barred
+    assert world.fetcher.cached(ORIGIN, Reach.PUBLIC) is barred
+    assert [world.fetcher.cached(ORIGIN, reach) for reach in (None, Reach.PRIVATE)] == [None, None]
     world.now += 1
-    assert world.fetcher.known(ORIGIN, Reach.PUBLIC) is None
+    assert world.fetcher.cached(ORIGIN, Reach.PUBLIC) is None
     world.now = NOW + 60 - DAY - 1
-    assert world.fetcher.known(ORIGIN, Reach.PUBLIC) is None
+    assert world.fetcher.cached(ORIGIN, Reach.PUBLIC) is None
     world.now, world.error = NOW, None
     assert world.look_up().barred_for is None
-    assert [wanted.led_from for wanted in world.wanted] == [Reach.PUBLIC, None]
+    assert [query.referrer_reach for query in world.queries] == [Reach.PUBLIC, None]
 
 
 @pytest.mark.requirement("SEC-7", "SEC-1")
@@ -216,7 +216,7 @@ def test_what_is_barred_is_remembered_within_bounds(monkeypatch: pytest.MonkeyPa
     origins = [f"https://{number}.test" for number in range(3)]
     for origin in origins:
         world.look_up(origin, Reach.PUBLIC)
-    assert [world.fetcher.known(origin, Reach.PUBLIC) is not None for origin in origins] == [False, True, True]
+    assert [world.fetcher.cached(origin, Reach.PUBLIC) is not None for origin in origins] == [False, True, True]
 
 
 @pytest.mark.requirement("RFC-7")
@@ -225,7 +225,7 @@ def test_a_mistake_of_ours_refuses_the_origin(caplog: pytest.LogCaptureFixture) 
     world.error = ZeroDivisionError("oops")
     policies = world.look_up()
     assert (policies.unreachable, policies.fresh_until) == (True, NOW + 300)
-    assert "oops" in policies.why
+    assert "oops" in policies.error
     assert world.found == []
     [record] = caplog.records
     assert record.exc_info
@@ -267,15 +267,19 @@ def test_files_that_robots_txt_refers_to(number: int, caplog: pytest.LogCaptureF
     world.files[ROBOTS] = had("\n".join(["ACAP-crawler: *", *lines, ""]).encode(), reach=Reach.PRIVATE)
     world.files |= dict.fromkeys(named, had(b"ACAP-crawler: *\nACAP-allow-crawl: /\n"))
     world.fetcher.renew_before = NOW - 9
-    world.look_up(led_from=Reach.PRIVATE)
+    world.look_up(referrer_reach=Reach.PRIVATE)
     paths = tuple(named[:5])
     world.files[named[0]] = failed(503)
     world.now += 2 * DAY
     world.files[ROBOTS] = had(world.files[ROBOTS].copy.body, due=world.now + 1, reach=Reach.PRIVATE)  # type: ignore[union-attr]
     assert world.look_up().unreachable  # no page is fetched without them
-    assert [wanted.paths for wanted in world.wanted] == [(ROBOTS,), paths] * 2
-    assert (world.wanted[1].origin, world.wanted[1].led_from, world.wanted[1].renew_before) == (ORIGIN, Reach.PRIVATE, NOW - 9)
-    assert (world.wanted[1].reach, world.wanted[1].vital) == (Reach.PRIVATE, paths)
+    assert [query.paths for query in world.queries] == [(ROBOTS,), paths] * 2
+    assert (world.queries[1].origin, world.queries[1].referrer_reach, world.queries[1].renew_before) == (
+        ORIGIN,
+        Reach.PRIVATE,
+        NOW - 9,
+    )
+    assert (world.queries[1].reach, world.queries[1].vital) == (Reach.PRIVATE, paths)
     assert len(caplog.records) == 2 * (number > 5)
 
 
@@ -290,8 +294,8 @@ def test_origins_in_memory_are_within_bounds(monkeypatch: pytest.MonkeyPatch) ->
             world.files[ROBOTS] = had(b"#" * size)
             world.look_up(origin)
             for one in asked if number == 1 else ():
-                world.fetcher.known(origins[one])
-        return [world.fetcher.known(origin) is not None for origin in origins[: len(sizes)]]
+                world.fetcher.cached(origins[one])
+        return [world.fetcher.cached(origin) is not None for origin in origins[: len(sizes)]]
 
     monkeypatch.setattr(module, "MAX_SITES", 2)
     assert kept([1, 1, 1]) == [False, True, True]
@@ -308,7 +312,7 @@ def test_origins_in_memory_are_within_bounds(monkeypatch: pytest.MonkeyPatch) ->
         world.now = NOW
         world.look_up(origins[number])
         world.fetcher._sites.put(origins[number], world.found[-1])
-    assert [world.fetcher.known(origin) is not None for origin in origins[:2]] == [True, True]
+    assert [world.fetcher.cached(origin) is not None for origin in origins[:2]] == [True, True]
 
 
 def test_it_is_left_once_and_nothing_is_looked_up_after_that() -> None:
@@ -333,7 +337,7 @@ def test_copies_are_renewed_that_are_older_than_is_asked_for() -> None:
     world = World()
     world.fetcher.renew_before = NOW - 5
     world.look_up()
-    assert world.wanted == [Wanted(ORIGIN, (ROBOTS,), None, renew_before=NOW - 5)]
+    assert world.queries == [PolicyQuery(ORIGIN, (ROBOTS,), None, renew_before=NOW - 5)]
 
 
 @pytest.mark.requirement("ACAP-32", "ACAP-43")

@@ -12,7 +12,7 @@ import pytest
 
 from comity.crawler.fetching import files as module
 from comity.crawler.fetching.client import Client
-from comity.crawler.fetching.files import PolicyFiles, Wanted
+from comity.crawler.fetching.files import PolicyFiles, PolicyQuery
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import PolicyStore
 from tests.crawler.fetching.conftest import Peer, Server, answer, options, says
@@ -51,8 +51,8 @@ def run(store: PolicyStore, work: Callable[[PolicyFiles], Awaitable[None]]) -> N
     asyncio.run(all_of_it())
 
 
-def wanted(server: Server) -> Wanted:
-    return Wanted(server.origin, ("/robots.txt",), None)
+def query(server: Server) -> PolicyQuery:
+    return PolicyQuery(server.origin, ("/robots.txt",), None)
 
 
 @pytest.mark.requirement("RFC-5")
@@ -62,8 +62,8 @@ def test_what_is_under_way_or_on_its_way_into_the_store_is_not_asked_for_again(s
 
     async def work(files: PolicyFiles) -> None:
         first, second, third = Crawl(), Crawl(), Crawl()
-        together = await asyncio.gather(files.get(wanted(server), first), files.get(wanted(server), second))
-        later = await files.get(wanted(server), third)
+        together = await asyncio.gather(files.get(query(server), first), files.get(query(server), second))
+        later = await files.get(query(server), third)
         release.set()
         assert {found.files["/robots.txt"].copy for found in (*together, later)} == {together[0].files["/robots.txt"].copy}
         assert [crawl.counts["shared"] for crawl in (first, second, third)] == [0, 1, 1]
@@ -75,7 +75,7 @@ def test_what_is_under_way_or_on_its_way_into_the_store_is_not_asked_for_again(s
 
 
 async def _expect_stored(files: PolicyFiles, server: Server) -> None:
-    found = await files.get(wanted(server), Crawl())
+    found = await files.get(query(server), Crawl())
     assert not found.renewed
     assert found.files["/robots.txt"].copy
 
@@ -94,14 +94,14 @@ def test_it_ends_when_nobody_waits_any_more(serving: Serving, tmp_path: Path) ->
     server = serving(hangs, says(answer(b"Disallow: /")))
 
     async def work(files: PolicyFiles) -> None:
-        waiting = [asyncio.create_task(files.get(wanted(server), Crawl())) for _ in range(2)]
+        waiting = [asyncio.create_task(files.get(query(server), Crawl())) for _ in range(2)]
         await asyncio.to_thread(is_asked.wait, 5)
         waiting[0].cancel()
         await asyncio.wait(waiting[:1])
         assert not is_left.is_set()
         waiting[1].cancel()
         assert await asyncio.to_thread(is_left.wait, 5)
-        found = await files.get(wanted(server), Crawl())  # a new look-up, not the one that was cancelled
+        found = await files.get(query(server), Crawl())  # a new look-up, not the one that was cancelled
         assert found.renewed == {"/robots.txt"}
 
     run(PolicyStore(tmp_path / "store"), work)
@@ -121,7 +121,7 @@ def test_no_more_origins_are_asked_at_a_time(serving: Serving, tmp_path: Path, m
     servers = [serving(waits) for _ in range(3)]
 
     async def work(files: PolicyFiles) -> None:
-        waiting = [asyncio.create_task(files.get(wanted(server), Crawl())) for server in servers]
+        waiting = [asyncio.create_task(files.get(query(server), Crawl())) for server in servers]
         while sum(len(server.peers) for server in servers) < 2:  # noqa: ASYNC110  # servers are threads
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)  # time for the one that must not come
@@ -161,7 +161,7 @@ def test_a_crawl_that_was_torn_off_with_its_loop_is_joined_by_none(serving: Serv
 
     async def torn_off() -> PolicyFiles:
         files = PolicyFiles.joined(tmp_path / "one", options(), timeout=15)
-        await files.get(wanted(server), Crawl())
+        await files.get(query(server), Crawl())
         return files
 
     async def next_one() -> PolicyFiles:

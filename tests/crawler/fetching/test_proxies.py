@@ -30,7 +30,7 @@ def _no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def chosen(setting: str = "", url: tuple[str, str] = ("http", "example.com"), *, is_environment_read: bool = True) -> object:
-    proxy = Proxies.read(setting, is_environment_read=is_environment_read).of(*url)
+    proxy = Proxies.read(setting, is_environment_read=is_environment_read).select(*url)
     return proxy and (proxy.host, proxy.port)
 
 
@@ -219,6 +219,6 @@ def test_through_a_proxy_addresses_in_urls_are_judged(serving: Serving) -> None:
     proxy = serving(says(answer(b"ab")))
     for origin in ("http://10.0.0.1", "https://0x7f.1", "http://[::1]:8080"):
         with pytest.raises(BarredError):
-            get_all(origin, client=proxied(proxy), led_from=Reach.PUBLIC)
+            get_all(origin, client=proxied(proxy), referrer_reach=Reach.PUBLIC)
     assert proxy.peers == []
-    assert get_all("http://site.test", paths=PATHS[:1], client=proxied(proxy), led_from=Reach.PUBLIC).bodies == [b"ab"]
+    assert get_all("http://site.test", paths=PATHS[:1], client=proxied(proxy), referrer_reach=Reach.PUBLIC).bodies == [b"ab"]

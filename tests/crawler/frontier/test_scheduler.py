@@ -27,7 +27,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.request import RequestFingerprinter
 
 from comity.crawler.crawl import Crawl as OwnCrawl
-from comity.crawler.fetching.files import Obtained, Wanted
+from comity.crawler.fetching.files import Obtained, PolicyQuery
 from comity.crawler.fetching.freshness import DAY
 from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.policy_copy import PolicyFile
@@ -36,7 +36,7 @@ from comity.crawler.frontier import scheduler as module
 from comity.crawler.frontier.journal import NAME, Journal
 from comity.crawler.frontier.scheduler import Scheduler
 from comity.crawler.options import SettingsError
-from comity.crawler.request.referrals import KEY, led
+from comity.crawler.request.referrals import KEY, set_referrer_reach
 from comity.crawler.scrapy_internals import WAKE
 from comity.policies import Fetched, PolicyError
 from tests.crawler.clock import EPOCH, Clock, Loop
@@ -76,20 +76,20 @@ class Files:
     def clock(self) -> float:
         return EPOCH + self._clock.now
 
-    async def get(self, wanted: Wanted, asker: object) -> Obtained:
-        self.asked.append((self._clock.now - self._began, wanted.origin))
+    async def get(self, query: PolicyQuery, asker: object) -> Obtained:
+        self.asked.append((self._clock.now - self._began, query.origin))
         self.under_way += 1
         try:
-            await asyncio.sleep(self._takes.get(wanted.origin, 0))
+            await asyncio.sleep(self._takes.get(query.origin, 0))
         finally:
             self.under_way -= 1
-        site = self.sites.get(wanted.origin, OPEN)
+        site = self.sites.get(query.origin, OPEN)
         if callable(site):
             site = site()
         if isinstance(site, Exception):
             raise site
         texts = {"/robots.txt": site} if not isinstance(site, Mapping) else site
-        return Obtained({path: self._file(texts.get(path, ABSENT)) for path in wanted.paths}, frozenset(wanted.paths))
+        return Obtained({path: self._file(texts.get(path, ABSENT)) for path in query.paths}, frozenset(query.paths))
 
     def _file(self, text: str | Fetched | PolicyFile) -> PolicyFile:
         if isinstance(text, PolicyFile):
@@ -521,7 +521,7 @@ def test_what_is_made_while_a_request_is_handled_is_led_there_by_its_site(make: 
     crawl = make()
 
     async def work() -> None:
-        crawl.add(led(Request(f"{A}/1"), Reach.LINK_LOCAL))
+        crawl.add(set_referrer_reach(Request(f"{A}/1"), Reach.LINK_LOCAL))
         assert crawl.scheduler.next_request() is None
         crawl.add(nobodys := Request(f"{B}/1"))
         assert KEY not in nobodys.meta
@@ -546,9 +546,9 @@ def test_where_the_server_is_that_the_operator_asked_for(make: Make, reach: Reac
         due=EPOCH + crawl.clock.now + 100, copy=Fetched(status=200, body=OPEN.encode()), reach=reach
     )
     crawl.run(f"{A}/1")
-    link = led(Request(f"{A}/2"), Reach.PUBLIC)
+    link = set_referrer_reach(Request(f"{A}/2"), Reach.PUBLIC)
     response = Response(link.url, request=link, ip_address=ip_address("10.0.0.1"))
-    assert (crawl.own.referrals.answered(link, response) is None) is may
+    assert (crawl.own.referrals.check_response(link, response) is None) is may
 
 
 @pytest.mark.requirement("SEC-7", "RFC-8")
@@ -560,9 +560,9 @@ def test_policies_that_were_fetched_for_who_may_lead_there(make: Make) -> None:
     )
 
     async def work() -> None:
-        crawl.add(led(Request(f"{A}/1"), Reach.PRIVATE))
+        crawl.add(set_referrer_reach(Request(f"{A}/1"), Reach.PRIVATE))
         await crawl.go(0.5)
-        crawl.add(led(Request(f"{A}/2", priority=1), Reach.PUBLIC))
+        crawl.add(set_referrer_reach(Request(f"{A}/2", priority=1), Reach.PUBLIC))
         await crawl.go()
 
     crawl.does(work)
@@ -894,7 +894,7 @@ def test_a_request_that_is_held_for_long_is_set_aside(make: Make, caplog: pytest
 @pytest.mark.requirement("SEC-7")
 def test_urls_without_an_origin(make: Make) -> None:
     crawl = make()
-    by_site = led(Request("file:///etc/passwd"), Reach.PUBLIC)
+    by_site = set_referrer_reach(Request("file:///etc/passwd"), Reach.PUBLIC)
     crawl.run("data:,1", "ftp://a.test/1", "file:///dev/null", by_site, f"{A}/1")
     assert crawl.refused == {"ftp://a.test/1": "comity.scheme", "file:///etc/passwd": "comity.inner-address"}
     assert sorted(crawl.urls) == ["data:,1", "file:///dev/null", "file:///etc/passwd", "ftp://a.test/1", f"{A}/1"]
@@ -909,14 +909,16 @@ def test_an_inner_site_may_be_asked_for_by_the_operator_only(make: Make) -> None
     crawl.files.sites[inner] = lambda: BarredError("its server is at a private address")
 
     async def work() -> None:
-        crawl.add(led(Request(f"{inner}/1"), Reach.PUBLIC), led(Request(f"{inner}/2"), Reach.PUBLIC))
+        crawl.add(
+            set_referrer_reach(Request(f"{inner}/1"), Reach.PUBLIC), set_referrer_reach(Request(f"{inner}/2"), Reach.PUBLIC)
+        )
         await crawl.go()
         assert crawl.refused == dict.fromkeys((f"{inner}/1", f"{inner}/2"), "comity.inner-address")
         assert len(crawl.files.asked) == 1
         crawl.files.sites[inner] = lambda: PolicyFile(
             due=crawl.files.clock() + DAY, copy=Fetched(status=200, body=PRIVATE.encode()), reach=Reach.PRIVATE
         )
-        crawl.add(f"{inner}/3", led(Request(f"{inner}/4"), Reach.PUBLIC), f"{inner}/private")
+        crawl.add(f"{inner}/3", set_referrer_reach(Request(f"{inner}/4"), Reach.PUBLIC), f"{inner}/private")
         await crawl.go()
 
     crawl.does(work)
@@ -930,7 +932,7 @@ def test_policies_of_an_inner_site_are_not_for_who_may_not_lead_there(make: Make
     crawl.files.sites[A] = PolicyFile(
         due=EPOCH + crawl.clock.now + 100, copy=Fetched(status=200, body=PRIVATE.encode()), reach=Reach.PRIVATE
     )
-    crawl.run(led(Request(f"{A}/1"), Reach.PUBLIC), led(Request(f"{A}/2"), Reach.PRIVATE))
+    crawl.run(set_referrer_reach(Request(f"{A}/1"), Reach.PUBLIC), set_referrer_reach(Request(f"{A}/2"), Reach.PRIVATE))
     assert crawl.refused == {f"{A}/1": "comity.inner-address"}
 
 

@@ -57,7 +57,7 @@ def make() -> Callable[..., Access]:
         store: Any = SimpleNamespace(session_began=lambda host, secret, now: now)
         declared = Sessions(sessions, store)
         declared.go_out = True
-        referrals: Any = SimpleNamespace(led_from=lambda request: None)
+        referrals: Any = SimpleNamespace(referrer_reach=lambda request: None)
         return Access(get_crawler(Spider), Agent("testbot"), referrals, declared, skip_unusable=True)
 
     return make

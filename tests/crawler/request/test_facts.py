@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scrapy.http import FormRequest, JsonRequest, Request
 from scrapy.settings import Settings
 
-from comity.crawler.request.facts import NOTHING, RequestFacts, declaration
+from comity.crawler.request.facts import NO_DECLARATION, RequestFacts, declaration
 from comity.policies import Agent, PolicyError
 from comity.policies.answers.request import PLAIN, Facts, Session
 
@@ -20,7 +20,7 @@ DOCUMENT, API, XHR = ("document",), ("api",), ("xhr",)
 
 
 def facts(request: Request, session: Session | None = None, **settings: Any) -> Facts:
-    return RequestFacts(Settings(settings), Agent("testbot", key_header="X-Key")).of(request, session)
+    return RequestFacts(Settings(settings), Agent("testbot", key_header="X-Key")).for_request(request, session)
 
 
 def test_a_plain_request() -> None:
@@ -205,7 +205,7 @@ def test_any_declaration_is_read_or_refused(declared: Any) -> None:
         message = str(error)
     else:
         message = "write"
-        assert found == NOTHING or isinstance(declared, dict)
+        assert found == NO_DECLARATION or isinstance(declared, dict)
         words = [word for words in (found.kinds, found.automations, found.purposes) for word in words or ()]
         assert all(word and word.isascii() and word.isprintable() and not set(" ,") & set(word) for word in words)
     assert "write" in message

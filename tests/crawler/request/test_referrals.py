@@ -17,7 +17,7 @@ from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.reach import Reach, reach_of
 from comity.crawler.item_pages import current_page
 from comity.crawler.request import referrals as module
-from comity.crawler.request.referrals import KEY, Referrals, led
+from comity.crawler.request.referrals import KEY, Referrals, set_referrer_reach
 from comity.policies import Fetched, Site
 
 SITE = "https://site.test"
@@ -29,7 +29,7 @@ def policies_at(reach: Reach, origin: str = SITE) -> Policies:
 
 
 def referrals(*known: Policies, is_inner_allowed: bool = False) -> Referrals:
-    fetcher: Any = SimpleNamespace(known={policies.site.origin: policies for policies in known}.get)
+    fetcher: Any = SimpleNamespace(cached={policies.site.origin: policies for policies in known}.get)
     client: Any = SimpleNamespace(network=SimpleNamespace(reach=reach_of))
     return Referrals(Crawler(Spider), fetcher, client, is_inner_allowed=is_inner_allowed)
 
@@ -53,12 +53,12 @@ def test_a_name_of_the_operators_that_points_inward_later() -> None:
         start = Request(f"{SITE}/")
         crawl.make(start)
         crawl.learn(policies_at(reach))
-        assert crawl.led_from(start) is None
-        assert crawl.answered(start, answer(start, "10.0.0.1")) is None
-        link = led(Request(f"{SITE}/secret"), Reach.PUBLIC)
-        assert crawl.led_from(link) is None  # the origin was asked for
-        assert (crawl.answered(link, answer(link, "10.0.0.1")) is not None) is is_refused
-        assert crawl.answered(led(Request(f"{SITE}/open"), Reach.PUBLIC), answer(link, "8.8.8.8")) is None
+        assert crawl.referrer_reach(start) is None
+        assert crawl.check_response(start, answer(start, "10.0.0.1")) is None
+        link = set_referrer_reach(Request(f"{SITE}/secret"), Reach.PUBLIC)
+        assert crawl.referrer_reach(link) is None  # the origin was asked for
+        assert (crawl.check_response(link, answer(link, "10.0.0.1")) is not None) is is_refused
+        assert crawl.check_response(set_referrer_reach(Request(f"{SITE}/open"), Reach.PUBLIC), answer(link, "8.8.8.8")) is None
 
 
 @pytest.mark.requirement("SEC-7")
@@ -67,10 +67,10 @@ def test_a_name_of_the_operators_that_points_inward_later() -> None:
 )
 def test_where_an_answer_may_come_from(address: str) -> None:
     crawl = referrals()
-    link = led(Request(f"{SITE}/a"), Reach.PUBLIC)
-    assert crawl.answered(link, answer(link, address)) == (Reach.PUBLIC, reach_of(ip_address(address)))
+    link = set_referrer_reach(Request(f"{SITE}/a"), Reach.PUBLIC)
+    assert crawl.check_response(link, answer(link, address)) == (Reach.PUBLIC, reach_of(ip_address(address)))
     allowing = referrals(is_inner_allowed=True)
-    assert allowing.answered(led(Request(f"{SITE}/a"), Reach.PUBLIC), answer(link, address)) is None
+    assert allowing.check_response(set_referrer_reach(Request(f"{SITE}/a"), Reach.PUBLIC), answer(link, address)) is None
 
 
 @pytest.mark.requirement("SEC-7")
@@ -79,21 +79,21 @@ def test_what_nobody_says_the_policies_say() -> None:
     for known, reach in (([], Reach.PUBLIC), ([policies_at(Reach.PRIVATE)], Reach.PRIVATE)):
         crawl = referrals(*known)
         request = Request(f"{SITE}/a")
-        assert crawl.answered(request, answer(request, None)) is None
+        assert crawl.check_response(request, answer(request, None)) is None
         assert request.meta[KEY] == reach.value
 
 
 @pytest.mark.requirement("SEC-7")
 @pytest.mark.parametrize("value", ["operator", "", 0, ["private"], "loopback "])
 def test_what_is_no_reach_takes_all_rights(value: object) -> None:
-    assert referrals().led_from(Request(f"{SITE}/a", meta={KEY: value})) is Reach.PUBLIC
+    assert referrals().referrer_reach(Request(f"{SITE}/a", meta={KEY: value})) is Reach.PUBLIC
 
 
 @pytest.mark.requirement("SEC-7")
 def test_contexts_of_other_crawls_do_not_matter() -> None:
     """One crawl may start another one where it handles a response."""
     outer, inner = referrals(), referrals()
-    outer.handle(led(Request(f"{SITE}/a"), Reach.PUBLIC))
+    outer.handle(set_referrer_reach(Request(f"{SITE}/a"), Reach.PUBLIC))
     of_inner, of_outer = Request("http://10.0.0.1/"), Request("http://10.0.0.1/")
     inner.make(of_inner)
     outer.make(of_outer)
@@ -111,8 +111,8 @@ def test_the_operators_origins_are_remembered_within_bounds(monkeypatch: pytest.
     crawl = referrals()
     for number in (1, 2, 1, 3):
         crawl.make(Request(f"http://10.0.0.{number}/"))
-    links = [led(Request(f"http://10.0.0.{number}/a"), Reach.PUBLIC) for number in (1, 2, 3)]
-    assert [crawl.led_from(link) for link in links] == [None, Reach.PUBLIC, None]
+    links = [set_referrer_reach(Request(f"http://10.0.0.{number}/a"), Reach.PUBLIC) for number in (1, 2, 3)]
+    assert [crawl.referrer_reach(link) for link in links] == [None, Reach.PUBLIC, None]
 
 
 @pytest.mark.requirement("SEC-7")
@@ -125,21 +125,21 @@ def test_what_is_made_of_an_answer_its_site_leads_to() -> None:
     for request in (before, start):
         crawl.make(request)
         assert KEY not in request.meta
-    assert crawl.answered(start, answer(start, "8.8.8.8")) is None
+    assert crawl.check_response(start, answer(start, "8.8.8.8")) is None
     crawl.make(after)
     assert after.meta[KEY] == "public"
-    assert [crawl.led_from(request) for request in (before, after)] == [None, Reach.PUBLIC]
+    assert [crawl.referrer_reach(request) for request in (before, after)] == [None, Reach.PUBLIC]
     crawl.handle(None)
     crawl.make(later := Request("http://10.0.0.2/"))
     assert KEY not in later.meta
-    assert crawl.led_from(after) is None  # the operator has asked for it now
+    assert crawl.referrer_reach(after) is None  # the operator has asked for it now
 
 
 @pytest.mark.requirement("SEC-7")
 def test_what_the_engine_schedules_is_made_in_its_context() -> None:
     crawler, nobody = Crawler(Spider), cast(Any, None)
     crawl = Referrals(crawler, nobody, nobody, is_inner_allowed=False)
-    crawl.handle(led(Request(f"{SITE}/"), Reach.PUBLIC))
+    crawl.handle(set_referrer_reach(Request(f"{SITE}/"), Reach.PUBLIC))
     link = Request("http://10.0.0.1/")
     crawler.signals.send_catch_log(signals.request_scheduled, request=link, spider=None)
     assert link.meta[KEY] == "public"
@@ -167,12 +167,12 @@ def test_who_gets_a_response_is_led_by_its_site_too(
     maker = Request("http://site.test/")
     crawl.handle(maker)
     if first:
-        crawl.answered(maker, answer(maker, first))
+        crawl.check_response(maker, answer(maker, first))
     page: Any = object()
     token = current_page.set(page if in_page else None)
     fetched = Request("http://127.0.0.1/" if first else "http://10.0.0.9/")
     crawl.make(fetched, is_awaited=is_awaited)
-    crawl.answered(fetched, answer(fetched, None))
+    crawl.check_response(fetched, answer(fetched, None))
     current_page.reset(token)
     crawl.make(link := Request("http://b.test/"))
     assert link.meta.get(KEY) == reach
@@ -181,16 +181,22 @@ def test_who_gets_a_response_is_led_by_its_site_too(
 @pytest.mark.requirement("SEC-7")
 def test_two_sites_that_differ_lead_to_the_public_alone() -> None:
     crawl = referrals()
-    assert [led(led(Request(SITE), first), second).meta[KEY] for first in list(Reach)[1:3] for second in list(Reach)[1:3]] == [
+    assert [
+        set_referrer_reach(set_referrer_reach(Request(SITE), first), second).meta[KEY]
+        for first in list(Reach)[1:3]
+        for second in list(Reach)[1:3]
+    ] == [
         "private",
         "public",
         "public",
         "link-local",
     ]
-    private = led(Request("http://10.0.0.1/"), Reach.PRIVATE)
-    assert crawl.led_from(private) is Reach.PRIVATE
-    assert crawl.answered(private, answer(private, None)) is None
-    assert crawl.answered(led(Request("http://127.0.0.1/"), Reach.PRIVATE), Response("http://127.0.0.1/")) == (
+    private = set_referrer_reach(Request("http://10.0.0.1/"), Reach.PRIVATE)
+    assert crawl.referrer_reach(private) is Reach.PRIVATE
+    assert crawl.check_response(private, answer(private, None)) is None
+    assert crawl.check_response(
+        set_referrer_reach(Request("http://127.0.0.1/"), Reach.PRIVATE), Response("http://127.0.0.1/")
+    ) == (
         Reach.PRIVATE,
         Reach.LOOPBACK,
     )
@@ -200,8 +206,13 @@ def test_two_sites_that_differ_lead_to_the_public_alone() -> None:
 def test_whom_nothing_leads_anywhere() -> None:
     """The operator, whoever allows everything, and what is no request."""
     crawl, allowing = referrals(), referrals(is_inner_allowed=True)
-    link = led(Request(f"{SITE}/a"), Reach.PUBLIC)
-    assert [crawl.led_from(None), allowing.led_from(None), allowing.led_from(link), crawl.led_from(link)] == [
+    link = set_referrer_reach(Request(f"{SITE}/a"), Reach.PUBLIC)
+    assert [
+        crawl.referrer_reach(None),
+        allowing.referrer_reach(None),
+        allowing.referrer_reach(link),
+        crawl.referrer_reach(link),
+    ] == [
         None,
         None,
         None,
@@ -225,9 +236,9 @@ def test_whom_nothing_leads_anywhere() -> None:
 )
 def test_where_a_server_is(url: str, address: str | None, proxy: str, reach: Reach | None) -> None:
     crawl = referrals()
-    request = led(Request(f"{SITE}/", meta={"proxy": proxy} if proxy else {}), Reach.PUBLIC)
+    request = set_referrer_reach(Request(f"{SITE}/", meta={"proxy": proxy} if proxy else {}), Reach.PUBLIC)
     response = Response(url, request=request, ip_address=ip_address(address) if address else None)
-    assert crawl.answered(request, response) == (None if reach is None else (Reach.PUBLIC, reach))
+    assert crawl.check_response(request, response) == (None if reach is None else (Reach.PUBLIC, reach))
 
 
 @pytest.mark.requirement("SEC-7")
@@ -238,7 +249,7 @@ def test_who_led_to_data_leads_on(url: str) -> None:
     for meta in ({}, {KEY: "private"}):
         request = Request("data:,x", meta=meta)
         crawl.handle(request)
-        assert crawl.answered(request, Response(url, request=request)) is None
+        assert crawl.check_response(request, Response(url, request=request)) is None
         assert request.meta == meta
         crawl.make(link := Request("http://10.0.0.1/"))
         assert link.meta.get(KEY) == meta.get(KEY)
@@ -249,7 +260,7 @@ def test_policies_are_those_of_the_origin_that_answered() -> None:
     crawl = referrals(policies_at(Reach.PRIVATE), policies_at(Reach.LOOPBACK, "https://b.test"))
     for origin, reach in ((SITE, "private"), ("https://b.test", "loopback"), ("https://c.test", "public")):
         request = Request(f"{SITE}/a")
-        crawl.answered(request, Response(f"{origin}/x"))
+        crawl.check_response(request, Response(f"{origin}/x"))
         assert request.meta[KEY] == reach
 
 
@@ -258,12 +269,12 @@ def test_an_origin_that_was_asked_for_but_never_looked_at_is_public() -> None:
     """Nothing says that its server was inside before: a site may not lead inward by its name."""
     crawl = referrals()
     crawl.make(Request(f"{SITE}/"))
-    link = led(Request(f"{SITE}/a"), Reach.PUBLIC)
-    assert crawl.answered(link, answer(link, "10.0.0.1")) == (Reach.PUBLIC, Reach.PRIVATE)
+    link = set_referrer_reach(Request(f"{SITE}/a"), Reach.PUBLIC)
+    assert crawl.check_response(link, answer(link, "10.0.0.1")) == (Reach.PUBLIC, Reach.PRIVATE)
     crawl.learn(policies_at(Reach.PRIVATE))
     crawl.make(Request(f"{SITE}/b"))
-    link = led(Request(f"{SITE}/a"), Reach.PUBLIC)
-    assert crawl.answered(link, answer(link, "10.0.0.1")) is None
+    link = set_referrer_reach(Request(f"{SITE}/a"), Reach.PUBLIC)
+    assert crawl.check_response(link, answer(link, "10.0.0.1")) is None
     crawl.learn(policies_at(Reach.PRIVATE, "https://other.test"))
-    link = led(Request("https://other.test/a"), Reach.PUBLIC)
-    assert crawl.led_from(link) is Reach.PUBLIC
+    link = set_referrer_reach(Request("https://other.test/a"), Reach.PUBLIC)
+    assert crawl.referrer_reach(link) is Reach.PUBLIC

@@ -194,16 +194,16 @@ def test_credentials_are_in_no_repr() -> None:
 def test_hosts(store: PolicyStore, host: str, url: str, goes: bool) -> None:
     """Over http to this machine only."""
     sessions = Sessions(declared({host: {"token": "env:SECRET"}}), store)
-    assert (sessions.of(url) is not None) is goes
+    assert (sessions.for_url(url) is not None) is goes
 
 
 def test_over_http_where_the_operator_says_so(store: PolicyStore, caplog: pytest.LogCaptureFixture) -> None:
     sessions = Sessions(declared({"example.com": {"token": "env:SECRET", "insecure": True}}), store)
-    assert sessions.of("http://example.com/")
+    assert sessions.for_url("http://example.com/")
     assert caplog.records == []
     sessions = Sessions(declared({"example.com": {"token": "env:SECRET"}}), store)
     for _ in range(2):
-        assert sessions.of("http://example.com/") is None
+        assert sessions.for_url("http://example.com/") is None
     (record,) = caplog.records
     assert 'write "insecure": true' in record.getMessage()
 
@@ -211,7 +211,7 @@ def test_over_http_where_the_operator_says_so(store: PolicyStore, caplog: pytest
 def test_the_port_comes_before_the_host(store: PolicyStore) -> None:
     stated = {"example.com": {"token": "env:SECRET"}, "example.com:8443": {"bearer": "env:SECRET"}}
     sessions = Sessions(declared(stated), store)
-    first, second = sessions.of("https://example.com/"), sessions.of("https://example.com:8443/")
+    first, second = sessions.for_url("https://example.com/"), sessions.for_url("https://example.com:8443/")
     assert first
     assert second
     assert (first.host, second.host) == ("example.com", "example.com:8443")
@@ -228,7 +228,7 @@ def test_without_the_middleware_that_sends_them_there_are_none(store: PolicyStor
 
 def began(store: PolicyStore, **stated: Any) -> datetime | None:
     (session,) = declared({"example.com": stated})
-    found = Sessions([session], store).of("https://example.com/")
+    found = Sessions([session], store).for_url("https://example.com/")
     assert found
     assert found.facts.started_at == found.started_at
     return found.started_at
@@ -259,7 +259,7 @@ def test_what_is_declared_comes_first(store: PolicyStore) -> None:
 def test_when_it_began_is_unknown_where_the_store_fails(store: PolicyStore, caplog: pytest.LogCaptureFixture) -> None:
     (session,) = declared({"example.com": {"token": "env:SECRET"}})
     store.close()
-    found = Sessions([session], store).of("https://example.com/")
+    found = Sessions([session], store).for_url("https://example.com/")
     assert found
     assert found.started_at is None
     (record,) = caplog.records
