@@ -23,7 +23,9 @@ test-all: lint  ## every test in full, the tests with the oldest dependencies, a
 	@$(MAKE) --no-print-directory test-oldest
 	$(BIN)/python tests/fuzz/run.py --minutes 1
 
+# The tests are compiled once, before each worker would compile them all.
 quick: .venv/ready-to-test
+	@$(BIN)/pytest --collect-only -qq >/dev/null || $(BIN)/pytest --collect-only -qq
 	$(BIN)/$(TESTS)
 
 lint: style types  ## style, types, import rules

@@ -33,9 +33,6 @@ from comity.policies.formats import WELL_KNOWN
 from tests.collected import Collected, collect_elsewhere
 from tests.fork_server import NewProcess, forking
 
-# What tests write as modules can change within a second: what is compiled of them is not kept.
-os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-
 # No test touches the store of whoever runs it.
 _home = TemporaryDirectory(prefix="comity-tests-")
 os.environ["XDG_DATA_HOME"] = _home.name
@@ -125,6 +122,12 @@ def collected(request: pytest.FixtureRequest) -> Collected:
 def in_full(request: pytest.FixtureRequest) -> bool:
     """Whether a test should take the time to try all that it can."""
     return bool(request.config.getoption("--all"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_compiled_is_kept() -> None:
+    """Modules that tests write can change within a second. Not set on import: the tests themselves are kept compiled."""
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,19 +6,17 @@ from __future__ import annotations
 
 import gc
 import runpy
-import sys
 from collections.abc import Callable
+from cProfile import Profile
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 MADE = runpy.run_path(str(ROOT / "benchmarks" / "hostile.py"), run_name="hostile")
 GROWTH = MADE["GROWTH"]
-SMALL = 64  # part of the limit
 SLACK = 2000  # calls that whoever comes first makes for all
 STEPS = ("accesses", "considered", "next page", "prompt", "others")  # what "first access", "first page" and "findings" do besides
 
@@ -32,27 +30,22 @@ CASES = {
 
 def calls(step: Callable[[], object]) -> int:
     """Of functions in Python and in C."""
-    count = 0
-
-    def counting(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
     gc.disable()  # what it calls depends on what was done before
-    sys.setprofile(counting)
     try:
-        step()
+        with Profile() as profile:
+            step()
     finally:
-        sys.setprofile(None)
         gc.enable()
-    return count
+    return sum(entry.callcount for entry in profile.getstats())
 
 
 @pytest.mark.requirement("SEC-1", "AUTO-18")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (number % 3 > 0)) for number, name in enumerate(CASES)]
+)
 def test_calls_grow_with_the_input(name: str, *, in_full: bool) -> None:
     case = CASES[name]
-    sizes = [case.limit // SMALL * times for times in ((1, 2, 4) if in_full else (1, 2))]
+    sizes = [case.limit // part for part in ((64, 32, 16) if in_full else (64, 32))]
     steps = [case.prepare(size) for size in sizes]
     for size in sizes:
         case.prepare(size)()  # what is kept for all is made

@@ -103,6 +103,7 @@ def test_wheel_holds_one_package(wheel: Path) -> None:
     assert package <= set(names)
 
 
+@pytest.mark.slow
 def test_project_keeps_what_is_its_own(project: Project, serve: Serve) -> None:
     project.add_the_line()
     code = "import comity, crawler.settings as settings; print(comity.__file__, settings.__file__, sep='\\n')"
@@ -116,6 +117,7 @@ def test_project_keeps_what_is_its_own(project: Project, serve: Serve) -> None:
 
 
 @pytest.mark.requirement("RFC-7")
+@pytest.mark.slow
 def test_one_line_makes_the_project_polite(project: Project, serve: Serve) -> None:
     page = "<title>a page</title>"
     obliging = serve({"/robots.txt": "User-agent: *\nDisallow: /private\n", "/a": page, "/private": page})

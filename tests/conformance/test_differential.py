@@ -63,8 +63,9 @@ def questions(body: bytes, seed: str) -> Iterator[Question]:
 TOKEN = re.compile(rb"[A-Za-z_-]+(?![A-Za-z0-9_-])")
 
 
-def real() -> Iterator[Question]:
-    for file in sorted(CORPUS.iterdir()):
+def real(*, in_full: bool) -> Iterator[Question]:
+    """All files, or every eighth."""
+    for file in sorted(CORPUS.iterdir())[:: 1 if in_full else 8]:
         yield from questions(file.read_bytes(), file.name)
 
 
@@ -206,10 +207,12 @@ def unexplained(found: list[Question], reasons: list[Callable[[Question], bool]]
 @pytest.mark.skipif(not CORPUS.exists(), reason="the real files are not here")
 @pytest.mark.requirement("RFC-2", "RFC-3", "RFC-12")
 @pytest.mark.parametrize(("answer", "reasons"), [(by_google, GOOGLE), (by_protego, PROTEGO)], ids=["google", "protego"])
-def test_real_files(answer: Callable[[Question], bool], reasons: list[Callable[[Question], bool]]) -> None:
-    count, found = differing(real(), answer)
-    assert count > 15_000
+def test_real_files(answer: Callable[[Question], bool], reasons: list[Callable[[Question], bool]], *, in_full: bool) -> None:
+    count, found = differing(real(in_full=in_full), answer)
+    assert count > (15_000 if in_full else 1_500)
     assert unexplained(found, reasons) == []
+    if not in_full:
+        return
     unneeded = [reason.__name__ for reason in reasons if not any(map(reason, found))]
     assert unneeded == []
 

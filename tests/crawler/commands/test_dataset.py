@@ -98,7 +98,7 @@ def test_export(tmp_path: Path, crawled: Path) -> None:
     assert described["comity:counts"]["exported"] == 2
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_from_and_to_parquet(tmp_path: Path, crawled: Path, workers: str) -> None:
     for source, output in (("crawled.jsonl", "a.parquet"), ("a.parquet", "b.parquet"), ("b.parquet", "out.jsonl.gz")):
         done = dataset("export", source, "--for", "train-ai", "-o", output, "--workers", workers, folder=tmp_path)
@@ -276,7 +276,7 @@ def test_what_is_hostile_is_shown_as_text(tmp_path: Path) -> None:
         assert "\x1b" not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.slow), "2"])
 def test_ctrl_c(tmp_path: Path, crawled: Path, workers: str) -> None:
     out, big = tmp_path / "out.jsonl", tmp_path / "big.jsonl"
     out.write_text("old\n")
