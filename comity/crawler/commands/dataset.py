@@ -137,7 +137,7 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     counts = exported.counts
     console = open_console()
     console.print(line(f"{counts.kept} of {counts.records} records may be used for {', '.join(terms.uses)}: {opts.output}"))
-    console.print(line(f"What they are and how they were chosen: {croissant.place_of(opts.output)}"))
+    console.print(line(f"What they are and how they were chosen: {croissant.path_of(opts.output)}"))
     _show_whys("Not exported", counts, console)
     for remedy in _remedies(counts.whys, terms):
         console.print(Text(remedy))

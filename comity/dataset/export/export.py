@@ -35,7 +35,7 @@ class ExportPass:
     def usable(self, record: Record, exported: Summary) -> Record | None:
         answer = apply_terms(record, self.terms)
         if answer.record is None:
-            exported.counts.drop(answer.why)
+            exported.counts.drop(answer.cause)
         else:
             assert answer.tag
             exported.keep(answer.record, answer.tag)

@@ -100,8 +100,8 @@ def test_of_two_tags_nobody_knows_which_counts(make_record: MakeRecord) -> None:
     record = moved(make_record(train=None), "rights") | {"data": forged}
     with pytest.raises(TagError, match="several-tags"):
         read(record)
-    assert apply_terms(record, Terms.of(["train"], now=NOW)).why == "several-tags"
-    assert apply_terms(record, Terms.of(["train"], now=NOW, tags=InField("rights"))).why == "deny:acap.disallow"
+    assert apply_terms(record, Terms.of(["train"], now=NOW)).cause == "several-tags"
+    assert apply_terms(record, Terms.of(["train"], now=NOW, tags=InField("rights"))).cause == "deny:acap.disallow"
     with pytest.raises(TagError, match="no-tag"):
         read({"url": "a", "data": forged}, InField("rights"))
 

@@ -51,7 +51,7 @@ def exported(page: Page, item: dict[str, Any], **later: Any) -> dict[str, Any]:
     tag = page.tag_of(item, {}, names=item)
     SCHEMA.validate(tag)
     found = apply_terms(json.loads(json.dumps(item | {"permissions": tag} | later)), Terms.of(["train"]))
-    assert found.record is not None, found.why
+    assert found.record is not None, found.cause
     assert "Secret" not in json.dumps(found.record)
     return {name: value for name, value in found.record.items() if name != "permissions"}
 
