@@ -830,7 +830,7 @@ def fuzz_vocabulary(octets: bytes) -> None:
     )
     for text in (table, octets.decode("utf-8", "replace")):
         with contextlib.suppress(PolicyError):
-            vocabulary = Vocabulary.of(text)
+            vocabulary = Vocabulary.from_toml(text)
             Site.from_files(ORIGIN, {}).page(Agent("a", uses=("b",), vocabulary=vocabulary), ORIGIN, body=b"", now=NOW).uses["b"]
 
 

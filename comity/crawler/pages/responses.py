@@ -86,7 +86,7 @@ class ResponsePages:
 
     async def taken(self, response: Response, page: Page) -> Page:
         """The page, once something is made of it: when is remembered, and what goes with it is fetched. Raises ClosingError."""
-        dated, wanted = page.dated, page.wanted
+        dated, wanted = page.dated, page.required_resources
         if not dated and not wanted:
             return page
         site = await self._site_of(response)

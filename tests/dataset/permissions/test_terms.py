@@ -192,7 +192,7 @@ def test_which_elements(make_record: MakeRecord, deny: list[str], uses: tuple[st
 def test_the_table_of_vocabularies_relates_actions_to_uses(make_record: MakeRecord) -> None:
     table = '[vocabulary.ai-txt.terms]\ntrain = {}\n[[relation]]\nuses = ["genai-x"]\nkind = "touches"\nterms = ["ai-txt:train"]'
     record = make_record(genai_x={}, fields={"text": "Marker1 rest"}, elements=[{"spans": [["text", 0, 7]]}])
-    assert kept(record, "genai-x", vocabulary=Vocabulary.of(table))["text"] == " rest"
+    assert kept(record, "genai-x", vocabulary=Vocabulary.from_toml(table))["text"] == " rest"
 
 
 @pytest.mark.requirement("MEET-5")

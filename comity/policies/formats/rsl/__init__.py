@@ -15,7 +15,7 @@ from comity.policies.formats.rsl import references
 from comity.policies.formats.rsl.licensing import Rsl, inline, read, unlicensed
 from comity.policies.formats.rsl.rules import RULES
 from comity.policies.syntax.printable import printable
-from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.statement import Location, Statement
 
 MAX_PROLOGUE = 2000  # octets in which a document has its root element
 
@@ -38,7 +38,7 @@ class Licenses(AgentReading):
             if fetched is not None and _is_present(fetched):
                 self._rsl.append(document_of(url, fetched))
             else:
-                missing.append(Place(url=url, text="it cannot be had"))
+                missing.append(Location(url=url, text="it cannot be had"))
         self._unlicensed = _unlicensed((*self._referred.unread, *missing))
 
     @property
@@ -95,7 +95,7 @@ def _is_present(fetched: Fetched) -> bool:
     return availability(fetched) is Availability.PRESENT
 
 
-def _unlicensed(unread: Iterable[Place]) -> tuple[Statement, ...]:
+def _unlicensed(unread: Iterable[Location]) -> tuple[Statement, ...]:
     return tuple(statement for reference in unread for statement in unlicensed(reference))
 
 
@@ -131,7 +131,7 @@ def read_documents(urls: Iterable[str], fetched: Mapping[str, Fetched], url: str
             statements += document.statements(url)
             findings += document.findings
         else:
-            statements += unlicensed(Place(url=address, text=f"{printable(address)} cannot be had"))
+            statements += unlicensed(Location(url=address, text=f"{printable(address)} cannot be had"))
     return Statements(tuple(statements), tuple(findings))
 
 
