@@ -39,6 +39,7 @@ for _format in FORMATS:
 # The paths that are fetched of every origin: first those that may refuse requests.
 FILES = tuple(sorted((file for format_ in FORMATS for file in format_.files), key=lambda file: not file.restricts_access))
 WELL_KNOWN = tuple(file.path for file in FILES)
+_FILES_BY_PATH = {file.path: file for file in FILES}
 # Name of a header field, in lower case -> the name of its format.
 FIELDS = {name: format_.name for format_ in FORMATS for name in format_.header_fields}
 ROBOTS_LINES = frozenset(name for format_ in FORMATS for name in format_.robots_lines)
@@ -46,14 +47,9 @@ ROBOTS_LINES = frozenset(name for format_ in FORMATS for name in format_.robots_
 
 def accepted(url: str, fetched: Fetched) -> Fetched:
     """Return what came back for a policy file, with an error where its format rejects the content."""
-    for file in FILES:
-        if (
-            urlsplit(url).path == file.path
-            and availability(fetched) is Availability.PRESENT
-            and (error := file.rejection(fetched))
-        ):
-            return fetched.failed(error)
-    return fetched
+    file = _FILES_BY_PATH.get(urlsplit(url).path)
+    error = file.rejection(fetched) if file and availability(fetched) is Availability.PRESENT else ""
+    return fetched.failed(error) if error else fetched
 
 
 def lifetime(url: str, fetched: Fetched) -> float:
