@@ -88,6 +88,11 @@ class Surface:
             raise SystemExit(f"{self.policies.__file__} is not in {tree}")
         self._known: dict[str, Any] = {}
 
+    def check(self) -> None:
+        """SystemExit where UNLISTED does not fit the tree: a worker that ended by it would be started again for ever."""
+        for name in UNLISTED:
+            self.unlisted(name)
+
     def unlisted(self, name: str) -> Any:
         """SystemExit where none of the alternatives is in the sources, or one is there twice."""
         if name not in self._known:
@@ -598,6 +603,7 @@ def main() -> int:
         return 0
     if not given.out:
         parser.error("say where the cases are to be written")
+    Surface(tree).check()
     known = rule_ids(tree)
     seen: Counter[str] = Counter()
     failed = []
