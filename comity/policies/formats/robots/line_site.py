@@ -27,19 +27,19 @@ Reader = Callable[[SiteFiles, str], LineReading]  # of a site for the agent of t
 class LineSite(SiteReading):
     """The lines of one robots.txt."""
 
-    def __init__(self, site: SiteFiles, read: Reader) -> None:
+    def __init__(self, site: SiteFiles, reader: Reader) -> None:
         self._site = site
-        self._read = read
+        self._reader = reader
 
     def for_agent(self, agent: Agent) -> LineReading | None:
-        reading = self._read(self._site, agent.token)
+        reading = self._reader(self._site, agent.token)
         return None if reading.is_silent else reading
 
     @property
     def findings(self) -> tuple[Finding, ...]:  # type: ignore[override]
-        return self._read(self._site, "*").findings
+        return self._reader(self._site, "*").findings
 
 
-def line_site_reader(names: Collection[str], read: Reader) -> Callable[[SiteFiles], LineSite | None]:
+def line_site_reader(names: Collection[str], reader: Reader) -> Callable[[SiteFiles], LineSite | None]:
     """Return a `Format.read_site` for lines of these names. It gives None where robots.txt has no such line."""
-    return lambda site: LineSite(site, read) if any(line.name in names for line in lines_of(site)) else None
+    return lambda site: LineSite(site, reader) if any(line.name in names for line in lines_of(site)) else None
