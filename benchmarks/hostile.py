@@ -713,7 +713,7 @@ def others() -> Iterator[Case]:
 
         def read() -> object:
             try:
-                return Vocabulary.of(text).related("a", "t0")
+                return Vocabulary.from_toml(text).related("a", "t0")
             except PolicyError as error:
                 return error
 

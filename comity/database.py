@@ -82,8 +82,9 @@ def is_busy(error: BaseException) -> bool:
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """All that is written in it, or nothing where it ends with an error. The file is locked from the beginning: whoever reads in
-    order to write is not overtaken by another process."""
+    """A transaction: all that is written in it, or nothing where it ends with an error.
+
+    The file is locked from the beginning: whoever reads in order to write is not overtaken by another process."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -96,7 +97,7 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def checksum(*columns: int | float | str | bytes | None) -> bytes:
-    """Of the columns of a row, as SQLite has them."""
+    """Checksum of the columns of a row, as SQLite has them."""
     return hashlib.blake2b(repr(columns).encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
@@ -110,7 +111,7 @@ def _schema(db: sqlite3.Connection) -> Schema:
 
 @cache
 def _schemas(versions: tuple[str, ...]) -> tuple[Schema, ...]:
-    """Of each version, from 0."""
+    """Schemas of a new file and of each version."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         db.create_function("checksum", -1, checksum)
         schemas = [_schema(db)]
@@ -139,8 +140,8 @@ def open_database(
     itself, and the remedy where another one has it. A new file, its log and the folders that it takes are for this user alone."""
     file = Path(os.path.realpath(path))
 
-    def unusable(why: str, remedy: str = remedy) -> PolicyError:
-        return PolicyError(f"{subject} `{path}` {printable(' '.join(why.split()).encode('utf-8', 'replace'))}; {remedy}")
+    def unusable(cause: str, remedy: str = remedy) -> PolicyError:
+        return PolicyError(f"{subject} `{path}` {printable(' '.join(cause.split()).encode('utf-8', 'replace'))}; {remedy}")
 
     def check(db: sqlite3.Connection) -> int:
         """The version of the schema; 0 where the file is new."""

@@ -213,7 +213,7 @@ def test_resources_are_relative_to_the_root_of_the_site() -> None:
         ):
             text = f"ACAP-crawler: *\nACAP-allow-present: / {qualifier}{locator}\n"
             page = Site.from_files(ORIGIN, {"/robots.txt": text.encode()}).page(agent, f"{ORIGIN}/b/c.html", now=NOW)
-            assert page.wanted == (url,)
+            assert page.required_resources == (url,)
 
 
 # Tags

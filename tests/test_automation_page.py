@@ -89,8 +89,8 @@ def test_directives() -> None:
     for row in rows[3:]:
         directive = DIRECTIVES[code(row[0])[0].encode()]
         for value in code(row[1]):
-            assert directive.read(value.encode())[1] is None
-        assert directive.read(b"\x7f ?")[0] == directive.strictest
+            assert directive.parse(value.encode())[1] is None
+        assert directive.parse(b"\x7f ?")[0] == directive.strictest
 
 
 def test_limits() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from comity.policies.answers.decision import Reason, Source, Verdict
 from comity.policies.vocabulary.preferences import Preferences
-from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.statement import Location, Statement
 from comity.policies.vocabulary.table import ANY, Relation, Vocabulary
 
 PAGE = Path(__file__).parent.parent / "docs" / "vocabulary.md"
@@ -64,7 +64,7 @@ def _cell(vocabulary: Vocabulary, name: str, use: str) -> str:
 
 def _rows(relations: Iterable[Relation]) -> Iterator[str]:
     rows = (
-        (", ".join(one.uses).replace(ANY, "any other"), one.kind, " ".join(f"`{term}`" for term in one.terms), one.why)
+        (", ".join(one.uses).replace(ANY, "any other"), one.kind, " ".join(f"`{term}`" for term in one.terms), one.rationale)
         for one in relations
     )
     return _table(("uses", "", "words", "why"), rows)
@@ -80,10 +80,10 @@ def test_the_page_is_current() -> None:
 @pytest.mark.requirement("MEET-4", "TDM-2")
 def test_the_example_does_what_it_says() -> None:
     (example,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    shipped, own = Vocabulary.shipped(), Vocabulary.of(example)
+    shipped, own = Vocabulary.shipped(), Vocabulary.from_toml(example)
 
     def verdict(vocabulary: Vocabulary, term: str, verdict: Verdict, use: str) -> Verdict | None:
-        statement = Statement(term, verdict, "usage.allow", Place())
+        statement = Statement(term, verdict, "usage.allow", Location())
         reason = Reason(rule="usage.allow", source=Source(url=""))
         decision = Preferences(vocabulary, term.partition(":")[0], [statement], lambda _: reason).decide(use)
         return None if decision is None else decision.verdict

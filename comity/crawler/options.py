@@ -303,7 +303,7 @@ def _vocabulary(settings: BaseSettings) -> Vocabulary:
     if not value:
         return Vocabulary.shipped()
     try:
-        return Vocabulary.of(Path(value).read_text("utf-8"))
+        return Vocabulary.from_toml(Path(value).read_text("utf-8"))
     except PolicyError as error:
         raise _wrong("COMITY_VOCABULARY", value, f"has a mistake: {printable(str(error).encode('utf-8', 'replace'))}") from None
     except (OSError, ValueError, RecursionError) as error:

@@ -14,7 +14,7 @@ from comity.dataset.job import JobOptions, fields_with_tag, files_of, first_of, 
 from comity.dataset.passes import Note, Outcome, Sinks, run
 from comity.dataset.permissions.expiry import Limits, expired
 from comity.dataset.record_counts import RecordCounts
-from comity.dataset.records import DatasetError, Placed, Record
+from comity.dataset.records import DatasetError, PositionedRecord, Record
 from comity.dataset.side_files import Lines, UnreadLines, beside, side_files
 from comity.dataset.summary import Summary
 from comity.dataset.tag_sources import GUESSED, TagSource
@@ -32,11 +32,11 @@ class ExpirePass(NamedTuple):
         summary, staying, notes = Summary(), [], []
         for record in records:
             answer = expired(record, self.limits)
-            if answer.why:
-                summary.counts.drop(answer.why)
-                note: Note = {"url": record.get("url"), "why": answer.why, "because": list(answer.because)}
-                position = {"place": record.position} if isinstance(record, Placed) else {}
-                notes.append(note | position | ({"record": record} if answer.why.startswith(UNTAGGED) else {}))
+            if answer.cause:
+                summary.counts.drop(answer.cause)
+                note: Note = {"url": record.get("url"), "why": answer.cause, "because": list(answer.reasons)}
+                position = {"place": record.position} if isinstance(record, PositionedRecord) else {}
+                notes.append(note | position | ({"record": record} if answer.cause.startswith(UNTAGGED) else {}))
             else:
                 assert answer.tag
                 summary.keep(record, answer.tag)
@@ -64,7 +64,7 @@ def expire(
     for path in datasets:
         if clash := first_of(side_files(path), files):
             raise DatasetError(f"{clash} is written when {path} expires: expire it by itself")
-    limits = Limits.of(now, recrawled(readers, options, tags), taken_down, tags)
+    limits = Limits.create(now, recrawled(readers, options, tags), taken_down, tags)
     total = RecordCounts()
     for reader in readers:
         total.merge(_expire(reader, limits, dry_run=dry_run, options=options))
@@ -73,7 +73,7 @@ def expire(
 
 def _expire(reader: Reader, limits: Limits, *, dry_run: bool, options: JobOptions) -> RecordCounts:
     path, summary, rewriter = reader.path, Summary(), open_rewriter(reader.path)
-    with UnreadLines(path) as unread, Lines(beside(path, "expired")) as gone, ExitStack() as stack:
+    with UnreadLines(path) as unread, Lines(beside(path, "expired")) as expired_lines, ExitStack() as stack:
 
         def note(notes: list[Note]) -> None:
             for line in notes:
@@ -83,7 +83,7 @@ def _expire(reader: Reader, limits: Limits, *, dry_run: bool, options: JobOption
                     rewriter.leave_out(position, keep_aside=record is not None)
                 elif record is not None:
                     unread.put({"place": "", "why": line["why"], "record": record})
-                gone.put(line | {"when": limits.now.isoformat(timespec="seconds")})
+                expired_lines.put(line | {"when": limits.now.isoformat(timespec="seconds")})
 
         stack.enter_context(suppress(_NothingGoes))
         stack.enter_context(manifest.restored_on_error(path))
@@ -97,19 +97,19 @@ def _expire(reader: Reader, limits: Limits, *, dry_run: bool, options: JobOption
             workers=options.workers,
         )
         summary.counts.unreadable += unread.records
-        if dry_run or not (gone.number or unread.number):
+        if dry_run or not (expired_lines.number or unread.number):
             raise _NothingGoes
-        if not rewriter and summary.counts.whys == {"no-tag": summary.counts.records}:
+        if not rewriter and summary.counts.causes == {"no-tag": summary.counts.records}:
             raise DatasetError(f"{path}: no record has a tag, and all would go; say where the tags are. Nothing has changed")
         if rewriter:
             rewriter.copy()
         unread.append()
-        gone.append()
+        expired_lines.append()
         described = manifest.read(path)
         manifest.retract(path)
         stack.close()  # the dataset is replaced
         if described:
             manifest.write(
-                path, manifest.changed(path, described, summary.composition, removed=summary.counts.whys, when=limits.now)
+                path, manifest.changed(path, described, summary.composition, removed=summary.counts.causes, when=limits.now)
             )
     return summary.counts

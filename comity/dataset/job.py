@@ -65,6 +65,6 @@ def files_of(paths: Iterable[Path]) -> set[File]:
     return {(stat.st_dev, stat.st_ino) for stat in map(Path.stat, paths)}
 
 
-def first_of(places: Iterable[Path], files: set[File]) -> Path | None:
+def first_of(paths: Iterable[Path], files: set[File]) -> Path | None:
     """The first of these places where one of these files stands."""
-    return next((path for path in places if path.exists() and not files.isdisjoint(files_of([path]))), None)
+    return next((path for path in paths if path.exists() and not files.isdisjoint(files_of([path]))), None)

@@ -27,7 +27,7 @@ from comity import __version__
 from comity.dataset.files.formats import format_of, open_reader
 from comity.dataset.files.replacement import Replacement, sync
 from comity.dataset.records import DatasetError, Record
-from comity.dataset.tag_sources import Carried
+from comity.dataset.tag_sources import RawTag
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 ENCODINGS = {"jsonl": "application/jsonlines", "parquet": "application/x-parquet", "warc": "application/warc"}
@@ -90,7 +90,7 @@ class Fields:
         self.kinds: dict[str, set[str]] = {}  # "" null, "?" what Croissant has no type for, "[sc:Text]" a list of it
         self.tags: dict[str, None] = {}  # those that hold tags, as objects
 
-    def note(self, record: Record, tag: Carried | None = None) -> None:
+    def note(self, record: Record, tag: RawTag | None = None) -> None:
         if tag and not tag.is_text and tag.field in record:
             self.tags[tag.field] = None
         for name, value in record.items():
@@ -114,10 +114,10 @@ def _kind(name: str, value: Any) -> str:
     if not isinstance(value, list):
         return "?"
     kinds = {_KINDS.get(type_, "?") for type_ in set(map(type, value))}
-    return f"[{_one_of(kinds)}]"
+    return f"[{_common_type(kinds)}]"
 
 
-def _one_of(kinds: set[str]) -> str:
+def _common_type(kinds: set[str]) -> str:
     """The type that all of them have."""
     kinds = kinds - {""}
     if len(kinds) > 1:
@@ -234,7 +234,7 @@ def _described(fields: Fields, uses: Sequence[str], path: Path) -> Iterator[dict
                 ],
             }
             continue
-        kind = _one_of(kinds)
+        kind = _common_type(kinds)
         repeated = kind.startswith("[")
         data_type = kind.strip("[]") or "sc:Text"
         if data_type != "?":
@@ -252,7 +252,7 @@ def _field(identifier: str, name: str, data_type: str, column: str, path: str = 
     }
 
 
-def place_of(path: Path) -> Path:
+def path_of(path: Path) -> Path:
     """The manifest of a dataset."""
     return path.with_name(f"{path.name}.croissant.json")
 
@@ -264,7 +264,7 @@ def before(path: Path) -> Path:
 
 def read(path: Path) -> dict[str, Any] | None:
     """Read the manifest of the dataset; the last one, where a crash has left none. DatasetError where it is none."""
-    for candidate in (place_of(path), before(path)):
+    for candidate in (path_of(path), before(path)):
         try:
             described = json.loads(candidate.read_bytes())
         except FileNotFoundError:
@@ -279,8 +279,8 @@ def read(path: Path) -> dict[str, Any] | None:
 
 def retract(path: Path) -> None:
     """The dataset is about to change."""
-    if place_of(path).exists():
-        place_of(path).replace(before(path))
+    if path_of(path).exists():
+        path_of(path).replace(before(path))
         sync(path.parent)
 
 
@@ -290,13 +290,13 @@ def restored_on_error(path: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if not place_of(path).exists() and before(path).exists():
-            before(path).replace(place_of(path))
+        if not path_of(path).exists() and before(path).exists():
+            before(path).replace(path_of(path))
         raise
 
 
 def write(path: Path, described: Mapping[str, Any]) -> None:
     """The dataset stands as it is described."""
-    with Replacement(place_of(path), is_named=False) as file:
+    with Replacement(path_of(path), is_named=False) as file:
         file.write(json.dumps(described, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
     before(path).unlink(missing_ok=True)

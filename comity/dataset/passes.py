@@ -74,8 +74,8 @@ class Unread(NamedTuple):
     unreadable: Unreadable
 
 
-class Made(NamedTuple):
-    """All that was made of one part."""
+class PartOutput(NamedTuple):
+    """The output of one part."""
 
     encoded: list[Any]  # by the writer's `encode`
     results: list[Result]
@@ -105,16 +105,16 @@ def run(work: Work, readers: Sequence[Reader], sinks: Sinks, *, writer: Writer |
     if workers is None:
         is_small = sum(reader.size for reader in readers) < SMALL
         workers = 1 if is_small or (task.takes_columns and all(map(task.by_columns, readers))) else usable_cores()
-    made = (_alone if workers == 1 else _shared(workers))(task, _parts(readers))
-    with closing(made):
-        for number, part, done in made:
-            for encoded in done.encoded:
+    outputs = (_alone if workers == 1 else _shared(workers))(task, _parts(readers))
+    with closing(outputs):
+        for number, part, output in outputs:
+            for encoded in output.encoded:
                 assert writer
                 writer.write(encoded)
-            for result in done.results:
+            for result in output.results:
                 sinks.result(result)
-            sinks.notes(done.notes)
-            for unreadable in done.unreadable:
+            sinks.notes(output.notes)
+            for unreadable in output.unreadable:
                 sinks.unreadable(Unread(readers[number], unreadable))
             sinks.progress(part.octets)
 
@@ -132,16 +132,16 @@ class _Task(NamedTuple):
     encode: Callable[[Sequence[Record]], Any] | None
     takes_columns: bool  # as they are
 
-    def done(self, number: int, part: Part) -> Made:
-        made = Made([], [], [], [])
+    def done(self, number: int, part: Part) -> PartOutput:
+        output = PartOutput([], [], [], [])
         for outcome in self._outcomes(self.readers[number], part):
             if self.encode and len(outcome.records):
-                made.encoded.append(self._encoded(outcome.records, self.encode))
+                output.encoded.append(self._encoded(outcome.records, self.encode))
             if outcome.result is not None:
-                made.results.append(outcome.result)
-            made.notes.extend(outcome.notes)
-            made.unreadable.extend(outcome.unreadable)
-        return made
+                output.results.append(outcome.result)
+            output.notes.extend(outcome.notes)
+            output.unreadable.extend(outcome.unreadable)
+        return output
 
     def by_columns(self, reader: Reader) -> bool:
         return hasattr(reader, "read_columns") and hasattr(self.work, "columns")
@@ -168,16 +168,16 @@ class _Task(NamedTuple):
             yield outcome._replace(unreadable=[*unreadable, *outcome.unreadable]) if unreadable else outcome
 
 
-def _alone(task: _Task, parts: Iterator[Numbered]) -> Generator[tuple[int, Part, Made], None, None]:
+def _alone(task: _Task, parts: Iterator[Numbered]) -> Generator[tuple[int, Part, PartOutput], None, None]:
     for number, part in parts:
         yield number, part, task.done(number, part)
 
 
-def _shared(workers: int) -> Callable[[_Task, Iterator[Numbered]], Generator[tuple[int, Part, Made], None, None]]:
-    def made(task: _Task, parts: Iterator[Numbered]) -> Generator[tuple[int, Part, Made], None, None]:
+def _shared(workers: int) -> Callable[[_Task, Iterator[Numbered]], Generator[tuple[int, Part, PartOutput], None, None]]:
+    def outputs(task: _Task, parts: Iterator[Numbered]) -> Generator[tuple[int, Part, PartOutput], None, None]:
         # Not "fork": a copy of a process with threads (pyarrow has some) may wait for ever for a lock that one of them held.
         pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (task,))
-        waiting: deque[tuple[int, Part, Future[Made]]] = deque()
+        waiting: deque[tuple[int, Part, Future[PartOutput]]] = deque()
         try:
             for number, part in parts:
                 waiting.append((number, part, _submitted(pool, number, part)))
@@ -192,10 +192,10 @@ def _shared(workers: int) -> Callable[[_Task, Iterator[Numbered]], Generator[tup
         finally:
             pool.shutdown(cancel_futures=True)
 
-    return made
+    return outputs
 
 
-def _submitted(pool: ProcessPoolExecutor, number: int, part: Part) -> Future[Made]:
+def _submitted(pool: ProcessPoolExecutor, number: int, part: Part) -> Future[PartOutput]:
     """The processes start here: Ctrl-C is for this one alone, which ends them."""
     if threading.current_thread() is not threading.main_thread():
         return pool.submit(_do, number, part)
@@ -206,7 +206,7 @@ def _submitted(pool: ProcessPoolExecutor, number: int, part: Part) -> Future[Mad
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _next(waiting: deque[tuple[int, Part, Future[Made]]]) -> tuple[int, Part, Made]:
+def _next(waiting: deque[tuple[int, Part, Future[PartOutput]]]) -> tuple[int, Part, PartOutput]:
     number, part, future = waiting.popleft()
     return number, part, future.result()
 
@@ -229,5 +229,5 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _do(number: int, part: Part) -> Made:
+def _do(number: int, part: Part) -> PartOutput:
     return _task.done(number, part)

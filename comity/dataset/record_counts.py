@@ -39,9 +39,9 @@ class RecordCounts:
         self.records = 0  # that were counted
         self.kept = 0
         self.unreadable = 0  # for whoever reads files
-        self.whys: Counter[str] = (
+        self.causes: Counter[str] = (
             Counter()
-        )  # TermsApplied.why or Expired.why of those that were dropped; of tags that are not understood
+        )  # TermsApplied.cause or Expired.cause of those that were dropped; of tags that are not understood
         self.rules: Counter[str] = (
             Counter()
         )  # of each refusal of a use, the rule that decided; EXPIRED where the permission has ended
@@ -49,7 +49,7 @@ class RecordCounts:
         self.agents: Counter[str] = Counter()  # of records that were kept
         self.policies: dict[str, dict[str, dict[str, Any]]] = {}  # of records that were kept: URL -> SHA-256 -> as in the tag
         self.has_more_policies = False
-        self._listed = 0
+        self._copy_count = 0
 
     def read(self, record: Record, now: datetime, source: TagSource = GUESSED) -> None:
         """Every use that its tag lists. Whether the page was fetched again is not asked."""
@@ -57,7 +57,7 @@ class RecordCounts:
         try:
             tag = read(record, source)
         except TagError as error:
-            self.whys[str(error)] += 1
+            self.causes[str(error)] += 1
             return
         uses = self.hosts.setdefault(_host(record), {})
         for name, use in tag.uses.items():
@@ -65,7 +65,7 @@ class RecordCounts:
             until = use.qualifiers.until
             if not use.is_allowed:
                 tally.refused += 1
-                self.rules[tag.because(use)[0]["rule"]] += 1
+                self.rules[tag.reasons_of(use)[0]["rule"]] += 1
             elif has_passed(until, now):
                 tally.refused += 1
                 self.rules[EXPIRED] += 1
@@ -86,20 +86,20 @@ class RecordCounts:
         for url, policy in policies:
             self._list(url, policy)
 
-    def drop(self, why: str, records: int = 1) -> None:
+    def drop(self, cause: str, records: int = 1) -> None:
         """Records that do not come out."""
         self.records += records
-        self.whys[why] += records
+        self.causes[cause] += records
 
     def merge(self, other: RecordCounts) -> None:
         for name in ("records", "kept", "unreadable"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in ("whys", "rules", "agents"):
+        for name in ("causes", "rules", "agents"):
             getattr(self, name).update(getattr(other, name))
         for host, uses in other.hosts.items():
-            own = self.hosts.setdefault(host, {})
+            tallies = self.hosts.setdefault(host, {})
             for use, tally in uses.items():
-                own.setdefault(use, Tally()).add(tally)
+                tallies.setdefault(use, Tally()).add(tally)
         for url, copies in other.policies.items():
             for policy in copies.values():
                 self._list(url, policy)
@@ -108,20 +108,21 @@ class RecordCounts:
     def as_json(self) -> dict[str, Any]:
         """Plain data, in a stable order."""
         hosts = {host: {use: asdict(tally) for use, tally in sorted(uses.items())} for host, uses in sorted(self.hosts.items())}
-        counted = {name: dict(getattr(self, name).most_common()) for name in ("whys", "rules", "agents")}
+        counters = {"whys": self.causes, "rules": self.rules, "agents": self.agents}
         policies = {url: list(copies.values()) for url, copies in sorted(self.policies.items())}
         numbers = {name: getattr(self, name) for name in ("records", "kept", "unreadable")}
-        return numbers | counted | {"hosts": hosts, "policies": policies, "has_more_policies": self.has_more_policies}
+        most_common = {name: dict(counter.most_common()) for name, counter in counters.items()}
+        return numbers | most_common | {"hosts": hosts, "policies": policies, "has_more_policies": self.has_more_policies}
 
     def _list(self, url: str, policy: dict[str, Any]) -> None:
         """Each copy once, as it was had last."""
         copy = policy["sha256"] or str(policy["status"])
         copies = self.policies.get(url)
         if copies is None or copy not in copies:
-            if self._listed == MAX_POLICIES:
+            if self._copy_count == MAX_POLICIES:
                 self.has_more_policies = True
                 return
-            self._listed += 1
+            self._copy_count += 1
             self.policies.setdefault(url, {})[copy] = policy
         elif (copies[copy]["fetched_at"] or "") < (policy["fetched_at"] or ""):
             copies[copy] = policy

@@ -16,7 +16,7 @@ INSTEAD = "must_use"  # field of an export: what alone may be used, a list of re
 IDENTITY = frozenset(("url", "final_url", "status", "fetched_at", "content_type", "sha256"))
 
 
-class Placed(Record):
+class PositionedRecord(Record):
     """A record that is not written anew where it stays: its octets are copied. It can be pickled."""
 
     __slots__ = ("position",)
@@ -35,7 +35,7 @@ class Unreadable(NamedTuple):
 
     position: str  # "line 12", "row 4711", "record at octet 93"
     octets: bytes  # as they stand there
-    why: str
+    error: str
 
 
 Batch = list[Record | Unreadable]

@@ -21,12 +21,14 @@ from comity.dataset.passes import Unread
 
 def side_files(dataset: Path) -> list[Path]:
     """All files that are written with a dataset."""
-    names = (f"{dataset.name}.{what}" for what in ("unreadable.jsonl", "unreadable.warc", "unreadable.warc.gz", "expired.jsonl"))
-    return [*map(dataset.with_name, names), manifest.place_of(dataset), manifest.before(dataset)]
+    names = (
+        f"{dataset.name}.{suffix}" for suffix in ("unreadable.jsonl", "unreadable.warc", "unreadable.warc.gz", "expired.jsonl")
+    )
+    return [*map(dataset.with_name, names), manifest.path_of(dataset), manifest.before(dataset)]
 
 
-def beside(path: Path, what: str) -> Path:
-    return path.with_name(f"{path.name}.{what}.jsonl")
+def beside(path: Path, kind: str) -> Path:
+    return path.with_name(f"{path.name}.{kind}.jsonl")
 
 
 class Lines:
@@ -37,18 +39,18 @@ class Lines:
         self.number = 0
 
     def __enter__(self) -> Self:
-        self._held: IO[bytes] = tempfile.SpooledTemporaryFile(2**20, dir=str(self.path.parent))
+        self._spool: IO[bytes] = tempfile.SpooledTemporaryFile(2**20, dir=str(self.path.parent))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._held.close()
+        self._spool.close()
 
     def put(self, line: Mapping[str, Any]) -> None:
-        self._held.write(encoded(dict(line)))
+        self._spool.write(encoded(dict(line)))
         self.number += 1
 
     def append(self) -> None:
-        """To what stands there, on the disk."""
+        """Append the lines to what stands there, on the disk."""
         if not self.number:
             return
         with open_beside(self.path) as file:
@@ -70,8 +72,8 @@ class Lines:
             self.path.unlink(missing_ok=True)
 
     def _copy(self, file: IO[bytes]) -> None:
-        self._held.seek(0)
-        while octets := self._held.read(2**20):
+        self._spool.seek(0)
+        while octets := self._spool.read(2**20):
             file.write(octets)
 
 
@@ -84,10 +86,10 @@ class UnreadLines(Lines):
 
     def add(self, unread: Unread) -> None:
         """UTF-8 as text, anything else in base64."""
-        position, octets, why = unread.unreadable
+        position, octets, error = unread.unreadable
         try:
             content = {"text": octets.decode()}
         except UnicodeDecodeError:
             content = {"base64": base64.b64encode(octets).decode("ascii")}
         self.records += 1
-        self.put({"file": str(unread.reader.path), "place": position, "why": why, **content})
+        self.put({"file": str(unread.reader.path), "place": position, "why": error, **content})

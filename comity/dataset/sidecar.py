@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import IO, Any
 from weakref import finalize
 
-from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, Placed, Record
-from comity.dataset.tag_sources import GUESSED, Carried
+from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, PositionedRecord, Record
+from comity.dataset.tag_sources import GUESSED, RawTag
 from comity.policies import Agent
 from comity.policies.tag import join_tags, read_tag
 
@@ -32,8 +32,8 @@ def item_id(item: Record) -> str:
     """SHA-256, in hexadecimal, of an item without its tag, as JSON has it.
 
     The order of its fields does not count, nor do fields that are null, nor whether a whole number is written as 1 or 1.0."""
-    there = {name: _plain(value) for name, value in item.items() if value is not None}
-    return hashlib.sha256(json.dumps(there, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    present = {name: _plain(value) for name, value in item.items() if value is not None}
+    return hashlib.sha256(json.dumps(present, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:
@@ -79,16 +79,16 @@ class Sidecar:
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_file": None}
 
-    def find(self, record: Record) -> Carried:
+    def find(self, record: Record) -> RawTag:
         """The tag of its content. WARC files and exports carry their tags in a field, also where the crawl wrote a sidecar."""
-        by_page = {} if isinstance(record, Placed) else dict(self._tags(item_id(record)))
+        by_page = {} if isinstance(record, PositionedRecord) else dict(self._tags(item_id(record)))
         if not by_page:
             return GUESSED.find(record)
         field = SPARE_FIELD if FIELD in record else FIELD
-        first, *others = (Carried(tag, field) for tag in by_page.values())
+        first, *others = (RawTag(tag, field) for tag in by_page.values())
         for other in others:
             first_tag, other_tag = read_tag(first.raw).raw, read_tag(other.raw).raw
-            first = Carried(join_tags(Agent(first_tag["agent"]), first_tag, other_tag), field)
+            first = RawTag(join_tags(Agent(first_tag["agent"]), first_tag, other_tag), field)
         return first
 
     def _tags(self, identity: str) -> Iterator[tuple[bytes, Any]]:

@@ -8,7 +8,7 @@ from comity.dataset.manifest import Composition, Fields
 from comity.dataset.permissions.terms import ARRANGEMENT
 from comity.dataset.record_counts import RecordCounts
 from comity.dataset.records import LICENSE, Record
-from comity.dataset.tag_sources import Carried
+from comity.dataset.tag_sources import RawTag
 
 
 class Summary:
@@ -20,7 +20,7 @@ class Summary:
         self.arrangements: Counter[str] = Counter()  # those that decided, of how many records
         self.licenses: dict[str, None] = {}
 
-    def keep(self, record: Record, tag: Carried) -> None:
+    def keep(self, record: Record, tag: RawTag) -> None:
         self.counts.keep(tag.raw)
         self.fields.note(record, tag)
         licenses = record.get(LICENSE)

@@ -38,10 +38,10 @@ class TagSetting(NamedTuple):
             kind, name = (kind, FIELD if kind == AS_JSON else "") if kind in (AS_JSON, SIDECAR) else (IN_FIELD, kind)
         if kind == SIDECAR:
             if not name or "\0" in name:
-                raise PolicyError(f"{subject} `{_shown(text)}` names no file: write sidecar:permissions.jsonl")
+                raise PolicyError(f"{subject} `{_printable(text)}` names no file: write sidecar:permissions.jsonl")
             return cls(SIDECAR, name)
         if kind not in (IN_FIELD, AS_JSON) or not _FIELD_NAME.fullmatch(name) or iskeyword(name):
-            raise PolicyError(f"{subject} `{_shown(text)}` is no place for the tag of an item: {REMEDY}")
+            raise PolicyError(f"{subject} `{_printable(text)}` is no place for the tag of an item: {REMEDY}")
         return cls(kind, name)
 
     def __str__(self) -> str:
@@ -49,5 +49,5 @@ class TagSetting(NamedTuple):
         return self.name if is_plain else ":".join(filter(None, self))
 
 
-def _shown(text: str) -> str:
+def _printable(text: str) -> str:
     return printable(text.encode("utf-8", "replace"))

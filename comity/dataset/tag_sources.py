@@ -17,8 +17,8 @@ from comity.policies.tag import Tag, TagError, read_tag
 TEXT_FIELDS = (FIELD, SPARE_FIELD)  # in which JSON text is taken for a tag, without being told so
 
 
-class Carried(NamedTuple):
-    """The tag of a record, not looked into yet."""
+class RawTag(NamedTuple):
+    """The tag of a record as it stands there, not looked into yet."""
 
     raw: Any
     field: str  # that it stands in, or will where the record is written
@@ -36,7 +36,7 @@ class TagSource(Protocol):
     def fields(self) -> tuple[str, ...] | None:
         """The fields that `find` has to see of a record; None: all of them."""
 
-    def find(self, record: Record) -> Carried:
+    def find(self, record: Record) -> RawTag:
         """TagError where there is none, or nobody can tell which it is."""
 
 
@@ -49,9 +49,9 @@ class InField(NamedTuple):
     def fields(self) -> tuple[str, ...]:
         return (self.name or TAG_FIELDS,)
 
-    def find(self, record: Record) -> Carried:
+    def find(self, record: Record) -> RawTag:
         if self.name:
-            return _carried(self.name, record.get(self.name))
+            return _raw_tag(self.name, record.get(self.name))
         alike = [
             field
             for field, value in record.items()
@@ -60,13 +60,13 @@ class InField(NamedTuple):
         if len(alike) > 1:
             raise TagError("several-tags")
         field = alike[0] if alike else FIELD
-        return _carried(field, record.get(field))
+        return _raw_tag(field, record.get(field))
 
 
-def _carried(field: str, value: Any) -> Carried:
+def _raw_tag(field: str, value: Any) -> RawTag:
     if not value:
         raise TagError("no-tag")
-    return Carried(_from_json(value), field, is_text=True) if isinstance(value, str) else Carried(value, field)
+    return RawTag(_from_json(value), field, is_text=True) if isinstance(value, str) else RawTag(value, field)
 
 
 def is_tag_like(value: Any) -> bool:
@@ -79,7 +79,7 @@ def is_tag_like(value: Any) -> bool:
 
 
 def _from_json(text: str) -> Any:
-    """None for what is none."""
+    """Parse JSON; None for what is none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

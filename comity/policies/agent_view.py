@@ -21,11 +21,11 @@ from comity.policies.formats.file import File
 from comity.policies.formats.format import (
     NO_STATEMENTS,
     AgentReading,
+    Capture,
     PageSource,
     Resource,
     SiteReading,
     Statements,
-    Taken,
     UseSource,
     nothing_more,
 )
@@ -73,7 +73,7 @@ class AgentView:
         self._only = self._restricting[0][1] if len(self._restricting) == 1 else None
         readings = self._readings.items()
         self._stating = tuple((name, reading) for name, reading in readings if _overrides(reading, "statements"))
-        self.deciding_access = frozenset(name for name, each in readings if _overrides(each, "access"))  # names of formats
+        self.deciding_access = frozenset(name for name, reading in readings if _overrides(reading, "access"))  # names of formats
         self._ruling = tuple(reading for _, reading in readings if _overrides(reading, "element_rules"))
         self._differing = tuple(reading for _, reading in readings if not reading.is_same_for_pages)
         self.asks_facts = any(reading.depends_on_request for reading in self._readings.values())
@@ -157,7 +157,7 @@ class AgentView:
         """True where `access` and `statements` tell all that the files say of a page."""
         return not self._differing
 
-    def page_sources(self, targets: Sequence[str], capture: Taken) -> list[list[PageSource]]:
+    def page_sources(self, targets: Sequence[str], capture: Capture) -> list[list[PageSource]]:
         """Return the permissions of a page that statements cannot express: a list for each format that speaks so."""
         return [list(sources) for reading in self._differing if (sources := reading.sources(targets, capture))]
 
@@ -213,7 +213,7 @@ class AgentView:
         return sources
 
     def _reason(self, url: str, statement: Statement) -> Reason:
-        position = statement.place
+        position = statement.location
         if position.part == "body" and position.url in self._fetched:
             if position.url not in self._files:
                 self._files[position.url] = File(position.url, self._fetched[position.url])
@@ -243,15 +243,15 @@ _CONCLUDING = tuple((format_.name, format_.conclude) for format_ in FORMATS if f
 
 
 def _reason_of_rule(rules: RulesOfElements, url: str, rule: ElementRule) -> Reason:
-    return rules.because(rule, url)
+    return rules.reason_of(rule, url)
 
 
 def _reason_in_sets(rule_sets: Sequence[RulesOfElements], url: str, rule: ElementRule) -> Reason:
     """Return the reason for a rule. The last set has few, and tells them by identity; the first tells all others."""
     for rules in reversed(rule_sets[1:]):
         if any(candidate is rule for candidate in rules.rules):
-            return rules.because(rule, url)
-    return rule_sets[0].because(rule, url)
+            return rules.reason_of(rule, url)
+    return rule_sets[0].reason_of(rule, url)
 
 
 def concluded(carriers: Sequence[Carrier]) -> tuple[ByVocabulary, tuple[Reason, ...]]:

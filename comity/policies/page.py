@@ -26,7 +26,7 @@ Limit = tuple[Qualifiers, Reason]  # what restricts a use that is permitted else
 class Refusal:
     """A source that refuses every use."""
 
-    stated = ()
+    named_uses = ()
 
     def __init__(self, reasons: tuple[Reason, ...]) -> None:
         self._refused = UseDecision(verdict=Verdict.DENY, stated=True, reasons=reasons)
@@ -47,8 +47,8 @@ class Joint:
         self._sources = sources
 
     @property
-    def stated(self) -> Iterable[str]:
-        return dict.fromkeys(use for source in self._sources for use in source.stated)
+    def named_uses(self) -> Iterable[str]:
+        return dict.fromkeys(use for source in self._sources for use in source.named_uses)
 
     def decide(self, use: str) -> UseDecision | None:
         decisions = [source.decide(use) for source in self._sources]
@@ -70,8 +70,8 @@ class Refusals:
         self._source = source
 
     @property
-    def stated(self) -> Iterable[str]:
-        return (use for use in self._source.stated if self.decide(use) is not None)
+    def named_uses(self) -> Iterable[str]:
+        return (use for use in self._source.named_uses if self.decide(use) is not None)
 
     def decide(self, use: str) -> UseDecision | None:
         decision = self._source.decide(use)
@@ -137,7 +137,7 @@ class Uses(Mapping[str, UseDecision]):
     def __iter__(self) -> Iterator[str]:
         """Yield the uses. What a site calls an action may be no name of one: then nobody can ask for it, and it is left out."""
         named_uses = (
-            use for source in self._sources for use in source.stated if len(use) <= MAX_SHOWN and USE_NAME.fullmatch(use)
+            use for source in self._sources for use in source.named_uses if len(use) <= MAX_SHOWN and USE_NAME.fullmatch(use)
         )
         return iter(dict.fromkeys((*BASIC_USES, *self._agent.uses, *islice(dict.fromkeys(named_uses), MAX_STATED))))
 
@@ -162,15 +162,15 @@ class Page:
         findings: Iterable[Finding],
         body: bytes,
         elements: ElementRules | None = None,
-        asked: Sequence[str] = (),
+        requested_urls: Sequence[str] = (),
     ) -> None:
         """`embedded`: the sources of what holds for the files that are embedded in the page; None: the same as for the page.
         `page_sources`: those of `sources` that take more
-        than the page. `licenses`: absolute URLs of RSL documents that the page refers to. `asked`: other
+        than the page. `licenses`: absolute URLs of RSL documents that the page refers to. `requested_urls`: other
         URLs for which the page came back."""
         self.agent = agent
         self.url = url
-        self._urls = (url, *asked)
+        self._urls = (url, *requested_urls)
         self._access, self._sources, self._embedded_sources = access, sources, embedded
         self.uses = Uses(agent, self._urls, access, sources)
         self.embedded = self.uses if embedded is None else Uses(agent, self._urls, access, embedded)  # of files embedded in it
@@ -189,10 +189,10 @@ class Page:
         return Decision(verdict=use.verdict, reasons=use.reasons)
 
     @property
-    def wanted(self) -> tuple[str, ...]:
+    def required_resources(self) -> tuple[str, ...]:
         """Absolute URLs of what it takes to know what may be done: the resources that permissions ask to use or to include, as is
         arranged with the site, and the licenses that the page refers to."""
-        return tuple(dict.fromkeys((*(url for uses in self._page_sources for url in uses.wanted), *self._licenses)))
+        return tuple(dict.fromkeys((*(url for uses in self._page_sources for url in uses.required_resources), *self._licenses)))
 
     @property
     def dated(self) -> tuple[str, ...]:
@@ -235,7 +235,7 @@ class Page:
             findings=dict.fromkeys((*self.findings, *first.findings)),
             body=self._body,
             elements=rules[0].beside(rules[1]) if len(rules) == 2 else next(iter(rules), None),
-            asked=first._urls,
+            requested_urls=first._urls,
         )
 
     @cached_property

@@ -25,7 +25,7 @@ from comity.policies.document.document import Content
 from comity.policies.formats import FIELDS, FORMATS, ROBOTS_LINES, WELL_KNOWN
 from comity.policies.formats.distrusted import FormatError
 from comity.policies.formats.file import SiteFiles
-from comity.policies.formats.format import NO_STATEMENTS, FileReference, PageSource, Resource, Response, Taken, UseSource
+from comity.policies.formats.format import NO_STATEMENTS, Capture, FileReference, PageSource, Resource, Response, UseSource
 from comity.policies.page import Page, Refusal, jointly
 from comity.policies.syntax.urls import origin_of, spellings
 from comity.policies.syntax.windows import Limits
@@ -128,7 +128,7 @@ class Site:
         `body`: None where nothing was fetched. `is_read`: False where the body is only what is known of that of the page. In both
         cases `elements` are all that rules name, whether the page has them or not.
         `first_seen`: use -> when the page was first taken for it, see `Page.dated`. `resources`: absolute URL -> what came back
-        for it, see `Page.wanted`. `access`: the decision that the page was asked for by. `facts`: of the request for it."""
+        for it, see `Page.required_resources`. `access`: the decision on the request for it, `facts`: of that request."""
         fields, targets = tuple(headers), spellings(url)
         view, content = self._view(agent), Content(fields, body or b"")
         response = Response(agent, url, now)
@@ -154,7 +154,7 @@ class Site:
         preferences = view.sources([_about_content(by_vocabulary, content) for by_vocabulary in statements], url)
         page_sources: list[list[PageSource]] = []
         if not view.is_same_for_pages:
-            capture = Taken(url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts)
+            capture = Capture(url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts)
             page_sources = view.page_sources(targets, capture)
         last: list[UseSource] = [jointly(sources) for sources in page_sources]
         elements = None
@@ -183,8 +183,8 @@ class Site:
             body=body or b"",
         )
 
-    def said_of(self, agent: Agent, url: str, now: datetime) -> Hashable | None:
-        """Return what the files say of a page. None: only `page` tells.
+    def statements_key(self, agent: Agent, url: str, now: datetime) -> Hashable | None:
+        """Return a key of what the files say of a page. None: only `page` tells.
 
         Where it is equal for two pages of this site, `page` says the same of both, apart from what came back for them."""
         view = self._view(agent)
@@ -314,13 +314,13 @@ def _of_document(content: Content, response: Response) -> Carrier:
 
 
 def _of_documents(carriers: Sequence[Carrier], resources: Mapping[str, Fetched], url: str) -> Carrier:
-    """What documents say of a page, each in the format in which the carriers refer to it. `resources`: absolute URL -> what came
-    back."""
+    """Return the statements of documents about a page, each in the format in which the carriers refer to it. `resources`:
+    absolute URL -> what came back."""
     statements = {}
-    for name, read in _READ_DOCUMENTS:
-        of_format = (carrier.statements.get(name, NO_STATEMENTS) for carrier in carriers)
-        if urls := tuple(dict.fromkeys(document for each in of_format for document in each.documents)):
-            statements[name] = read(urls, resources, url)
+    for name, hook in _READ_DOCUMENTS:
+        referring = (carrier.statements.get(name, NO_STATEMENTS) for carrier in carriers)
+        if urls := tuple(dict.fromkeys(document for reference in referring for document in reference.documents)):
+            statements[name] = hook(urls, resources, url)
     return Carrier(statements)
 
 

@@ -57,7 +57,7 @@ class _ResourceShape(Object):
 
 
 TEXT, COUNT, NAMES = Text(), Count(), Names()
-BECAUSE = Several(COUNT, at_least=1, name="because", description="Indices into `reasons`, the deciding one first.")
+REASON_INDICES = Several(COUNT, at_least=1, name="because", description="Indices into `reasons`, the deciding one first.")
 RESOURCE = _ResourceShape(
     {
         "role": Member(Text(values=("", "credit", "link"))),
@@ -71,7 +71,7 @@ USE = Object(
     {
         "verdict": Member(Text(values=("allow", "deny"))),
         "stated": Member(Truth(), "false: no source speaks of this use, the operator's default decided."),
-        "because": Member(BECAUSE),
+        "because": Member(REASON_INDICES),
         # From here on, the fields of Qualifiers.
         "until": Member(Moment("Z"), "The permission ends then.", is_required=False),
         "until_recrawled": Member(Truth(), "The permission ends when the page is fetched again.", is_required=False),
@@ -105,7 +105,7 @@ ELEMENT = Object(
         "urls": Member(NAMES, "Absolute URLs of images and links in it.", is_required=False),
         "more_urls": Member(Constant(True), "It has others than these, none of which stands in the item.", is_required=False),
         "names": Member(NAMES, "The fields of the item whose names have something of it in them.", is_required=False),
-        "because": Member(BECAUSE),
+        "because": Member(REASON_INDICES),
     },
     name="element",
     description="What one selector of an ai.txt covers of the page.",
@@ -181,7 +181,7 @@ class Use(NamedTuple):
     """The statement of a tag about one use."""
 
     is_allowed: bool
-    because: tuple[int, ...]  # in the tag's reasons
+    reason_indices: tuple[int, ...]  # in the tag's reasons
     qualifiers: Qualifiers  # FREE where there are none
 
 
@@ -194,7 +194,7 @@ class Element(NamedTuple):
     urls: list[str]  # absolute, of links and images in it
     more_urls: bool  # it has others than these
     names: list[str]  # of fields of the record that have something of it in them
-    because: tuple[int, ...]
+    reason_indices: tuple[int, ...]
 
 
 class Tag(NamedTuple):
@@ -205,9 +205,9 @@ class Tag(NamedTuple):
     elements: tuple[Element, ...]
     raw: dict[str, Any]  # as it stands in the record
 
-    def because(self, statement: Use | Element) -> tuple[dict[str, Any], ...]:
+    def reasons_of(self, statement: Use | Element) -> tuple[dict[str, Any], ...]:
         """The reasons, the deciding one first."""
-        return tuple(self.raw["reasons"][number] for number in statement.because)
+        return tuple(self.raw["reasons"][number] for number in statement.reason_indices)
 
 
 def read_tag(raw: Any) -> Tag:
@@ -220,7 +220,7 @@ def read_tag(raw: Any) -> Tag:
     uses, highest = _USES(raw["uses"])
     embedded, other = _EMBEDDED(raw["embedded"]) if "embedded" in raw else ({}, 0)
     elements = tuple(map(_element, raw["elements"])) if raw["elements"] else ()
-    if max(highest, other, *(number for element in elements for number in element.because)) >= len(raw["reasons"]):
+    if max(highest, other, *(number for element in elements for number in element.reason_indices)) >= len(raw["reasons"]):
         raise TagError("invalid-tag:because")
     return Tag(uses, embedded, elements, raw)
 
@@ -244,7 +244,7 @@ def _uses(name: str) -> Remembered[tuple[dict[str, Use], int]]:
             use: Use(decision["verdict"] == "allow", tuple(decision["because"]), read_conditions(decision))
             for use, decision in raw.items()
         }
-        return decided, max(max(use.because) for use in decided.values())
+        return decided, max(max(use.reason_indices) for use in decided.values())
 
     return Remembered(uses, most=MAX_REMEMBERED)
 

@@ -84,4 +84,4 @@ def test_what_is_not_to_be_clipped_is_whole_or_not_there(make_record: MakeRecord
         fields={"text": "one two and three"},
         elements=[elements[0] | {"spans": [["text", 4, 17]]}],
     )
-    assert apply_terms(record, Terms.of(["present-snippet"], now=now)).why == "clip"
+    assert apply_terms(record, Terms.of(["present-snippet"], now=now)).cause == "clip"

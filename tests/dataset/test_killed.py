@@ -175,7 +175,7 @@ def test_the_dataset_is_whole(
         killed += steps(starter, kind, crawled, path, last) is None
         found = numbers(path)
         assert found in (old, new)
-        place = croissant.place_of(path)
+        place = croissant.path_of(path)
         if place.exists():  # then it is that of the file
             [file] = json.loads(place.read_bytes())["distribution"]
             assert file["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()

@@ -53,7 +53,7 @@ def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
 def test_records_are_loaded_by_it(tmp_path: Path, crawled: Path, name: str) -> None:
     out = tmp_path / name
     export([crawled], out, Terms.of(["train", "index"], now=NOW))
-    dataset = mlcroissant.Dataset(croissant.place_of(out))
+    dataset = mlcroissant.Dataset(croissant.path_of(out))
     assert not dataset.metadata.ctx.issues.errors
     loaded = list(dataset.records("records"))
     assert [record["records/url"] for record in loaded] == [f"https://example.com/{number}".encode() for number in (1, 2, 3)]
@@ -72,7 +72,7 @@ def test_it_says_how_the_dataset_came_about(tmp_path: Path, crawled: Path) -> No
         file.write(b'no record\n{"url": "https://example.com/untagged"}\n')
     out = tmp_path / "out.jsonl"
     export([crawled], out, Terms.of(["train", "index"], now=NOW))
-    described = json.loads(croissant.place_of(out).read_bytes())
+    described = json.loads(croissant.path_of(out).read_bytes())
     assert described["conformsTo"] == "http://mlcommons.org/croissant/1.0"
     assert described["comity:uses"] == ["train", "index"]
     assert described["comity:exportedAt"] == described["datePublished"] == "2026-11-22T00:00:00+00:00"
@@ -98,7 +98,7 @@ def test_of_no_records(tmp_path: Path, crawled: Path) -> None:
     for name in ("out.jsonl", "out.parquet"):
         out = tmp_path / name
         export([crawled], out, Terms.of(["preserve"], now=NOW))
-        dataset = mlcroissant.Dataset(croissant.place_of(out))
+        dataset = mlcroissant.Dataset(croissant.path_of(out))
         assert not dataset.metadata.ctx.issues.errors
 
 
@@ -122,6 +122,6 @@ def test_values_of_several_types(make_record: MakeRecord) -> None:
 def test_a_manifest_that_is_none(tmp_path: Path, octets: bytes) -> None:
     path = tmp_path / "a.jsonl"
     assert croissant.read(path) is None
-    croissant.place_of(path).write_bytes(octets)
+    croissant.path_of(path).write_bytes(octets)
     with pytest.raises(DatasetError, match=r"a\.jsonl\.croissant\.json"):
         croissant.read(path)

@@ -61,7 +61,7 @@ def test_an_export_has_what_is_permitted_in_the_order_of_the_records(
     wanted = [number for number in range(300) if number % 3 and number % 5]
     assert [record["number"] for record in records(out)] == wanted
     assert (exported.counts.records, exported.counts.kept) == (300, len(wanted))
-    assert exported.counts.whys == {"deny:acap.disallow": 100, "expired:train": 40}
+    assert exported.counts.causes == {"deny:acap.disallow": 100, "expired:train": 40}
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -242,7 +242,7 @@ def test_what_went_is_recorded_and_a_dry_run_changes_nothing(tmp_path: Path, cra
     seen: list[dict[str, Any]] = []
     options = JobOptions(removed=lambda note: seen.append(dict(note)))
     counts = expire([crawled], NOW, ["https://example.com/1"], dry_run=True, options=options)
-    assert counts.whys == {"expired:train": 40, "taken-down": 1}
+    assert counts.causes == {"expired:train": 40, "taken-down": 1}
     assert (crawled.read_bytes(), [path.name for path in tmp_path.iterdir()]) == (before, ["crawled.jsonl"])
     expire([crawled], NOW, ["https://example.com/1"])
     gone = records(tmp_path / "crawled.jsonl.expired.jsonl")

@@ -31,7 +31,7 @@ def test_uses_by_host(make_record: MakeRecord) -> None:
     assert counts.hosts["b.example:81"]["index"] == Tally(refused=1)
     assert counts.hosts["b.example:81"]["train"] == Tally(allowed=1)
     assert counts.rules == {"acap.disallow": 2 * 4 + 3, "expired": 1}
-    assert (counts.records, counts.whys) == (6, {"no-tag": 1})
+    assert (counts.records, counts.causes) == (6, {"no-tag": 1})
     assert json.loads(json.dumps(counts.as_json()))["hosts"]["b.example:81"]["train"] == {
         "allowed": 1,
         "refused": 0,
@@ -59,7 +59,7 @@ def test_policies_of_what_comes_out(make_record: MakeRecord, monkeypatch: pytest
         record["permissions"]["policies"] = {robots: copy}
         counts.keep(record["permissions"])
     counts.drop("no-tag")
-    assert (counts.records, counts.kept, counts.agents, counts.whys) == (5, 4, {"testbot": 4}, {"no-tag": 1})
+    assert (counts.records, counts.kept, counts.agents, counts.causes) == (5, 4, {"testbot": 4}, {"no-tag": 1})
     assert counts.as_json()["policies"] == {robots: [copies[1], copies[2]]}
     assert not counts.has_more_policies
     monkeypatch.setattr(counting, "MAX_POLICIES", 2)

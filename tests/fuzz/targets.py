@@ -736,7 +736,7 @@ def fuzz_tag(octets: bytes) -> None:
         assert read.uses[use].is_allowed
         assert not any(use in element.deny and element.is_whole for element in read.elements)
     RecordCounts().read(record, NOW)
-    expired(record, Limits.of(NOW, taken_down=[f"{ORIGIN}/b"]))
+    expired(record, Limits.create(NOW, taken_down=[f"{ORIGIN}/b"]))
     site = Site.from_files(ORIGIN, {"/robots.txt": b"User-agent: *\nUsage: ai=n\n"})
     check = rechecked(record, lambda _: site, Today(AGENT, NOW))
     assert check.refusals or all(one.verdict is not None for one in check.uses)
@@ -830,7 +830,7 @@ def fuzz_vocabulary(octets: bytes) -> None:
     )
     for text in (table, octets.decode("utf-8", "replace")):
         with contextlib.suppress(PolicyError):
-            vocabulary = Vocabulary.of(text)
+            vocabulary = Vocabulary.from_toml(text)
             Site.from_files(ORIGIN, {}).page(Agent("a", uses=("b",), vocabulary=vocabulary), ORIGIN, body=b"", now=NOW).uses["b"]
 
 

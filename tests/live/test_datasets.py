@@ -558,16 +558,16 @@ def test_what_is_past_its_limit_goes_and_nothing_else(limits: Limits, crawl: Cra
     for path, (before, behind, why) in ends.items():
         assert [sorted(exported([one], before, limits, tmp_path)) for one in datasets] == [left] * 3
         unchanged = [one.read_bytes() for one in datasets]
-        assert not expire(datasets, before, options=HOW).whys
+        assert not expire(datasets, before, options=HOW).causes
         assert [one.read_bytes() for one in datasets] == unchanged
 
         left.remove(path)
         assert [sorted(exported([one], behind, limits, tmp_path)) for one in datasets] == [left] * 3
         told: list[tuple[str, str]] = []
         options = JobOptions(workers=1, removed=lambda note, told=told: told.append((note["url"], note["why"])))  # type: ignore[misc]
-        assert expire(datasets, behind, dry_run=True, options=HOW).whys == {why: 3}
+        assert expire(datasets, behind, dry_run=True, options=HOW).causes == {why: 3}
         assert [one.read_bytes() for one in datasets] == unchanged
-        assert expire(datasets, behind, options=options).whys == {why: 3}
+        assert expire(datasets, behind, options=options).causes == {why: 3}
         assert told == [(limits.site.url(path), why)] * 3
         for one in datasets:
             assert sorted(limits.paths(one)) == left
@@ -579,7 +579,7 @@ def test_what_is_past_its_limit_goes_and_nothing_else(limits: Limits, crawl: Cra
             assert (noted["url"], noted["why"]) == (limits.site.url(path), why)
             assert datetime.fromisoformat(noted["when"]) == behind.replace(microsecond=0)
     assert left == ["/free.html", "/recrawled.html", "/taken.html"]
-    assert not expire(datasets, ended + 36500 * DAY, options=HOW).whys
+    assert not expire(datasets, ended + 36500 * DAY, options=HOW).causes
 
 
 @pytest.mark.requirement("ACAP-32", "ACAP-30")
@@ -605,7 +605,7 @@ def test_a_page_that_was_fetched_again_takes_the_place_of_the_older(limits: Limi
         }
         assert len(ends) == 1  # counted from when the page was taken first
     for name in INPUTS:
-        assert expire([second / name, first / name], now, options=HOW).whys == {"superseded:index": 1}
+        assert expire([second / name, first / name], now, options=HOW).causes == {"superseded:index": 1}
         assert sorted(limits.paths(first / name)) == sorted(set(LIMITED) - {"/recrawled.html"})
         assert sorted(limits.paths(second / name)) == sorted(LIMITED)
 

@@ -132,9 +132,9 @@ def test_every_feed_can_be_judged(serve: Serve, crawl: Crawl, tmp_path: Path, se
         its = source or (Sidecar(tmp_path / "tags.jsonl") if setting == "sidecar" else GUESSED)
         found = export([tmp_path / name], tmp_path / "out.jsonl", Terms.of(["index"], tags=its))
         if setting == "off" and name != "pages.warc.gz":  # an archive has always what may be done with it
-            assert found.counts.whys == {"no-tag": 2 * PAGES}
+            assert found.counts.causes == {"no-tag": 2 * PAGES}
             continue
-        assert found.counts.whys == {"deny:acap.disallow": PAGES}, name
+        assert found.counts.causes == {"deny:acap.disallow": PAGES}, name
         kept = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
         assert sorted(int(item["name"].split()[1]) % 2 for item in kept) == [0] * PAGES
 

@@ -291,10 +291,10 @@ def test_a_response_whose_fields_refuse_what_the_file_does_not() -> None:
 def test_what_the_files_say_of_a_page_says_so_of_all() -> None:
     """Equal only where `page` says the same."""
     asked = site({"/robots.txt": "User-agent: *\nDisallow: /shut/\nContent-Usage: /closed/ train-ai=n\n"})
-    plain = asked.said_of(AGENT, f"{ORIGIN}/open/a", NOW)
-    assert asked.said_of(AGENT, f"{ORIGIN}/open/b/../a", NOW) == plain
-    assert asked.said_of(AGENT, f"{ORIGIN}/open/../closed/a", NOW) != plain
-    assert asked.said_of(AGENT, f"{ORIGIN}/open/../shut/a", NOW) != plain
+    plain = asked.statements_key(AGENT, f"{ORIGIN}/open/a", NOW)
+    assert asked.statements_key(AGENT, f"{ORIGIN}/open/b/../a", NOW) == plain
+    assert asked.statements_key(AGENT, f"{ORIGIN}/open/../closed/a", NOW) != plain
+    assert asked.statements_key(AGENT, f"{ORIGIN}/open/../shut/a", NOW) != plain
 
 
 @pytest.mark.requirement("MEET-6", "AIT-4", "AIT-9")

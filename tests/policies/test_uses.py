@@ -19,7 +19,7 @@ from comity.policies import Agent, Fetched, Page, Reason, Site, Source, UseDecis
 from comity.policies.agent import Arrangement
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.vocabulary.preferences import Preferences
-from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.statement import Location, Statement
 from comity.policies.vocabulary.table import Vocabulary
 
 VALIDATOR = Draft202012Validator(json.loads(package_files("comity.policies").joinpath("permissions.schema.json").read_text()))
@@ -188,8 +188,10 @@ def test_what_only_limits_permits_nothing() -> None:
 @pytest.mark.requirement("MEET-4")
 def test_operators_have_a_table_of_their_own() -> None:
     case = Case(["usage: ai=n"], markup=[meta("robots", "noarchive")])
-    more = Vocabulary.of('[[relation]]\nuses = ["train"]\nterms = ["robots-meta:noarchive"]\nkind = "touches"\nwhy = "ours"')
-    other = Vocabulary.of(
+    more = Vocabulary.from_toml(
+        '[[relation]]\nuses = ["train"]\nterms = ["robots-meta:noarchive"]\nkind = "touches"\nwhy = "ours"'
+    )
+    other = Vocabulary.from_toml(
         'replaces = true\n[vocabulary.robots-meta.terms]\nnoarchive = {}\n[[relation]]\nuses = ["train"]\n'
         'terms = ["robots-meta:noarchive"]\nkind = "touches"\nwhy = "ours alone"'
     )
@@ -378,7 +380,7 @@ def test_a_license_narrows_nothing_of_what_may_be_fetched() -> None:
 def test_licenses_that_a_page_refers_to_are_wanted_and_refuse_until_they_are_had() -> None:
     linked = '<link rel="license" type="application/rsl+xml" href="/license.xml">'
     for case in (Case(fields=[("Link", LINK)]), Case(markup=[linked])):
-        assert case.page().wanted == (ORIGIN + LICENSE,)
+        assert case.page().required_resources == (ORIGIN + LICENSE,)
         assert told(case.page().uses["train"]) == "deny rsl.unlicensed"
         had = case._replace(resources={LICENSE: rsl(permits("ai-train"))}).page()
         assert told(had.uses["train"]) == "allow rsl.permits"
@@ -796,7 +798,7 @@ def test_a_page_that_came_back_has_what_is_known_of_both() -> None:
     assert both.uses["crawl"].reasons[0].source.url == "https://first.example/robots.txt"
     assert {finding.url for finding in both.findings} == {finding.url for finding in (*one.findings, *other.findings)}
     assert set(both.permissions["policies"]) == {*one.permissions["policies"], *other.permissions["policies"]}
-    assert both.wanted == one.asked_as(other).wanted == other.wanted != ()
+    assert both.required_resources == one.asked_as(other).required_resources == other.required_resources != ()
 
 
 @pytest.mark.requirement("META-3", "MEET-3")
@@ -837,8 +839,8 @@ def test_resources_and_first_moments_that_either_url_asks_for_are_asked_for() ->
     assert "index" not in last.page(agent).dated
     assert "index" in came_back(first, last, agent).dated
     assert "index" in came_back(last, first, agent).dated
-    wanted = last.page(agent).wanted
-    assert wanted == came_back(first, last, agent).wanted == came_back(last, first, agent).wanted != ()
+    wanted = last.page(agent).required_resources
+    assert wanted == came_back(first, last, agent).required_resources == came_back(last, first, agent).required_resources != ()
 
 
 @pytest.mark.requirement("MEET-2", "WHY-1")
@@ -865,10 +867,10 @@ def test_permissions_of_one_vocabulary_hold_under_the_conditions_of_all_and_refu
     def decided(*verdicts: Verdict) -> tuple[Verdict, dict[str, Any], list[int]]:
         """Verdict, conditions, and the lines that decided."""
         statements = [
-            Statement("usage:ai", verdict, "usage.allow", Place(line=line), Qualifiers(max_words=10 - line))
+            Statement("usage:ai", verdict, "usage.allow", Location(line=line), Qualifiers(max_words=10 - line))
             for line, verdict in enumerate(verdicts, 1)
         ]
-        because = lambda statement: Reason(rule=statement.rule, source=Source(url=URL, line=statement.place.line))  # noqa: E731
+        because = lambda statement: Reason(rule=statement.rule, source=Source(url=URL, line=statement.location.line))  # noqa: E731
         decision = Preferences(AGENT.vocabulary, "usage", statements, because).decide("train")
         assert decision is not None
         return decision.verdict, decision.restrictions(), [reason.source.line for reason in decision.reasons]

@@ -137,34 +137,34 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     counts = exported.counts
     console = open_console()
     console.print(line(f"{counts.kept} of {counts.records} records may be used for {', '.join(terms.uses)}: {opts.output}"))
-    console.print(line(f"What they are and how they were chosen: {croissant.place_of(opts.output)}"))
+    console.print(line(f"What they are and how they were chosen: {croissant.path_of(opts.output)}"))
     _show_whys("Not exported", counts, console)
-    for remedy in _remedies(counts.whys, terms):
+    for remedy in _remedies(counts.causes, terms):
         console.print(Text(remedy))
     _show_unreadable(counts, "are kept in", [opts.output], console)
     return DONE
 
 
-def _remedies(whys: Collection[str], terms: Terms) -> Iterator[str]:
+def _remedies(causes: Collection[str], terms: Terms) -> Iterator[str]:
     """Yield what can be done about records that nobody has refused."""
-    names = [reason.partition(":")[2] for reason in whys if reason.startswith("not-listed:")]
+    names = [reason.partition(":")[2] for reason in causes if reason.startswith("not-listed:")]
     if names:
         yield f'not-listed: no tag speaks of it; crawl with COMITY_USES = "{",".join(names)}"'
     silent = [use for use in terms.uses if terms.defaults.get(use) is not Verdict.ALLOW]
-    if f"deny:{DEFAULT}" in whys and silent:
+    if f"deny:{DEFAULT}" in causes and silent:
         allowed = ",".join(f"{use}:allow" for use in silent)
         yield (
             f"deny:{DEFAULT}: nobody spoke of it, and COMITY_DEFAULTS did not permit it in the crawl; --default {allowed} permits"
             " it now"
         )
-    yield from _missing(whys)
+    yield from _missing(causes)
 
 
-def _missing(whys: Collection[str]) -> Iterator[str]:
+def _missing(causes: Collection[str]) -> Iterator[str]:
     """Yield what can be done about tags that are not found."""
-    if "no-tag" in whys:
+    if "no-tag" in causes:
         yield 'no-tag: say where the tags are with --tag; a crawl with COMITY_TAG = "off" writes none'
-    if "several-tags" in whys:
+    if "several-tags" in causes:
         yield "several-tags: say which field is the tag with --tag"
 
 
@@ -214,7 +214,7 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
             store.close()
     flush_output()
     _show_whys("Would go" if opts.dry_run else "Gone", counts, console)
-    for remedy in _missing(counts.whys):
+    for remedy in _missing(counts.causes):
         console.print(Text(remedy))
     _show_unreadable(counts, "would move to" if opts.dry_run else "have moved to", opts.datasets, console)
     removed = counts.records - counts.kept
@@ -271,7 +271,7 @@ def show(counts: RecordCounts, console: Console) -> None:
             add_row(rows, rule, number)
         console.print(rows)
     _show_whys("Records that permit nothing, as their tags are missing or not understood", counts, console)
-    for remedy in _missing(counts.whys):
+    for remedy in _missing(counts.causes):
         console.print(Text(remedy))
     console.print(f"{counts.records} records of {len(counts.hosts)} hosts, {counts.unreadable} that cannot be read")
 
@@ -313,9 +313,9 @@ def _progress(description: str, paths: Sequence[Path], *, passes: int = 1) -> It
 
 
 def _show_whys(title: str, counts: RecordCounts, console: Console) -> None:
-    if counts.whys:
+    if counts.causes:
         rows = _counting(title, "why", "records")
-        for reason, number in counts.whys.most_common():
+        for reason, number in counts.causes.most_common():
             add_row(rows, reason, number)
         console.print(rows)
 

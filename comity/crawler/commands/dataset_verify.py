@@ -144,7 +144,7 @@ def _verified(work: Verify, reader: Reader, list_path: Path | None, workers: int
 
         def keep(record: passes.Unread) -> None:
             report.unreadable += 1
-            write([{"place": record.unreadable.position, "unknown": True, "why": [f"unreadable: {record.unreadable.why}"]}])
+            write([{"place": record.unreadable.position, "unknown": True, "why": [f"unreadable: {record.unreadable.error}"]}])
 
         sinks = passes.Sinks(report.merge, notes=write, unreadable=keep, progress=advance)
         passes.run(work, [reader], sinks, workers=workers)
@@ -195,7 +195,7 @@ def _show_host(name: str, host: Host, console: Console) -> None:
         for (*key, cause), records in host.losses.most_common():
             if key == [use, change]:
                 add_row(table, "", "", records, cause)
-    for cause, times in host.whys.most_common():
+    for cause, times in host.unknown_causes.most_common():
         add_row(table, Text("unknown", "yellow"), "", times, cause)
     if host.gained_elements:
         add_row(table, Text(GAINED, COLORS[GAINED]), "elements", host.gained_elements, "")

@@ -90,10 +90,10 @@ class PermissionsPipeline:
         if self._crawl.options.elements != "redact":
             return item, page.tag_of(fields, selectors, names=names), ()
         redacted = redacted_fields(rules, fields, selectors, page.refusable(self._crawl.agent.uses), names=names)
-        if redacted.changed or redacted.gone:
+        if redacted.changed or redacted.removed:
             self._stats.inc_value("comity/items/redacted")
             item = changed(item, redacted.changed)
-            for name in redacted.gone:
+            for name in redacted.removed:
                 del item[name]
         return item, page.tag_with(redacted.traced), redacted.changed.keys()
 

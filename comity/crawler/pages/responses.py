@@ -86,7 +86,7 @@ class ResponsePages:
 
     async def completed(self, response: Response, page: Page) -> Page:
         """The page, once something is made of it: when is remembered, and what goes with it is fetched. Raises ClosingError."""
-        dated, resource_urls = page.dated, page.wanted
+        dated, resource_urls = page.dated, page.required_resources
         if not dated and not resource_urls:
             return page
         site = await self._site_of(response)

@@ -30,10 +30,10 @@ Judge = Callable[[Record, Summary], Record | None]  # the record as it may be us
 def export_columns(batch: pa.RecordBatch, number: int, prefilter: Prefilter, judge: Judge) -> Outcome:
     """`number`: of the first row in its file."""
     exported, sorted_rows = Summary(), prefilter.sort(batch)
-    for why in sorted_rows.whys.drop_null().value_counts().to_pylist():
-        exported.counts.drop(why["values"], why["counts"])
+    for refusal in sorted_rows.refusals.drop_null().value_counts().to_pylist():
+        exported.counts.drop(refusal["values"], refusal["counts"])
     schema = _with_added(proper(batch.schema))
-    staying = adapted(batch.filter(sorted_rows.kept), schema)
+    staying = adapted(batch.filter(sorted_rows.permitted), schema)
     name = tag_column(batch.schema, prefilter.tags)
     if staying.num_rows and name:
         _note(exported, staying, name)
@@ -50,7 +50,7 @@ def export_columns(batch: pa.RecordBatch, number: int, prefilter: Prefilter, jud
             judged.append(usable)
             rows_of_judged.append(row)
     if judged:
-        staying = _merged(staying, pc.indices_nonzero(sorted_rows.kept).to_pylist(), encode(judged, schema), rows_of_judged)
+        staying = _merged(staying, pc.indices_nonzero(sorted_rows.permitted).to_pylist(), encode(judged, schema), rows_of_judged)
     return Outcome(staying, exported, unreadable=unreadable)
 
 
@@ -71,7 +71,7 @@ def _with_added(schema: pa.Schema) -> pa.Schema:
 def _note(exported: Summary, batch: pa.RecordBatch, name: str) -> None:
     """`name`: of the column with the tags."""
     tag = batch.column(name)
-    agents = {counted["values"]: counted["counts"] for counted in tag.field("agent").value_counts().to_pylist()}
+    agents = {entry["values"]: entry["counts"] for entry in tag.field("agent").value_counts().to_pylist()}
     exported.counts.keep_several(batch.num_rows, agents, _policies(tag))
     exported.arrangements.update(_arrangements(tag.field("reasons")))
     if LICENSE in batch.schema.names:
@@ -84,8 +84,8 @@ def _arrangements(reasons: pa.ListArray) -> dict[str, int]:
     """Arrangements -> how many rows each permitted."""
     structs, rows = pc.list_flatten(reasons), pc.list_parent_indices(reasons)
     chosen = pc.equal(structs.field("rule"), ARRANGEMENT)
-    named = pa.table({"row": rows, "text": structs.field("text")}).filter(chosen).group_by(["row", "text"]).aggregate([])
-    return {counted["values"]: counted["counts"] for counted in named["text"].value_counts().to_pylist()}
+    distinct = pa.table({"row": rows, "text": structs.field("text")}).filter(chosen).group_by(["row", "text"]).aggregate([])
+    return {entry["values"]: entry["counts"] for entry in distinct["text"].value_counts().to_pylist()}
 
 
 def _policies(tag: pa.StructArray) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -35,7 +35,7 @@ class ExportPass:
     def usable(self, record: Record, exported: Summary) -> Record | None:
         answer = apply_terms(record, self.terms)
         if answer.record is None:
-            exported.counts.drop(answer.why)
+            exported.counts.drop(answer.cause)
         else:
             assert answer.tag
             exported.keep(answer.record, answer.tag)
@@ -80,7 +80,7 @@ def _history(terms: Terms, exported: Summary) -> manifest.History:
         counts={
             "read": counts.records,
             "exported": counts.kept,
-            "refused": dict(counts.whys),
+            "refused": dict(counts.causes),
             "unreadable": counts.unreadable,
         },
         vocabulary={name: words.revision for name, words in terms.vocabulary.words.items()},

@@ -42,13 +42,13 @@ _YEARS = (-62_135_596_800_000_000, 253_402_300_799_999_999)  # 1 to 9999, in mic
 class Sorted(NamedTuple):
     """The rows of a batch."""
 
-    kept: pa.BooleanArray  # permitted; nothing is to be cut and nothing to be added
-    whys: pa.StringArray  # TermsApplied.why of those that are refused; null of others
+    permitted: pa.BooleanArray  # as they are: nothing is to be cut and nothing to be added
+    refusals: pa.StringArray  # TermsApplied.cause of those that are refused; null of others
 
     @property
     def rest(self) -> pa.BooleanArray:
         """The rows that are to be judged one by one."""
-        return pc.and_(pc.invert(self.kept), self.whys.is_null())
+        return pc.and_(pc.invert(self.permitted), self.refusals.is_null())
 
 
 class Prefilter:
@@ -64,23 +64,23 @@ class Prefilter:
 
     def sort(self, batch: pa.RecordBatch) -> Sorted:
         length = batch.num_rows
-        kept, whys = _same(False, length), pa.nulls(length, pa.string())
+        permitted, refusals = _same(False, length), pa.nulls(length, pa.string())
         name = tag_column(batch.schema, self._terms.tags)
         if not length or name is None or self._terms.defaults:
-            return Sorted(kept, whys)
+            return Sorted(permitted, refusals)
         if self._terms.recrawled and not CURRENT.isdisjoint(self._terms.uses):
-            return Sorted(kept, whys)
+            return Sorted(permitted, refusals)
         tag = batch.column(name)
         doubtful = _doubts(batch, tag)
         sure = _numbers(length) if doubtful is None else pc.indices_nonzero(pc.invert(pc.is_in(_numbers(length), doubtful)))
         facts = _facts(tag if doubtful is None else tag.take(sure), self._terms)  # null where the row is particular
         answers = self._answers_to(facts, batch, sure)
         is_alike = facts.is_valid()
-        places = pc.index_in(_numbers(length), sure.filter(is_alike).cast(pa.int64()))
-        numbers = facts.filter(is_alike).dictionary_encode().indices.take(places)
+        positions = pc.index_in(_numbers(length), sure.filter(is_alike).cast(pa.int64()))
+        numbers = facts.filter(is_alike).dictionary_encode().indices.take(positions)
         return Sorted(
             pc.fill_null(pa.array([stays for stays, _ in answers], pa.bool_()).take(numbers), False),
-            pa.array([why for _, why in answers], pa.string()).take(numbers),
+            pa.array([refusal for _, refusal in answers], pa.string()).take(numbers),
         )
 
     def _answers_to(self, facts: pa.StringArray, batch: pa.RecordBatch, rows: pa.Array) -> list[tuple[bool, str | None]]:
@@ -99,7 +99,7 @@ class Prefilter:
         """Yield an answer for each row. Neither: all that are like it are to be judged one by one."""
         for record in decode(batch):
             answer = None if isinstance(record, Unreadable) else apply_terms(record, self._terms)
-            yield answer is not None and answer.record is record, answer.why or None if answer else None
+            yield answer is not None and answer.record is record, answer.cause or None if answer else None
 
 
 def tag_column(schema: pa.Schema, tags: TagSource) -> str | None:
@@ -191,9 +191,9 @@ class _Doubts:
         encoded = keys.dictionary_encode()
         pairs = pc.add(pc.multiply(rows_of_keys, len(encoded.dictionary) + 1), encoded.indices.cast(pa.int64()))
         if pc.count_distinct(pairs, "all").as_py() < len(pairs):  # a key that stands twice in a row, or two that are null
-            counted = pairs.value_counts()
-            first = pc.index_in(counted.field("values"), pairs)
-            self.unless(pc.equal(counted.field("counts"), 1), rows_of_keys.take(first))
+            frequencies = pairs.value_counts()
+            first = pc.index_in(frequencies.field("values"), pairs)
+            self.unless(pc.equal(frequencies.field("counts"), 1), rows_of_keys.take(first))
 
 
 def _doubts(batch: pa.RecordBatch, tag: pa.StructArray) -> pa.Array | None:
@@ -204,9 +204,9 @@ def _doubts(batch: pa.RecordBatch, tag: pa.StructArray) -> pa.Array | None:
         doubts.unless(pc.or_(extra.is_null(), pc.fill_null(pc.match_substring_regex(extra, _NULLS_ONLY), True)), rows)
     doubts.check(tags.TAG, tag, rows)
     uses = _Flat(tag.field("uses"))
-    because = _Flat(uses["because"])
-    rows = uses.rows.take(because.rows)
-    doubts.unless(pc.less(because.values, pc.list_value_length(tag.field("reasons")).take(rows)), rows)
+    reason_indices = _Flat(uses["because"])
+    rows = uses.rows.take(reason_indices.rows)
+    doubts.unless(pc.less(reason_indices.values, pc.list_value_length(tag.field("reasons")).take(rows)), rows)
     return doubts.rows
 
 
@@ -222,8 +222,8 @@ def _facts(tag: pa.StructArray, terms: Terms) -> pa.StringArray:
     length = len(tag)
     uses, rules = _Flat(tag.field("uses")), _Rules(_Flat(tag.field("reasons")))
     facts, is_refused, is_particular = [], _same(False, length), _same(False, length)
-    of_each = [_Use(uses, name, length, terms) for name in terms.uses]
-    for use in of_each:
+    requested = [_Use(uses, name, length, terms) for name in terms.uses]
+    for use in requested:
         facts.append(use.facts(rules))
         is_particular = pc.or_(is_particular, pc.and_not(use.ends_by_record, is_refused))
         is_refused = _any(is_refused, use.is_missing, use.is_denied, use.is_ended)
@@ -235,7 +235,7 @@ def _facts(tag: pa.StructArray, terms: Terms) -> pa.StringArray:
         preserve.ends_by_record,
         pc.greater(elements, 0),
         embedded.is_valid(),
-        *(use.is_limited for use in of_each),
+        *(use.is_limited for use in requested),
     )
     is_particular = pc.or_(is_particular, pc.and_not(asks, is_refused))
     return pc.if_else(is_particular, None, pc.binary_join_element_wise(*facts, " "))
@@ -247,8 +247,8 @@ class _Use:
     def __init__(self, uses: _Flat, name: str, length: int, terms: Terms) -> None:
         chosen = pc.equal(uses["use"], name)
         self._structs = uses.values.filter(chosen)
-        self._places = pc.index_in(_numbers(length), uses.rows.filter(chosen)) if len(self._structs) < length else None
-        self.is_missing = _same(False, length) if self._places is None else self._places.is_null()
+        self._positions = pc.index_in(_numbers(length), uses.rows.filter(chosen)) if len(self._structs) < length else None
+        self.is_missing = _same(False, length) if self._positions is None else self._positions.is_null()
         self.is_denied = pc.fill_null(pc.equal(self["verdict"], "deny"), False)
         now = pa.scalar(terms.now, pa.timestamp("us", "UTC"))
         self.is_ended = pc.and_not(pc.fill_null(pc.less_equal(self["until"], now), False), self.is_denied)
@@ -256,7 +256,7 @@ class _Use:
     def __getitem__(self, name: str) -> pa.Array:
         """Null where the row has not the use, or the use has not this."""
         values = self._structs.field(name)
-        return values if self._places is None else values.take(self._places)
+        return values if self._positions is None else values.take(self._positions)
 
     @property
     def ends_by_record(self) -> pa.BooleanArray:

@@ -236,10 +236,10 @@ def _with_rest(record: Record, text: str, number: int) -> Record | Unreadable:
         rest = json.loads(text)
         if isinstance(rest, dict) and all(rest[name] is None for name in rest.keys() & record.keys()):
             return rest | record
-        why = f"{EXTRA} is no object of further fields"
+        message = f"{EXTRA} is no object of further fields"
     except (ValueError, RecursionError) as error:
-        why = f"{EXTRA} is no JSON: {error}"
-    return Unreadable(f"row {number}", _json({**record, EXTRA: text}).encode(), why)
+        message = f"{EXTRA} is no JSON: {error}"
+    return Unreadable(f"row {number}", _json({**record, EXTRA: text}).encode(), message)
 
 
 @gc_paused()
@@ -261,12 +261,12 @@ def adapted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def _converted(batch: pa.RecordBatch, schema: pa.Schema, names: Iterable[str]) -> dict[str, pa.Array]:
     """These columns, and EXTRA with what does not fit."""
-    kinds, own = _kinds(schema), _kinds(batch.schema)
+    kinds, batch_kinds = _kinds(schema), _kinds(batch.schema)
     rest: list[Record] = [{} for _ in range(batch.num_rows)]
     columns = {}
     for name in names:
         fitted: list[Any] = [None] * batch.num_rows
-        for row, value in enumerate(own[name].values(batch.column(name))):
+        for row, value in enumerate(batch_kinds[name].values(batch.column(name))):
             if value is not None:
                 try:
                     fitted[row] = kinds[name].fitted(value)

@@ -32,7 +32,7 @@ class Kind(Protocol):
         """Return the value as Arrow takes it. MisfitError."""
 
     def values(self, array: pa.Array) -> list[Any]:
-        """None for a null. The array may have any type that holds such values."""
+        """Return the values of an array, None for a null. The array may have any type that holds such values."""
 
 
 class Text:
@@ -308,11 +308,11 @@ def rows(length: int, columns: Mapping[str, list[Any]], nullable: Iterable[str] 
     """Column by column -> dict by dict, without what is None."""
     full = {name: column for name, column in columns.items() if name in nullable or None not in column}
     names = tuple(full)
-    made = (
+    records = (
         [dict(zip(names, row, strict=True)) for row in zip(*full.values(), strict=True)] if full else [{} for _ in range(length)]
     )
     for name in columns.keys() - full.keys():
-        for row, value in zip(made, columns[name], strict=True):
+        for row, value in zip(records, columns[name], strict=True):
             if value is not None:
                 row[name] = value
-    return made
+    return records

@@ -111,7 +111,7 @@ def open_writer(path: Path, **options: Any) -> Writer:
 
 
 def open_rewriter(path: Path) -> Rewriter | None:
-    """None where the format has none: its records are written anew."""
+    """Open the rewriter of a file; None where its format has none: its records are written anew."""
     module = _module(path)
     return module.Rewriter(path) if hasattr(module, "Rewriter") else None
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Without Python's search for cycles. What nobody holds is freed all the same."""
+    """Suspend Python's search for cycles. What nobody holds is freed all the same."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

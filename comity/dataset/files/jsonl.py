@@ -66,24 +66,24 @@ class Reader:
 
     def _lines(self, text: IO[bytes]) -> Iterator[bytes]:
         """Some whole lines at a time; at the end what stands there."""
-        held = b""
+        partial = b""
         while True:
             try:
-                read = text.read(PART)
+                chunk = text.read(PART)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise DatasetError(f"{self.path} is damaged, or cut off while it was written: {error}") from None
-            if not read:
+            if not chunk:
                 break
-            end = read.rfind(b"\n") + 1
+            end = chunk.rfind(b"\n") + 1
             if end:
-                yield held + read[:end]
-                held = read[end:]
+                yield partial + chunk[:end]
+                partial = chunk[end:]
             else:
-                held += read
-                if len(held) > MAX_LINE:
+                partial += chunk
+                if len(partial) > MAX_LINE:
                     raise DatasetError(f"{self.path} has a line of more than {MAX_LINE} octets")
-        if held:
-            yield held
+        if partial:
+            yield partial
 
     def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
         lines: Lines = part.position

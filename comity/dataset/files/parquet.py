@@ -49,10 +49,10 @@ class Reader:
         with self._opened() as file:
             number, done = 1, 0
             # Not by the sizes of its columns: to ask for those of a damaged file ends the process (pyarrow 26).
-            of_each = self.size // max(1, file.metadata.num_rows)
+            octets_per_row = self.size // max(1, file.metadata.num_rows)
             for group in range(file.metadata.num_row_groups):
                 rows = file.metadata.row_group(group).num_rows
-                octets = min(rows * of_each, self.size - done)
+                octets = min(rows * octets_per_row, self.size - done)
                 is_last = group == file.metadata.num_row_groups - 1
                 yield Part((group, number), self.size - done if is_last else octets)
                 done += octets
@@ -82,13 +82,13 @@ class Reader:
             columns = _columns(file.schema_arrow, fields)
             try:
                 metadata = file.metadata.row_group(group)
-                of_each = max(1, metadata.total_byte_size // max(1, metadata.num_rows))
-                for batch in file.iter_batches(max(1, min(ROWS, OCTETS // of_each)), [group], columns, use_threads=False):
+                octets_per_row = max(1, metadata.total_byte_size // max(1, metadata.num_rows))
+                for batch in file.iter_batches(max(1, min(ROWS, OCTETS // octets_per_row)), [group], columns, use_threads=False):
                     yield from _valid(batch, number)
                     number += batch.num_rows
             except _FAILURES as error:
-                why = str(error).partition("\n")[0]
-                yield Unreadable(f"row {number} and the rest of row group {group}", b"", why), number
+                message = str(error).partition("\n")[0]
+                yield Unreadable(f"row {number} and the rest of row group {group}", b"", message), number
 
     @contextmanager
     def _opened(self) -> Iterator[pq.ParquetFile]:
@@ -97,12 +97,12 @@ class Reader:
             with pq.ParquetFile(self.path, pre_buffer=False) as file:
                 yield file
         except _FAILURES as error:
-            why = str(error).partition("\n")[0]
-            raise DatasetError(f"{self.path} is no Parquet file, or was cut off while it was written: {why}") from None
+            message = str(error).partition("\n")[0]
+            raise DatasetError(f"{self.path} is no Parquet file, or was cut off while it was written: {message}") from None
 
 
 def _columns(schema: pa.Schema, fields: Sequence[str] | None) -> list[str] | None:
-    """None: all."""
+    """The columns with these fields; None: all."""
     if fields is None:
         return None
     names = [name for name in fields if name != TAG_FIELDS]

@@ -1,7 +1,7 @@
 """The expiry of records: past a limit, fetched again, taken down.
 
 fetches = Fetches(); fetches.note(record); fetches.merge(other)         first pass: when each page was fetched last
-expired(record, Limits.of(now, fetches.recrawled(), taken_down))        second pass: why the record goes"""
+expired(record, Limits.create(now, fetches.recrawled(), taken_down))        second pass: why the record goes"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
 from comity.dataset.records import Record
-from comity.dataset.tag_sources import GUESSED, Carried, TagSource
+from comity.dataset.tag_sources import GUESSED, RawTag, TagSource
 from comity.policies.syntax.path_patterns import normal_target
 from comity.policies.syntax.urls import origin_of, spellings, target_of
 from comity.policies.tag import TagError, Use, read_tag
@@ -100,7 +100,7 @@ class Fetches:
 
 
 def _fetched(record: Record) -> tuple[int | None, set[str]]:
-    """When, in microseconds, None where nobody knows; and the URLs: as asked for, and as answered."""
+    """The moment in microseconds, None where nobody knows; and the URLs: as asked for, and as answered."""
     fetched_at = record.get("fetched_at")
     urls = {url for url in (record.get("url"), record.get("final_url")) if isinstance(url, str) and url}
     try:
@@ -122,12 +122,12 @@ def _hash(page: str) -> int:
 
 
 def has_passed(until: datetime | None, now: datetime) -> bool:
-    """At that moment it has: the permission ends then."""
+    """Return whether a permission has ended. At that moment it has."""
     return until is not None and until <= now
 
 
 def ended(use: Use, record: Record, now: datetime, recrawled: Recrawled) -> str:
-    """Why a permission holds no longer: EXPIRED, SUPERSEDED, or UNDATED where nobody can know; "" where it holds."""
+    """The cause of a permission's end: EXPIRED, SUPERSEDED, or UNDATED where nobody can know; "" where it holds."""
     if has_passed(use.qualifiers.until, now):
         return EXPIRED
     if use.qualifiers.until_recrawled:
@@ -144,7 +144,7 @@ class Limits(NamedTuple):
     tags: TagSource = GUESSED
 
     @classmethod
-    def of(
+    def create(
         cls,
         now: datetime,
         recrawled: Recrawled = NEVER_RECRAWLED,
@@ -156,36 +156,36 @@ class Limits(NamedTuple):
 
 
 class Expired(NamedTuple):
-    """Why a record goes."""
+    """The outcome for a record, with the cause where it goes."""
 
-    why: str = ""  # "": it stays; else "taken-down", "expired:USE", "superseded:USE", "no-tag" or "invalid-tag:PART"
-    because: tuple[dict[str, Any], ...] = ()  # the statements behind the permission that has ended, as the tag has them
-    tag: Carried | None = None  # of a record that stays
+    cause: str = ""  # "": it stays; else "taken-down", "expired:USE", "superseded:USE", "no-tag" or "invalid-tag:PART"
+    reasons: tuple[dict[str, Any], ...] = ()  # the statements behind the permission that has ended, as the tag has them
+    tag: RawTag | None = None  # of a record that stays
 
 
 def expired(record: Record, limits: Limits) -> Expired:
-    """Why the record goes: it is taken down, may be kept no longer, or a permission has ended and no other is left.
+    """Return whether the record goes: it is taken down, may be kept no longer, or a permission has ended and no other is left.
 
     What has no tag that is understood goes too: nobody knows its limits. It belongs into the side file."""
     if limits.taken_down and _is_taken_down(record, limits.taken_down):
         return Expired("taken-down")
     try:
-        carried = limits.tags.find(record)
-        tag = read_tag(carried.raw)
+        raw_tag = limits.tags.find(record)
+        tag = read_tag(raw_tag.raw)
     except TagError as error:
         return Expired(str(error))
     first, is_usable = None, False
     for name, use in tag.uses.items():
         if not use.is_allowed or name in _FETCHING:
             continue
-        why = ended(use, record, limits.now, limits.recrawled)
-        if why in ("", UNDATED):
+        cause = ended(use, record, limits.now, limits.recrawled)
+        if cause in ("", UNDATED):
             is_usable = True
         elif name == "preserve":
-            return Expired(f"{why}:{name}", tag.because(use))
+            return Expired(f"{cause}:{name}", tag.reasons_of(use))
         elif first is None:
-            first = Expired(f"{why}:{name}", tag.because(use))
-    return Expired(tag=carried) if is_usable or first is None else first
+            first = Expired(f"{cause}:{name}", tag.reasons_of(use))
+    return Expired(tag=raw_tag) if is_usable or first is None else first
 
 
 def _is_taken_down(record: Record, taken_down: frozenset[str]) -> bool:

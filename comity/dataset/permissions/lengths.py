@@ -28,10 +28,10 @@ def beyond(record: Record, limit: UseDecision) -> Removals:
     fields = content(record)
     texts = [field for field in fields if isinstance(record[field], str) and field != "title"]
     main = "text" if "text" in texts else next(iter(texts), "")
-    shown: list[str] = []
+    shown_texts: list[str] = []
     for field in sorted(fields, key=lambda field: field != main):  # the main text first, others as they come
         value = record[field]
-        beside = [] if field == "title" else shown
+        beside = [] if field == "title" else shown_texts
         if fits(" ".join((*beside, *_texts(value))), limit):
             beside.extend(_texts(value))
         elif field in ("title", main) and isinstance(value, str):

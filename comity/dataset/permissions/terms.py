@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 from comity.dataset.permissions.expiry import EXPIRED, NEVER_RECRAWLED, SUPERSEDED, Recrawled, ended
 from comity.dataset.permissions.lengths import beyond, content, fits
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, DatasetError, Record
-from comity.dataset.tag_sources import GUESSED, Carried, TagSource
+from comity.dataset.tag_sources import GUESSED, RawTag, TagSource
 from comity.policies.answers.decision import UseDecision, Verdict
 from comity.policies.answers.rule import RULES
 from comity.policies.document.nofollow import canonical
@@ -66,33 +66,33 @@ class TermsApplied(NamedTuple):
     """One record under the terms."""
 
     record: Record | None  # a copy where it differs; None: it may not be used
-    why: str = ""  # "" where it may; else one of those that docs/datasets.md lists: "no-tag", "deny:RULE", "expired:USE", ...
-    because: tuple[dict[str, Any], ...] = ()  # the statements that refuse, as the tag has them
-    tag: Carried | None = None  # that of the record that comes out
+    cause: str = ""  # "" where it may; else one of those that docs/datasets.md lists: "no-tag", "deny:RULE", "expired:USE", ...
+    reasons: tuple[dict[str, Any], ...] = ()  # the statements that refuse, as the tag has them
+    tag: RawTag | None = None  # that of the record that comes out
 
 
 class _RefusedError(Exception):
     """The record may not be used."""
 
-    def __init__(self, why: str, because: tuple[dict[str, Any], ...] = ()) -> None:
-        super().__init__(why)
-        self.why = why
-        self.because = because
+    def __init__(self, cause: str, reasons: tuple[dict[str, Any], ...] = ()) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.reasons = reasons
 
 
 def apply_terms(record: Record, terms: Terms) -> TermsApplied:
     """Tell if each of the uses is permitted, and give the record without what is not."""
     try:
-        carried = terms.tags.find(record)
-        tag = read_tag(carried.raw)
+        raw_tag = terms.tags.find(record)
+        tag = read_tag(raw_tag.raw)
         if terms.defaults:
             tag = _by_defaults(tag, terms.defaults)
         uses = _permitted(record, tag, terms)
-        return _usable(record, carried, tag, uses, terms)
+        return _usable(record, raw_tag, tag, uses, terms)
     except TagError as error:
         return TermsApplied(None, str(error))
     except _RefusedError as refused:
-        return TermsApplied(None, refused.why, refused.because)
+        return TermsApplied(None, refused.cause, refused.reasons)
 
 
 # The uses as a whole
@@ -105,18 +105,18 @@ def _by_defaults(tag: Tag, defaults: Mapping[str, Verdict]) -> Tag:
         return tag
     raw = tag.raw | {"uses": dict(tag.raw["uses"]), "reasons": [*tag.raw["reasons"]]}
     for name in changed:
-        spec = tag.because(tag.uses[name])[0]["spec"]
+        spec = tag.reasons_of(tag.uses[name])[0]["spec"]
         text = f"{name}: {defaults[name].value}"
         raw["reasons"].append({"rule": DEFAULT, "spec": spec, "url": "--default", "part": "setting", "line": 0, "text": text})
         use = raw["uses"][name]
-        because = [len(raw["reasons"]) - 1, *use["because"][1:]]  # the rest limits it
-        raw["uses"][name] = use | {"verdict": defaults[name].value, "because": because}
+        indices = [len(raw["reasons"]) - 1, *use["because"][1:]]  # the rest limits it
+        raw["uses"][name] = use | {"verdict": defaults[name].value, "because": indices}
     return read_tag(raw)
 
 
 def _is_silent(tag: Tag, name: str, default: Verdict) -> bool:
     """True where nobody spoke of the use, and another default decided."""
-    reason = tag.because(tag.uses[name])[0]
+    reason = tag.reasons_of(tag.uses[name])[0]
     was_asked = reason["rule"] == DEFAULT and reason.get("part") == "setting"
     return was_asked and not tag.raw["uses"][name]["stated"] and tag.uses[name].is_allowed is not (default is Verdict.ALLOW)
 
@@ -128,28 +128,28 @@ def _permitted(record: Record, tag: Tag, terms: Terms) -> list[Use]:
         if use is None:
             raise _RefusedError(f"not-listed:{name}")
         if not use.is_allowed:
-            because = tag.because(use)
-            raise _RefusedError(f"deny:{because[0]['rule']}", because)
+            reasons = tag.reasons_of(use)
+            raise _RefusedError(f"deny:{reasons[0]['rule']}", reasons)
         if name in CURRENT and terms.recrawled.supersedes(record):
             raise _RefusedError(f"{SUPERSEDED}:{name}")
-        why = ended(use, record, terms.now, terms.recrawled)
-        if why:
-            raise _RefusedError(f"{why}:{name}", tag.because(use))
+        cause = ended(use, record, terms.now, terms.recrawled)
+        if cause:
+            raise _RefusedError(f"{cause}:{name}", tag.reasons_of(use))
         uses.append(use)
     # What may be kept no longer is there no longer, whatever it may be used for.
     preserve = tag.uses["preserve"]
-    why = ended(preserve, record, terms.now, terms.recrawled) if preserve.is_allowed else ""
-    if why in (EXPIRED, SUPERSEDED):
-        raise _RefusedError(f"{why}:preserve", tag.because(preserve))
+    cause = ended(preserve, record, terms.now, terms.recrawled) if preserve.is_allowed else ""
+    if cause in (EXPIRED, SUPERSEDED):
+        raise _RefusedError(f"{cause}:preserve", tag.reasons_of(preserve))
     return uses
 
 
 # What of the record
 
 
-def _usable(record: Record, carried: Carried, tag: Tag, uses: list[Use], terms: Terms) -> TermsApplied:
+def _usable(record: Record, raw_tag: RawTag, tag: Tag, uses: list[Use], terms: Terms) -> TermsApplied:
     """The record without what is refused or too much, and with what has to be shown."""
-    usable = _Usable(record, carried, tag, uses, terms)
+    usable = _Usable(record, raw_tag, tag, uses, terms)
     if tag.elements:
         usable.cut_elements()
     if tag.embedded:
@@ -165,9 +165,9 @@ def _usable(record: Record, carried: Carried, tag: Tag, uses: list[Use], terms: 
 class _Usable:
     """A record on its way. What cannot be done without breaking another of its terms raises _RefusedError."""
 
-    def __init__(self, record: Record, carried: Carried, tag: Tag, uses: list[Use], terms: Terms) -> None:
+    def __init__(self, record: Record, raw_tag: RawTag, tag: Tag, uses: list[Use], terms: Terms) -> None:
         self.record = record  # its tag stands in it as it was
-        self._carried = carried
+        self._raw_tag = raw_tag
         self._tag = tag
         self._raw = tag.raw  # as it is to be
         self._uses = uses
@@ -178,37 +178,36 @@ class _Usable:
 
     def result(self) -> TermsApplied:
         """The record with its tag."""
-        carried = self._carried._replace(raw=self._raw)
-        if self._raw is self.record.get(carried.field):
-            return TermsApplied(self.record, tag=carried)
-        return TermsApplied(carried.put(self.record, self._raw), tag=carried)
+        raw_tag = self._raw_tag._replace(raw=self._raw)
+        if self._raw is self.record.get(raw_tag.field):
+            return TermsApplied(self.record, tag=raw_tag)
+        return TermsApplied(raw_tag.put(self.record, self._raw), tag=raw_tag)
 
     @property
     def _fields(self) -> Record:
         """The fields of the record besides its tag."""
-        return {field: value for field, value in self.record.items() if field != self._carried.field}
+        return {field: value for field, value in self.record.items() if field != self._raw_tag.field}
 
     def cut_elements(self) -> None:
         """Elements on which one of the uses is refused."""
         names, vocabulary = tuple(name for name in self._terms.uses if not self._is_licensed(name)), self._terms.vocabulary
-        places = {
+        refused = {
             number: element for number, element in enumerate(self._tag.elements) if _refuses(element.deny, names, vocabulary)
         }
-        if not places:
+        if not refused:
             return
-        refused = places.values()
-        for element in refused:
+        for element in refused.values():
             if element.is_whole:
-                because = self._tag.because(element)
-                raise _RefusedError(f"deny:{because[0]['rule']}", because)
+                reasons = self._tag.reasons_of(element)
+                raise _RefusedError(f"deny:{reasons[0]['rule']}", reasons)
         self._doubt_extracts()
-        spans = [span for element in refused for span in (*element.spans, *self._stored(element))]
-        gone = frozenset(name for element in refused for name in element.names if name != self._carried.field)
-        self._remove(removals(self.record, spans), without=places, gone=gone)
+        spans = [span for element in refused.values() for span in (*element.spans, *self._stored(element))]
+        removed_names = frozenset(name for element in refused.values() for name in element.names if name != self._raw_tag.field)
+        self._remove(removals(self.record, spans), without=refused, removed_names=removed_names)
 
     def _is_licensed(self, use: str) -> bool:
         """True where the use is arranged: that comes before whatever a site states, of elements too."""
-        return any(reason["rule"] == ARRANGEMENT for reason in self._tag.because(self._tag.uses[use]))
+        return any(reason["rule"] == ARRANGEMENT for reason in self._tag.reasons_of(self._tag.uses[use]))
 
     def _stored(self, element: Element) -> Iterator[Span]:
         """Yield what media pipelines say of files with its URLs: that was written after the tag.
@@ -221,11 +220,11 @@ class _Usable:
             stored = self.record.get(field)
             for number, file in enumerate(stored if isinstance(stored, list) else ()):
                 url = _compared(file["url"]) if isinstance(file, dict) and isinstance(file.get("url"), str) else None
-                if url is None or url in urls or (element.more_urls and url not in self._named):
+                if url is None or url in urls or (element.more_urls and url not in self._mentioned_urls):
                     yield [field, number]
 
     @cached_property
-    def _named(self) -> frozenset[str]:
+    def _mentioned_urls(self) -> frozenset[str]:
         """The texts in the record that may be URLs, but for what media pipelines say."""
         urls: set[str] = set()
         stack = [value for field, value in self._fields.items() if field not in _FILES]
@@ -243,7 +242,7 @@ class _Usable:
         doubtful = without_extracts(self._raw)
         for name in self._terms.uses:
             if doubtful["uses"][name] != self._raw["uses"][name]:
-                raise _RefusedError("deny:acap.resource", self._tag.because(self._tag.uses[name]))
+                raise _RefusedError("deny:acap.resource", self._tag.reasons_of(self._tag.uses[name]))
         self._raw = doubtful
 
     def cut_files(self) -> None:
@@ -289,33 +288,34 @@ class _Usable:
     def license(self) -> None:
         """The RSL documents by which the uses are permitted, and the operator's own licences."""
         references: dict[str, None] = {}
-        for reason in (reason for use in self._uses for reason in self._tag.because(use)):
+        for reason in (reason for use in self._uses for reason in self._tag.reasons_of(use)):
             if reason["rule"] in LICENSES:
                 references[_reference(reason) if reason["rule"] == ARRANGEMENT else reason["url"]] = None
         references.pop("", None)
         if references:
             self.record = self.record | {LICENSE: list(references)}
 
-    def _remove(self, removed: Removals, *, without: Collection[int] = (), gone: frozenset[str] = frozenset()) -> None:
-        """`without`: the elements that go, by their places: of these nothing is left. `gone`: fields that go with their names."""
+    def _remove(self, removed: Removals, *, without: Collection[int] = (), removed_names: frozenset[str] = frozenset()) -> None:
+        """`without`: numbers of elements of which nothing is left. `removed_names`: of fields that go with their names."""
         removed = {field: ranges for field, ranges in removed.items() if ranges != []}
-        if (removed or gone) and any(
+        is_changed = bool(removed or removed_names)
+        if is_changed and any(
             "any" in use.qualifiers.prohibited_modifications and not use.qualifiers.must_use for use in self._uses
         ):
             raise _RefusedError("modified")
         if not removed and not without:
             return
-        cut = Cut(self.record, removed, gone)
+        cut = Cut(self.record, removed, removed_names)
         elements = []
         for number, element in enumerate(self._raw["elements"]):
             if number in without:
                 elements.append({key: value for key, value in element.items() if key not in _OF_ITEM} | {"spans": []})
                 continue
-            if (removed or gone) and self._keeps_length(element) and ("whole" in element or cut.shortens(element["spans"])):
-                raise _RefusedError("clip", self._tag.because(self._tag.elements[number]))
+            if is_changed and self._keeps_length(element) and ("whole" in element or cut.shortens(element["spans"])):
+                raise _RefusedError("clip", self._tag.reasons_of(self._tag.elements[number]))
             remaining = element | {"spans": cut.moved(element["spans"])}
-            if not gone.isdisjoint(element.get("names", ())):
-                remaining["names"] = [name for name in element["names"] if name not in gone]
+            if not removed_names.isdisjoint(element.get("names", ())):
+                remaining["names"] = [name for name in element["names"] if name not in removed_names]
             elements.append(remaining)
         self.record = cut.fields
         self._raw = self._raw | {"elements": elements}

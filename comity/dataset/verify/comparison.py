@@ -11,7 +11,7 @@ from comity.dataset.records import Record
 from comity.dataset.verify.element_changes import MARKUP, ElementChanges, document_of
 from comity.dataset.verify.policy_copies import first_seen, is_same_copy
 from comity.dataset.verify.replay import Recalled, Tag, is_of_page, recalled, refuses
-from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, SAME, Because, Rechecked, UseToday, because_of, quoted
+from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, SAME, Cause, Rechecked, UseToday, cause_of, quoted
 from comity.dataset.verify.today import Today
 from comity.policies import Page, Site, Verdict
 from comity.policies.answers.decision import Reason, UseDecision
@@ -40,7 +40,8 @@ class Comparison:
         self._recalled: Recalled = recalled(self._tag)
         self._url = url
         self._page = self._read()
-        if overruled := [field for each in FORMATS if each.overruling and self._overruled(each) for field in each.overruling]:
+        overruling = (format_ for format_ in FORMATS if format_.overruling and self._overruled(format_))
+        if overruled := [field for format_ in overruling for field in format_.overruling]:
             self._page = self._read(*overruled)
 
     def _read(self, *fields: tuple[bytes, bytes]) -> Page:
@@ -55,32 +56,32 @@ class Comparison:
             first_seen=first_seen(self._tag),
         )
 
-    def _overruled(self, by: Format) -> bool:
+    def _overruled(self, format_: Format) -> bool:
         """True where the page itself took back what a file refuses: the file says what it said then, and the use was permitted.
 
         Where no use is listed that this permits, no reason quotes it."""
-        if not all(self._is_same(self._site.origin + file.path) for file in by.files):
+        if not all(self._is_same(self._site.origin + file.path) for file in format_.files):
             return False
-        permitted = (use for use, then in self._uses.items() if then.is_allowed and not self._was_arranged(then))
+        permitted = (use for use, recorded in self._uses.items() if recorded.is_allowed and not self._was_arranged(recorded))
         return any(
-            reason.rule in by.rules and refuses(_as_quoted(reason))
+            reason.rule in format_.rules and refuses(_as_quoted(reason))
             for use in permitted
             for reason in self._page.uses[use].reasons
         )
 
-    def _was_arranged(self, then: Use) -> bool:
-        return any(self._tag["reasons"][number]["rule"] == "comity.arrangement" for number in then.because)
+    def _was_arranged(self, recorded: Use) -> bool:
+        return any(self._tag["reasons"][number]["rule"] == "comity.arrangement" for number in recorded.reason_indices)
 
     @property
     def is_by_files(self) -> bool:
         """True where nothing of the page decides."""
-        there = self._recalled
-        return not (there.headers or there.body or there.resources or there.lost or self._document)
+        page = self._recalled
+        return not (page.headers or page.body or page.resources or page.lost or self._document)
 
     def rechecked(self, result: Rechecked) -> Rechecked:
         uses_asked_for = self._today.uses
         uses = tuple(self._use(use) for use in uses_asked_for or self._uses)
-        refusals = tuple(use.because for use in uses if self._is_refused(use))
+        refusals = tuple(use.cause for use in uses if self._is_refused(use))
         gained = any(use.verdict is Verdict.ALLOW and use.change != GAINED and self._elements.gained(use.use) for use in uses)
         return result._replace(uses=uses, refusals=tuple(dict.fromkeys(refusals)), gained_elements=gained)
 
@@ -94,70 +95,70 @@ class Comparison:
         return is_missing or use.change in (LOST, RESTRICTED)
 
     def _use(self, use: str) -> UseToday:
-        then = self._uses.get(use)
-        if then is None:
-            return UseToday(use, Verdict.DENY, SAME, Because("not-listed", text=f"the tag says nothing of {use}"))
-        verdict, because, now = self._judged(use, then)
+        recorded = self._uses.get(use)
+        if recorded is None:
+            return UseToday(use, Verdict.DENY, SAME, Cause("not-listed", text=f"the tag says nothing of {use}"))
+        verdict, cause, now = self._judged(use, recorded)
         if verdict is Verdict.DENY:
-            return UseToday(use, verdict, LOST if then.is_allowed else SAME, because)
-        if not then.is_allowed:
-            return UseToday(use, verdict, GAINED, because)
-        if because.rule != "comity.arrangement" and (part := self._elements.lost(use, was_licensed=self._was_arranged(then))):
+            return UseToday(use, verdict, LOST if recorded.is_allowed else SAME, cause)
+        if not recorded.is_allowed:
+            return UseToday(use, verdict, GAINED, cause)
+        if cause.rule != "comity.arrangement" and (part := self._elements.lost(use, was_licensed=self._was_arranged(recorded))):
             element, reason = part
-            because = because_of(reason)
+            cause = cause_of(reason)
             return UseToday(
                 use,
                 Verdict.DENY,
                 LOST,
-                because._replace(text=f"{because.text} ({printable(element.selector.encode('utf-8', 'replace'))})"),
+                cause._replace(text=f"{cause.text} ({printable(element.selector.encode('utf-8', 'replace'))})"),
             )
-        if now is not None and (tighter := list(_tighter(then.qualifiers, now))):
-            text = f"{because.text} ({', '.join(tighter)} not in the tag)".lstrip()
-            return UseToday(use, verdict, RESTRICTED, because._replace(text=text))
-        return UseToday(use, verdict, SAME, because)
+        if now is not None and (tighter := list(_tighter(recorded.qualifiers, now))):
+            text = f"{cause.text} ({', '.join(tighter)} not in the tag)".lstrip()
+            return UseToday(use, verdict, RESTRICTED, cause._replace(text=text))
+        return UseToday(use, verdict, SAME, cause)
 
-    def _judged(self, use: str, then: Use) -> tuple[Verdict, Because, Qualifiers | None]:
+    def _judged(self, use: str, recorded: Use) -> tuple[Verdict, Cause, Qualifiers | None]:
         """The verdict, why, and the conditions that hold today, None where the tag has all that is known of them."""
-        now, reasons = self._page.uses[use], [self._tag["reasons"][number] for number in then.because]
+        now, reasons = self._page.uses[use], [self._tag["reasons"][number] for number in recorded.reason_indices]
         if now.reasons[0].rule == "comity.arrangement":
-            return now.verdict, because_of(now.reasons[0]), now
+            return now.verdict, cause_of(now.reasons[0]), now
         if standing_refusal := next((reason for reason in reasons if refuses(reason) and is_of_page(reason, self._tag)), None):
             return Verdict.DENY, quoted(standing_refusal), None
-        until = then.qualifiers.until
-        if then.is_allowed and until is not None and until <= self._today.now:
-            return Verdict.DENY, Because("expired", text=f"until {until.isoformat()}"), None
-        if not then.is_allowed and now.verdict is Verdict.ALLOW and (whole := self._elements.whole(use)):
-            return Verdict.DENY, because_of(whole), None
-        standing = self._standing(now, then) if then.is_allowed and now.verdict is Verdict.DENY else None
+        until = recorded.qualifiers.until
+        if recorded.is_allowed and until is not None and until <= self._today.now:
+            return Verdict.DENY, Cause("expired", text=f"until {until.isoformat()}"), None
+        if not recorded.is_allowed and now.verdict is Verdict.ALLOW and (whole := self._elements.whole(use)):
+            return Verdict.DENY, cause_of(whole), None
+        standing = self._standing(now, recorded) if recorded.is_allowed and now.verdict is Verdict.DENY else None
         if now.verdict is Verdict.DENY and standing is None:
-            return Verdict.DENY, because_of(_refusing(now)), None
+            return Verdict.DENY, cause_of(_refusing(now)), None
         if hidden := self._hidden(use, now, reasons):
             return Verdict.DENY, quoted(hidden), None
         if standing is not None:
             return Verdict.ALLOW, quoted(standing), None
-        return now.verdict, because_of(now.reasons[0]), now
+        return now.verdict, cause_of(now.reasons[0]), now
 
-    def _standing(self, now: UseDecision, then: Use) -> Mapping[str, Any] | None:
+    def _standing(self, now: UseDecision, recorded: Use) -> Mapping[str, Any] | None:
         """The reason that permits the use although today's files alone do not: the page itself, or how it was asked for.
 
         What a file says that is the same as it was then, was no refusal then and is none today."""
         quoted: list[dict[str, Any]] = self._tag["reasons"]
-        if self._was_arranged(then):
+        if self._was_arranged(recorded):
             return None
         refusing = [reason for reason in now.reasons if refuses(_as_quoted(reason))]
         if not self._nothing_changed and not all(self._is_same(reason.source.url) for reason in refusing):
             return None
         if refusing and all(depends_on_request(reason.rule) for reason in refusing):
-            return quoted[then.because[0]]
-        permits = (quoted[number] for number in then.because if number in self._recalled.lost and not refuses(quoted[number]))
-        return next(permits, None)
+            return quoted[recorded.reason_indices[0]]
+        lost = (quoted[number] for number in recorded.reason_indices if number in self._recalled.lost)
+        return next((reason for reason in lost if not refuses(reason)), None)
 
     def _hidden(self, use: str, now: UseDecision, reasons: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
         """A refusal by the page of what the use has to do with: the files of then may have come before it, today's are others."""
         if not self._recalled.lost or self._nothing_changed:
             return None
-        then = {_key(reason) for reason in reasons if not is_of_page(reason, self._tag)}
-        if then == {_key(_as_quoted(reason)) for reason in now.reasons}:
+        recorded = {_key(reason) for reason in reasons if not is_of_page(reason, self._tag)}
+        if recorded == {_key(_as_quoted(reason)) for reason in now.reasons}:
             return None
         vocabulary = self.agent.vocabulary
         words = frozenset().union(*(vocabulary.related(name, use).words for name in vocabulary.words))
@@ -169,13 +170,13 @@ class Comparison:
         """Use -> its number in the tag, and the first reason of the page that refuses it and cannot be said again."""
         refusals = {}
         for number, (use, decision) in enumerate(self._uses.items()):
-            refusing = (reason for reason in decision.because if reason in self._recalled.lost and self._refuses(reason))
+            refusing = (reason for reason in decision.reason_indices if reason in self._recalled.lost and self._refuses(reason))
             if not decision.is_allowed and (reason := next(refusing, None)) is not None:
                 refusals[use] = number, reason
         return refusals
 
     def _refuses(self, reason: int) -> bool:
-        """Whether a reason of the tag does, by its number."""
+        """Return whether a reason of the tag refuses, by its number."""
         return refuses(self._tag["reasons"][reason])
 
     @cached_property
@@ -210,11 +211,11 @@ def _refusing(decision: UseDecision) -> Reason:
     return next((reason for reason in decision.reasons if refuses(_as_quoted(reason))), decision.reasons[0])
 
 
-def _tighter(then: Qualifiers, now: Qualifiers) -> Iterator[str]:
+def _tighter(recorded: Qualifiers, now: Qualifiers) -> Iterator[str]:
     """The conditions of today that are stricter. A time limit only where it ends more than a day earlier: days are counted from
     when the page was first taken, which is known to a day."""
     for name, value in now.restrictions().items():
-        had = getattr(then, name)
+        had = getattr(recorded, name)
         if isinstance(value, datetime):
             stricter = had is None or value < had - DAY
         elif isinstance(value, frozenset):

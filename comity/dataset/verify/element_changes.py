@@ -65,16 +65,17 @@ class ElementChanges:
 
         `was_licensed`: the use was, whatever was said of elements."""
         for element in self._today:
-            why = None if element.is_whole else self._refusal(element, use)
-            if why and self._is_new(element, use, was_licensed) and self._may_cover(element):
-                return element, why
+            refusal = None if element.is_whole else self._refusal(element, use)
+            if refusal and self._is_new(element, use, was_licensed) and self._may_cover(element):
+                return element, refusal
         return None
 
     def whole(self, use: str) -> Reason | None:
         """The refusal of an element that was the whole page, and is refused today: what it covers has not changed."""
         for element in self._today:
-            if any("whole" in entry for entry in self._tagged.get(_key(element), ())) and (why := self._refusal(element, use)):
-                return why
+            was_whole = any("whole" in entry for entry in self._tagged.get(_key(element), ()))
+            if was_whole and (refusal := self._refusal(element, use)):
+                return refusal
         return None
 
     def gained(self, use: str) -> bool:
@@ -101,9 +102,10 @@ class ElementChanges:
         )
 
     def _may_cover(self, element: Element) -> bool:
-        """Whatever was taken from the page: if it is not in the document, it is in nothing of it.
+        """Return whether the record may have something of an element.
 
-        Where there was a file, elements may have been cut out of the document, by this crawl or an export."""
+        What was taken from the page has nothing of what is not in the document. Where there was
+        a file, elements may have been cut out of the document, by this crawl or an export."""
         if not self._documents or (self._had_rules and _DEPENDENT.search(element.selector)):
             return True
         if element.type == "json":

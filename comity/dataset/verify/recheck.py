@@ -9,7 +9,7 @@ from comity.dataset.records import Record
 from comity.dataset.verify.comparison import Comparison
 from comity.dataset.verify.policy_copies import newly_unreachable, other_page
 from comity.dataset.verify.replay import Tag
-from comity.dataset.verify.result import Because, Rechecked
+from comity.dataset.verify.result import Cause, Rechecked
 from comity.dataset.verify.shared_results import octets_of
 from comity.dataset.verify.today import URL_FIELDS, Sites, Today, origin, page_url
 from comity.policies.tag import TagError, read_tag
@@ -21,19 +21,19 @@ def rechecked(record: Record, sites: Sites, today: Today) -> Rechecked:
     result = Rechecked(url, origin(url), "")
     site = sites(result.origin) if url else None
     try:
-        carried = today.tags.find(record)
-        octets = octets_of(carried.raw)
+        raw_tag = today.tags.find(record)
+        octets = octets_of(raw_tag.raw)
         if site and octets and (shared := today.alike.find(site, octets, url, today.now)):
             return shared._replace(url=url)
-        uses = read_tag(carried.raw).uses
+        uses = read_tag(raw_tag.raw).uses
     except TagError as error:
-        return _unknown(result, Because(str(error)))
-    tag: Tag = carried.raw
+        return _unknown(result, Cause(str(error)))
+    tag: Tag = raw_tag.raw
     result = result._replace(agent=tag["agent"])
     if not url:
-        return _unknown(result, Because("no-url", text=f"neither {' nor '.join(URL_FIELDS)} has an http or https URL"))
+        return _unknown(result, Cause("no-url", text=f"neither {' nor '.join(URL_FIELDS)} has an http or https URL"))
     if site is None:
-        return _unknown(result, Because("no-policies", result.origin, text="the policy store has not all of its policy files"))
+        return _unknown(result, Cause("no-policies", result.origin, text="the policy store has not all of its policy files"))
     if unreachable := newly_unreachable(tag, site):
         return _unknown(result, unreachable)
     if other := other_page(tag, site, sites):
@@ -45,5 +45,5 @@ def rechecked(record: Record, sites: Sites, today: Today) -> Rechecked:
     return result
 
 
-def _unknown(result: Rechecked, why: Because) -> Rechecked:
-    return result._replace(refusals=(why,), is_unknown=True)
+def _unknown(result: Rechecked, cause: Cause) -> Rechecked:
+    return result._replace(refusals=(cause,), is_unknown=True)

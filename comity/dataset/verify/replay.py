@@ -17,7 +17,7 @@ from comity.policies.formats import FORMATS
 Tag = Mapping[str, Any]
 Quoted = Mapping[str, Any]  # a reason, as the tag has it
 
-_OWNERS = {rule: each for each in FORMATS for rule in each.rules}  # whose reasons are said again
+_OWNERS = {rule: format_ for format_ in FORMATS for rule in format_.rules}  # whose reasons are said again
 _CUT = ("…", "\ufffd")  # what a quote has that is not as it was written
 
 
@@ -47,16 +47,16 @@ def recalled(tag: Tag) -> Recalled:
     lost = set()
     for number, reason in enumerate(tag["reasons"]):
         if is_of_page(reason, tag):
-            where, _, name = reason.get("part", "body").partition(" ")
+            carrier, _, name = reason.get("part", "body").partition(" ")
             owner = None if any(mark in reason["text"] for mark in _CUT) else _OWNERS.get(reason["rule"])
             pairs = owner.replay(name.lower(), reason["text"]) if owner else ()
-            if not pairs or where not in ("header", "meta"):
+            if not pairs or carrier not in ("header", "meta"):
                 lost.add(number)
-            elif where == "header" and owner and name.lower().encode() in owner.header_fields:
+            elif carrier == "header" and owner and name.lower().encode() in owner.header_fields:
                 headers |= dict.fromkeys(
                     (word.encode("latin-1", "replace"), value.encode("utf-8", "replace")) for word, value in pairs
                 )
-            elif where == "meta":
+            elif carrier == "meta":
                 markup |= dict.fromkeys(_meta(word, value) for word, value in pairs)
             else:
                 lost.add(number)

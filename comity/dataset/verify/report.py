@@ -10,7 +10,7 @@ from typing import Any
 from comity.dataset.passes import Outcome
 from comity.dataset.records import Record
 from comity.dataset.verify.recheck import rechecked
-from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, Because, Rechecked
+from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, Cause, Rechecked
 from comity.dataset.verify.today import FIELDS, Sites, Today
 
 NO_HOST = ""  # of records without a URL
@@ -25,8 +25,8 @@ class Host:
     unknown: int = 0  # nobody knows whether they are permitted
     gained_elements: int = 0  # refused by the tag in parts that today's ai.txt does not refuse
     changes: Counter[tuple[str, str]] = field(default_factory=Counter)  # of rights, by use and change
-    losses: Counter[tuple[str, str, Because]] = field(default_factory=Counter)  # by use, change and what decides
-    whys: Counter[Because] = field(default_factory=Counter)  # of the unknown ones
+    losses: Counter[tuple[str, str, Cause]] = field(default_factory=Counter)  # by use, change and what decides
+    unknown_causes: Counter[Cause] = field(default_factory=Counter)  # of the unknown ones
 
     def add(self, rechecked_record: Rechecked) -> None:
         self.records += 1
@@ -34,21 +34,21 @@ class Host:
         self.unknown += rechecked_record.is_unknown
         self.gained_elements += rechecked_record.gained_elements
         if rechecked_record.is_unknown:
-            self.whys.update(rechecked_record.refusals)
+            self.unknown_causes.update(rechecked_record.refusals)
         for use in rechecked_record.uses:
             if use.change in (GAINED, LOST, RESTRICTED):
                 self.changes[use.use, use.change] += 1
             if use.change in (LOST, RESTRICTED):
                 # When a permission ended differs from record to record.
-                because = use.because._replace(text="") if use.because.rule == "expired" else use.because
-                self.losses[use.use, use.change, because] += 1
+                cause = use.cause._replace(text="") if use.cause.rule == "expired" else use.cause
+                self.losses[use.use, use.change, cause] += 1
 
     def merge(self, other: Host) -> None:
         for name in ("records", "refused", "unknown", "gained_elements"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.changes.update(other.changes)
         self.losses.update(other.losses)
-        self.whys.update(other.whys)
+        self.unknown_causes.update(other.unknown_causes)
 
     def as_json(self) -> dict[str, Any]:
         rights: dict[str, dict[str, int]] = {}
@@ -62,10 +62,10 @@ class Host:
             "gained_elements": self.gained_elements,
             "rights": rights,
             "losses": [
-                {"use": use, "change": change, "records": times} | because._asdict()
-                for (use, change, because), times in self.losses.most_common()
+                {"use": use, "change": change, "records": times} | cause._asdict()
+                for (use, change, cause), times in self.losses.most_common()
             ],
-            "why_unknown": [{"records": times} | because._asdict() for because, times in self.whys.most_common()],
+            "why_unknown": [{"records": times} | cause._asdict() for cause, times in self.unknown_causes.most_common()],
         }
 
 
@@ -147,6 +147,6 @@ class Verify:
 
 
 def _explanations(rechecked_record: Rechecked) -> Iterable[str]:
-    refused = {use.because: use for use in reversed(rechecked_record.uses)}
-    for because in rechecked_record.refusals:
-        yield f"{refused[because].use}: {because}" if because in refused else str(because)
+    refused = {use.cause: use for use in reversed(rechecked_record.uses)}
+    for cause in rechecked_record.refusals:
+        yield f"{refused[cause].use}: {cause}" if cause in refused else str(cause)

@@ -11,7 +11,7 @@ from comity.policies.answers.decision import Reason
 SAME, GAINED, LOST, RESTRICTED = "same", "gained", "lost", "restricted"
 
 
-class Because(NamedTuple):
+class Cause(NamedTuple):
     """The statement that decides today. `rule`: a key of comity.policies.answers.rule.RULES, or a word of this module."""
 
     rule: str
@@ -31,7 +31,7 @@ class UseToday(NamedTuple):
     use: str
     verdict: Verdict
     change: str  # SAME, GAINED, LOST, or RESTRICTED: permitted as before, with conditions that its tag has not
-    because: Because
+    cause: Cause
 
 
 class Rechecked(NamedTuple):
@@ -41,15 +41,15 @@ class Rechecked(NamedTuple):
     origin: str
     agent: str  # token of its tag
     uses: tuple[UseToday, ...] = ()
-    refusals: tuple[Because, ...] = ()  # why it is not compliant today; none: it is
+    refusals: tuple[Cause, ...] = ()  # why it is not compliant today; none: it is
     is_unknown: bool = False  # nobody knows what today's policies say of it
     gained_elements: bool = False  # the tag refuses parts of it that today's ai.txt does not
 
 
-def because_of(reason: Reason) -> Because:
+def cause_of(reason: Reason) -> Cause:
     source = reason.source
-    return Because(reason.rule, source.url, "" if source.part == "body" else source.part, source.line, source.text)
+    return Cause(reason.rule, source.url, "" if source.part == "body" else source.part, source.line, source.text)
 
 
-def quoted(reason: Mapping[str, Any]) -> Because:
-    return Because(reason["rule"], reason["url"], reason.get("part", ""), reason["line"], reason["text"])
+def quoted(reason: Mapping[str, Any]) -> Cause:
+    return Cause(reason["rule"], reason["url"], reason.get("part", ""), reason["line"], reason["text"])

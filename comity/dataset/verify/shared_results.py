@@ -19,7 +19,7 @@ T = TypeVar("T")
 class _Results(NamedTuple, Generic[T]):
     site: Site
     agent: Agent
-    by_said: dict[Hashable, T]
+    by_statements: dict[Hashable, T]
 
 
 class Alike(Generic[T]):
@@ -33,19 +33,19 @@ class Alike(Generic[T]):
         results = self._results.get((site.origin, octets))
         if results is None or results.site is not site:
             return None
-        return results.by_said.get(site.said_of(results.agent, url, now))
+        return results.by_statements.get(site.statements_key(results.agent, url, now))
 
     def keep(self, site: Site, octets: bytes, agent: Agent, url: str, now: datetime, result: T) -> None:
         """Keep the result of a tag that says nothing by its page."""
-        statements = site.said_of(agent, url, now)
+        statements = site.statements_key(agent, url, now)
         if statements is None or not octets:
             return
         results = self._results.get((site.origin, octets))
-        if results is None or results.site is not site or len(results.by_said) >= MAX_PAGES:
+        if results is None or results.site is not site or len(results.by_statements) >= MAX_PAGES:
             if len(self._results) >= MAX_TAGS:
                 self._results.clear()
             results = self._results[site.origin, octets] = _Results(site, agent, {})
-        results.by_said[statements] = result
+        results.by_statements[statements] = result
 
 
 def octets_of(tag: Any) -> bytes:

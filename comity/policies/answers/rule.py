@@ -59,7 +59,7 @@ def refuses(rule: str) -> bool:
 
 
 def depends_on_request(rule: str) -> bool:
-    """Whether a refusal by this rule may have been none for the request that was made: no tag tells how that was."""
+    """Return whether a refusal by this rule may have been none for the request that was made: no tag tells how that was."""
     return rule in RULES and RULES[rule].depends_on_request
 
 

@@ -13,7 +13,7 @@ class Redacted(NamedTuple):
     """The fields of an item, redacted."""
 
     changed: dict[str, Any]  # those with other values
-    gone: frozenset[str]  # those whose names are refused
+    removed: frozenset[str]  # those whose names are refused
     traced: list[Traced]  # where elements are in the item then
 
 

@@ -43,7 +43,7 @@ class ElementUses:
         self._guiding = _by_action(rule for rule in rules if rule.verdict is None)
 
     @property
-    def stated(self) -> Iterable[str]:
+    def named_uses(self) -> Iterable[str]:
         for action in {**self._refusing, **self._guiding}:
             yield from _ACTION_NAMES if action == ALL else (action,)
 

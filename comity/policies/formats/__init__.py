@@ -37,21 +37,21 @@ for _format in FORMATS:
             raise PolicyError(f"the vocabulary of the format `{_format.name}`: {_error}: mend or uninstall it") from None
 
 # The paths that are fetched of every origin: first those that may refuse requests.
-FILES = tuple(sorted((file for each in FORMATS for file in each.files), key=lambda file: not file.restricts_access))
+FILES = tuple(sorted((file for format_ in FORMATS for file in format_.files), key=lambda file: not file.restricts_access))
 WELL_KNOWN = tuple(file.path for file in FILES)
+_FILES_BY_PATH = {file.path: file for file in FILES}
 # Name of a header field, in lower case -> the name of its format.
-FIELDS = {name: each.name for each in FORMATS for name in each.header_fields}
-ROBOTS_LINES = frozenset(name for each in FORMATS for name in each.robots_lines)
+FIELDS = {name: format_.name for format_ in FORMATS for name in format_.header_fields}
+ROBOTS_LINES = frozenset(name for format_ in FORMATS for name in format_.robots_lines)
 
 
 def accepted(url: str, fetched: Fetched) -> Fetched:
-    """What came back for a policy file, with an error where the content is such that its format rejects the file."""
-    for file in FILES:
-        if urlsplit(url).path == file.path and availability(fetched) is Availability.PRESENT and (why := file.rejection(fetched)):
-            return fetched.failed(why)
-    return fetched
+    """Return what came back for a policy file, with an error where its format rejects the content."""
+    file = _FILES_BY_PATH.get(urlsplit(url).path)
+    error = file.rejection(fetched) if file and availability(fetched) is Availability.PRESENT else ""
+    return fetched.failed(error) if error else fetched
 
 
 def lifetime(url: str, fetched: Fetched) -> float:
     """Seconds for which a policy file says itself that it may be used; infinity where it does not."""
-    return min((each.lifetime(url, fetched) for each in FORMATS if each.lifetime), default=float("inf"))
+    return min((format_.lifetime(url, fetched) for format_ in FORMATS if format_.lifetime), default=float("inf"))

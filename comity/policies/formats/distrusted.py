@@ -20,6 +20,7 @@ from comity.policies.formats.ai_txt.values import Rule as ElementRule
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import (
     AgentReading,
+    Capture,
     ElementRules,
     Format,
     PageSource,
@@ -27,7 +28,6 @@ from comity.policies.formats.format import (
     Response,
     SiteReading,
     Statements,
-    Taken,
     UseSource,
     WellKnown,
     nothing_more,
@@ -64,7 +64,7 @@ def distrusted(trusting: Format) -> Format:
 
 
 def failure(name: str, url: str, error: Exception) -> Reason:
-    """Why nobody knows what is stated."""
+    """The reason of a refusal where nobody knows what is stated."""
     text = printable(f"format {name}: {type(error).__name__}: {error}")
     return Reason(rule="comity.format", source=Source(url=url, part="format", text=text))
 
@@ -128,15 +128,15 @@ def _elements(name: str, rules: ElementRules | None) -> ElementRules | None:
     if rules is None:
         return None
 
-    def because(rule: ElementRule, url: str) -> Reason:
+    def reason_of(rule: ElementRule, url: str) -> Reason:
         try:
-            reason = rules.because(rule, url)
+            reason = rules.reason_of(rule, url)
             _check((reason,))
         except Exception as error:
             return failure(name, url, error)
         return reason
 
-    return ElementRules(tuple(rules.rules), because)
+    return ElementRules(tuple(rules.rules), reason_of)
 
 
 def _rejection(name: str, file: WellKnown) -> Callable[[Fetched], str]:
@@ -149,10 +149,10 @@ def _rejection(name: str, file: WellKnown) -> Callable[[Fetched], str]:
     return rejection
 
 
-def _statements(name: str, read: Callable[..., Statements]) -> Callable[..., Statements]:
+def _statements(name: str, hook: Callable[..., Statements]) -> Callable[..., Statements]:
     def careful(*arguments: Any) -> Statements:
         try:
-            return _sound(read(*arguments))
+            return _sound(hook(*arguments))
         except Exception as error:
             last = arguments[-1]
             return Statements(refused=(failure(name, last.url if isinstance(last, Response) else str(last), error),))
@@ -286,11 +286,11 @@ class _Reading(AgentReading):
     def everywhere(self) -> tuple[Statement, ...]:
         return _or((), lambda: tuple(self._reading.everywhere()))()
 
-    def sources(self, targets: Iterable[str], taken: Taken) -> Sequence[PageSource]:
+    def sources(self, targets: Iterable[str], capture: Capture) -> Sequence[PageSource]:
         try:
-            return [_Source(self._name, taken.url, source) for source in self._reading.sources(targets, taken)]
+            return [_Source(self._name, capture.url, source) for source in self._reading.sources(targets, capture)]
         except Exception as error:
-            return [_Refusing(failure(self._name, taken.url, error))]
+            return [_Refusing(failure(self._name, capture.url, error))]
 
     def site_sources(self, purposes: Iterable[str] | None) -> Sequence[UseSource]:
         return _or((), lambda: tuple(self._reading.site_sources(purposes)))()
@@ -309,8 +309,8 @@ class _Reading(AgentReading):
 class _Refusing:
     """A source that refuses every use."""
 
-    stated: Iterable[str] = ()
-    wanted: tuple[str, ...] = ()
+    named_uses: Iterable[str] = ()
+    required_resources: tuple[str, ...] = ()
     dated: tuple[str, ...] = ()
 
     def __init__(self, reason: Reason) -> None:
@@ -328,8 +328,8 @@ class _Source:
         self._name = name
         self._url = url
         self._source = source
-        self.stated = tuple(source.stated)
-        self.wanted = tuple(source.wanted)
+        self.named_uses = tuple(source.named_uses)
+        self.required_resources = tuple(source.required_resources)
         self.dated = tuple(source.dated)
 
     def decide(self, use: str) -> UseDecision | None:

@@ -65,7 +65,7 @@ class SiteFiles:
         self.origin = origin
         self.fetched = fetched
         self.robots_lines = robots_lines
-        self._made: dict[Hashable, Any] = {}
+        self._cache: dict[Hashable, Any] = {}
 
     def get(self, path: str) -> Fetched:
         """The response for a path of the origin; a file that was not asked for counts as not there (404)."""
@@ -80,6 +80,6 @@ class SiteFiles:
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """The value of `make` for a key, made when the first format asks for it."""
-        if key not in self._made:
-            self._made[key] = make()
-        return cast("T", self._made[key])
+        if key not in self._cache:
+            self._cache[key] = make()
+        return cast("T", self._cache[key])

@@ -1,4 +1,4 @@
-"""What a format is, to the rest of comity.
+"""The interface of a format to the rest of comity.
 
 A site speaks to crawlers in many formats: robots.txt, ACAP, Content Signals, ... Each is a folder here that brings one `Format`;
 FORMATS lists them, and nothing else of comity knows any by name. A format is asked in two steps, as far as it takes part in them:
@@ -39,7 +39,7 @@ Headers = Mapping[bytes, Sequence[bytes]]  # name in lower case -> the values of
 
 
 def accept_all(fetched: Fetched) -> str:
-    """What most files are: none is rejected for its content."""
+    """Reject no file for its content, as most formats do."""
     return ""
 
 
@@ -54,7 +54,7 @@ class WellKnown(NamedTuple):
 
 
 class Resource(NamedTuple):
-    """What a site is asked about: one path and query for which a server may take a URL."""
+    """A resource of a site: one path and query for which a server may take a URL."""
 
     url: str  # of its origin and `target`
     target: str
@@ -63,7 +63,7 @@ class Resource(NamedTuple):
 
 
 class Response(NamedTuple):
-    """Who reads a response."""
+    """The circumstances in which a response is read."""
 
     agent: Agent
     url: str
@@ -71,7 +71,7 @@ class Response(NamedTuple):
 
 
 class Statements(NamedTuple):
-    """What one carrier (the site's files, header fields, a document) says in one format of one resource."""
+    """The statements of one carrier (the site's files, header fields, a document) in one format about one resource."""
 
     statements: tuple[Statement, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -84,24 +84,24 @@ NO_STATEMENTS = Statements()
 
 
 class UseSource(Protocol):
-    """What one source says of the uses of a page."""
+    """A source of decisions on the uses of a page."""
 
     @property
-    def stated(self) -> Iterable[str]:
+    def named_uses(self) -> Iterable[str]:
         """The uses that it names."""
 
     def decide(self, use: str) -> UseDecision | None:
-        """None: it does not speak of this use."""
+        """Decide on a use. None: it does not speak of this use."""
 
     def limits(self, use: str) -> Iterable[tuple[Qualifiers, Reason]]:
-        """What restricts the use, should anybody permit it."""
+        """The qualifiers that restrict the use, should anybody permit it, each with its reason."""
 
 
 class PageSource(UseSource, Protocol):
     """A source that takes more than the page itself to be asked."""
 
     @property
-    def wanted(self) -> tuple[str, ...]:
+    def required_resources(self) -> tuple[str, ...]:
         """Absolute URLs of the resources that permissions ask to use or to include, as is arranged with the site."""
 
     @property
@@ -109,8 +109,8 @@ class PageSource(UseSource, Protocol):
         """The uses for which it counts when the page was first taken."""
 
 
-class Taken(NamedTuple):
-    """A page, and what is known of its taking."""
+class Capture(NamedTuple):
+    """A page as it was fetched, and the circumstances."""
 
     url: str
     content: Content
@@ -124,11 +124,11 @@ class ElementRules(NamedTuple):
     """Rules for parts of a page, and how the reason for one is told."""
 
     rules: Sequence[ElementRule]
-    because: Callable[[ElementRule, str], Reason]  # the rule and the page's URL
+    reason_of: Callable[[ElementRule, str], Reason]  # the rule and the page's URL
 
 
 class AgentReading:
-    """What the files of one site say in one format to one agent. A format overrides what it speaks of."""
+    """The reading of one site's files in one format by one agent. A format overrides what it speaks of."""
 
     restricts_access = False  # `access` may have an answer
     depends_on_request = False  # `access` looks at more of a request than its URL
@@ -145,7 +145,7 @@ class AgentReading:
         return None
 
     def disallows(self, target: str, facts: Facts) -> bool:
-        """Whether a Disallow line of robots.txt decides."""
+        """Return whether a Disallow line of robots.txt decides."""
         return False
 
     def considered(self, target: str, facts: Facts) -> Iterable[Reason]:
@@ -153,22 +153,22 @@ class AgentReading:
         return ()
 
     def limits(self, target: str) -> Limits | None:
-        """How often, and how many at a time, requests like that may be made, besides `rates`."""
+        """The limits, besides `rates`, to how often and how many at a time requests like that may be made."""
         return None
 
     def requests(self) -> Iterable[ActionRequest]:
-        """What the site asks the agent to do."""
+        """The actions that the site asks the agent to take."""
         return ()
 
     def statements(self, resource: Resource) -> Statements:
-        """What is said of the uses of one resource. Hashable: pages of which the same is said are told apart no further."""
+        """The statements about the uses of one resource. Hashable: pages of which the same is said are told apart no further."""
         return NO_STATEMENTS
 
     def everywhere(self) -> tuple[Statement, ...]:
-        """What is refused of all resources of the site, and permitted of any."""
+        """The refusals that hold for all resources of the site, and the permissions of any."""
         return ()
 
-    def sources(self, targets: Iterable[str], taken: Taken) -> Sequence[PageSource]:
+    def sources(self, targets: Iterable[str], capture: Capture) -> Sequence[PageSource]:
         """The uses of a page, one for each of the targets, where `statements` cannot say them."""
         return ()
 
@@ -182,12 +182,12 @@ class AgentReading:
         return None
 
     def element_rules_everywhere(self) -> ElementRules | None:
-        """Those that hold for every page of the site."""
+        """The rules about parts that hold for every page of the site."""
         return None
 
     @property
     def is_same_for_pages(self) -> bool:
-        """Whether nothing but `statements` and `access` tells what holds for a page."""
+        """True where nothing but `statements` and `access` tells what holds for a page."""
         return True
 
 
@@ -199,7 +199,7 @@ class FileReference(NamedTuple):
 
 
 class SiteReading:
-    """What the files of one site say in one format to anybody."""
+    """The reading of one site's files in one format, for any agent."""
 
     crawler_names: frozenset[str] = frozenset()  # whom they name, in lower case
     findings: tuple[Finding, ...] = ()  # what their authors should know
@@ -207,12 +207,12 @@ class SiteReading:
     referred_files: tuple[FileReference, ...] = ()
 
     def for_agent(self, agent: Agent) -> AgentReading | None:
-        """None: nothing is said to it."""
+        """Return the reading by an agent. None: nothing is said to it."""
         return None
 
 
 def nothing_more(states: Sequence[Any]) -> Statements:
-    """What most formats conclude: they have no state."""
+    """Conclude nothing, as most formats do: they have no state."""
     return NO_STATEMENTS
 
 

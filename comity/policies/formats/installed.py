@@ -23,7 +23,7 @@ _RULE = re.compile(r"[a-z-]+\.[a-z-]+")  # as permissions.schema.json has it
 
 
 def installed() -> tuple[Format, ...]:
-    """In the order of their names. PolicyError where one cannot be loaded, or is of another version."""
+    """The formats of other packages, by name. PolicyError where one cannot be loaded, or is of another version."""
     return tuple(distrusted(_loaded(point)) for point in sorted(entry_points(group=GROUP), key=lambda point: point.name))
 
 
@@ -51,7 +51,7 @@ def _loaded(point: EntryPoint) -> Format:
 
 
 def mistakes(format_: Format) -> Iterator[str]:
-    """What would keep parts of the format from being read."""
+    """The mistakes that would keep parts of the format from being read."""
     if not _NAME.fullmatch(format_.name):
         yield f"its name is `{format_.name}`: write lower case, digits and hyphens"
     for rule, entry in format_.rules.items():
@@ -71,19 +71,19 @@ def checked(formats: Iterable[Format]) -> tuple[Format, ...]:
     """The formats. PolicyError where two of them claim the same name, prefix of rules, file, line or field."""
     formats = tuple(formats)
     claims: dict[str, Callable[[Format], Sequence[str]]] = {
-        "name": lambda each: (each.name,),
-        "prefix of rules": lambda each: tuple(dict.fromkeys(rule.partition(".")[0] for rule in each.rules)),
-        "file": lambda each: tuple(file.path for file in each.files),
-        "line of robots.txt": lambda each: each.robots_lines,
-        "header field": lambda each: tuple(name.decode("latin-1") for name in each.header_fields),
+        "name": lambda format_: (format_.name,),
+        "prefix of rules": lambda format_: tuple(dict.fromkeys(rule.partition(".")[0] for rule in format_.rules)),
+        "file": lambda format_: tuple(file.path for file in format_.files),
+        "line of robots.txt": lambda format_: format_.robots_lines,
+        "header field": lambda format_: tuple(name.decode("latin-1") for name in format_.header_fields),
     }
     for kind, names in claims.items():
         owners = {"comity": "comity"}  # its own rules
-        for each in formats:
-            for name in names(each):
+        for format_ in formats:
+            for name in names(format_):
                 if name in owners:
                     raise PolicyError(
-                        f"the formats `{owners[name]}` and `{each.name}` both have the {kind} `{name}`: uninstall one"
+                        f"the formats `{owners[name]}` and `{format_.name}` both have the {kind} `{name}`: uninstall one"
                     )
-                owners[name] = each.name
+                owners[name] = format_.name
     return formats

@@ -45,7 +45,7 @@ class Lines:
     def __init__(self, text: bytes, start: int = 0, end: int | None = None, number: int = 0) -> None:
         """`start`, `end`: the part of the text to read; `number`: of the line before it."""
         self.text = text
-        self.at = self._next = start  # where the last line read starts, and the one after it
+        self.line_start = self._next = start  # where the last line read starts, and the one after it
         self.number = number  # of the last line read or skipped, 1-based
         self._end = len(text) if end is None else end
 
@@ -61,7 +61,7 @@ class Lines:
         """The next line, if it matches; the pattern matches one line with its end."""
         match = line.match(self.text, self._next, self._end)
         if match:
-            self.at, self._next = match.span()
+            self.line_start, self._next = match.span()
             self.number += 1
         return match
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from comity.policies.answers.decision import Reason, UseDecision, Verdict
 from comity.policies.answers.qualifiers import Qualifiers
-from comity.policies.vocabulary.statement import NOTHING, Statement
+from comity.policies.vocabulary.statement import NO_QUALIFIERS, Statement
 from comity.policies.vocabulary.table import Vocabulary
 
 ReasonOf = Callable[[Statement], Reason]
@@ -31,7 +31,7 @@ class Preferences:
                 self._limits.append(statement)
 
     @property
-    def stated(self) -> tuple[str, ...]:
+    def named_uses(self) -> tuple[str, ...]:
         """The words that are uses too."""
         return tuple(word for word, statements in self._by_word.items() if word in self._vocabulary.uses and _verdict(statements))
 
@@ -92,7 +92,9 @@ class Preferences:
         decision = UseDecision(verdict=statements[0].verdict, stated=True, reasons=reasons)
         if decision.verdict is Verdict.DENY:
             return decision
-        return decision.conjoined(*(statement.qualifiers for statement in statements if statement.qualifiers is not NOTHING))
+        return decision.conjoined(
+            *(statement.qualifiers for statement in statements if statement.qualifiers is not NO_QUALIFIERS)
+        )
 
     def _reason(self, statement: Statement) -> Reason:
         reason = self._reasons.get(id(statement))

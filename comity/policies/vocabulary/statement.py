@@ -9,10 +9,10 @@ from typing import NamedTuple
 from comity.policies.answers.decision import Verdict
 from comity.policies.answers.qualifiers import Qualifiers
 
-NOTHING = Qualifiers()
+NO_QUALIFIERS = Qualifiers()
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """The position of a statement. Only what it takes to make a `Source` of it."""
 
     part: str = "body"  # as `Source.part`: "body" of a policy file, "header X-Robots-Tag", "meta robots", ...
@@ -27,5 +27,5 @@ class Statement(NamedTuple):
     term: str  # "vocabulary:label", as vocabulary.toml has them, e.g. "usage:ai"
     verdict: Verdict | None  # ALLOW or DENY; None: it permits nothing, and restricts what others permit
     rule: str  # a key of RULES
-    place: Place
-    qualifiers: Qualifiers = NOTHING  # what restricts a permission, this one or that of others
+    location: Location
+    qualifiers: Qualifiers = NO_QUALIFIERS  # what restricts a permission, this one or that of others

@@ -1,7 +1,7 @@
 """The table where vocabularies meet (MEET-4): what a word of one says of a use.
 
 Vocabulary.shipped()                 vocabulary.toml
-Vocabulary.of(text)                  an operator's own, in its place or after it
+Vocabulary.from_toml(text)                  an operator's own, in its place or after it
 vocabulary.decided(name, by_term, use)   what the statements of one vocabulary say of a use"""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Relation(NamedTuple):
     uses: tuple[str, ...]
     terms: tuple[str, ...]  # "vocabulary:word"
     kind: str  # of KINDS
-    why: str
+    rationale: str
 
 
 class Related(NamedTuple):
@@ -72,7 +72,7 @@ class Vocabulary:
         return _shipped()
 
     @classmethod
-    def of(cls, text: str) -> Vocabulary:
+    def from_toml(cls, text: str) -> Vocabulary:
         """An operator's table. It adds to the shipped one unless it says `replaces = true`. PolicyError where it is none."""
         return cls.shipped().joined(text)
 

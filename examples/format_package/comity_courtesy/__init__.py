@@ -19,7 +19,7 @@ from comity.policies.formats.format import AgentReading, Format, Headers, Resour
 from comity.policies.formats.robots.file import PATH as ROBOTS
 from comity.policies.formats.robots.file import lines_of
 from comity.policies.syntax.printable import printable
-from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.statement import Location, Statement
 from comity_courtesy.grammar import USES, VISIT, Wish, Wishes, parse_file, parse_members
 
 PATH = "/courtesy.txt"
@@ -99,7 +99,7 @@ class CourtesyReading(AgentReading):
             yield self._file.outcome_reason("courtesy.unreachable")
         wish = self._wishes.deciding(VISIT, target)
         if wish and not wish.is_granted:
-            yield self._file.reason("courtesy.visit", line=wish.place.line, text=wish.place.text)
+            yield self._file.reason("courtesy.visit", line=wish.location.line, text=wish.location.text)
 
     def statements(self, resource: Resource) -> Statements:
         deciding = (self._wishes.deciding(word, resource.target) for word in USES)
@@ -123,7 +123,7 @@ def read_site(site: SiteFiles) -> CourtesySite:
 def read_headers(headers: Headers, response: Response) -> Statements:
     """The fields of one response."""
     carriers = [
-        parse_members(value.decode("utf-8", "replace"), Place(part="header Courtesy", text=printable(value)))
+        parse_members(value.decode("utf-8", "replace"), Location(part="header Courtesy", text=printable(value)))
         for value in headers[NAME.encode()]
     ]
     return _stated(_joined(carriers))
@@ -134,7 +134,7 @@ def read_document(content: Content, response: Response) -> Statements:
     if not content.mentions(NAME.encode()):
         return Statements()
     carriers = [
-        parse_members(text, Place(part=f"meta {name}", line=line, text=printable(text)))
+        parse_members(text, Location(part=f"meta {name}", line=line, text=printable(text)))
         for name, text, line in content.metas_by_line()
         if name == NAME
     ]
@@ -153,7 +153,7 @@ def _stated(carrier: Wishes) -> Statements:
 
 def _statement(wish: Wish) -> Statement:
     rule, verdict = ("courtesy.yes", Verdict.ALLOW) if wish.is_granted else ("courtesy.no", Verdict.DENY)
-    return Statement(f"courtesy:{wish.word}", verdict, rule, wish.place)
+    return Statement(f"courtesy:{wish.word}", verdict, rule, wish.location)
 
 
 FORMAT = Format(

@@ -1,7 +1,7 @@
 """What is said in Courtesy: by the lines of a courtesy.txt, and by members in robots.txt, header fields and markup.
 
     parse_file(text, url)       the file's wishes and findings
-    parse_members(text, place)  those of `learn=no, quote=yes`
+    parse_members(text, location)  those of `learn=no, quote=yes`
 
     file    = *( [ wish ] [ "#" comment ] EOL )
     wish    = word ":" ( "yes" / "no" ) [ path-pattern ]
@@ -19,7 +19,7 @@ from comity.policies.answers.decision import Finding
 from comity.policies.syntax.lines import Findings, Lines
 from comity.policies.syntax.path_patterns import covers, normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
-from comity.policies.vocabulary.statement import Place
+from comity.policies.vocabulary.statement import Location
 
 VISIT = "visit"
 USES = ("learn", "quote")  # words of the vocabulary
@@ -31,7 +31,7 @@ class Wish(NamedTuple):
     word: str
     is_granted: bool
     pattern: str  # of paths, in normal form
-    place: Place
+    location: Location
 
     def covers(self, target: str) -> bool:
         """Whether it holds for a path and query."""
@@ -55,35 +55,35 @@ def parse_file(text: bytes, url: str) -> Wishes:
     lines, findings, wishes = Lines(text), Findings(url), []
     while line := lines.read():
         word, colon, rest = line.partition(b"#")[0].decode("utf-8", "replace").partition(":")
-        place = Place(line=lines.number, text=printable(line), url=url)
+        location = Location(line=lines.number, text=printable(line), url=url)
         if not colon and not word.strip():
             continue
         value, _, pattern = rest.strip().partition(" ")
-        if wish := _wish(word, value, pattern.strip(), place, findings):
+        if wish := _wish(word, value, pattern.strip(), location, findings):
             wishes.append(wish)
     return Wishes(tuple(wishes), tuple(findings))
 
 
-def parse_members(text: str, place: Place) -> Wishes:
+def parse_members(text: str, location: Location) -> Wishes:
     """The wishes of a field, an element, or a line of robots.txt: about uses alone."""
-    findings = Findings(place.url)
-    return Wishes(tuple(_members(text, place, findings)), tuple(findings))
+    findings = Findings(location.url)
+    return Wishes(tuple(_members(text, location, findings)), tuple(findings))
 
 
-def _members(text: str, place: Place, findings: Findings) -> Iterator[Wish]:
+def _members(text: str, location: Location, findings: Findings) -> Iterator[Wish]:
     for member in text.split(","):
         word, _, value = member.partition("=")
-        wish = _wish(word, value.strip(), "", place, findings)
+        wish = _wish(word, value.strip(), "", location, findings)
         if wish and wish.word != VISIT:
             yield wish
 
 
-def _wish(word: str, value: str, pattern: str, place: Place, findings: Findings) -> Wish | None:
+def _wish(word: str, value: str, pattern: str, location: Location, findings: Findings) -> Wish | None:
     word, value = word.strip().lower(), value.lower()
     if word not in (VISIT, *USES):
-        findings.report("courtesy.value", "`{}` is no word of Courtesy", word.encode(), line=place.line)
+        findings.report("courtesy.value", "`{}` is no word of Courtesy", word.encode(), line=location.line)
         return None
     if value not in ("yes", "no"):
-        findings.report("courtesy.value", "`{}` is neither yes nor no: it refuses", value.encode(), line=place.line)
+        findings.report("courtesy.value", "`{}` is neither yes nor no: it refuses", value.encode(), line=location.line)
         pattern = ""  # what else of the line is meant, nobody knows
-    return Wish(word, value == "yes", normal_pattern((pattern or "/").encode()), place)
+    return Wish(word, value == "yes", normal_pattern((pattern or "/").encode()), location)

@@ -117,13 +117,15 @@ def agree(batch: pa.RecordBatch, terms: Terms) -> None:
     """Judgement by columns and by records."""
     said = Prefilter(terms).sort(batch)
     rest = said.rest.to_pylist()
-    for record, kept, why, is_rest in zip(decode(batch), said.kept.to_pylist(), said.whys.to_pylist(), rest, strict=True):
+    for record, kept, why, is_rest in zip(
+        decode(batch), said.permitted.to_pylist(), said.refusals.to_pylist(), rest, strict=True
+    ):
         assert kept + (why is not None) + is_rest == 1
         if not is_rest:
             assert isinstance(record, dict)
             answer = apply_terms(record, terms)
             assert answer.record == (record if kept else None)
-            assert kept or answer.why == why
+            assert kept or answer.cause == why
 
 
 @pytest.mark.requirement("MEET-3", "MEET-5")
@@ -155,9 +157,9 @@ def test_plain_records_need_no_second_look() -> None:
     refused["permissions"]["uses"]["index"] |= {"verdict": "deny", "because": [1]}
     batch = encode([plain(), refused, plain() | {"html": None}])
     said = Prefilter(Terms.of(["index"], now=NOW)).sort(batch)
-    assert said.kept.to_pylist() == [True, False, True]
-    assert said.whys.to_pylist() == [None, "deny:acap.disallow", None]
-    assert Prefilter(Terms.of(["train"], now=NOW)).sort(batch).whys.to_pylist() == ["not-listed:train"] * 3
+    assert said.permitted.to_pylist() == [True, False, True]
+    assert said.refusals.to_pylist() == [None, "deny:acap.disallow", None]
+    assert Prefilter(Terms.of(["train"], now=NOW)).sort(batch).refusals.to_pylist() == ["not-listed:train"] * 3
     assert said.rest.true_count == 0
 
 
@@ -172,7 +174,7 @@ def test_whether_a_page_was_fetched_again_is_asked_of_each(use: str) -> None:
         for day in days:
             fetches.note(record | {"fetched_at": f"2026-11-2{day}T03:00:00+00:00"})
     terms = Terms.of(["index"], now=NOW, recrawled=fetches.recrawled())
-    assert [apply_terms(record, terms).why for record in crawled] == ["", f"superseded:{use}"]
+    assert [apply_terms(record, terms).cause for record in crawled] == ["", f"superseded:{use}"]
     batch = encode(crawled)
     agree(batch, terms)
     assert Prefilter(terms).sort(batch).rest.to_pylist() == [True, True]
@@ -194,8 +196,8 @@ def test_one_record_is_judged_for_all_that_are_alike(monkeypatch: pytest.MonkeyP
     sieve = Prefilter(terms)
     for _ in range(2):
         answer = sieve.sort(encode(records))
-        assert answer.kept.to_pylist() == [True, False] * 10
-        assert answer.whys.to_pylist() == [None, "deny:acap.disallow"] * 10
+        assert answer.permitted.to_pylist() == [True, False] * 10
+        assert answer.refusals.to_pylist() == [None, "deny:acap.disallow"] * 10
     assert len(seen) == 2
 
 
@@ -246,4 +248,4 @@ def test_columns_that_others_have_altered_are_judged_as_they_are_read(changed: d
     assert decode(batch) != [plain()] * 3 or EXTRA in changed
     terms = Terms.of(["index"], now=NOW)
     agree(batch, terms)
-    assert Prefilter(terms).sort(batch).kept.to_pylist()[::2] == [True, True]
+    assert Prefilter(terms).sort(batch).permitted.to_pylist()[::2] == [True, True]

@@ -84,7 +84,7 @@ def test_what_is_no_record_is_kept_with_its_place(
     assert (first, last) == ({"first": 1}, {"last": 1})
     assert isinstance(bad, Unreadable)
     assert (bad.position, bad.octets) == ("line 3", line)
-    assert bad.why.startswith(why)
+    assert bad.error.startswith(why)
 
 
 def test_a_line_that_a_killed_crawl_left_half_written(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ class Archive:
         """Why records went."""
         before = self.path.read_bytes()
         counts = expire([self.path], NOW, taken_down, **options)
-        whys = sorted(f"{why} {number}" for why, number in counts.whys.items())
+        whys = sorted(f"{why} {number}" for why, number in counts.causes.items())
         if not whys and not counts.unreadable:
             assert self.path.read_bytes() == before
         return whys

@@ -100,8 +100,8 @@ def test_of_two_tags_nobody_knows_which_counts(make_record: MakeRecord) -> None:
     record = moved(make_record(train=None), "rights") | {"data": forged}
     with pytest.raises(TagError, match="several-tags"):
         read(record)
-    assert apply_terms(record, Terms.of(["train"], now=NOW)).why == "several-tags"
-    assert apply_terms(record, Terms.of(["train"], now=NOW, tags=InField("rights"))).why == "deny:acap.disallow"
+    assert apply_terms(record, Terms.of(["train"], now=NOW)).cause == "several-tags"
+    assert apply_terms(record, Terms.of(["train"], now=NOW, tags=InField("rights"))).cause == "deny:acap.disallow"
     with pytest.raises(TagError, match="no-tag"):
         read({"url": "a", "data": forged}, InField("rights"))
 
@@ -267,7 +267,7 @@ def test_an_export_is_the_same_wherever_the_tags_are(tmp_path: Path, make_record
         fields = {field["name"]: field for field in described["recordSet"][0]["field"]}
         assert ("subField" in fields[name]) is not setting.startswith("json")
         again = stats([tmp_path / out], NOW, tags=InField(name))
-        assert (again.records, again.whys) == (exported.counts.kept, {})
+        assert (again.records, again.causes) == (exported.counts.kept, {})
 
 
 @pytest.mark.requirement("MEET-3")
@@ -284,7 +284,7 @@ def test_what_expires_goes_and_the_tags_stay_where_they_are(
     path, source = stored(tmp_path, records, setting, ending)
     before = load(path)
     counts = expire([path], NOW, tags=source)
-    assert (counts.kept, counts.whys) == (1, {"expired:preserve": 1})
+    assert (counts.kept, counts.causes) == (1, {"expired:preserve": 1})
     assert load(path) == before[:1]
 
 
@@ -292,7 +292,7 @@ def test_an_export_of_a_crawl_with_a_sidecar_expires_with_it(tmp_path: Path, mak
     path, source = stored(tmp_path, [make_record(train={})], "sidecar", ".jsonl")
     out = tmp_path / "train.jsonl"
     export([path], out, Terms.of(["train"], now=NOW, tags=source))
-    assert expire([path, out], NOW, tags=source).whys == {}
+    assert expire([path, out], NOW, tags=source).causes == {}
 
 
 def test_columns_of_tags_are_typed_under_any_name(tmp_path: Path, make_record: MakeRecord) -> None:

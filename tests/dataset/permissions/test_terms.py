@@ -47,7 +47,7 @@ def kept(record: dict[str, Any], *uses: str, **others: Any) -> dict[str, Any]:
     before = copy.deepcopy(record)
     answer = apply_terms(record, terms(*uses, **others))
     assert record == before
-    assert answer.record is not None, answer.why
+    assert answer.record is not None, answer.cause
     VALIDATOR.validate(answer.record["permissions"])
     again = apply_terms(answer.record, terms(*uses, **others))
     assert again.record == answer.record
@@ -57,7 +57,7 @@ def kept(record: dict[str, Any], *uses: str, **others: Any) -> dict[str, Any]:
 def why(record: dict[str, Any], *uses: str, **others: Any) -> str:
     answer = apply_terms(record, terms(*uses, **others))
     assert answer.record is None
-    return answer.why
+    return answer.cause
 
 
 # The uses as a whole
@@ -90,7 +90,7 @@ def test_refused(make_record: MakeRecord, uses: dict[str, Any], asked: tuple[str
 
 def test_the_statements_that_refuse(make_record: MakeRecord) -> None:
     answer = apply_terms(make_record(train=None), terms("train"))
-    assert [reason["line"] for reason in answer.because] == [4]
+    assert [reason["line"] for reason in answer.reasons] == [4]
 
 
 def test_without_a_tag_nothing_is_permitted() -> None:
@@ -163,7 +163,7 @@ def test_elements_are_cut_and_others_stay_where_they_are(make_record: MakeRecord
     assert cut["guide"] == record["permissions"]["elements"][0]["guide"]
     assert other["spans"] == [["text", 6, 16], ["links", 1]]
     assert other["urls"] == ["v"]
-    assert apply_terms(record, terms("summarize")).why == "not-listed:summarize"
+    assert apply_terms(record, terms("summarize")).cause == "not-listed:summarize"
 
 
 @pytest.mark.requirement("MEET-5")
@@ -185,14 +185,14 @@ def test_which_elements(make_record: MakeRecord, deny: list[str], uses: tuple[st
     record = make_record(train={}, index={}, present_snippet={}, fields={"text": "Marker1 rest"}, elements=elements)
     assert ("Marker1" in text_of(kept(record, *uses))) is not is_cut
     whole = make_record(train={}, index={}, present_snippet={}, elements=[{"deny": deny, "whole": True}])
-    assert apply_terms(whole, terms(*uses)).why == ("deny:ait.disallow" if is_cut else "")
+    assert apply_terms(whole, terms(*uses)).cause == ("deny:ait.disallow" if is_cut else "")
 
 
 @pytest.mark.requirement("MEET-4", "MEET-5")
 def test_the_table_of_vocabularies_relates_actions_to_uses(make_record: MakeRecord) -> None:
     table = '[vocabulary.ai-txt.terms]\ntrain = {}\n[[relation]]\nuses = ["genai-x"]\nkind = "touches"\nterms = ["ai-txt:train"]'
     record = make_record(genai_x={}, fields={"text": "Marker1 rest"}, elements=[{"spans": [["text", 0, 7]]}])
-    assert kept(record, "genai-x", vocabulary=Vocabulary.of(table))["text"] == " rest"
+    assert kept(record, "genai-x", vocabulary=Vocabulary.from_toml(table))["text"] == " rest"
 
 
 @pytest.mark.requirement("MEET-5")
@@ -248,7 +248,7 @@ def test_what_is_not_to_be_clipped_is_not_shortened(make_record: MakeRecord, spa
     fields = {"text": "One two three four five", "title": "", "links": []}
     elements = [{"deny": ["clip"], "spans": spans}]
     record = make_record(present_snippet={"max_words": 2}, train={}, fields=fields, elements=elements)
-    assert apply_terms(record, terms("present-snippet")).why == ("clip" if is_refused else "")
+    assert apply_terms(record, terms("present-snippet")).cause == ("clip" if is_refused else "")
     assert kept(record, "train") is record
     whole = make_record(present_snippet={"max_words": 2}, fields=fields, elements=[{"deny": ["clip"], "whole": True}])
     assert why(whole, "present-snippet") == "clip"
@@ -371,7 +371,7 @@ def test_nothing_of_what_is_refused_comes_out(make_record: MakeRecord, elements:
     record = make_record(fields=fields, elements=elements, **said)
     answer = apply_terms(record, terms(*uses))
     if answer.record is None:
-        assert answer.why == "clip"
+        assert answer.cause == "clip"
         return
     VALIDATOR.validate(answer.record["permissions"])
 
@@ -422,7 +422,7 @@ Content-Signal: ai-train=no
     assert why(record, "train").startswith("deny:")
     assert kept(record, "index") is record
     assert kept(record, "index", "present-snippet")["text"] == "Comity, the courtesy between nations,"
-    assert apply_terms(record, Terms.of(("index",), now=NOW + timedelta(days=30))).why == "expired:index"
+    assert apply_terms(record, Terms.of(("index",), now=NOW + timedelta(days=30))).cause == "expired:index"
     assert apply_terms(record, Terms.of(("index",), now=NOW + timedelta(days=30, seconds=-1))).record is record
 
 
@@ -474,9 +474,9 @@ def test_another_default_judges_as_if_the_crawl_had_had_it(
         }
 
     expected, found = apply_terms(record(now), terms(use)), apply_terms(record(then), terms(use, defaults={use: now}))
-    assert found.why == expected.why
+    assert found.cause == expected.cause
     if found.record is None:
-        assert [one["rule"] for one in found.because] == [one["rule"] for one in expected.because]
+        assert [one["rule"] for one in found.reasons] == [one["rule"] for one in expected.reasons]
         return
     assert expected.record
     VALIDATOR.validate(found.record["permissions"])
@@ -485,7 +485,7 @@ def test_another_default_judges_as_if_the_crawl_had_had_it(
     uses = [{**tag["uses"][use], "because": None} for tag in tags]
     assert uses[0] == uses[1]
     again = apply_terms(found.record | {"permissions": tags[0]}, terms(use))
-    assert again.why == ""  # it is in the tag, and need not be said again
+    assert again.cause == ""  # it is in the tag, and need not be said again
 
 
 @pytest.mark.parametrize(
@@ -509,7 +509,7 @@ def test_what_is_no_silence_stays_refused(make_record: MakeRecord, change: dict[
     }
     use = "other" if "missing" in change else "index"
     answer = apply_terms(record, terms(use, defaults={use: Verdict.ALLOW}))
-    assert answer.why == why.replace("index", use)
+    assert answer.cause == why.replace("index", use)
 
 
 def test_no_default_lifts_the_refusal_of_an_element(make_record: MakeRecord) -> None:

@@ -18,7 +18,7 @@ from parsel import Selector
 from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.verify.recheck import rechecked
 from comity.dataset.verify.report import Report, Verify
-from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, SAME, Because, Rechecked
+from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, SAME, Cause, Rechecked
 from comity.dataset.verify.today import Today
 from comity.policies import Agent, Arrangement, Fetched, Page, Reason, Site, Verdict
 from comity.policies.answers.rule import REFUSES, RULES, Rule
@@ -116,9 +116,7 @@ def test_what_files_say_is_asked_again(then: Files, now: Files, changed: dict[st
 @pytest.mark.requirement("WHY-1")
 def test_a_loss_names_the_file_and_the_line() -> None:
     found = today(record({}), {ROBOTS: f"# new\n{NO_TRAINING}"})
-    assert found.refusals == (
-        Because("content-usage.disallow", f"{ORIGIN}/robots.txt", line=3, text="Content-Usage: train-ai=n"),
-    )
+    assert found.refusals == (Cause("content-usage.disallow", f"{ORIGIN}/robots.txt", line=3, text="Content-Usage: train-ai=n"),)
 
 
 INLINE = (

@@ -339,7 +339,7 @@ def test_other_statements_of_documents(media_type: str, body: str, prefix: str, 
     page = site.page(agent, "https://example.com/a", headers=[(b"Content-Type", media_type.encode())], body=octets)
     rules = {reason.rule for use in (*page.uses, "tdm") for reason in page.uses[use].reasons}
     if stated is LICENSE:
-        assert page.wanted == ("https://example.com/rsl.xml",)
+        assert page.required_resources == ("https://example.com/rsl.xml",)
     elif stated is not ANNOTATION:
         assert any(rule.startswith("tdmrep.") for rule in rules)
     else:

@@ -588,7 +588,7 @@ def test_actions_that_refuse_a_use(use: str) -> None:
 
 @pytest.mark.requirement("MEET-5")
 def test_the_table_of_vocabularies_relates_actions_to_uses() -> None:
-    table = Vocabulary.of(
+    table = Vocabulary.from_toml(
         """replaces = true
 [vocabulary.ai-txt.terms]
 train = {}

@@ -43,7 +43,7 @@ def rules_of(page: Page) -> ElementRules:
 
 def redacted(page: Page, item: dict[str, Any]) -> dict[str, Any]:
     left = redacted_fields(rules_of(page), item, {}, ["train"], names=item)
-    return {name: value for name, value in (item | left.changed).items() if name not in left.gone}
+    return {name: value for name, value in (item | left.changed).items() if name not in left.removed}
 
 
 def exported(page: Page, item: dict[str, Any], **later: Any) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def exported(page: Page, item: dict[str, Any], **later: Any) -> dict[str, Any]:
     tag = page.tag_of(item, {}, names=item)
     SCHEMA.validate(tag)
     found = apply_terms(json.loads(json.dumps(item | {"permissions": tag} | later)), Terms.of(["train"]))
-    assert found.record is not None, found.why
+    assert found.record is not None, found.cause
     assert "Secret" not in json.dumps(found.record)
     return {name: value for name, value in found.record.items() if name != "permissions"}
 
@@ -83,7 +83,7 @@ def test_names_are_cut_as_values_are(item: dict[str, Any], left: dict[str, Any] 
 @pytest.mark.requirement("MEET-5")
 def test_names_that_a_class_declares_are_its_own() -> None:
     left = redacted_fields(rules_of(page_of()), {"Hidden": "free words"}, {}, ["train"])
-    assert (left.changed, left.gone) == ({}, frozenset())
+    assert (left.changed, left.removed) == ({}, frozenset())
 
 
 @pytest.mark.requirement("MEET-5")

@@ -133,7 +133,7 @@ def test_rules_about_the_whole_document_are_a_source(rule: str, refused: list[st
     assert [use for use in uses if verdicts.get(use) is Verdict.DENY and use in refused] == refused
     assert not {"crawl", "follow"} & verdicts.keys()
     assert [use for use in permitted if verdicts.get(use) is not Verdict.ALLOW] == []
-    assert set(source.stated) == ({action.lower() for action in ACTIONS} if "*" in rule else {"train"})
+    assert set(source.named_uses) == ({action.lower() for action in ACTIONS} if "*" in rule else {"train"})
 
 
 @pytest.mark.requirement("MEET-5")

@@ -197,7 +197,7 @@ def test_a_package_that_is_imported_before_comity_is_told_so(tmp_path: Path) -> 
 FAILING = """
 from comity.policies.answers.decision import *
 from comity.policies.answers.qualifiers import Qualifiers
-from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.statement import Location, Statement
 
 WORDS = '''
 [vocabulary.odd.terms]
@@ -210,9 +210,9 @@ def part(name, value=None):
     if PART != name:
         return value
     if HOW == "word":
-        return Statements((Statement("odd:tarin", Verdict.DENY, "odd.no", Place()),))
+        return Statements((Statement("odd:tarin", Verdict.DENY, "odd.no", Location()),))
     if HOW == "rule":
-        return Statements((Statement("odd:train", Verdict.DENY, "odd.on", Place()),))
+        return Statements((Statement("odd:train", Verdict.DENY, "odd.on", Location()),))
     if HOW == "state":
         return Statements(state=[])
     if HOW == "none":
@@ -222,11 +222,11 @@ def part(name, value=None):
     raise ZeroDivisionError(name)
 
 REASON = Reason(rule="odd.no", source=Source(url="http://site.example/odd.txt"))
-TRAIN = Statements((Statement("odd:train", Verdict.DENY, "odd.no", Place(url="http://site.example/odd.txt")),))
+TRAIN = Statements((Statement("odd:train", Verdict.DENY, "odd.no", Location(url="http://site.example/odd.txt")),))
 
 class Uses:
-    stated = property(lambda self: part("stated", ("index",)))
-    wanted = property(lambda self: part("wanted", ()))
+    named_uses = property(lambda self: part("named_uses", ("index",)))
+    required_resources = property(lambda self: part("required_resources", ()))
     dated = property(lambda self: part("dated", ()))
     def decide(self, use):
         return part("decide", UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=(REASON,)))
@@ -252,7 +252,7 @@ class Reading(AgentReading):
         return part("statements", TRAIN._replace(documents=("http://site.example/odd.xml",)))
     def everywhere(self):
         return part("everywhere", TRAIN.statements)
-    def sources(self, targets, taken):
+    def sources(self, targets, capture):
         return part("sources", [Uses()])
     def site_sources(self, purposes):
         return part("site_sources", ())
@@ -309,8 +309,8 @@ def ask():
         "rest": repr([
             site.considered(AGENT, ORIGIN + "/yes"), site.limits(AGENT, ORIGIN + "/yes"), site.rates(AGENT), site.requests(AGENT),
             site.findings, site.sitemaps, site.references(AGENT), site.licenses(AGENT), site.unusable(AGENT), list(page.uses),
-            lifetime(ORIGIN + "/odd.txt", Fetched(status=200)), ODD.replay("odd", "1"), page.wanted, page.dated,
-            site.said_of(AGENT, ORIGIN + "/yes", None),
+            lifetime(ORIGIN + "/odd.txt", Fetched(status=200)), ODD.replay("odd", "1"), page.required_resources, page.dated,
+            site.statements_key(AGENT, ORIGIN + "/yes", None),
         ]),
         "file": accepted(ORIGIN + "/odd.txt", Fetched(status=200, body=b"1")).error,
         "names": sorted(site.crawler_names), "referred": len(site.referred_files),
@@ -328,7 +328,7 @@ ACCESS = (
     *("depends_on_request", "references", "documents", "rates", "is_same_for_pages", "access"),
 )
 USES = (
-    *("statements", "sources", "stated", "wanted", "dated", "decide", "limits of a use", "element_rules"),
+    *("statements", "sources", "named_uses", "required_resources", "dated", "decide", "limits of a use", "element_rules"),
     *("read_headers", "read_document", "read_documents", "page_elements", "conclude"),
 )
 NEITHER = (

@@ -17,7 +17,7 @@ from comity.policies.answers.decision import Reason, Source
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.page import Uses
 from comity.policies.vocabulary.preferences import Preferences
-from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.statement import Location, Statement
 from comity.policies.vocabulary.table import Vocabulary
 
 SHIPPED = Vocabulary.shipped()
@@ -29,7 +29,7 @@ ALL_USES = (*SHIPPED.uses, UNKNOWN_USE)
 
 
 def because(statement: Statement) -> Reason:
-    return Reason(rule=statement.rule, source=Source(url=URL, text=statement.place.text))
+    return Reason(rule=statement.rule, source=Source(url=URL, text=statement.location.text))
 
 
 def statements(text: str) -> list[Statement]:
@@ -39,7 +39,7 @@ def statements(text: str) -> list[Statement]:
         for member in members:
             word, _, value = member.partition("=")
             qualifiers = Qualifiers(max_chars=50) if value == "l" else Qualifiers()
-            found.append(Statement(f"{name}:{word}", VERDICTS[value], "usage.allow", Place(text=f"{name}:{word}"), qualifiers))
+            found.append(Statement(f"{name}:{word}", VERDICTS[value], "usage.allow", Location(text=f"{name}:{word}"), qualifiers))
     return found
 
 
@@ -243,15 +243,15 @@ def test_what_is_unknown_is_filled_by_the_operator(said: str, default: dict[str,
 def test_a_registered_label(example: str, tdm: str, updated: str, old: str) -> None:
     """Table 1 of draft-thomson-aipref-sup. Who does not know the label knows at least that the use is a kind of mining."""
     said = f"usage tdm={tdm} example={example}"
-    registered = Vocabulary.of('[vocabulary.usage.terms]\nexample = { narrows = ["tdm"] }')
-    unregistered = Vocabulary.of('[[relation]]\nuses = ["example"]\nterms = ["usage:tdm"]\nkind = "within"')
+    registered = Vocabulary.from_toml('[vocabulary.usage.terms]\nexample = { narrows = ["tdm"] }')
+    unregistered = Vocabulary.from_toml('[[relation]]\nuses = ["example"]\nterms = ["usage:tdm"]\nkind = "within"')
     assert SIGNS[verdict(said, "example", registered)] == updated
     assert SIGNS[verdict(said, "example", unregistered)] == old
 
 
 @pytest.mark.requirement("USE-3", "USE-5")
 def test_a_label_of_the_name_of_a_use_says_something_of_it() -> None:
-    vocabulary = Vocabulary.of('[vocabulary.usage.terms]\nsummarize = { narrows = ["genai"] }\n')
+    vocabulary = Vocabulary.from_toml('[vocabulary.usage.terms]\nsummarize = { narrows = ["genai"] }\n')
     assert verdict("usage summarize=n", "summarize") is None
     assert verdict("usage summarize=n", "summarize", vocabulary) is Verdict.DENY
     assert verdict("usage summarize=n genai=y", "summarize", vocabulary) is Verdict.DENY
@@ -311,7 +311,7 @@ def test_all_labels_of_all_revisions_are_there() -> None:
 
 @pytest.mark.requirement("MEET-4")
 def test_an_own_table_extends() -> None:
-    vocabulary = Vocabulary.of(
+    vocabulary = Vocabulary.from_toml(
         """
         [vocabulary.usage]
         revision = "ours"
@@ -342,7 +342,7 @@ def test_an_own_table_extends() -> None:
 @pytest.mark.requirement("MEET-4")
 def test_an_own_table_replaces() -> None:
     row = 'uses = ["train"]\nterms = ["usage:tdm"]\nkind = "within"'
-    vocabulary = Vocabulary.of(f"replaces = true\n[vocabulary.usage.terms]\ntdm = {{}}\n[[relation]]\n{row}")
+    vocabulary = Vocabulary.from_toml(f"replaces = true\n[vocabulary.usage.terms]\ntdm = {{}}\n[[relation]]\n{row}")
     assert vocabulary.uses == ("train",)
     assert set(vocabulary.words) == {"usage"}
     assert verdict("usage tdm=n", "train", vocabulary) is Verdict.DENY
@@ -353,7 +353,7 @@ def test_an_own_table_replaces() -> None:
 @pytest.mark.requirement("MEET-4", "TDM-2")
 @pytest.mark.parametrize("kind", ["touches", "within"])
 def test_whether_a_reservation_refuses_search_is_for_the_operator(kind: str) -> None:
-    vocabulary = Vocabulary.of(f'[[relation]]\nuses = ["search"]\nterms = ["tdmrep:reservation"]\nkind = "{kind}"')
+    vocabulary = Vocabulary.from_toml(f'[[relation]]\nuses = ["search"]\nterms = ["tdmrep:reservation"]\nkind = "{kind}"')
     assert verdict("tdmrep reservation=n", "search") is None
     assert verdict("tdmrep reservation=n", "search", vocabulary) is Verdict.DENY
     assert verdict("tdmrep reservation=n; usage search=y", "search", vocabulary) is Verdict.DENY
@@ -399,7 +399,7 @@ MISTAKES = [
 @pytest.mark.parametrize(("text", "says"), MISTAKES)
 def test_mistakes(text: str, says: str) -> None:
     with pytest.raises(PolicyError, match=says):
-        Vocabulary.of(text)
+        Vocabulary.from_toml(text)
 
 
 # Whatever is said
@@ -409,7 +409,7 @@ terms = st.sampled_from([f"{one.name}:{word}" for one in SHIPPED.words.values() 
 
 
 def statement(term: str, verdict: Verdict | None) -> Statement:
-    return Statement(term, verdict, "usage.allow", Place(text=term))
+    return Statement(term, verdict, "usage.allow", Location(text=term))
 
 
 some = st.lists(st.builds(statement, terms, st.sampled_from(list(VERDICTS.values()))), max_size=8)

@@ -19,8 +19,8 @@ POLICY = "Comity-Policy-SHA256"  # field of the records of policy files: what th
 _BELONGS_TO = ("warc-concurrent-to", "warc-refers-to", "warc-segment-origin-id")
 
 
-class Place(NamedTuple):
-    """The place of an item, or of an answer without items."""
+class ItemPosition(NamedTuple):
+    """The position of an item, or of an answer without items."""
 
     offset: int  # where its record begins in the file
     answer: int  # `key` of the answer; 0: it has none
@@ -60,7 +60,7 @@ def item_of(record: WarcRecord) -> Record | Damage | None:
     try:
         item = json.loads(record.block)
     except (ValueError, RecursionError) as error:
-        why = "is too long" if len(record.block) < record.length else f"is no JSON: {error}"
-        return Damage(record.offset, record.end, why)
+        error_text = "is too long" if len(record.block) < record.length else f"is no JSON: {error}"
+        return Damage(record.offset, record.end, error_text)
     is_ours = isinstance(item, dict) and (FIELD in item or any(map(is_tag_like, item.values())))
     return item if is_ours else None

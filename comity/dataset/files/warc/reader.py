@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import IO, NamedTuple, NoReturn
 
 from comity.dataset.files.formats import Part
-from comity.dataset.files.warc.items import MAX_BLOCK, Place, is_item, item_of, key, name_of, refers_to
+from comity.dataset.files.warc.items import MAX_BLOCK, ItemPosition, is_item, item_of, key, name_of, refers_to
 from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
-from comity.dataset.records import Batch, DatasetError, Placed, Record, Unreadable
+from comity.dataset.records import Batch, DatasetError, PositionedRecord, Record, Unreadable
 from comity.dataset.tag_sources import GUESSED
 from comity.policies.document.document import Content
 from comity.policies.tag import TagError
@@ -57,7 +57,7 @@ class Reader:
                     start, before = record.offset, {}
                 end, awaited = record.end, ""
                 if isinstance(record, Damage):
-                    if record.why == PACKED:
+                    if record.error == PACKED:
                         raise DatasetError(f"{self.path} is packed as a whole, its records cannot be found: gunzip it first")
                     continue
                 if answer := refers_to(record):
@@ -86,10 +86,10 @@ class Reader:
         if batch:
             yield batch
 
-    def _read(self, stretch: Stretch, *, wants_html: bool) -> Iterator[Placed | Unreadable]:
+    def _read(self, stretch: Stretch, *, wants_html: bool) -> Iterator[PositionedRecord | Unreadable]:
         seen = dict(stretch.before)
         awaited = ""  # id of the response that is to come next
-        item = Placed({}, None)  # what it is awaited for
+        item = PositionedRecord({}, None)  # what it is awaited for
 
         def keep(fields: Fields) -> int:
             if is_item(fields) or (wants_html and awaited and fields.get("warc-record-id") == awaited):
@@ -106,16 +106,18 @@ class Reader:
                     yield from self._unreadable(record)
                 elif name:
                     seen[name] = record.offset
-                    position = Place(record.offset, key(name))
-                    yield _completed(item, record, wants_html=wants_html) if awaited else Placed(_facts(record), position)
+                    if awaited:
+                        yield _completed(item, record, wants_html=wants_html)
+                    else:
+                        yield PositionedRecord(_facts(record), ItemPosition(record.offset, key(name)))
                     awaited = ""
                 elif is_item(record.fields):
                     fields, answer = item_of(record), refers_to(record)
                     if isinstance(fields, Damage):
                         yield from self._unreadable(fields)
                     elif fields is not None:
-                        about = _about(record) if answer else {}
-                        item = Placed({**about, **fields}, Place(record.offset, key(answer)))
+                        identity = _identity(record) if answer else {}
+                        item = PositionedRecord({**identity, **fields}, ItemPosition(record.offset, key(answer)))
                         if answer in seen:
                             yield _completed(item, _record_at(again, seen[answer]), wants_html=wants_html)
                         else:  # its response comes next, where it has one
@@ -128,7 +130,7 @@ class Reader:
         with self.path.open("rb") as file:
             for offset in range(damage.offset, damage.end, PART):
                 file.seek(offset)
-                yield Unreadable(f"record at octet {offset}", file.read(min(PART, damage.end - offset)), damage.why)
+                yield Unreadable(f"record at octet {offset}", file.read(min(PART, damage.end - offset)), damage.error)
 
 
 class Writer:
@@ -143,10 +145,10 @@ def _record_at(file: IO[bytes], offset: int) -> WarcRecord | None:
     return record if isinstance(record, WarcRecord) else None
 
 
-def _completed(item: Placed, answer: WarcRecord | None, *, wants_html: bool) -> Placed:
+def _completed(item: PositionedRecord, answer: WarcRecord | None, *, wants_html: bool) -> PositionedRecord:
     if answer is None:
         return item
-    record = Placed({**_facts(answer), **item}, item.position)
+    record = PositionedRecord({**_facts(answer), **item}, item.position)
     if wants_html and record.get(HTML) is None and not _rules_parts(item) and (text := _text(answer)):
         record[HTML] = text
     return record
@@ -166,7 +168,7 @@ def _rules_parts(item: Record) -> bool:
     )
 
 
-def _about(record: WarcRecord) -> Record:
+def _identity(record: WarcRecord) -> Record:
     """The fields that say which page it is."""
     url = record.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
     return {"url": url, "final_url": url, "fetched_at": record.fields.get("warc-date", "")}
@@ -174,7 +176,7 @@ def _about(record: WarcRecord) -> Record:
 
 def _facts(record: WarcRecord) -> Record:
     """The fields that the record of a response has besides its body."""
-    facts = _about(record)
+    facts = _identity(record)
     if not _is_http(record):
         return {**facts, "content_type": record.fields.get("content-type", "")}
     first, fields, _ = _message(record.block)

@@ -39,11 +39,11 @@ class Damage(NamedTuple):
 
     offset: int
     end: int
-    why: str
+    error: str
 
 
 class _DamageError(Exception):
-    """Why something is no record."""
+    """The error because of which something is no record."""
 
 
 def is_compressed(file: IO[bytes]) -> bool:
@@ -85,9 +85,9 @@ def _of_plain(file: IO[bytes], offset: int, keep: Callable[[Fields], int]) -> Wa
 def _of_member(file: IO[bytes], offset: int, keep: Callable[[Fields], int]) -> WarcRecord:
     member = _Member(file, offset)
     fields, length, front = _head(member.read)
-    wanted, block, tail, done = min(length, keep(fields)), bytearray(), b"", 0
+    limit, block, tail, done = min(length, keep(fields)), bytearray(), b"", 0
     while front:
-        block += front[: max(0, wanted - done)]
+        block += front[: max(0, limit - done)]
         tail = (tail + front[max(0, length - done) :])[:20]
         done += len(front)
         front = member.read()
@@ -103,21 +103,21 @@ class _Member:
     def __init__(self, file: IO[bytes], offset: int) -> None:
         self._file = file
         self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        self._held = b""  # compressed
+        self._input = b""  # compressed
         file.seek(offset)
 
     def read(self) -> bytes:
         """b"" at its end."""
         while not self._inflater.eof:
-            if not self._held:
-                self._held = self._file.read(CHUNK)
-                if not self._held:
+            if not self._input:
+                self._input = self._file.read(CHUNK)
+                if not self._input:
                     raise _DamageError("the file ends within it")
             try:
-                octets = self._inflater.decompress(self._held, CHUNK)
+                octets = self._inflater.decompress(self._input, CHUNK)
             except zlib.error as error:
                 raise _DamageError(f"it cannot be unpacked: {error}") from None
-            self._held = self._inflater.unconsumed_tail
+            self._input = self._inflater.unconsumed_tail
             if octets:
                 return octets
         return b""
@@ -128,12 +128,12 @@ class _Member:
         return self._file.tell() - len(self._inflater.unused_data)
 
 
-def _head(read: Callable[[], bytes]) -> tuple[Fields, int, bytes]:
+def _head(read_chunk: Callable[[], bytes]) -> tuple[Fields, int, bytes]:
     """The fields, the length of the block, and what was read of it already."""
     octets, end = bytearray(), -1
     while end < 0:
         before = len(octets)
-        octets += read()
+        octets += read_chunk()
         if not _VERSION.match(octets[:20]):
             raise _DamageError("no WARC record begins here")
         end = octets.find(b"\r\n\r\n", max(0, before - 3))
@@ -157,7 +157,7 @@ def _head(read: Callable[[], bytes]) -> tuple[Fields, int, bytes]:
 
 
 def _check_end(octets: bytes) -> None:
-    """What follows a block."""
+    """Check what follows a block."""
     if octets != b"\r\n\r\n":
         raise _DamageError("it does not end where it says" if len(octets) >= 4 else "the file ends within it")
 

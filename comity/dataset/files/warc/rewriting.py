@@ -15,22 +15,22 @@ from types import TracebackType
 from typing import IO, Self, cast
 
 from comity.dataset.files.replacement import Replacement
-from comity.dataset.files.warc.items import MAX_BLOCK, Place, belongs_to, is_item, item_of, key, name_of
+from comity.dataset.files.warc.items import MAX_BLOCK, ItemPosition, belongs_to, is_item, item_of, key, name_of
 from comity.dataset.files.warc.records import BUFFER, Damage, WarcRecord, is_compressed, records
-from comity.dataset.records import DatasetError, Placed, Record
+from comity.dataset.records import DatasetError, PositionedRecord, Record
 
 CHUNK = 2**20  # octets that are copied at a time
 STAYS, GOES, ASIDE = "stays", "goes", "aside"
 
 
-class _Places:
-    """The places of records with one fate, in the order of the file: 16 octets for each."""
+class _Positions:
+    """The positions of records with one fate, in the order of the file: 16 octets for each."""
 
     def __init__(self) -> None:
         self.offsets = array("Q")
         self.answers = array("Q")
 
-    def add(self, position: Place) -> None:
+    def add(self, position: ItemPosition) -> None:
         self.offsets.append(position.offset)
         self.answers.append(position.answer)
 
@@ -38,15 +38,15 @@ class _Places:
 class _Fates:
     """The fates of the records of a file. STAYS, GOES or ASIDE; "" of an item that cannot be read."""
 
-    def __init__(self, stays: _Places, goes: _Places, aside: _Places) -> None:
+    def __init__(self, stays: _Positions, goes: _Positions, aside: _Positions) -> None:
         self._offsets = {STAYS: stays.offsets, GOES: goes.offsets, ASIDE: aside.offsets}
-        self._gone, self._aside = array("Q", sorted(goes.answers)), array("Q", sorted(aside.answers))
+        self._removed, self._aside = array("Q", sorted(goes.answers)), array("Q", sorted(aside.answers))
         self.first: dict[int, int] = {}  # answer that has items that stay and others -> where the first that stays begins
         for offset, answer in zip(stays.offsets, stays.answers, strict=True):
-            if answer and (_has(self._gone, answer) or _has(self._aside, answer)):
+            if answer and (_has(self._removed, answer) or _has(self._aside, answer)):
                 self.first.setdefault(answer, offset)
 
-    def of(self, record: WarcRecord) -> str:
+    def fate(self, record: WarcRecord) -> str:
         if is_item(record.fields):
             for fate, offsets in self._offsets.items():
                 if _has(offsets, record.offset):
@@ -56,7 +56,7 @@ class _Fates:
         answer = key(belongs_to(record))
         if not answer or answer in self.first:
             return STAYS
-        return GOES if _has(self._gone, answer) else ASIDE if _has(self._aside, answer) else STAYS
+        return GOES if _has(self._removed, answer) else ASIDE if _has(self._aside, answer) else STAYS
 
 
 def _has(numbers: array[int], number: int) -> bool:
@@ -73,12 +73,12 @@ class Rewriter:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.aside = path.with_name(f"{path.name}.unreadable{'.warc.gz' if path.name.lower().endswith('.gz') else '.warc'}")
-        self._stays, self._goes, self._aside = _Places(), _Places(), _Places()
+        self._stays, self._goes, self._aside = _Positions(), _Positions(), _Positions()
         self._files = ExitStack()
         self._is_whole = False
 
     def __enter__(self) -> Self:
-        self._to = self._files.enter_context(Replacement(self.path))
+        self._output = self._files.enter_context(Replacement(self.path))
         self._state = self._seen()
         return self
 
@@ -87,15 +87,15 @@ class Rewriter:
         return stat.st_size, stat.st_mtime_ns
 
     @staticmethod
-    def encode(staying: Sequence[Record]) -> list[Place]:
-        return [cast(Placed, record).position for record in staying]
+    def encode(staying: Sequence[Record]) -> list[ItemPosition]:
+        return [cast(PositionedRecord, record).position for record in staying]
 
-    def write(self, encoded: list[Place]) -> None:
+    def write(self, encoded: list[ItemPosition]) -> None:
         """They stay."""
         for position in encoded:
             self._stays.add(position)
 
-    def leave_out(self, position: Place, *, keep_aside: bool) -> None:
+    def leave_out(self, position: ItemPosition, *, keep_aside: bool) -> None:
         (self._aside if keep_aside else self._goes).add(position)
 
     def copy(self) -> None:
@@ -106,14 +106,14 @@ class Rewriter:
             for record in records(file, 0, self._state[0], lambda fields: MAX_BLOCK if is_item(fields) else 0):
                 if isinstance(record, Damage) or record.offset in moved:
                     continue  # whoever reads the file keeps the damage
-                fate = fates.of(record)
+                fate = fates.fate(record)
                 if fate == STAYS:
                     first = fates.first.get(key(name_of(record)), 0)
                     if first > record.offset and first not in moved:
                         moved.add(first)
                         item = next(records(again, first, first + 1))
-                        _copy(again, item.offset, item.end, self._to)
-                    _copy(again, record.offset, record.end, self._to)
+                        _copy(again, item.offset, item.end, self._output)
+                    _copy(again, record.offset, record.end, self._output)
                 elif fate == ASIDE and aside:
                     _copy(again, record.offset, record.end, aside)
         if self._seen() != self._state:
@@ -135,7 +135,7 @@ class Rewriter:
         self._files.__exit__(kind, error, trace)  # what is set aside comes first
 
 
-def _copy(source: IO[bytes], start: int, end: int, to: IO[bytes]) -> None:
+def _copy(source: IO[bytes], start: int, end: int, output: IO[bytes]) -> None:
     source.seek(start)
     for offset in range(start, end, CHUNK):
-        to.write(source.read(min(CHUNK, end - offset)))
+        output.write(source.read(min(CHUNK, end - offset)))

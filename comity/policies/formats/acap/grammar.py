@@ -173,15 +173,15 @@ def _lines(text: bytes) -> Iterator[_Line]:
         record = read_record(octets)
         if record and record.kind in (Kind.AGENT, Kind.ACAP_CRAWLER):
             value = record.value.decode("utf-8", "replace")
-            yield _Line(lines.number, lines.at, octets, record.kind, "", value, 0, record.colon, record.overlong)
+            yield _Line(lines.number, lines.line_start, octets, record.kind, "", value, 0, record.colon, record.overlong)
         elif match := _FIELD.match(octets):
             name, colon, value = (part.decode("utf-8", "replace") for part in match.groups())
             value, is_overlong = value[:MAX_LINE].strip(" \t"), len(match[0]) > MAX_LINE
             # Whom a crawler field addresses that is no line of a record to both parsers: nobody knows.
             kind, name, value = (Kind.ACAP_CRAWLER, "", "") if name.lower() == "crawler" else (None, name.lower(), value)
-            yield _Line(lines.number, lines.at, octets, kind, name, value, match.start(3), bool(colon), is_overlong)
+            yield _Line(lines.number, lines.line_start, octets, kind, name, value, match.start(3), bool(colon), is_overlong)
         elif _VERSION.match(octets):
-            yield _Line(lines.number, lines.at, octets, None, "", "", 0, True, False)
+            yield _Line(lines.number, lines.line_start, octets, None, "", "", 0, True, False)
 
 
 class _Reader:

@@ -16,7 +16,7 @@ from comity.policies.document.document import Content
 from comity.policies.formats.acap.grammar import Field
 from comity.policies.formats.acap.resolution import Answer, Matching
 from comity.policies.formats.acap.usages import OTHER, PRESENT_USAGES, USAGES, FieldQualifiers
-from comity.policies.formats.format import Taken
+from comity.policies.formats.format import Capture
 from comity.policies.syntax.urls import resolved
 from comity.policies.vocabulary.table import Vocabulary
 
@@ -29,17 +29,17 @@ class PageUses:
     """Use -> what the fields that apply to the page say of it."""
 
     def __init__(
-        self, agent: Agent, matching: Matching, reason_of: ReasonOf, taken: Taken, *, refused: UseDecision | None
+        self, agent: Agent, matching: Matching, reason_of: ReasonOf, capture: Capture, *, refused: UseDecision | None
     ) -> None:
         """`refused`: what holds for all uses, where nobody knows what is permitted."""
         self._refusal = refused
         self._agent = agent
         self._matching = matching
         self._reason_of = reason_of
-        self._taken = taken
+        self._capture = capture
 
     @property
-    def stated(self) -> Iterable[str]:
+    def named_uses(self) -> Iterable[str]:
         """The usages that the fields name."""
         return self._matching.usages
 
@@ -54,8 +54,8 @@ class PageUses:
             return None
         if answer.verdict is Verdict.DENY:
             return _refusal(answer, self._reason_of)
-        taken, qualifiers = self._taken, self._dated(answer.qualifiers, use)
-        if qualifiers.until and qualifiers.until < taken.now:
+        capture, qualifiers = self._capture, self._dated(answer.qualifiers, use)
+        if qualifiers.until and qualifiers.until < capture.now:
             return self._refused(answer, "acap.expired")
         must_use = self._had(qualifiers.must_use, "must-use-resource")
         must_include = self._had(qualifiers.must_include, "must-include-resource")
@@ -70,7 +70,7 @@ class PageUses:
         return replace(permitted, must_use=tuple(filter(None, must_use)), must_include=tuple(filter(None, must_include)))
 
     @cached_property
-    def wanted(self) -> tuple[str, ...]:
+    def required_resources(self) -> tuple[str, ...]:
         """URLs of the resources that permissions ask to use or to include, as is arranged."""
         urls: dict[str, None] = {}
         for use in USAGES:
@@ -81,7 +81,7 @@ class PageUses:
                 (answer.qualifiers.must_use, "must-use-resource"),
                 (answer.qualifiers.must_include, "must-include-resource"),
             ):
-                if self._agent.has_arranged(self._taken.url, feature):
+                if self._agent.has_arranged(self._capture.url, feature):
                     urls |= dict.fromkeys(uri for resource in resources if (uri := self._absolute(resource)))
         return tuple(urls)
 
@@ -107,7 +107,7 @@ class PageUses:
         """The qualifiers, with the moment at which a number of days ends."""
         if qualifiers.days is None:
             return qualifiers
-        first = min(self._taken.first_seen.get(use, self._taken.now), self._taken.now)
+        first = min(self._capture.first_seen.get(use, self._capture.now), self._capture.now)
         try:
             until = first + timedelta(days=qualifiers.days)
         except OverflowError:
@@ -118,16 +118,16 @@ class PageUses:
         """The resources with what was found there, each None where nothing was; None where nothing is arranged."""
         if not resources:
             return []
-        if not self._agent.has_arranged(self._taken.url, feature):
+        if not self._agent.has_arranged(self._capture.url, feature):
             return None
         return [self._obtained(resource) for resource in resources]
 
     def _obtained(self, resource: Resource) -> Resource | None:
         if resource.extract:
-            content = self._taken.content.extracted(resource.extract)
+            content = self._capture.content.extracted(resource.extract)
             return None if content is None else replace(resource, content=content)
         url = self._absolute(resource)
-        fetched = self._taken.resources.get(url)
+        fetched = self._capture.resources.get(url)
         if fetched is None or fetched.error or fetched.status // 100 != 2:
             return None
         return replace(resource, uri=url, content=Content(fetched.headers, fetched.body).text)
@@ -135,7 +135,7 @@ class PageUses:
     def _absolute(self, resource: Resource) -> str:
         """ "" where it has none."""
         try:
-            return resolved(urljoin(self._taken.url, "/"), resource.uri) if resource.uri else ""
+            return resolved(urljoin(self._capture.url, "/"), resource.uri) if resource.uri else ""
         except ValueError:
             return ""
 
@@ -143,8 +143,8 @@ class PageUses:
 class SiteUses:
     """Use -> the refusal of it for every resource of the site."""
 
-    stated: Iterable[str] = ()
-    wanted: tuple[str, ...] = ()
+    named_uses: Iterable[str] = ()
+    required_resources: tuple[str, ...] = ()
     dated: tuple[str, ...] = ()
 
     def __init__(self, everywhere: Matching, reason_of: ReasonOf) -> None:
@@ -165,12 +165,12 @@ class RelatedUses:
         self._vocabulary = vocabulary
 
     @property
-    def stated(self) -> Iterable[str]:
-        return self._uses.stated
+    def named_uses(self) -> Iterable[str]:
+        return self._uses.named_uses
 
     @property
-    def wanted(self) -> tuple[str, ...]:
-        return self._uses.wanted
+    def required_resources(self) -> tuple[str, ...]:
+        return self._uses.required_resources
 
     @property
     def dated(self) -> tuple[str, ...]:

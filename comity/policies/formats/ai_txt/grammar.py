@@ -70,13 +70,13 @@ def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
             break
         match = _LINE.match(line)
         if match and (match[3] or _is_meant(_SPELLINGS[match[2].lower()], match[4])):
-            reader.read(match, lines.number, lines.at)
+            reader.read(match, lines.number, lines.line_start)
         elif not _EMPTY_LINE.match(line):
             name, column = line.lstrip(b" \t").partition(b":")[0], len(line) - len(line.lstrip(b" \t")) + 1
             findings.report("ait.keyword", "`{}` is no keyword", name[:100].rstrip(), line=lines.number, column=column)
     reader.close()
     if cut:
-        reader.rules.cut(lines.number, lines.at)
+        reader.rules.cut(lines.number, lines.line_start)
     return AiTxt(rules=reader.rules.closed(), findings=tuple(findings))
 
 

@@ -18,7 +18,7 @@ from comity.policies.syntax.lines import Findings, Lines
 from comity.policies.syntax.path_patterns import PatternIndex, normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.records import Kind, Record, read_record
-from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.statement import Location, Statement
 
 SPEC = "https://site.spawning.ai/spawning-ai-txt"
 TERM = "spawning:train"
@@ -39,7 +39,7 @@ class Pattern(NamedTuple):
     verdict: Verdict
     text: str  # normal form, or a file type in lower case with its dot; "": it refuses everything
     group: int  # -1: it stands in no group, and is for any agent
-    source: Place
+    source: Location
 
     @property
     def is_type(self) -> bool:
@@ -125,14 +125,16 @@ def spawning(text: bytes, *, url: str = "", cut: bool = False) -> Spawning:
             naming = False
             if kind == "elements" and (in_path or not _STANDS_ALONE.match(line)):
                 continue
-            source = Place(line=lines.number, text=printable(line), url=url)
+            source = Location(line=lines.number, text=printable(line), url=url)
             patterns += _patterns(record, group, source, findings)
             if len(patterns) > MAX_PATTERNS:
                 message = f"more than {MAX_PATTERNS} patterns: everything is refused"
                 findings.report("spawning.pattern", message, line=lines.number)
                 break
     if cut or len(patterns) > MAX_PATTERNS:
-        patterns[MAX_PATTERNS:] = [Pattern(Verdict.DENY, "", -1, Place(line=lines.number, text="the rest of the file", url=url))]
+        patterns[MAX_PATTERNS:] = [
+            Pattern(Verdict.DENY, "", -1, Location(line=lines.number, text="the rest of the file", url=url))
+        ]
     return Spawning(tuple(patterns), tuple(agents), tuple(findings))
 
 
@@ -143,7 +145,7 @@ def _names(value: bytes) -> Iterator[str]:
             yield match[0].decode("ascii").lower()
 
 
-def _patterns(record: Record, group: int, source: Place, findings: Findings) -> Iterator[Pattern]:
+def _patterns(record: Record, group: int, source: Location, findings: Findings) -> Iterator[Pattern]:
     """The patterns of a line. What cannot be read refuses everything, and permits nothing."""
     verdict = Verdict.ALLOW if record.kind is Kind.ALLOW else Verdict.DENY
     words = _PATTERN.findall(record.value)

@@ -2,17 +2,17 @@
 
 What is supported, and every reading of an open point, stands in docs/usage-preferences.md."""
 
-from comity.policies.agent import Agent
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.formats.aipref import content_usage, short_strings
 from comity.policies.formats.aipref.rules import RULES
 from comity.policies.formats.file import SiteFiles
-from comity.policies.formats.format import AgentReading, Format, Headers, Resource, Response, SiteReading, Statements
+from comity.policies.formats.format import Format, Headers, Resource, Response, Statements
 from comity.policies.formats.robots.file import lines_of, robots_of
+from comity.policies.formats.robots.line_site import LineReading, line_site_reader
 from comity.policies.vocabulary.statement import Statement
 
 
-class PreferenceLines(AgentReading):
+class PreferenceLines(LineReading):
     """The preferences that the lines of one robots.txt state to an agent; "*": to anybody."""
 
     def __init__(self, site: SiteFiles, token: str) -> None:
@@ -20,6 +20,10 @@ class PreferenceLines(AgentReading):
         assert file.robots
         self.strings = short_strings.Lines(lines_of(site), file.robots, token, url=file.url)
         self.dictionaries = content_usage.Rules(lines_of(site), file.robots, token, url=file.url)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return (*self.strings.findings, *self.dictionaries.findings)
 
     def statements(self, resource: Resource) -> Statements:
         """Content-Usage lines say nothing of what robots.txt disallows (draft-ietf-aipref-attach section robots), but their
@@ -32,26 +36,6 @@ class PreferenceLines(AgentReading):
 
     def everywhere(self) -> tuple[Statement, ...]:
         return (*self.strings.everywhere(), *self.dictionaries.everywhere())
-
-
-class PreferenceSite(SiteReading):
-    """The lines of one robots.txt."""
-
-    def __init__(self, site: SiteFiles) -> None:
-        self._site = site
-
-    def for_agent(self, agent: Agent) -> PreferenceLines:
-        return PreferenceLines(self._site, agent.token)
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:  # type: ignore[override]
-        lines = PreferenceLines(self._site, "*")
-        return (*lines.strings.findings, *lines.dictionaries.findings)
-
-
-def read_site(site: SiteFiles) -> PreferenceSite | None:
-    """The preferences of a site; None where robots.txt has no such line."""
-    return PreferenceSite(site) if any(line.name in LINES for line in lines_of(site)) else None
 
 
 def read_headers(headers: Headers, response: Response) -> Statements:
@@ -76,6 +60,6 @@ FORMAT = Format(
     rules=RULES,
     robots_lines=LINES,
     header_fields=(b"content-usage", b"usage-pref"),
-    read_site=read_site,
+    read_site=line_site_reader(LINES, PreferenceLines),
     read_headers=read_headers,
 )

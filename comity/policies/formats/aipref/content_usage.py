@@ -22,7 +22,7 @@ from comity.policies.formats.robots.grammar import Robots
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.path_patterns import PatternIndex, normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
-from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.statement import Location, Statement
 
 SPEC = "https://datatracker.ietf.org/doc/draft-ietf-aipref-attach/"
 NAME = "content-usage"  # of lines and of the field
@@ -81,7 +81,7 @@ def field(
     if "usage" in readers:
         readings["usage"] = usage.field(values)
     agreed = _agreed(readings.values())
-    source = Place(part="header Content-Usage", text=printable(value))
+    source = Location(part="header Content-Usage", text=printable(value))
     rules = {"aipref": RULES, "usage": usage.RULES}
     statements = (
         Statement(f"{reader}:{label}", verdict, rules[reader][verdict], source)

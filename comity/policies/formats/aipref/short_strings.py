@@ -20,7 +20,7 @@ from comity.policies.formats.robots.extension_lines import ExtensionLine
 from comity.policies.formats.robots.grammar import AgentRules, Robots
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.printable import printable
-from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.statement import Location, Statement
 
 SPEC = "https://datatracker.ietf.org/doc/draft-thomson-aipref-sup/"
 NAMES = ("usage", "usage-pref")  # of lines: section-6.1, and section-2 of its first revision
@@ -83,7 +83,7 @@ def string_field(values: Iterable[bytes], *, url: str = "") -> tuple[tuple[State
             findings.report("usage.length", f"it has more than {MAX_FIELD} octets: it permits nothing")
         expressions.append((refusals(preferences) if overlong else preferences, value))
     statements = [
-        Statement(f"usage:{label}", verdict, RULES[verdict], Place(part=f"header {FIELD}", text=printable(value)))
+        Statement(f"usage:{label}", verdict, RULES[verdict], Location(part=f"header {FIELD}", text=printable(value)))
         for label, (verdict, value) in deciding(expressions).items()
     ]
     return tuple(statements), tuple(findings)

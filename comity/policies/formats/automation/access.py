@@ -101,9 +101,9 @@ class Automated(AgentReading):
     def _reason(self, refusal: Refusal, group: Group | None, page: Annotated | None) -> Reason:
         if refusal.from_annotation:
             assert page
-            assert refusal.stated
-            return page.reason(refusal.rule, refusal.stated.offset)
-        source = refusal.stated or group
+            assert refusal.directive
+            return page.reason(refusal.rule, refusal.directive.offset)
+        source = refusal.directive or group
         assert source
         return self._file.line_reason(refusal.rule, source.line, source.offset)
 

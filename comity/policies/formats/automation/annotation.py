@@ -228,7 +228,7 @@ def _directives(node: _Object, source: DirectiveValue[None], findings: Findings)
                 findings.report("automation.repeated", "`{}` stands more than once: all hold together", quoted, line=source.line)
             odd: bytes | None = b""
             try:
-                parsed, odd = directive.read(_text_value(value)) if len(values) < MAX_REPEATED else (directive.strictest, b"")
+                parsed, odd = directive.parse(_text_value(value)) if len(values) < MAX_REPEATED else (directive.strictest, b"")
             except (TypeError, ValueError):
                 parsed = directive.strictest
             if odd is not None:

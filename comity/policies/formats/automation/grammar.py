@@ -108,14 +108,14 @@ class _Open:
     scopes: list[UrlPattern] = field(default_factory=list)
     hosts: list[str] | None = None
     agents: set[str] | None = None
-    stated: dict[bytes, list[DirectiveValue[Any]]] = field(default_factory=dict)  # by the name of the directive
+    values_by_name: dict[bytes, list[DirectiveValue[Any]]] = field(default_factory=dict)  # by the name of the directive
 
     @property
     def is_continuing(self) -> bool:
         return not self.scopes and self.hosts is None and self.agents is None
 
     def closed(self) -> Group:
-        directives = Directives(**{DIRECTIVES[name].field: tuple(values) for name, values in self.stated.items()})
+        directives = Directives(**{DIRECTIVES[name].field: tuple(values) for name, values in self.values_by_name.items()})
         key = ""
         if directives.request_limit or directives.concurrent_limit:
             selectors = (sorted(set(self.scopes)), sorted(set(self.hosts or ())), sorted(self.agents or ()))
@@ -215,7 +215,7 @@ class _Reader:
 
     def _record(self, name: bytes, has_colon: bool, value: bytes) -> None:
         if self._block is None:
-            self._block = _Open(self._lines.number, self._lines.at)
+            self._block = _Open(self._lines.number, self._lines.line_start)
         if not has_colon:
             ends = "it counts all the same" if name in _SELECTORS else "it has its most restrictive value"
             self._report("automation.colon", f"`{{}}` is written without its colon: {ends}", name, of_name=True)
@@ -227,7 +227,7 @@ class _Reader:
             self._agents(self._block, value)
         else:
             directive_value = self._directive(name, value) if has_colon else DIRECTIVES[name].strictest
-            self._state(self._block, name, DirectiveValue(directive_value, self._lines.number, self._lines.at))
+            self._state(self._block, name, DirectiveValue(directive_value, self._lines.number, self._lines.line_start))
 
     def _scope(self, block: _Open, value: bytes) -> None:
         patterns = url_patterns(value)
@@ -303,35 +303,35 @@ class _Reader:
         if (name, value) not in self._cache:
             self._count_items(value)
             self._count_hosts(value.count(b"://"))
-            self._cache[name, value] = DIRECTIVES[name].read(value)
+            self._cache[name, value] = DIRECTIVES[name].parse(value)
         parsed, odd = self._cache[name, value]
         if odd is not None:
             otherwise = DIRECTIVES[name].otherwise
             self._report("automation.value", f"`{{}}` {otherwise}" if odd else f"an empty value {otherwise}", odd)
         return parsed
 
-    def _state(self, block: _Open, name: bytes, stated: DirectiveValue[Any]) -> None:
-        values = block.stated.setdefault(name, [])
+    def _state(self, block: _Open, name: bytes, value: DirectiveValue[Any]) -> None:
+        values = block.values_by_name.setdefault(name, [])
         if len(values) == 1:
             message = f"{name.decode()} stands more than once in its group: all hold together"
-            self._findings.report("automation.repeated", message, line=stated.line)
+            self._findings.report("automation.repeated", message, line=value.line)
         if len(values) == MAX_REPEATED:
             message = f"{name.decode()} stands more than {MAX_REPEATED} times in its group: it has its most restrictive value"
-            self._findings.report("automation.limit", message, line=stated.line)
-            values.append(stated._replace(value=DIRECTIVES[name].strictest))
+            self._findings.report("automation.limit", message, line=value.line)
+            values.append(value._replace(value=DIRECTIVES[name].strictest))
         elif len(values) < MAX_REPEATED:
-            values.append(stated)
+            values.append(value)
 
     def _end_block(self) -> None:
         block, self._block = self._block, None
-        if block is None or (block.is_continuing and not block.stated):
+        if block is None or (block.is_continuing and not block.values_by_name):
             return
         if block.is_continuing and self._groups:
             message = "the block names no scope, host or user-agent: it continues the group before it"
             self._findings.report("automation.continued", message, line=block.line)
-            for name, values in block.stated.items():
-                for stated in values:
-                    self._state(self._groups[-1], name, stated)
+            for name, values in block.values_by_name.items():
+                for value in values:
+                    self._state(self._groups[-1], name, value)
         elif len(self._groups) == MAX_GROUPS:
             raise _LimitError(f"there are more than {MAX_GROUPS} groups")
         else:

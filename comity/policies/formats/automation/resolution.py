@@ -104,7 +104,7 @@ class Refusal(NamedTuple):
     """A rule by which a group, or an annotation, does not permit a request."""
 
     rule: str
-    stated: DirectiveValue[Any] | None  # None: the group leaves the directive out
+    directive: DirectiveValue[Any] | None  # None: the group leaves the directive out
     from_annotation: bool = False
 
 

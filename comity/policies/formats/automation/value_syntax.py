@@ -165,7 +165,7 @@ class Directive(NamedTuple):
     """The reading of one directive."""
 
     name: str
-    read: Callable[[bytes], ParsedValue]  # of the value without white space around it
+    parse: Callable[[bytes], ParsedValue]  # of the value without white space around it
     strictest: Any  # the most restrictive value
     otherwise: str  # what is said of a part that cannot be read
 

@@ -17,7 +17,7 @@ from comity.policies.formats.robots.extension_lines import ExtensionLine
 from comity.policies.formats.robots.grammar import Robots
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.printable import printable
-from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.statement import Location, Statement
 
 SPEC = "https://datatracker.ietf.org/doc/draft-romm-aipref-contentsignals/"
 NAMES = ("content-signal", "content-signals")  # of lines and of fields
@@ -43,7 +43,7 @@ _KEY = re.compile(r"[a-z][a-z0-9-]{0,63}")
 class _Signal(NamedTuple):
     word: str
     verdict: Verdict
-    source: Place
+    source: Location
     group: int = -1
 
 
@@ -58,7 +58,7 @@ class Signals:
         for line in lines:
             if line.name in NAMES:
                 octets = line.name.title().encode() + b": " + line.value
-                source = Place(line=line.line, text=printable(octets), url=url)
+                source = Location(line=line.line, text=printable(octets), url=url)
                 signals = _read(line.value, source, self._findings)
                 self._signals += (signal._replace(group=line.group) for signal in signals)
 
@@ -112,13 +112,13 @@ class Signals:
         for word, verdict, source, _ in self._bound[0]:
             refusal = refused.get(f"content-signal:{word}")
             if refusal and verdict is Verdict.ALLOW:
-                message = f"`{word}` is permitted here and refused by line {refusal.place.line}: it is refused"
+                message = f"`{word}` is permitted here and refused by line {refusal.location.line}: it is refused"
                 self._findings.report("content-signal.contradiction", message, line=source.line)
         permits = [statement for statement in self._statements if statement.verdict is Verdict.ALLOW]
         rule = self._robots.for_agent(self._token).decide("/") if permits else None
         if rule and rule.verdict is Verdict.DENY and rule.path_pattern in _WHOLE_SITE:
             message = f"the site permits a use here and refuses by line {rule.line} to be fetched: it is not fetched"
-            self._findings.report("content-signal.contradiction", message, line=permits[0].place.line)
+            self._findings.report("content-signal.contradiction", message, line=permits[0].location.line)
         return tuple(self._findings)
 
 
@@ -131,7 +131,7 @@ def field(
     findings = Findings(url)
     statements: dict[str, Statement] = {}
     for value in values:
-        for word, verdict, source, _ in _read(value, Place(part=f"header {name}", text=printable(value)), findings):
+        for word, verdict, source, _ in _read(value, Location(part=f"header {name}", text=printable(value)), findings):
             rule = "content-signal.disallow" if verdict is Verdict.DENY else "content-signal.allow"
             statement = Statement(f"content-signal:{word}", verdict, rule, source)
             if verdict is Verdict.DENY and (word not in statements or statements[word].verdict is Verdict.ALLOW):
@@ -141,7 +141,7 @@ def field(
     return tuple(statements.values()), tuple(findings)
 
 
-def _read(value: bytes, source: Place, findings: Findings) -> Iterator[_Signal]:
+def _read(value: bytes, source: Location, findings: Findings) -> Iterator[_Signal]:
     """The signals of one line or field: `key=value`, parted by commas, in upper or lower case."""
     unknown = 0
     for member in _MEMBERS.findall(_SPACED.sub("=", value.decode("utf-8", "replace").lower())):
@@ -169,5 +169,5 @@ def _read(value: bytes, source: Place, findings: Findings) -> Iterator[_Signal]:
             yield _Signal(key, Verdict.DENY, source)
 
 
-def _report(findings: Findings, message: str, member: str, source: Place) -> None:
+def _report(findings: Findings, message: str, member: str, source: Location) -> None:
     findings.report("content-signal.value", message, member.encode("utf-8", "replace"), line=source.line)

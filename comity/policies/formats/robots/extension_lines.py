@@ -11,7 +11,7 @@ from typing import NamedTuple
 from comity.policies.formats.robots.grammar import Robots
 from comity.policies.syntax.lines import MAX_LINE
 from comity.policies.syntax.printable import printable
-from comity.policies.vocabulary.statement import Place
+from comity.policies.vocabulary.statement import Location
 
 
 @cache
@@ -28,9 +28,9 @@ class ExtensionLine(NamedTuple):
     group: int  # in which it stands; -1: in none, but before all of them or in an ACAP record
     overlong: bool = False  # the value is cut at MAX_LINE
 
-    def source(self, url: str) -> Place:
+    def source(self, url: str) -> Location:
         """`url`: of the robots.txt."""
-        return Place(line=self.line, text=printable(self.name.title().encode() + b": " + self.value), url=url)
+        return Location(line=self.line, text=printable(self.name.title().encode() + b": " + self.value), url=url)
 
 
 def extension_lines(robots: Robots, names: frozenset[str]) -> tuple[ExtensionLine, ...]:

@@ -167,13 +167,13 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
             findings.report("robots.long-line", f"only the first {MAX_LINE} octets are read", line=number)
         if kind in (Kind.ACAP_CRAWLER, Kind.AGENT) and in_acap is not (kind is Kind.ACAP_CRAWLER):
             in_acap = not in_acap
-            acap.append(lines.at)
+            acap.append(lines.line_start)
         if kind is Kind.ACAP_CRAWLER:
             other = other or (number if naming else 0)
         elif kind is Kind.AGENT:
             if not naming:
                 naming, other, joined = True, 0, 0
-                groups.append((lines.at, number))
+                groups.append((lines.line_start, number))
             joined = other
             match = _TOKEN.match(value)
             token = match[0] if match else b""
@@ -263,7 +263,7 @@ class AgentRules:
         """The line that was read is the next rule."""
         if contested and pattern in contested:
             self._contested[len(self._offsets)] = pattern, Verdict.ALLOW if allow else Verdict.DENY
-        self._offsets.append(lines.at)
+        self._offsets.append(lines.line_start)
         self._number.append(lines.number)
 
     def decide(self, target: str, replaced: Replaced | None = None) -> RuleLine | None:

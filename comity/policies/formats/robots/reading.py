@@ -22,7 +22,7 @@ from comity.policies.formats.acap.grammar import Field, Reference
 from comity.policies.formats.acap.resolution import PurposeView, Rules, addressed
 from comity.policies.formats.acap.uses import PageUses, RelatedUses, SiteUses
 from comity.policies.formats.file import SiteFiles
-from comity.policies.formats.format import AgentReading, FileReference, SiteReading, Taken
+from comity.policies.formats.format import AgentReading, Capture, FileReference, SiteReading
 from comity.policies.formats.robots import grammar as robots
 from comity.policies.formats.robots.file import PATH, RobotsFile, robots_of
 from comity.policies.syntax.urls import merges_slashes_only, resolved
@@ -177,12 +177,12 @@ class RobotsReading(AgentReading):
     def is_same_for_pages(self) -> bool:
         return not self._acap.records
 
-    def sources(self, targets: Iterable[str], taken: Taken) -> list[RelatedUses]:
+    def sources(self, targets: Iterable[str], capture: Capture) -> list[RelatedUses]:
         if not self._acap.records:
             return []
         refused = UseDecision(verdict=Verdict.DENY, stated=True, reasons=tuple(self._unknown)) if self._unknown else None
-        distinct = dict.fromkeys(map(self._acap.for_purposes(taken.facts.purposes).matching, targets))
-        uses = (PageUses(self._agent, matching, self._reason, taken, refused=refused) for matching in distinct)
+        distinct = dict.fromkeys(map(self._acap.for_purposes(capture.facts.purposes).matching, targets))
+        uses = (PageUses(self._agent, matching, self._reason, capture, refused=refused) for matching in distinct)
         return [RelatedUses(of_target, self._agent.vocabulary) for of_target in uses]
 
     def site_sources(self, purposes: Iterable[str] | None) -> list[RelatedUses]:

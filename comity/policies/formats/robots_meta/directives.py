@@ -20,7 +20,7 @@ from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.document.document import Content
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.printable import MAX_SHOWN, printable
-from comity.policies.vocabulary.statement import NOTHING, Place, Statement
+from comity.policies.vocabulary.statement import NO_QUALIFIERS, Location, Statement
 
 SPEC = "https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag"
 
@@ -101,7 +101,7 @@ class _Reader:
         self._now = now or datetime.now(UTC)
         self._findings = Findings(url)
         self._statements: dict[tuple[str, str], Statement] = {}  # one for each part and word, the most restrictive
-        self._embedded: list[Place] = []  # where indexifembedded stands
+        self._embedded: list[Location] = []  # where indexifembedded stands
         self._chars_left = MAX_CHARS
 
     def reading(self) -> DirectiveReading:
@@ -115,7 +115,7 @@ class _Reader:
 
     def field(self, text: str) -> None:
         """The value of one X-Robots-Tag field."""
-        source = Place(part="header X-Robots-Tag")
+        source = Location(part="header X-Robots-Tag")
         if self._is_too_much(text, source):
             return
         for_others: list[str] = []
@@ -139,14 +139,14 @@ class _Reader:
     def meta(self, name: str, text: str, line: int) -> None:
         """One element."""
         if name in (self._token, "robots"):
-            source = Place(part=f"meta {name}", line=line)
+            source = Location(part=f"meta {name}", line=line)
             if not self._is_too_much(text, source):
                 for member in _MEMBER.findall(text):
                     self._member(member, source, member.strip())
         elif len(text) <= MAX_SHOWN and _AGENT.fullmatch(name) and _is_all_directives(text):
             self._findings.report("robots-meta.agent", "`{}: {}` is for another agent", _octets(name), _octets(text), line=line)
 
-    def _is_too_much(self, text: str, source: Place) -> bool:
+    def _is_too_much(self, text: str, source: Location) -> bool:
         """True where there is more than is read. Nobody knows what the rest refuses: it refuses all that it could."""
         before = self._chars_left
         self._chars_left -= len(text)
@@ -158,7 +158,7 @@ class _Reader:
                 self._add(Statement(f"robots-meta:{word}", Verdict.DENY, "robots-meta.unread", _passage(source, text)))
         return self._chars_left < 0
 
-    def _member(self, text: str, source: Place, member: str) -> None:
+    def _member(self, text: str, source: Location, member: str) -> None:
         for directive in _directives(text):
             if directive.name in _PLAIN:
                 for word in _PLAIN[directive.name]:
@@ -177,29 +177,29 @@ class _Reader:
             else:
                 self._report("robots-meta.unknown", "`{}` is no directive", directive.text, source)
 
-    def _report(self, rule: str, message: str, quoted: str, source: Place) -> None:
+    def _report(self, rule: str, message: str, quoted: str, source: Location) -> None:
         self._findings.report(rule, message, _octets(quoted), line=source.line)
 
-    def _refuse(self, word: str, source: Place, member: str) -> None:
+    def _refuse(self, word: str, source: Location, member: str) -> None:
         self._add(Statement(f"robots-meta:{word}", Verdict.DENY, "robots-meta.disallow", _passage(source, member)))
 
-    def _limit(self, word: str, source: Place, qualifiers: Qualifiers = NOTHING) -> None:
+    def _limit(self, word: str, source: Location, qualifiers: Qualifiers = NO_QUALIFIERS) -> None:
         self._add(Statement(f"robots-meta:{word}", None, "robots-meta.limit", source, qualifiers))
 
     def _add(self, new: Statement) -> None:
-        key = new.place.part, new.term
+        key = new.location.part, new.term
         old = self._statements.get(key)
         if old is None or (old.verdict is None and _restricts_more(new, old)):
             self._statements[key] = new
 
-    def _max_snippet(self, directive: _Directive, source: Place, member: str) -> None:
+    def _max_snippet(self, directive: _Directive, source: Location, member: str) -> None:
         number = self._number(directive, source)
         if number == 0:
             self._refuse("nosnippet", source, member)
         elif number > 0:
             self._limit("max-snippet", _passage(source, member), Qualifiers(max_chars=number))
 
-    def _max_image_preview(self, directive: _Directive, source: Place, member: str) -> None:
+    def _max_image_preview(self, directive: _Directive, source: Location, member: str) -> None:
         size = directive.value.lower()
         if size == "standard":
             self._limit("max-image-preview", _passage(source, member))
@@ -208,21 +208,21 @@ class _Reader:
             if size != "none":
                 self._report("robots-meta.value", "`{}` is read as `none`", directive.value, source)
 
-    def _max_video_preview(self, directive: _Directive, source: Place, member: str) -> None:
+    def _max_video_preview(self, directive: _Directive, source: Location, member: str) -> None:
         number = self._number(directive, source)
         if number == 0:
             self._refuse("max-video-preview", source, member)
         elif number > 0:
             self._limit("max-video-preview", _passage(source, member))
 
-    def _number(self, directive: _Directive, source: Place) -> int:
+    def _number(self, directive: _Directive, source: Location) -> int:
         """-1: no limit. What cannot be read is 0."""
         if _NUMBER.fullmatch(directive.value):
             return int(directive.value)
         self._report("robots-meta.value", "`{}` is read as 0", directive.value, source)
         return 0
 
-    def _unavailable_after(self, directive: _Directive, source: Place, member: str) -> None:
+    def _unavailable_after(self, directive: _Directive, source: Location, member: str) -> None:
         until = date(directive.value)
         if until is None:
             self._report("robots-meta.value", "`{}` is no date: it is read as one that is past", directive.value, source)
@@ -232,7 +232,7 @@ class _Reader:
             self._limit("unavailable_after", _passage(source, member), Qualifiers(until=until))
 
 
-_VALUED: Mapping[str, Callable[[_Reader, _Directive, Place, str], None]] = {
+_VALUED: Mapping[str, Callable[[_Reader, _Directive, Location, str], None]] = {
     "maxsnippet": _Reader._max_snippet,
     "maximagepreview": _Reader._max_image_preview,
     "maxvideopreview": _Reader._max_video_preview,
@@ -297,7 +297,7 @@ def _octets(text: str) -> bytes:
     return text[: 2 * MAX_SHOWN].encode("utf-8", "replace")
 
 
-def _passage(source: Place, member: str) -> Place:
+def _passage(source: Location, member: str) -> Location:
     return source._replace(text=printable(_octets(member)))
 
 

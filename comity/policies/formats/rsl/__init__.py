@@ -4,33 +4,34 @@ What is supported, and every reading of an open point, stands in docs/rsl.md."""
 
 from collections.abc import Iterable, Mapping
 
-from comity.policies.agent import Agent
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
-from comity.policies.formats.format import AgentReading, Format, Headers, Resource, Response, SiteReading, Statements
+from comity.policies.formats.format import Format, Headers, Resource, Response, Statements
 from comity.policies.formats.robots.file import lines_of, robots_of
+from comity.policies.formats.robots.line_site import LineReading, line_site_reader
 from comity.policies.formats.rsl import references
 from comity.policies.formats.rsl.licensing import Rsl, inline, read, unlicensed
 from comity.policies.formats.rsl.rules import RULES
 from comity.policies.syntax.printable import printable
-from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.statement import Location, Statement
 
+LINES = ("license",)
 MAX_PROLOGUE = 2000  # octets in which a document has its root element
 
 
-class Licenses(AgentReading):
+class Licenses(LineReading):
     """The documents that one robots.txt refers to for an agent; "*": for anybody."""
 
     def __init__(self, site: SiteFiles, token: str) -> None:
         self._origin = site.origin
         file = robots_of(site)
-        self._referred = references.References()
+        referred = references.References()
         if file.robots:
             groups = file.robots.groups_naming(token)
-            self._referred = references.in_robots(lines_of(site), groups, file.robots.text, file.url)
-        self.documents = self._referred.urls
+            referred = references.in_robots(lines_of(site), groups, file.robots.text, file.url)
+        self.documents = referred.urls
         self._rsl: list[Rsl] = []
         missing = []
         for url in self.documents:
@@ -38,12 +39,9 @@ class Licenses(AgentReading):
             if fetched is not None and _is_present(fetched):
                 self._rsl.append(document_of(url, fetched))
             else:
-                missing.append(Place(url=url, text="it cannot be had"))
-        self._unlicensed = _unlicensed((*self._referred.unread, *missing))
-
-    @property
-    def is_silent(self) -> bool:
-        return not (self.documents or self._referred.unread)
+                missing.append(Location(url=url, text="it cannot be had"))
+        self._unlicensed = _unlicensed((*referred.unread, *missing))
+        self.is_silent = not (self.documents or referred.unread)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -64,21 +62,6 @@ class Licenses(AgentReading):
         return (*statements, *self._unlicensed)
 
 
-class LicenseSite(SiteReading):
-    """The License lines of one robots.txt."""
-
-    def __init__(self, site: SiteFiles) -> None:
-        self._site = site
-
-    def for_agent(self, agent: Agent) -> Licenses | None:
-        licenses = Licenses(self._site, agent.token)
-        return None if licenses.is_silent else licenses
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:  # type: ignore[override]
-        return Licenses(self._site, "*").findings
-
-
 def document_of(url: str, fetched: Fetched) -> Rsl:
     """The document that was had."""
     return read(fetched.body, url, cut=fetched.oversized)
@@ -95,13 +78,8 @@ def _is_present(fetched: Fetched) -> bool:
     return availability(fetched) is Availability.PRESENT
 
 
-def _unlicensed(unread: Iterable[Place]) -> tuple[Statement, ...]:
+def _unlicensed(unread: Iterable[Location]) -> tuple[Statement, ...]:
     return tuple(statement for reference in unread for statement in unlicensed(reference))
-
-
-def read_site(site: SiteFiles) -> LicenseSite | None:
-    """The licenses of a site; None where robots.txt has no such line."""
-    return LicenseSite(site) if any(line.name == "license" for line in lines_of(site)) else None
 
 
 def read_headers(headers: Headers, response: Response) -> Statements:
@@ -131,7 +109,7 @@ def read_documents(urls: Iterable[str], fetched: Mapping[str, Fetched], url: str
             statements += document.statements(url)
             findings += document.findings
         else:
-            statements += unlicensed(Place(url=address, text=f"{printable(address)} cannot be had"))
+            statements += unlicensed(Location(url=address, text=f"{printable(address)} cannot be had"))
     return Statements(tuple(statements), tuple(findings))
 
 
@@ -143,9 +121,9 @@ def replay(name: str, text: str) -> list[tuple[str, str]]:
 FORMAT = Format(
     name="rsl",
     rules=RULES,
-    robots_lines=("license",),
+    robots_lines=LINES,
     header_fields=(b"link",),
-    read_site=read_site,
+    read_site=line_site_reader(LINES, Licenses),
     read_headers=read_headers,
     read_document=read_document,
     read_documents=read_documents,

@@ -3,7 +3,7 @@
     read(body)                   an RSL document -> Rsl
     inline(content)              those that stand in a page
     Rsl.statements(url)          what a document says of one resource
-    unlicensed(place)            what a reference says whose document cannot be had
+    unlicensed(reference)        what a reference says whose document cannot be had
     in_robots, in_fields, in_markup     the references to documents
 Every reading of an open point stands in docs/rsl.md."""
 
@@ -21,7 +21,7 @@ from comity.policies.syntax.lines import text_of
 from comity.policies.syntax.path_patterns import PatternIndex, normal_target
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of, target_of
-from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.statement import Location, Statement
 
 __all__ = ["References", "Rsl", "in_fields", "in_markup", "in_robots", "inline", "read", "unlicensed"]
 
@@ -33,15 +33,15 @@ MAX_KNOWN = 100  # answers of a document that are kept
 _MOST = 3  # narrower than any word
 
 
-def unlicensed(reference: Place) -> tuple[Statement, ...]:
-    """section-4.3: where there is no valid document, nothing is licensed. `place`: of the reference."""
+def unlicensed(reference: Location) -> tuple[Statement, ...]:
+    """section-4.3: where there is no valid document, nothing is licensed. `reference`: where it stands."""
     return tuple(Statement(f"rsl:{term}", Verdict.DENY, "rsl.unlicensed", reference) for term in TERMS)
 
 
 class Rsl:
     """One document."""
 
-    def __init__(self, document: Document, text: bytes, start: Place) -> None:
+    def __init__(self, document: Document, text: bytes, start: Location) -> None:
         """`start`: of the first line of the text."""
         self.findings: tuple[Finding, ...] = document.findings
         self.max_age = document.max_age  # until it, and what refers to it, are asked for again (section-3.2.1)
@@ -102,7 +102,7 @@ class Rsl:
             if claim is not None:
                 yield Statement(f"rsl:{term}", verdict, claim.rule, self._source(claim.line))
 
-    def _source(self, line: int) -> Place:
+    def _source(self, line: int) -> Location:
         line_octets = self._lines[line - 1] if 0 < line <= len(self._lines) else b""
         first = self._start.line
         return self._start._replace(line=first + line - 1 if first else 0, text=printable(line_octets))
@@ -168,7 +168,7 @@ def _decide(
 
 def read(body: bytes, url: str = "", *, cut: bool = False) -> Rsl:
     """`url`: of the document. `cut`: the body ends where its reader stopped. Never raises; linear in the octets."""
-    return _read(body, url, Place(line=1, url=url), cut=cut)
+    return _read(body, url, Location(line=1, url=url), cut=cut)
 
 
 def inline(content: Content, url: str = "") -> tuple[Rsl, ...]:
@@ -178,13 +178,13 @@ def inline(content: Content, url: str = "") -> tuple[Rsl, ...]:
     scripts = list(content.scripts(MEDIA_TYPE))
     # What is too much is no valid document.
     texts = [("", 0)] if len(scripts) > MAX_INLINE else scripts
-    references = (Place(f"script {MEDIA_TYPE}", line=line) for _, line in texts)
+    references = (Location(f"script {MEDIA_TYPE}", line=line) for _, line in texts)
     return tuple(
         _read(text.encode(errors="replace"), url, reference) for (text, _), reference in zip(texts, references, strict=True)
     )
 
 
-def _read(body: bytes, url: str, start: Place, *, cut: bool = False) -> Rsl:
+def _read(body: bytes, url: str, start: Location, *, cut: bool = False) -> Rsl:
     # LENIENT: empty lines before the XML declaration.
     text = body.lstrip(b" \t\r\n")
     if start.line:

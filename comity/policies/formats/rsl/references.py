@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from comity.policies.document.document import Content
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import resolved
-from comity.policies.vocabulary.statement import Place
+from comity.policies.vocabulary.statement import Location
 
 MEDIA_TYPE = "application/rsl+xml"
 MAX_REFERENCES = 5  # documents of one carrier
@@ -27,7 +27,7 @@ class References(NamedTuple):
     """The documents that one carrier refers to."""
 
     urls: tuple[str, ...] = ()  # absolute, in the order given
-    unread: tuple[Place, ...] = ()  # references to what cannot be had: nothing is licensed by them
+    unread: tuple[Location, ...] = ()  # references to what cannot be had: nothing is licensed by them
 
 
 class _Line(Protocol):
@@ -55,7 +55,7 @@ def in_robots(lines: Iterable[_Line], groups: Collection[int], text: bytes, url:
     # LENIENT: at the end of a file a line stands in the group above it, though an empty line sets it apart.
     deciding = in_groups or ((line, address) for line, address in addresses if line.group < 0 or _is_set_apart(text, line.offset))
     return _references(
-        (address, Place(line=line.line, text=f"License: {printable(line.value)}", url=url), url) for line, address in deciding
+        (address, Location(line=line.line, text=f"License: {printable(line.value)}", url=url), url) for line, address in deciding
     )
 
 
@@ -83,7 +83,7 @@ _PARAMETER = re.compile(r";\s*+([^;,\"=\s]++)\s*+=\s*+(?:\"((?:[^\"\\]|\\.)*+)\"
 
 def in_fields(headers: Iterable[tuple[bytes, bytes]], url: str) -> References:
     """section-4.5. `url`: of the response."""
-    links: list[tuple[str, Place, str]] = []
+    links: list[tuple[str, Location, str]] = []
     for name, value in headers:
         if name.lower() == b"link" and b"license" in value.lower():
             for link in _LINK.finditer(value.decode("utf-8", "replace")):
@@ -92,7 +92,9 @@ def in_fields(headers: Iterable[tuple[bytes, bytes]], url: str) -> References:
                     parameters.setdefault(key.lower(), (quoted or bare).lower())
                 media_type = parameters.get("type", "").partition(";")[0].strip()
                 if "license" in parameters.get("rel", "").split() and _is_rsl(media_type, link[1]):
-                    links.append((link[1].strip(), Place("header Link", text=printable(link[0].encode(errors="replace"))), url))
+                    links.append(
+                        (link[1].strip(), Location("header Link", text=printable(link[0].encode(errors="replace"))), url)
+                    )
     return _references(links)
 
 
@@ -100,7 +102,9 @@ def in_markup(content: Content, url: str) -> References:
     """section-4.6.1. `url`: of the page, which is parsed only where it has a word of RSL."""
     if not content.mentions(b"application/rsl", b"rsl.xml"):
         return References()
-    links = ((href, Place("link license", text=printable(href.encode(errors="replace")))) for kind, href in _rsl_links(content))
+    links = (
+        (href, Location("link license", text=printable(href.encode(errors="replace")))) for kind, href in _rsl_links(content)
+    )
     return _references((href, source, url) for href, source in links)
 
 
@@ -116,10 +120,10 @@ def _is_rsl(media_type: str, address: str) -> bool:
         return False
 
 
-def _references(links: Iterable[tuple[str, Place, str]]) -> References:
+def _references(links: Iterable[tuple[str, Location, str]]) -> References:
     """LENIENT: relative addresses."""
     urls: dict[str, None] = {}
-    unread: list[Place] = []
+    unread: list[Location] = []
     seen: set[tuple[str, str]] = set()
     for address, source, base in links:
         if (address, base) in seen:

@@ -46,15 +46,15 @@ def read_site(site: SiteFiles) -> TdmRepSite | None:
 
 def read_headers(headers: Headers, response: Response) -> Statements:
     """The fields of one response."""
-    return _of(fields(((name, value) for name, values in headers.items() for value in values), response.url))
+    return _statements(fields(((name, value) for name, values in headers.items() for value in values), response.url))
 
 
 def read_document(content: Content, response: Response) -> Statements:
     """The meta elements of a page, or what an EPUB or a PDF says of itself."""
-    return _of(markup(content, response.url) or document(content, response.url))
+    return _statements(markup(content, response.url) or document(content, response.url))
 
 
-def _of(reservation: Reservation | None) -> Statements:
+def _statements(reservation: Reservation | None) -> Statements:
     return Statements(findings=reservation.findings if reservation else (), state=reservation)
 
 

@@ -49,12 +49,12 @@ class _LimitError(ValueError):
 class _LimitedFile(BytesIO):
     """A file of which only so much can be read: an index of an archive can be as long as the archive."""
 
-    left = MAX_PACKAGE
+    remaining = MAX_PACKAGE
 
     def read(self, size: int | None = -1, /) -> bytes:
         octets = super().read(size)
-        self.left -= len(octets)
-        if self.left < 0:
+        self.remaining -= len(octets)
+        if self.remaining < 0:
             raise _LimitError
         return octets
 

@@ -21,7 +21,7 @@ from comity.policies.syntax.lines import Findings, text_of
 from comity.policies.syntax.path_patterns import PatternIndex, normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of, resolved, target_of
-from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.statement import Location, Statement
 
 SPEC = "https://w3c.github.io/tdm-reservation-protocol/spec/"
 WELL_KNOWN = "/.well-known/tdmrep.json"
@@ -38,7 +38,7 @@ class Reservation(NamedTuple):
 
     reserved: bool | None  # None: it is not set
     policy: str  # URL, absolute; "": it is not set
-    source: Place
+    source: Location
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -106,7 +106,7 @@ def _reservation(reservations: list[Any], policies: list[Any], part: str, url: s
     reserved, policy = _reserved(reservations, report), _policy(policies, url, report)
     properties = [f"{_RESERVATION}: {value}" for value in reservations] + [f"{_POLICY}: {value}" for value in policies]
     text = printable("; ".join(properties).encode(errors="replace"))
-    return Reservation(reserved, policy, Place(part=part, text=text), tuple(report))
+    return Reservation(reserved, policy, Location(part=part, text=text), tuple(report))
 
 
 # sec-processing-priority
@@ -162,10 +162,10 @@ class TdmRep:
         for number in sorted(self._index.all(normal_target(target))):
             rule = self.rules[number]
             if rule.reserved or (rule.reserved is False and not unset):
-                return Reservation(rule.reserved, rule.policy, Place(line=rule.line, text=rule.text, url=self._url))
+                return Reservation(rule.reserved, rule.policy, Location(line=rule.line, text=rule.text, url=self._url))
             unset = True
         if not self._complete and not unset:
-            return Reservation(True, "", Place(text="the file is longer than what is read of it", url=self._url))
+            return Reservation(True, "", Location(text="the file is longer than what is read of it", url=self._url))
         return None
 
     def everywhere(self) -> bool:
@@ -196,7 +196,7 @@ class _Reader:
         self._findings = Findings(url)
         self._rules: list[TdmRule] = []
         self._decode = json.JSONDecoder(object_pairs_hook=_object).raw_decode
-        self._line, self._counted_to = 1, 0
+        self._line, self._line_position = 1, 0
 
     def read(self, cut: bool) -> TdmRep:
         complete = not cut
@@ -215,8 +215,8 @@ class _Reader:
         return match.end()
 
     def _line_of(self, position: int) -> int:
-        self._line += self._text.count("\n", self._counted_to, position)
-        self._counted_to = position
+        self._line += self._text.count("\n", self._line_position, position)
+        self._line_position = position
         return self._line
 
     def _report(self, rule: str, message: str, *quoted: str, line: int = 0) -> None:
@@ -348,5 +348,5 @@ def document(content: Content, url: str = "") -> Reservation | None:
         return None
     reservation = _reservation(metadata.reservations, metadata.policies, metadata.part, url)
     if reservation is None:
-        return Reservation(None, "", Place(part=metadata.part), tuple(report)) if report else None
+        return Reservation(None, "", Location(part=metadata.part), tuple(report)) if report else None
     return reservation._replace(findings=(*report, *reservation.findings))

@@ -536,8 +536,8 @@ def test_2_5_3_2_index_by_another_resource() -> None:
     site = reading("ACAP-crawler: *\nACAP-allow-index: /page-image.pdf must-use-resource=/page-image-index.txt\n")
     index = f"{ORIGIN}/page-image-index.txt"
     assert told(site, "/page-image.pdf", "index") == refused(2, "acap.no-arrangement")
-    assert site.page(COMITY, f"{ORIGIN}/page-image.pdf", now=NOW).wanted == ()
-    assert site.page(ARRANGED, f"{ORIGIN}/page-image.pdf", now=NOW).wanted == (index,)
+    assert site.page(COMITY, f"{ORIGIN}/page-image.pdf", now=NOW).required_resources == ()
+    assert site.page(ARRANGED, f"{ORIGIN}/page-image.pdf", now=NOW).required_resources == (index,)
     terms = Fetched(status=200, headers=((b"content-type", b"text/plain"),), body=b"terms to index")
     assert told(site, "/page-image.pdf", "index", ARRANGED, resources={index: terms}) == allowed(
         2, must_use=(Resource(uri=index, content="terms to index"),)
@@ -552,7 +552,7 @@ def test_2_5_3_2_index_by_the_first_abstract() -> None:
     assert told(site, "/articles/a", "index", ARRANGED, body=ARTICLE) == allowed(
         2, must_use=(Resource(extract=Extract(kind="class", name="abstract"), content=ABSTRACT),)
     )
-    assert site.page(ARRANGED, f"{ORIGIN}/articles/a", now=NOW, body=ARTICLE).wanted == ()
+    assert site.page(ARRANGED, f"{ORIGIN}/articles/a", now=NOW, body=ARTICLE).required_resources == ()
     assert told(site, "/a", "index", ARRANGED, body=ARTICLE) == UNSTATED
 
 

@@ -192,7 +192,7 @@ def test_by_arrangement_with_this_host_only(field: str, use: str, feature: str) 
         found = page(record(field), agent, **given)
         assert why(found.uses[use]) == ("deny", "acap.no-arrangement", 2)
         assert found.uses[use].stated
-        assert found.wanted == ()
+        assert found.required_resources == ()
     assert why(page(record(field), arranged(feature), **given).uses[use]) == ("allow", "acap.allow", 2)
 
 
@@ -219,7 +219,7 @@ def test_without_the_resource_there_is_no_permission(qualifier: str, fetched: Fe
     found = page(record(f"ACAP-allow-present: / {qualifier}"), agent, resources={CREDIT: fetched} if fetched else {})
     assert why(found.uses["present"]) == ("deny", "acap.resource", 2)
     assert why(found.uses["present-snippet"]) == ("deny", "acap.resource", 2)
-    assert found.wanted == (CREDIT,)
+    assert found.required_resources == (CREDIT,)
 
 
 @pytest.mark.requirement("ACAP-36")
@@ -254,7 +254,7 @@ def test_what_has_to_be_included(value: str, resource: Resource) -> None:
     found = page(record(f"ACAP-allow-present: / must-include-resource={value}"), agent, resources=resources, body=HTML)
     assert why(found.uses["present"]) == ("allow", "acap.allow", 2)
     assert found.uses["present"].must_include == (resource,)
-    assert found.wanted == ((resource.uri,) if resource.uri else ())
+    assert found.required_resources == ((resource.uri,) if resource.uri else ())
 
 
 @pytest.mark.requirement("ACAP-33", "ACAP-36")
@@ -266,9 +266,9 @@ def test_only_what_decides_wants_a_resource() -> None:
         "ACAP-disallow-present: /a/b",
     )
     agent = arranged("must-use-resource", "must-include-resource")
-    assert page(text, agent, "/a/b").wanted == (f"{ORIGIN}/two.txt",)
-    assert page(text, agent, "/a/c").wanted == (f"{ORIGIN}/two.txt", f"{ORIGIN}/three.txt")
-    assert page(text, agent, "/").wanted == (f"{ORIGIN}/one.txt",)
+    assert page(text, agent, "/a/b").required_resources == (f"{ORIGIN}/two.txt",)
+    assert page(text, agent, "/a/c").required_resources == (f"{ORIGIN}/two.txt", f"{ORIGIN}/three.txt")
+    assert page(text, agent, "/").required_resources == (f"{ORIGIN}/one.txt",)
 
 
 @pytest.mark.requirement("ACAP-33", "ACAP-42")
@@ -278,7 +278,7 @@ def test_a_permission_that_grants_nothing_wants_nothing() -> None:
     )
     found = page(text, arranged("must-use-resource"))
     assert why(found.uses["index"]) == ("deny", "acap.unusable", 4)
-    assert (found.wanted, found.dated) == ((), ())
+    assert (found.required_resources, found.dated) == ((), ())
 
 
 # Lengths
@@ -897,5 +897,5 @@ def test_without_acap_nothing_is_stated(text: str) -> None:
         assert not decision.stated
         assert decision.reasons[0].rule == "comity.default"
         assert decision.restrictions() == {}
-    assert (found.wanted, found.dated) == ((), ())
+    assert (found.required_resources, found.dated) == ((), ())
     assert list(found.uses) == ["crawl", "follow", "index", "preserve", "present"]

@@ -18,7 +18,7 @@ def lines(text: str, *targets: str, token: str = "ours") -> list[int]:
     patterns = spawning(text.encode(), url="https://example.com/ai.txt").for_agent(token)
     said = [patterns.statements(target) for target in targets]
     assert all(len(statements) <= 1 for statements in said)
-    return [statements[0].place.line if statements else 0 for statements in said]
+    return [statements[0].location.line if statements else 0 for statements in said]
 
 
 @pytest.mark.requirement("SPAWN-2")
@@ -97,7 +97,7 @@ def test_a_statement_is_about_training_and_names_its_line() -> None:
     (statement,) = read.for_agent("ours").statements("/a.jpg")
     assert (statement.term, statement.verdict, statement.rule) == ("spawning:train", Verdict.DENY, "spawning.disallow")
     assert statement.rule in RULES
-    assert statement.place == ("body", 2, "disallow: *.jpg # all", "https://example.com/ai.txt")
+    assert statement.location == ("body", 2, "disallow: *.jpg # all", "https://example.com/ai.txt")
 
 
 @pytest.mark.requirement("SPAWN-2")

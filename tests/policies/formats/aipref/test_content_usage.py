@@ -18,7 +18,7 @@ from comity.policies.formats.robots import grammar as robots
 from comity.policies.formats.robots.extension_lines import extension_lines
 from comity.policies.syntax.lines import MAX_LINE, Findings
 from comity.policies.vocabulary.preferences import Preferences
-from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.statement import Location, Statement
 from comity.policies.vocabulary.table import Vocabulary
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
@@ -138,7 +138,7 @@ FIELDS: list[tuple[list[bytes], Said, Said, Said]] = [  # values; by the diction
 def test_fields(values: list[bytes], dictionary: Said, strings: Said, both: Said) -> None:
     statements, _ = content_usage.field(values)
     assert of(statements, "aipref") == of(statements, "usage") == both
-    assert all(one.place.part == "header Content-Usage" for one in statements)
+    assert all(one.location.part == "header Content-Usage" for one in statements)
     statements, _ = content_usage.field(values, readers=("aipref",))
     assert (of(statements, "aipref"), of(statements, "usage")) == (dictionary, {})
     statements, _ = content_usage.field(values, readers=["usage"])
@@ -151,7 +151,7 @@ def test_findings_and_places_of_fields() -> None:
     assert statements == ()
     assert [(one.rule, one.url) for one in findings] == [(SYNTAX, "https://example.com/")]
     statements, findings = content_usage.field([b" ai-train=no ", b"train-ai=n"], readers=["aipref"])
-    place = Place("header Content-Usage", 0, "ai-train=no, train-ai=n")
+    place = Location("header Content-Usage", 0, "ai-train=no, train-ai=n")
     assert statements == (Statement("aipref:train-ai", DENY, "content-usage.disallow", place),)
     assert names(findings) == [LABEL]
 
@@ -364,9 +364,9 @@ def test_findings_and_places_of_lines() -> None:
         (SYNTAX, 9),
         ("content-usage.value", 10),
     ]
-    assert {one.term: one.place for one in found.statements("/a")} == {
-        "aipref:ai": Place("body", 1, "Content-Usage: /a ai=n", "https://example.com/robots.txt"),
-        "aipref:search": Place("body", 3, "Content-Usage: /a ai=y, search=n", "https://example.com/robots.txt"),
+    assert {one.term: one.location for one in found.statements("/a")} == {
+        "aipref:ai": Location("body", 1, "Content-Usage: /a ai=n", "https://example.com/robots.txt"),
+        "aipref:search": Location("body", 3, "Content-Usage: /a ai=y, search=n", "https://example.com/robots.txt"),
     }
     assert rules(b"User-agent: *\nDisallow: /").statements("/") == rules(b"").everywhere() == ()
 
@@ -387,7 +387,7 @@ def test_many_lines_with_one_path() -> None:
     group = ANY + "Content-Usage: ai=y\n" * 100 + "Content-Usage: ai=n, tdm=y\n" + "Content-Usage: ai=y\n" * 100
     statements = rules(group.encode()).statements("/")
     assert of(statements) == {"ai": "n", "tdm": "y"}
-    assert {one.place.line for one in statements} == {102}
+    assert {one.location.line for one in statements} == {102}
 
 
 EVERYWHERE: list[tuple[str, str, Said]] = [

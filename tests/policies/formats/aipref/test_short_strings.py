@@ -16,7 +16,7 @@ from comity.policies.formats.robots import grammar as robots
 from comity.policies.formats.robots.extension_lines import extension_lines
 from comity.policies.syntax.lines import MAX_LINE, Findings
 from comity.policies.vocabulary.preferences import Preferences
-from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.statement import Location, Statement
 from comity.policies.vocabulary.table import Vocabulary
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
@@ -37,7 +37,7 @@ def of(statements: tuple[Statement, ...]) -> dict[str, str]:
 def decided(expression: str, use: str, vocabulary: Vocabulary = SHIPPED) -> str:
     """By the cascade of section-5.2; "" where nothing is said."""
     said = usage.read(expression).items()
-    stated = [Statement(f"usage:{label}", verdict, usage.RULES[verdict], Place()) for label, verdict in said]
+    stated = [Statement(f"usage:{label}", verdict, usage.RULES[verdict], Location()) for label, verdict in said]
     decision = Preferences(vocabulary, "usage", stated, because).decide(use)
     return {ALLOW: "ALLOWED", DENY: "DENIED"}[decision.verdict] if decision is not None else ""
 
@@ -139,7 +139,7 @@ def test_the_initial_registry() -> None:
 )
 def test_backward_compatibility_of_a_new_label(example: str, tdm: str, updated: str, old: str) -> None:
     """Table 1 of the draft. Who does not know the label takes the use for mining."""
-    registered = Vocabulary.of('[vocabulary.usage.terms]\nexample = { narrows = ["tdm"] }')
+    registered = Vocabulary.from_toml('[vocabulary.usage.terms]\nexample = { narrows = ["tdm"] }')
     assert decided(f"example={example},tdm={tdm}", "example", registered) == updated
     assert decided(f"example={example},tdm={tdm}", "tdm") == old
 
@@ -297,7 +297,7 @@ def test_order_does_not_matter_in_fields(data: st.DataObject, stated: list[bytes
 def test_usage_pref_fields() -> None:
     statements, findings = usage.string_field([b"tdm=y, ai=n", b"ai = y, garbage!!!"], url="https://example.com/gone")
     assert of(statements) == {"tdm": "y", "ai": "n"}
-    assert statements[1] == Statement("usage:ai", DENY, "usage.disallow", Place("header Usage-Pref", 0, "tdm=y, ai=n"))
+    assert statements[1] == Statement("usage:ai", DENY, "usage.disallow", Location("header Usage-Pref", 0, "tdm=y, ai=n"))
     assert [(one.rule, one.url) for one in findings] == [("usage.ignored", "https://example.com/gone")]
     statements, findings = usage.string_field([b"tdm=y, ai=n, " + b"x=y, " * 2000])
     assert of(statements) == {"ai": "n"}
@@ -307,10 +307,10 @@ def test_usage_pref_fields() -> None:
 @pytest.mark.requirement("USE-15", "SEC-4")
 def test_confusing_characters_are_shown_as_replaced() -> None:
     found = lines("User-agent: *\nUsage: tdm=n, \u202eia=y, \x08x".encode())
-    assert next(one.place.text for one in found.statements("/")) == "Usage: tdm=n, \ufffdia=y, \ufffdx"
+    assert next(one.location.text for one in found.statements("/")) == "Usage: tdm=n, \ufffdia=y, \ufffdx"
     assert [one.message for one in found.findings] == ["`\ufffdx` is no preference: write label=y or label=n"]
     (statement,) = usage.string_field(["tdm=n, \u2066".encode()])[0]
-    assert statement.place.text == "tdm=n, \ufffd"
+    assert statement.location.text == "tdm=n, \ufffd"
 
 
 ANY, OWN, OTHER = "User-agent: *\n", "User-agent: ExampleBot\n", "User-agent: otherbot\n"
@@ -385,9 +385,9 @@ def test_a_line_of_a_group_without_rules_covers_all_though_one_merged_with_it_ha
 def test_findings_and_places() -> None:
     found = lines(b"usage: a=n\nUser-agent: *\nUsage-Pref: ai=n\nAllow: /\nusage: ai=n, ?\n\nUser-agent: x\nAllow: /\nusage: !\n")
     assert rules(found) == [("usage.outside", 1), ("usage.ignored", 5), ("usage.ignored", 9), ("usage.late", 5)]
-    assert [one.place for one in found.statements("/")] == [
-        Place("body", 1, "Usage: a=n", "https://example.com/robots.txt"),
-        Place("body", 3, "Usage-Pref: ai=n", "https://example.com/robots.txt"),
+    assert [one.location for one in found.statements("/")] == [
+        Location("body", 1, "Usage: a=n", "https://example.com/robots.txt"),
+        Location("body", 3, "Usage-Pref: ai=n", "https://example.com/robots.txt"),
     ]
     assert lines(b"User-agent: *\nDisallow: /").statements("/") == lines(b"").everywhere() == ()
 
@@ -420,7 +420,7 @@ def test_what_is_refused_everywhere_is_refused_of_each_resource(body: list[str])
 def test_what_is_common_to_all_that_can_be_said() -> None:
     def said(**values: str) -> tuple[Statement, ...]:
         return tuple(
-            Statement(f"usage:{label}", verdict, usage.RULES[verdict], Place())
+            Statement(f"usage:{label}", verdict, usage.RULES[verdict], Location())
             for label, value in values.items()
             for verdict in [usage.VERDICTS[value]]
         )

@@ -169,7 +169,11 @@ def refused(
     """What a group refuses: each rule with the line that does, 0 for none; "@": of the annotation. Line 1 is the scope."""
     found = refusals(group(*directives), facts, purposes, NOW, annotation, host=host)
     shown = (
-        (refusal.rule.removeprefix("automation."), "@" * refusal.from_annotation, refusal.stated.line if refusal.stated else 0)
+        (
+            refusal.rule.removeprefix("automation."),
+            "@" * refusal.from_annotation,
+            refusal.directive.line if refusal.directive else 0,
+        )
         for refusal in found
     )
     return ", ".join(f"{rule} {mark}{number}" for rule, mark, number in shown)

@@ -29,7 +29,8 @@ def said(body: bytes, token: str = "examplebot") -> Said:
     statements = signals(body, token).statements()
     assert all(one.verdict is (ALLOW if one.rule == "content-signal.allow" else DENY) for one in statements)
     return {
-        one.term.removeprefix("content-signal:"): (one.rule.removeprefix("content-signal."), one.place.line) for one in statements
+        one.term.removeprefix("content-signal:"): (one.rule.removeprefix("content-signal."), one.location.line)
+        for one in statements
     }
 
 
@@ -87,13 +88,13 @@ def test_fields() -> None:
     statements, _ = content_signal.field([b"search=yes, ai-train=yes", b"ai-train=no, ai-train=yes"], url="https://example.com/")
     assert verdicts(statements) == {"search": True, "ai-train": False}
     assert [one.rule for one in statements] == ["content-signal.allow", "content-signal.disallow"]
-    assert statements[1].place == ("header Content-Signal", 0, "ai-train=no, ai-train=yes", "")
+    assert statements[1].location == ("header Content-Signal", 0, "ai-train=no, ai-train=yes", "")
 
 
 @pytest.mark.requirement("SIG-1", "WHY-1")
 def test_the_place_is_the_line() -> None:
     (statement,) = signals(b"User-agent: *\n\nCONTENT-SIGNAL:  ai-train=no  # why\nAllow: /\n").statements()
-    assert statement.place == ("body", 3, "Content-Signal: ai-train=no", "https://example.com/robots.txt")
+    assert statement.location == ("body", 3, "Content-Signal: ai-train=no", "https://example.com/robots.txt")
 
 
 NO, YES = b"Content-Signal: ai-train=no\n", b"Content-Signal: ai-train=yes\n"
@@ -311,7 +312,7 @@ def test_a_refusal_anywhere_refuses(lines: list[bytes]) -> None:
 @given(st.lists(LINES | st.binary(max_size=20).map(lambda octets: b"Content-Signal:" + octets), max_size=10).map(b"\n".join))
 def test_nothing_raises(body: bytes) -> None:
     found = signals(body)
-    assert all(one.place.text.isprintable() for one in found.statements())
+    assert all(one.location.text.isprintable() for one in found.statements())
     assert isinstance(found.findings, tuple)
     content_signal.field([body])
 

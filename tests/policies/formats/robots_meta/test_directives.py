@@ -130,7 +130,7 @@ def test_directives(value: bytes, want: Said) -> None:
     assert said(statements) == want
     assert not findings
     body = b'<meta name="robots" content="' + value + b'">'
-    in_markup = [one._replace(place=one.place._replace(part="meta robots", line=1)) for one in statements]
+    in_markup = [one._replace(location=one.location._replace(part="meta robots", line=1)) for one in statements]
     assert list(meta(body)[0]) == in_markup
 
 
@@ -175,7 +175,7 @@ def test_limits(value: bytes, term: str, qualifiers: Qualifiers) -> None:
     "value", [b"max-snippet:5, max-snippet=5, max-snippet:9", b"max-snippet:9, max-snippet:5, max-snippet=5"]
 )
 def test_the_smallest_limit_is_quoted_as_it_stands_first(value: bytes) -> None:
-    assert [statement.place.text for statement in header(value)[0]] == ["max-snippet:5"]
+    assert [statement.location.text for statement in header(value)[0]] == ["max-snippet:5"]
 
 
 DATES = [
@@ -334,15 +334,15 @@ def test_elements_for_other_agents() -> None:
 )
 def test_the_place_is_the_line(before: bytes, line: int) -> None:
     (statement,), _ = meta(before + b'<meta name="robots" content="noindex: true">')
-    assert statement.place == ("meta robots", line, "noindex: true", "")
+    assert statement.location == ("meta robots", line, "noindex: true", "")
     assert statement.rule == "robots-meta.disallow"
 
 
 @pytest.mark.requirement("META-1", "SEC-4")
 def test_the_place_in_a_field() -> None:
     (statement,), _ = header(b"nosnippet\x1b[0m nosnippet")
-    assert statement.place.part == "header X-Robots-Tag"
-    assert statement.place.text == "nosnippet\ufffd[0m nosnippet"
+    assert statement.location.part == "header X-Robots-Tag"
+    assert statement.location.text == "nosnippet\ufffd[0m nosnippet"
 
 
 @pytest.mark.requirement("META-1")
@@ -429,7 +429,7 @@ PIECES = st.sampled_from(
 @given(st.lists(st.lists(PIECES | MEMBERS | st.binary(max_size=4), max_size=12).map(b"".join), max_size=4))
 def test_fields_never_raise(values: list[bytes]) -> None:
     statements, _ = header(*values)
-    assert all(statement.place.text.isprintable() for statement in statements)
+    assert all(statement.location.text.isprintable() for statement in statements)
 
 
 @pytest.mark.requirement("SEC-1")

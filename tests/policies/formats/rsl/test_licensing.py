@@ -17,7 +17,7 @@ from comity.policies.formats.rsl.licensing import TERMS, Rsl
 from comity.policies.formats.rsl.references import MAX_REFERENCES
 from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS
-from comity.policies.vocabulary.statement import Place, Statement
+from comity.policies.vocabulary.statement import Location, Statement
 
 URL = "https://example.com/rsl.xml"
 PAGE = "https://example.com/blog/1.html"
@@ -375,12 +375,12 @@ def test_reasons_are_the_lines_that_decide() -> None:
         "</rsl>",
     ]
     document = rsl.read("\r\n".join(lines).encode(), URL)
-    places = {one.term.removeprefix("rsl:"): (one.rule, one.place) for one in document.statements("https://example.com/")}
-    assert places["search"] == ("rsl.permits", Place("body", 6, '<permits type="usage">all</permits>', URL))
-    assert places["ai-train"] == ("rsl.prohibits", Place("body", 7, '<prohibits type="usage">ai-train</prohibits>', URL))
-    assert places["ai-input"] == ("rsl.unlicensed", Place("body", 11, '<payment type="use"/>', URL))
+    places = {one.term.removeprefix("rsl:"): (one.rule, one.location) for one in document.statements("https://example.com/")}
+    assert places["search"] == ("rsl.permits", Location("body", 6, '<permits type="usage">all</permits>', URL))
+    assert places["ai-train"] == ("rsl.prohibits", Location("body", 7, '<prohibits type="usage">ai-train</prohibits>', URL))
+    assert places["ai-input"] == ("rsl.unlicensed", Location("body", 11, '<payment type="use"/>', URL))
     (all_,) = (one for one in document.statements(PAGE) if one.term == "rsl:all")
-    assert (all_.rule, all_.place.line) == ("rsl.unlicensed", 14)
+    assert (all_.rule, all_.location.line) == ("rsl.unlicensed", 14)
 
 
 @pytest.mark.requirement("RSL-2", "WHY-2")
@@ -391,11 +391,11 @@ def test_reasons_are_the_narrowest_and_prohibitions_first() -> None:
         content(permits("ai-index"), prohibits("ai-index"), url="/blog/"),
         content(permits("search") + '<payment type="crawl"/>', url="/blog/"),
     )
-    lines = {one.term.removeprefix("rsl:"): (one.rule, one.place.line) for one in document.statements(PAGE)}
+    lines = {one.term.removeprefix("rsl:"): (one.rule, one.location.line) for one in document.statements(PAGE)}
     assert lines["ai-index"] == ("rsl.prohibits", 3)
     assert lines["search"] == ("rsl.prohibits", 2)  # a prohibition says more than that something is not licensed
     assert lines["ai-input"] == ("rsl.prohibits", 1)
-    places = {one.term: one.place for one in read(content(permits("all")), content(permits("search"))).statements(PAGE)}
+    places = {one.term: one.location for one in read(content(permits("all")), content(permits("search"))).statements(PAGE)}
     assert (places["rsl:search"].line, places["rsl:ai-train"].line) == (2, 1)
 
 
@@ -403,10 +403,10 @@ def test_reasons_are_the_narrowest_and_prohibitions_first() -> None:
 def test_where_what_is_no_document_is_told() -> None:
     broken = rsl.read(b"\n\n<rsl>\n<content></rsl>", URL)
     assert [(finding.url, finding.line) for finding in broken.findings] == [(URL, 4)]
-    assert {one.place for one in broken.statements(PAGE)} == {Place("body", 4, "<content></rsl>", URL)}
+    assert {one.location for one in broken.statements(PAGE)} == {Location("body", 4, "<content></rsl>", URL)}
     (inner,) = rsl.inline(page('<p>\n<script type="application/rsl+xml">\n<rsl>\n<content></rsl></script>'), PAGE)
     assert [(finding.url, finding.line) for finding in inner.findings] == [(PAGE, 4)]
-    assert {one.place.line for one in inner.statements(PAGE)} == {4}
+    assert {one.location.line for one in inner.statements(PAGE)} == {4}
 
 
 # No valid document, RSL-3
@@ -454,10 +454,10 @@ def test_a_document_that_was_not_received_whole_licenses_nothing() -> None:
 
 @pytest.mark.requirement("RSL-2")
 def test_where_the_document_cannot_be_had() -> None:
-    place = Place("body", 3, "License: https://example.com/rsl.xml", "https://example.com/robots.txt")
+    place = Location("body", 3, "License: https://example.com/rsl.xml", "https://example.com/robots.txt")
     statements = rsl.unlicensed(place)
     assert said(statements) == "UUUUUU"
-    assert {one.place for one in statements} == {place}
+    assert {one.location for one in statements} == {place}
 
 
 @pytest.mark.requirement("RSL-2")
@@ -672,8 +672,8 @@ def test_a_document_within_a_page_is_about_that_page() -> None:
     statements = document.statements(PAGE)
     assert said(statements) == "AAPAAA"
     (training,) = (one for one in statements if one.term == "rsl:ai-train")
-    assert training.place._replace(text="") == Place("script application/rsl+xml", 5)
-    assert "ai-train" in training.place.text
+    assert training.location._replace(text="") == Location("script application/rsl+xml", 5)
+    assert "ai-train" in training.location.text
 
 
 @pytest.mark.requirement("RSL-1", "RSL-2", "SEC-1")

@@ -20,7 +20,7 @@ from comity.policies.formats.tdmrep import metadata as tdmrep_metadata
 from comity.policies.formats.tdmrep import reservation as tdmrep
 from comity.policies.formats.tdmrep.reservation import Reservation, TdmRep
 from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS
-from comity.policies.vocabulary.statement import Place
+from comity.policies.vocabulary.statement import Location
 
 URL = "https://example.com/.well-known/tdmrep.json"
 PAGE = "https://example.com/a/page.html"
@@ -127,7 +127,7 @@ def test_reason_shows_line_and_policy() -> None:
     text = "[\n" + ",\n".join(rules) + "]"
     (statement,) = tdmrep.statements([read(text % POLICY).reservation("/b")])
     written = f'{{ "location": "/", "tdm-reservation": 1, "tdm-policy": "{POLICY}"}}'
-    assert statement == ("tdmrep:reservation", Verdict.DENY, "tdmrep.reserved", Place("body", 4, written, URL), statement[4])
+    assert statement == ("tdmrep:reservation", Verdict.DENY, "tdmrep.reserved", Location("body", 4, written, URL), statement[4])
 
 
 # TDM-3
@@ -206,7 +206,7 @@ def test_findings_quote_what_they_are_about(text: str, message: str) -> None:
 def test_reasons_of_what_is_no_array_and_of_what_is_not_read() -> None:
     whole = read('\n{"tdm-reservation":\n1}').reservation("/a")
     assert whole is not None
-    assert whole.source == Place("body", 2, '{"tdm-reservation": 1}', URL)
+    assert whole.source == Location("body", 2, '{"tdm-reservation": 1}', URL)
     past = read("[", cut=True)
     reservation = past.reservation("/a")
     assert reservation is not None
@@ -347,19 +347,19 @@ def test_what_came_before_is_told_of_values_that_are_odd() -> None:
     assert found(one.findings) == "value 0; value 0"
     assert [finding.url for finding in one.findings] == [PAGE, PAGE]
     assert "\x1b" not in str(one)
-    assert one.source == Place("header tdm-reservation", text="tdm-reservation: maybe\ufffd; tdm-policy: http://")
+    assert one.source == Location("header tdm-reservation", text="tdm-reservation: maybe\ufffd; tdm-policy: http://")
     element = markup('<meta name="tdm-reservation" content="1"><meta name="tdm-policy" content="/p">')
     assert element is not None
-    assert element.source == Place("meta tdm-reservation", text="tdm-reservation: 1; tdm-policy: /p")
+    assert element.source == Location("meta tdm-reservation", text="tdm-reservation: 1; tdm-policy: /p")
 
 
 # sec-processing-priority
 
-R = Reservation(True, "https://example.com/1", Place(text="r"))
-N = Reservation(False, "https://example.com/0", Place(text="n"))
-NO_POLICY = Reservation(True, "", Place(text="bare"))
-UNSET = Reservation(None, "", Place(text="odd"))
-POLICY_ALONE = Reservation(None, "https://example.com/new", Place(text="policy"))
+R = Reservation(True, "https://example.com/1", Location(text="r"))
+N = Reservation(False, "https://example.com/0", Location(text="n"))
+NO_POLICY = Reservation(True, "", Location(text="bare"))
+UNSET = Reservation(None, "", Location(text="odd"))
+POLICY_ALONE = Reservation(None, "https://example.com/new", Location(text="policy"))
 
 PRECEDENCE: list[tuple[list[Reservation | None], str]] = [
     ([], "-"),
@@ -394,8 +394,8 @@ def test_later_sources_supersede_and_absence_resets_nothing(reservations: list[R
 
 @pytest.mark.requirement("TDM-2", "TDM-4")
 def test_the_policy_stands_in_the_reason_and_only_where_the_right_is_reserved() -> None:
-    assert tdmrep.statements([R, NO_POLICY])[0].place.text == "bare; tdm-policy: https://example.com/1"
-    assert tdmrep.statements([R, N])[0].place.text == "n"
+    assert tdmrep.statements([R, NO_POLICY])[0].location.text == "bare; tdm-policy: https://example.com/1"
+    assert tdmrep.statements([R, N])[0].location.text == "n"
 
 
 @pytest.mark.requirement("TDM-1", "WHY-2")
