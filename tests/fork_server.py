@@ -35,17 +35,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-# Beside all of comity. Nothing here may start a thread of Python or install a reactor.
+from scrapy.settings import default_settings
+from scrapy.utils.misc import load_object
+
+# Nothing here may start a thread of Python or install a reactor.
 PRELOADED = (
-    *("scrapy.cmdline", "scrapy.core.engine", "scrapy.core.scraper", "scrapy.core.scheduler", "scrapy.extensions.feedexport"),
-    *(
-        "scrapy.core.downloader.handlers.http11",
-        "scrapy.pipelines.files",
-        "scrapy.spiderloader",
-        "twisted.internet.asyncioreactor",
-    ),
-    *("aiohttp", "pyarrow.parquet", "warcio", "uvicorn", "gunicorn.app.base", "werkzeug.serving", "wsgiref.simple_server"),
+    *("scrapy.cmdline", "scrapy.core.engine", "scrapy.core.scraper", "scrapy.core.scheduler", "scrapy.pipelines.files"),
+    *("scrapy.spiderloader", "twisted.internet.asyncioreactor", "rich._emoji_codes", "urllib.robotparser"),
+    "scrapy.core.downloader.handlers._aiohttp",
+    *("aiohttp.web", "pyarrow.parquet", "warcio"),
+    *("uvicorn", "gunicorn.app.base", "werkzeug.serving", "wsgiref.simple_server"),
 )
+PRELOADED_PACKAGES = ("comity", "scrapy.commands")  # with all their modules
+COMPONENTS = ("SPIDER_MIDDLEWARES_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "EXTENSIONS_BASE", "DOWNLOAD_HANDLERS_BASE")
 OWN = {
     "PYTHONPATH",
     "PYTHONDONTWRITEBYTECODE",
@@ -194,10 +196,14 @@ def _job_of(args: Any, options: dict[str, Any]) -> dict[str, Any] | None:
 def main(descriptor: int) -> None:
     # Who runs the tests ends them with Ctrl-C; this ends with them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    comity = importlib.import_module("comity")
-    found = [module.name for module in pkgutil.walk_packages(comity.__path__, "comity.")]
-    for name in (*PRELOADED, *found):
+    packages = [importlib.import_module(name) for name in PRELOADED_PACKAGES]
+    modules = [module.name for package in packages for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
+    for name in (*PRELOADED, *modules):
         importlib.import_module(name)
+    for setting in COMPONENTS:
+        components = getattr(default_settings, setting)
+        for path in components.values() if setting == "DOWNLOAD_HANDLERS_BASE" else components:
+            load_object(path)
     assert "twisted.internet.reactor" not in sys.modules  # each process has one of its own
     gc.collect()
     gc.freeze()

@@ -74,7 +74,9 @@ def both(monkeypatch: pytest.MonkeyPatch, *, in_full: bool) -> Iterator[Any]:
         yield run
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in ("policy", "crawl"))) for name in COMMANDS]
+)
 def test_commands(name: str, both: Any, serve: Serve, tmp_path: Path) -> None:
     server = serve({"/robots.txt": ROBOTS, "/": "<p>a page"})
     (tmp_path / "files").mkdir()
