@@ -57,6 +57,10 @@ SAFER: dict[str, Any] = {
     "TELNETCONSOLE_ENABLED": False,
 }
 
+# Scrapy starts a task for each item that may be in the pipelines at a time, whether a response has one or none: 100 by default,
+# which takes a third of the time of a page (docs/upstream.md).
+CONCURRENT_ITEMS = 8
+
 
 class Addon:
     """Puts comity's components in place and warns of settings that take them out."""
@@ -71,7 +75,7 @@ class Addon:
         if folder := settings.get("JOBDIR"):
             _make_private(Path(folder))  # before Scrapy makes it for everybody
         take_shipped_suffixes()
-        for name, value in {"SCHEDULER": Scheduler, **SAFER}.items():
+        for name, value in {"SCHEDULER": Scheduler, "CONCURRENT_ITEMS": CONCURRENT_ITEMS, **SAFER}.items():
             settings.set(name, value, priority="addon")
         settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, None)
         for name, components in COMPONENTS.items():

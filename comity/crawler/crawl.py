@@ -18,6 +18,7 @@ from comity.crawler.action_requests import Actions
 from comity.crawler.fetching.fetcher import PolicyFetcher
 from comity.crawler.fetching.files import PolicyFiles
 from comity.crawler.fetching.store import PolicyStore
+from comity.crawler.garbage import GarbageCollection
 from comity.crawler.item_pages import ItemPages
 from comity.crawler.item_tags import ItemTags
 from comity.crawler.logs import show_nothing_hidden
@@ -95,6 +96,8 @@ class Crawl:
         self.tags = ItemTags(options.tag)
         _close_early()
         crawler.signals.connect(self._close, signals.spider_closed)
+        if options.sets_gc:
+            GarbageCollection.connect(crawler)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Crawl:

@@ -51,6 +51,7 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_ELEMENTS": "tag",
     "COMITY_TAG": "permissions",
     "COMITY_PROGRESS": "summary",
+    "COMITY_GC": True,
     "COMITY_STORE": "",
     "COMITY_POLICY_TIMEOUT": 15,
     "COMITY_PROXY": "",
@@ -105,6 +106,7 @@ class Options:
     elements: str  # of ELEMENTS: what is done with elements that a page refuses for one of the declared uses
     tag: TagSetting  # where the tag of an item goes
     progress: str  # of PROGRESS: what is told of how the crawl goes
+    sets_gc: bool  # the garbage collector is set for crawls while they go on
     inner: str  # of INNER: whether sites may lead to servers at inner addresses that the operator has not asked for
     store: Path
     client: ClientOptions  # of the client for policy files
@@ -134,6 +136,7 @@ class Options:
             elements=_word(settings, "COMITY_ELEMENTS", ELEMENTS),
             tag=tag_setting(settings),
             progress=_word(settings, "COMITY_PROGRESS", PROGRESS),
+            sets_gc=_flag(settings, "COMITY_GC"),
             inner=_word(settings, "COMITY_INNER", INNER),
             store=_store(settings),
             client=ClientOptions.from_settings(settings, user_agent=agent.user_agent, proxy=str(_get(settings, "COMITY_PROXY"))),
