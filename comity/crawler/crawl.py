@@ -96,8 +96,7 @@ class Crawl:
         self.tags = ItemTags(options.tag)
         _close_early()
         crawler.signals.connect(self._close, signals.spider_closed)
-        if options.sets_gc:
-            GarbageCollection.connect(crawler)
+        self._garbage = GarbageCollection(crawler) if options.sets_gc else None
 
     @classmethod
     def of(cls, crawler: Crawler) -> Crawl:

@@ -1,9 +1,9 @@
 """Garbage collection while crawls go on: COMITY_GC.
 
-What a crawl has loaded stays until its end, and the requests that wait have no cycles: by its defaults Python looks through all of
-them again and again, which takes a fifth of the time of a crawl. So while any crawl goes on, what there was before it is left out,
-and the youngest objects are looked through every 50,000 instead of every 700. The older generations follow as often as
-before: responses and failures that refer to each other are found a few hundred pages later at most."""
+What is there when a crawl begins stays until its end, and requests that wait have no cycles: by its defaults Python looks
+through all of them again and again, for a fifth of the time of a crawl. So while any crawl goes on, what was there before is left
+out, and young objects are looked through every 50,000 instead of every 700. The older generations follow as many times later as
+before: responses and failures that refer to each other are found after some hundred pages."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ THRESHOLDS = (50_000, 10, 10)  # of gc.set_threshold
 class GarbageCollection:
     """Sets the collector for all crawls of this process, and sets it back when the last one has ended."""
 
-    _crawls: ClassVar[int] = 0
+    _crawls: ClassVar[set[GarbageCollection]] = set()
     _thresholds: ClassVar[tuple[int, int, int]]
 
-    @classmethod
-    def connect(cls, crawler: Crawler) -> None:
-        crawler.signals.connect(cls._opened, signals.spider_opened)
-        crawler.signals.connect(cls._closed, signals.spider_closed)
+    def __init__(self, crawler: Crawler) -> None:
+        crawler.signals.connect(self._opened, signals.spider_opened)
+        crawler.signals.connect(self._closed, signals.spider_closed)
 
-    @classmethod
-    def _opened(cls) -> None:
-        cls._crawls += 1
-        if cls._crawls == 1:
-            cls._thresholds = gc.get_threshold()
+    def _opened(self) -> None:
+        if not self._crawls:
+            GarbageCollection._thresholds = gc.get_threshold()
             gc.set_threshold(*THRESHOLDS)
             gc.freeze()
+        self._crawls.add(self)
 
-    @classmethod
-    def _closed(cls) -> None:
-        cls._crawls -= 1
-        if not cls._crawls:
+    def _closed(self) -> None:
+        if self not in self._crawls:
+            return
+        self._crawls.remove(self)
+        if not self._crawls:
             gc.unfreeze()
-            gc.set_threshold(*cls._thresholds)
+            gc.set_threshold(*self._thresholds)

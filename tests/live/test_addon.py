@@ -58,6 +58,7 @@ def test_what_it_sets() -> None:
     assert settings["USER_AGENT"] == f"examplebot/{comity.__version__} (Scrapy; comity)"
     assert [settings[name] for name in ("TELNETCONSOLE_ENABLED", "REMOTE_CONTROL_ENABLED")] == [False, False]
     assert settings["DOWNLOAD_VERIFY_CERTIFICATES"] is True
+    assert settings["CONCURRENT_ITEMS"] == 8
     downloader = places(settings, "DOWNLOADER_MIDDLEWARES")
     assert downloader[AccessMiddleware] == 100
     assert downloader.get(RobotsTxtMiddleware) is None
@@ -70,6 +71,7 @@ def test_what_the_project_sets_stays() -> None:
         "USER_AGENT": "examplebot/2.0 (+https://example.org/bot)",
         "TELNETCONSOLE_ENABLED": True,
         "DOWNLOAD_VERIFY_CERTIFICATES": False,
+        "CONCURRENT_ITEMS": 100,
         "SCHEDULER": "scrapy.core.scheduler.Scheduler",
         "SPIDER_MODULES": ["own.spiders"],
     }
@@ -106,7 +108,7 @@ PAGE = "comity.crawler.middlewares.page.PageMiddleware"
         ({"DOWNLOAD_VERIFY_CERTIFICATES": False}, "DOWNLOAD_VERIFY_CERTIFICATES is off"),
         ({"ROBOTSTXT_OBEY": False}, "comity obeys robots.txt all the same"),
         ({"COMITY_USES_": "index"}, "COMITY_USES_ is no setting of comity: did you mean COMITY_USES?"),
-        ({"COMITY_0": 1}, "COMITY_0 is no setting of comity, it changes nothing"),
+        ({"COMITY_0123456789": 1}, "COMITY_0123456789 is no setting of comity, it changes nothing"),
     ],
 )
 @pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
