@@ -38,6 +38,7 @@ from comity.policies.vocabulary.statement import Statement
 MAX_PURPOSES = 64  # sets of purposes of which it is remembered whether anything is usable
 
 ByVocabulary = Mapping[str, Sequence[Statement]]  # name of a vocabulary -> all that is stated in it
+Outcome = tuple[ByVocabulary, tuple[Reason, ...]]  # all that is stated of one resource, and why every use is refused
 
 
 class Carrier(NamedTuple):
@@ -65,7 +66,7 @@ class AgentView:
 
     def __init__(self, agent: Agent, sites: Mapping[str, SiteReading], fetched: Mapping[str, Fetched], origin: str) -> None:
         """`sites`: name of a format -> what the files say in it. `fetched`: absolute URL -> what came back."""
-        self._agent = agent
+        self.agent = agent
         self._origin = origin
         self._fetched = fetched
         self._readings = {name: reading for name, site in sites.items() if (reading := site.for_agent(agent)) is not None}
@@ -172,7 +173,7 @@ class AgentView:
         return self._unusable[key]
 
     def _unusable_for(self, purposes: frozenset[str] | None) -> Decision | None:
-        if not self._agent.uses:
+        if not self.agent.uses:
             return None
         readings = self._readings.values()
         statements = [statement for reading in readings for statement in reading.everywhere()]
@@ -180,18 +181,18 @@ class AgentView:
         for reading in readings:
             sources += reading.site_sources(purposes)
             if rules := reading.element_rules_everywhere():
-                sources.append(ElementUses(rules.rules, self._agent.vocabulary, partial(_reason_of_rule, rules, "")))
+                sources.append(ElementUses(rules.rules, self.agent.vocabulary, partial(_reason_of_rule, rules, "")))
         return self.refusal_of_all(sources, self._origin)
 
     def refusal_of_all(self, sources: Sequence[UseSource], url: str) -> Decision | None:
         """The refusal of every declared use, where that is what they say; None where one is left."""
-        if "crawl" in self._agent.uses:  # USE-14: no preference refuses it
+        if "crawl" in self.agent.uses:  # USE-14: no preference refuses it
             return None
         reasons: dict[Reason, None] = {}
-        for use in self._agent.uses:
+        for use in self.agent.uses:
             decisions = [source.decide(use) for source in sources]
             refusing = [decision for decision in decisions if decision is not None and decision.verdict is Verdict.DENY]
-            if not refusing or self._agent.licence(url, use) is not None:
+            if not refusing or self.agent.licence(url, use) is not None:
                 return None
             reasons |= dict.fromkeys(reason for decision in refusing for reason in decision.reasons)
         return Decision(verdict=Verdict.DENY, reasons=tuple(reasons))
@@ -201,14 +202,14 @@ class AgentView:
         reason_of = partial(self._reason, url)
         if len(statements) == 1:
             return [
-                Preferences(self._agent.vocabulary, name, in_vocabulary, reason_of)
+                Preferences(self.agent.vocabulary, name, in_vocabulary, reason_of)
                 for name, in_vocabulary in statements[0].items()
             ]
         sources = []
         for name in dict.fromkeys(name for of_target in statements for name in of_target):
             distinct = dict.fromkeys(tuple(of_target.get(name, ())) for of_target in statements)
             sources.append(
-                jointly([Preferences(self._agent.vocabulary, name, in_vocabulary, reason_of) for in_vocabulary in distinct])
+                jointly([Preferences(self.agent.vocabulary, name, in_vocabulary, reason_of) for in_vocabulary in distinct])
             )
         return sources
 
@@ -225,12 +226,12 @@ class AgentView:
         """Return the element rules of the site and of the page itself; None: there are none. `target`: path and query of its URL.
         `is_read`: see `elements.rules.ElementRules`."""
         rule_sets = [rules for reading in self._ruling if (rules := reading.element_rules(target, content))]
-        rule_sets += [rules for of_page in _PAGE_ELEMENTS if (rules := of_page(content, self._agent))]
+        rule_sets += [rules for of_page in _PAGE_ELEMENTS if (rules := of_page(content, self.agent))]
         if not rule_sets:
             return None
         all_rules = [rule for rules in rule_sets for rule in rules.rules]
         reason_of = partial(_reason_in_sets, rule_sets, url)
-        return ElementRules(content, all_rules, url, self._agent.vocabulary, reason_of, is_read=is_read)
+        return ElementRules(content, all_rules, url, self.agent.vocabulary, reason_of, is_read=is_read)
 
 
 def _overrides(reading: AgentReading, method: str) -> bool:
@@ -254,7 +255,7 @@ def _reason_in_sets(rule_sets: Sequence[RulesOfElements], url: str, rule: Elemen
     return rule_sets[0].reason_of(rule, url)
 
 
-def concluded(carriers: Sequence[Carrier]) -> tuple[ByVocabulary, tuple[Reason, ...]]:
+def concluded(carriers: Sequence[Carrier]) -> Outcome:
     """Return all statements about one resource, by vocabulary, and why every use is refused.
 
     Carriers come in the order files, header fields, document."""

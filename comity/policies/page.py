@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -15,7 +16,7 @@ from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.elements.rules import Element, ElementRules, Traced
 from comity.policies.formats.format import PageSource, UseSource
 from comity.policies.syntax.printable import MAX_SHOWN
-from comity.policies.tag import BASIC_USES, USE_NAME, without_extracts, write_tag
+from comity.policies.tag import BASIC_USES, USE_NAME, own_copy, without_extracts, write_tag
 
 MAX_STATED = 100  # uses that a tag lists for the sole reason that the site names them
 
@@ -181,6 +182,7 @@ class Page:
         self._page_sources = page_sources
         self._policies = policies
         self._body = body
+        self._same: Page | None = None  # a page of which all the same holds
 
     @property
     def follow(self) -> Decision:
@@ -215,6 +217,12 @@ class Page:
         """Return the uses that are not licensed: no statement of the site refuses what is."""
         return tuple(use for use in uses if any(self.agent.licence(url, use) is None for url in self._urls))
 
+    def of_url(self, url: str, body: bytes) -> Page:
+        """Return a page of which all the same holds: none has statements of its own, elements, or an arranged licence."""
+        page = copy(self)
+        page.url, page._urls, page._body, page._same = url, (url,), body, self
+        return page
+
     def asked_as(self, first: Page) -> Page:
         """Return this page as it came back for another URL.
 
@@ -241,14 +249,23 @@ class Page:
     @cached_property
     def permissions(self) -> dict[str, Any]:
         """The tag, by permissions.schema.json, of an item that has nothing of any element. Made once; callers that hand it on
-        copy it."""
+        copy it, or ask `tag_of`."""
         return self.tag_of({}, {})
 
     def tag_of(self, fields: Mapping[str, Any], declared: Mapping[str, str], *, names: Iterable[str] = ()) -> dict[str, Any]:
-        """The tag of an item with these fields. `declared`, `names`: as `ElementRules.traced` has them."""
+        """A new tag, of an item with these fields. `declared`, `names`: as `ElementRules.traced` has them."""
         return self.tag_with(self.element_rules.traced(fields, declared, names=names) if self.element_rules else ())
 
     def tag_with(self, elements: Iterable[Traced]) -> dict[str, Any]:
-        """The tag of an item in which the elements are there."""
+        """A new tag, of an item in which the elements are there."""
+        present = tuple(elements)
+        return self._written(present) if present else own_copy(self._without_elements)
+
+    @cached_property
+    def _without_elements(self) -> dict[str, Any]:
+        """The tag of an item with none of the elements, which nobody else may have."""
+        return self._written(()) if self._same is None else self._same._without_elements
+
+    def _written(self, elements: Sequence[Traced]) -> dict[str, Any]:
         tag = write_tag(self.agent, self.uses, self._policies, embedded=self.embedded, elements=elements)
         return without_extracts(tag) if self.is_cut else tag

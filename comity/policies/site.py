@@ -11,12 +11,12 @@ import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Self
 from urllib.parse import urljoin
 
 from comity.policies.agent import Agent
-from comity.policies.agent_view import AgentView, ByVocabulary, Carrier, concluded, of_images
+from comity.policies.agent_view import AgentView, ByVocabulary, Carrier, Outcome, concluded, of_images
 from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Verdict
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.rates import Rates
@@ -29,6 +29,7 @@ from comity.policies.formats.format import NO_STATEMENTS, Capture, FileReference
 from comity.policies.page import Page, Refusal, jointly
 from comity.policies.syntax.urls import origin_of, spellings
 from comity.policies.syntax.windows import Limits
+from comity.policies.vocabulary.statement import Statement
 
 MAX_AGENTS = 1000  # whose rules are kept compiled
 BODY = "body"  # part of a policy file, in the source of a reason
@@ -149,28 +150,30 @@ class Site:
         if licenses:
             for target, of_target in zip(targets, carriers, strict=True):
                 of_target.append(_of_documents(of_target, resources or {}, self.origin + target))
-        statements, refused = zip(*map(concluded, carriers), strict=True)
-        first += [Refusal(reasons) for reasons in dict.fromkeys(refused) if reasons]
-        preferences = view.sources([_about_content(by_vocabulary, content) for by_vocabulary in statements], url)
-        page_sources: list[list[PageSource]] = []
-        if not view.is_same_for_pages:
-            capture = Capture(url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts)
-            page_sources = view.page_sources(targets, capture)
-        last: list[UseSource] = [jointly(sources) for sources in page_sources]
         elements = None
+        last: list[UseSource] = []
         try:
             elements = view.element_rules(targets[0], content, url, is_read=is_read and body is not None)
         except FormatError as error:
             last.append(Refusal((error.reason,)))
         if elements:
             last.append(elements.source)
-        images = [of_images(by_vocabulary) for by_vocabulary in statements]
+        outcomes, is_image = tuple(map(concluded, carriers)), content.media_type.startswith("image/")
+        is_silent = not (first or last or licenses or any(carrier.statements for carrier in of_response))
+        if is_silent and view.is_same_for_pages and not agent.arrangements:
+            return _silent_page(self, view, access, tuple(map(_hashable, outcomes)), is_image).of_url(url, body or b"")
+        page_sources: list[list[PageSource]] = []
+        if not view.is_same_for_pages:
+            capture = Capture(url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts)
+            page_sources = view.page_sources(targets, capture)
+        last[:0] = map(jointly, page_sources)
+        sources, embedded = _sources(view, url, outcomes, first, last, is_image=is_image)
         return Page(
             agent,
             url,
             access=access,
-            sources=[*first, *preferences, *last],
-            embedded=[*first, *last, *view.sources(images, url)] if images != list(statements) else None,
+            sources=sources,
+            embedded=embedded,
             page_sources=[source for sources in page_sources for source in sources],
             licenses=licenses,
             policies=self.policies,
@@ -310,7 +313,8 @@ def _of_headers(fields: Sequence[tuple[bytes, bytes]], response: Response) -> Ca
 
 def _of_document(content: Content, response: Response) -> Carrier:
     """Return the statements of a page, or of another document, about itself."""
-    return Carrier({name: reader(content, response) for name, reader in _READ_DOCUMENT})
+    read = ((name, reader(content, response)) for name, reader in _READ_DOCUMENT)
+    return Carrier({name: statements for name, statements in read if statements != NO_STATEMENTS})
 
 
 def _of_documents(carriers: Sequence[Carrier], resources: Mapping[str, Fetched], url: str) -> Carrier:
@@ -333,6 +337,57 @@ _FINAL = frozenset(format_.name for format_ in FORMATS if not format_.document_o
 def _final(carrier: Carrier) -> Carrier:
     """Return the statements that no document can take back."""
     return Carrier({name: statements for name, statements in carrier.statements.items() if name in _FINAL})
+
+
+HashableOutcome = tuple[tuple[tuple[str, tuple[Statement, ...]], ...], tuple[Reason, ...]]
+
+
+def _hashable(outcome: Outcome) -> HashableOutcome:
+    """Return the same outcome, as a key of what it says."""
+    by_vocabulary, reasons = outcome
+    return tuple((name, tuple(statements)) for name, statements in by_vocabulary.items()), reasons
+
+
+@lru_cache(maxsize=1024)
+def _silent_page(site: Site, view: AgentView, access: Decision, outcomes: tuple[HashableOutcome, ...], is_image: bool) -> Page:
+    """Return a page that says nothing itself: most are, and then its site says the same of all that it says the same statements
+    of."""
+    by_vocabulary = [(dict(statements), reasons) for statements, reasons in outcomes]
+    sources, embedded = _sources(view, site.origin, by_vocabulary, [], [], is_image=is_image)
+    return Page(
+        view.agent,
+        site.origin,
+        access=access,
+        sources=sources,
+        embedded=embedded,
+        page_sources=(),
+        licenses=(),
+        policies=site.policies,
+        findings=site.findings,
+        body=b"",
+    )
+
+
+def _sources(
+    view: AgentView,
+    url: str,
+    outcomes: Sequence[Outcome],
+    first: Sequence[UseSource],
+    last: Sequence[UseSource],
+    *,
+    is_image: bool,
+) -> tuple[list[UseSource], list[UseSource] | None]:
+    """Return the sources of what holds for a page, and for files that are embedded in it: None where that is the same.
+
+    `outcomes`: of each of its targets. `first`, `last`: sources beside the statements."""
+    refusals = [Refusal(reasons) for reasons in dict.fromkeys(reasons for _, reasons in outcomes) if reasons]
+    statements = [by_vocabulary for by_vocabulary, _ in outcomes]
+    of_embedded = list(map(of_images, statements))
+    of_page = of_embedded if is_image else statements
+    sources = [*first, *refusals, *view.sources(of_page, url), *last]
+    if of_embedded == statements:
+        return sources, None
+    return sources, [*first, *refusals, *last, *view.sources(of_embedded, url)]
 
 
 def _about_content(statements: ByVocabulary, content: Content) -> ByVocabulary:

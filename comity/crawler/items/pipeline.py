@@ -13,7 +13,7 @@ from scrapy.pipelines.media import MediaPipeline
 
 from comity.crawler.crawl import Crawl
 from comity.crawler.elements import declared
-from comity.crawler.item_pages import changed, current_page, own_copy
+from comity.crawler.item_pages import changed, current_page
 from comity.crawler.items.media import bind
 from comity.crawler.scrapy_internals import engine_of, item_pipelines
 from comity.policies import Page
@@ -99,7 +99,7 @@ class PermissionsPipeline:
 
     def _tag(self, page: Page | None) -> dict[str, Any]:
         if page is not None:
-            return own_copy(page.permissions)
+            return page.tag_of({}, {})
         self._warn("An item came from no page (start(), an errback, or replaced on its way): nobody may use it")
         self._stats.inc_value("comity/items/no-page")
         return no_page(self._crawl.agent, "the item came from no page")
