@@ -1,10 +1,11 @@
 """CPU per page of a crawl: comity's full compliance against Scrapy with its own robots middleware.
 
-Both crawl the same pages of a server in another process, in turns (A B A B), each in a process of its own. Counted is the CPU
-time of the crawling process, all its threads, from `spider_opened` to `spider_closed`: no imports, no server. A page is 8 KB of
-HTML with ten links. A `bare` spider parses nothing, knows the links and yields no item, so that the crawler alone is compared;
-the other one finds title and links with parsel and writes an item a page to a feed. comity runs with COMITY_MIN_DELAY=0,
-for politeness costs time, not CPU."""
+Three crawl the same pages of a server in another process, in turns (A B C A B C), each in a process of its own: Scrapy as it
+comes, Scrapy with the CONCURRENT_ITEMS and the garbage collection that comity sets, and comity. Counted is the CPU time of the
+crawling process, all its threads, from `spider_opened` to `spider_closed`: no imports, no server. Wall time is of the same, and
+memory the most that the process ever had. A page is 8 KB of HTML with ten links. A `bare` spider parses nothing, knows the links
+and yields no item, so that the crawler alone is compared; the other one finds title and links with parsel and writes an item a
+page to a feed. comity runs with COMITY_MIN_DELAY=0, for politeness costs time, not CPU."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import argparse
 import asyncio
 import json
 import multiprocessing
+import resource
 import statistics
 import subprocess
 import sys
@@ -20,19 +22,24 @@ import time
 from collections.abc import Iterator
 from itertools import product
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
+from rich.console import Console
+from rich.table import Table
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Request, Response, TextResponse
 
+from comity.crawler.addon import CONCURRENT_ITEMS
 from comity.policies.formats import WELL_KNOWN
 
 LINKS = 10
 MISSING = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
 FILLER = "<p>" + "A sentence of the page, as pages have them. " * 12 + "</p>\n"
+SCRAPY = {"ROBOTSTXT_OBEY": True, "TELNETCONSOLE_ENABLED": False, "USER_AGENT": "benchbot/1.0"}
 SETTINGS: dict[str, dict[str, Any]] = {
-    "scrapy": {"ROBOTSTXT_OBEY": True, "TELNETCONSOLE_ENABLED": False, "USER_AGENT": "benchbot/1.0"},
+    "scrapy": SCRAPY,
+    "tuned": SCRAPY | {"CONCURRENT_ITEMS": CONCURRENT_ITEMS, "EXTENSIONS": {"comity.crawler.garbage.GarbageCollection": 0}},
     "comity": {"ADDONS": {"comity.crawler.addon.Addon": 100}, "COMITY_AGENT": "benchbot", "COMITY_MIN_DELAY": 0},
 }
 
@@ -107,10 +114,10 @@ class Follow(Spider):
         return spider
 
     def opened(self) -> None:
-        self.began = time.process_time()
+        self.began = time.process_time(), time.monotonic()
 
     def ended(self) -> None:
-        self.cpu = time.process_time() - self.began
+        self.cpu, self.wall = time.process_time() - self.began[0], time.monotonic() - self.began[1]
 
     async def start(self) -> Any:
         for url in self.urls:
@@ -153,11 +160,20 @@ def crawl(job: dict[str, Any]) -> None:
         profile.disable()
         profile.dump_stats(job["profile"])
     assert isinstance(crawler.spider, Follow)
-    print(json.dumps({"cpu": crawler.spider.cpu, "pages": crawler.spider.fetched}))
+    spider = crawler.spider
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(json.dumps({"cpu": spider.cpu, "wall": spider.wall, "memory": memory, "pages": spider.fetched}))
 
 
-def measure(name: str, urls: list[str], pages: int, *, bare: bool, reactor: bool, profile: str = "") -> float:
-    """Milliseconds of CPU per page."""
+class Figures(NamedTuple):
+    """The figures of one crawl."""
+
+    cpu: float  # milliseconds per page
+    wall: float  # milliseconds per page
+    memory: float  # MiB
+
+
+def measure(name: str, urls: list[str], pages: int, *, bare: bool, reactor: bool, profile: str = "") -> Figures:
     with tempfile.TemporaryDirectory() as folder:
         settings = SETTINGS[name] | {"COMITY_STORE": f"{folder}/policies.sqlite"}
         if not bare:
@@ -177,12 +193,12 @@ def measure(name: str, urls: list[str], pages: int, *, bare: bool, reactor: bool
     result = json.loads(done.stdout)
     if result["pages"] != pages:
         raise SystemExit(f"{name} fetched {result['pages']} pages of {pages}:\n{done.stderr}")
-    return float(result["cpu"]) / pages * 1000
+    return Figures(result["cpu"] / pages * 1000, result["wall"] / pages * 1000, result["memory"] / 1024)
 
 
 def compare(
     hosts: int, rules: int, *, bare: bool, pages: int, rounds: int, reactor: bool, profile: str = ""
-) -> dict[str, list[float]]:
+) -> dict[str, list[Figures]]:
     """`pages` in all, over `hosts` loopback hosts: figures by name."""
     addresses = [f"127.0.{number // 200 + 1}.{number % 200 + 1}" for number in range(hosts)]
     ours, theirs = multiprocessing.Pipe()
@@ -191,7 +207,7 @@ def compare(
     try:
         port = ours.recv()
         urls = [f"http://{address}:{port}/section-0/page-0.html" for address in addresses]
-        figures: dict[str, list[float]] = {name: [] for name in SETTINGS}
+        figures: dict[str, list[Figures]] = {name: [] for name in SETTINGS}
         for _, name in product(range(rounds), SETTINGS):
             figures[name].append(measure(name, urls, pages, bare=bare, reactor=reactor, profile=profile))
         return figures
@@ -205,7 +221,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--job", help=argparse.SUPPRESS)
     parser.add_argument("--hosts", type=int, nargs="*", default=[1, 200])
     parser.add_argument("--rules", type=int, nargs="*", default=[20, 1000])
-    parser.add_argument("--pages", type=int, default=2000)
+    parser.add_argument("--pages", type=int, nargs="*", default=[1000, 800], help="of all hosts; for each number of hosts")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--no-reactor", action="store_true", help="with TWISTED_REACTOR_ENABLED=False")
     parser.add_argument("--profile", default="", help="write profiles to this name with .scrapy and .comity")
@@ -213,22 +229,28 @@ def main(arguments: list[str] | None = None) -> None:
     if options.job:
         return crawl(json.loads(options.job))
     mode = "without a reactor" if options.no_reactor else "asyncio reactor"
-    print(f"CPU per page, ms: median of {options.rounds} (lowest-highest); {options.pages} pages, {mode}")
-    print(f"{'spider':>7} {'hosts':>6} {'rules':>6} {'scrapy':>20} {'comity':>20} {'ratio':>6}")
-    for bare, hosts, rules in product((False, True), options.hosts, options.rules):
+    table = Table(
+        *("spider", "hosts", "rules", "pages"),
+        *(f"{name}\nms/page" for name in SETTINGS),
+        *("to\nscrapy", "to\ntuned", "wall to\ntuned", "MiB to\ntuned"),
+        title=f"CPU per page, least (median) of {options.rounds} rounds, {mode}",
+    )
+    for bare, (hosts, pages), rules in product((False, True), zip(options.hosts, options.pages, strict=True), options.rules):
         figures = compare(
-            hosts,
-            rules,
-            bare=bare,
-            pages=options.pages,
-            rounds=options.rounds,
-            reactor=not options.no_reactor,
-            profile=options.profile,
+            hosts, rules, bare=bare, pages=pages, rounds=options.rounds, reactor=not options.no_reactor, profile=options.profile
         )
-        medians = {name: statistics.median(values) for name, values in figures.items()}
-        cells = " ".join(f"{medians[name]:6.3f} ({min(values):5.3f}-{max(values):5.3f})" for name, values in figures.items())
-        ratio = medians["comity"] / medians["scrapy"]
-        print(f"{'bare' if bare else 'parses':>7} {hosts:6} {rules:6} {cells} {ratio:6.3f}", flush=True)
+        least = {name: Figures(*map(min, zip(*of_name, strict=True))) for name, of_name in figures.items()}
+        ours, tuned = least["comity"], least["tuned"]
+        table.add_row(
+            *("bare" if bare else "parses", str(hosts), str(rules), str(pages)),
+            *(
+                f"{least[name].cpu:.2f} ({statistics.median(crawl.cpu for crawl in of_name):.2f})"
+                for name, of_name in figures.items()
+            ),
+            *(f"{ours.cpu / least['scrapy'].cpu:.2f}", f"{ours.cpu / tuned.cpu:.2f}", f"{ours.wall / tuned.wall:.2f}"),
+            f"{ours.memory - tuned.memory:+.0f}",
+        )
+    Console(width=130).print(table)
     return None
 
 

@@ -24,6 +24,7 @@ from comity.crawler.crawl import open_early
 from comity.crawler.feeds.responses import ItemResponses
 from comity.crawler.frontier.backlog import most_waiting
 from comity.crawler.frontier.scheduler import Scheduler
+from comity.crawler.garbage import GarbageCollection
 from comity.crawler.items import logformatter
 from comity.crawler.items.pipeline import PermissionsPipeline
 from comity.crawler.middlewares.access import AccessMiddleware
@@ -89,6 +90,8 @@ class Addon:
         settings.set("USER_AGENT", f"{agent.token}/{comity.__version__} (Scrapy; comity)", priority="addon")
         if options.progress != "off":
             settings.setdefault_in_component_priority_dict("EXTENSIONS", Progress, 0)
+        if options.sets_gc:
+            settings.setdefault_in_component_priority_dict("EXTENSIONS", GarbageCollection, 0)
         warnings = (_anonymous(settings, agent.token), _silent(options), _apart(settings, options), _switched_off(settings))
         for warning in chain.from_iterable(warnings):
             logger.warning("%s", warning)

@@ -18,7 +18,6 @@ from comity.crawler.action_requests import Actions
 from comity.crawler.fetching.fetcher import PolicyFetcher
 from comity.crawler.fetching.files import PolicyFiles
 from comity.crawler.fetching.store import PolicyStore
-from comity.crawler.garbage import GarbageCollection
 from comity.crawler.item_pages import ItemPages
 from comity.crawler.item_tags import ItemTags
 from comity.crawler.logs import show_nothing_hidden
@@ -96,7 +95,6 @@ class Crawl:
         self.tags = ItemTags(options.tag)
         _close_early()
         crawler.signals.connect(self._close, signals.spider_closed)
-        self._garbage = GarbageCollection(crawler) if options.sets_gc else None
 
     @classmethod
     def of(cls, crawler: Crawler) -> Crawl:

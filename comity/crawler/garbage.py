@@ -8,7 +8,7 @@ before: responses and failures that refer to each other are found after some hun
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from scrapy import signals
 
@@ -19,7 +19,7 @@ THRESHOLDS = (50_000, 10, 10)  # of gc.set_threshold
 
 
 class GarbageCollection:
-    """Sets the collector for all crawls of this process, and sets it back when the last one has ended."""
+    """Extension: sets the collector for all crawls of this process, and sets it back when the last one has ended."""
 
     _crawls: ClassVar[set[GarbageCollection]] = set()
     _thresholds: ClassVar[tuple[int, int, int]]
@@ -27,6 +27,10 @@ class GarbageCollection:
     def __init__(self, crawler: Crawler) -> None:
         crawler.signals.connect(self._opened, signals.spider_opened)
         crawler.signals.connect(self._closed, signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
 
     def _opened(self) -> None:
         if not self._crawls:
