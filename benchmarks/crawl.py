@@ -185,7 +185,7 @@ def measure(name: str, urls: list[str], pages: int, *, bare: bool, reactor: bool
             "urls": urls,
             "pages": pages // len(urls),
             "bare": bare,
-            "profile": profile and f"{profile}.{name}",
+            "profile": profile and f"{profile}.{name}.{'bare' if bare else 'parses'}.{len(urls)}",
         }
         done = subprocess.run([sys.executable, __file__, "--job", json.dumps(job)], capture_output=True, text=True, check=False)
     if done.returncode:
@@ -224,7 +224,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--pages", type=int, nargs="*", default=[1000, 800], help="of all hosts; for each number of hosts")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--no-reactor", action="store_true", help="with TWISTED_REACTOR_ENABLED=False")
-    parser.add_argument("--profile", default="", help="write profiles to this name with .scrapy and .comity")
+    parser.add_argument("--profile", default="", help="write profiles to files whose names begin so")
     options = parser.parse_args(arguments)
     if options.job:
         return crawl(json.loads(options.job))

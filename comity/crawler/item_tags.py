@@ -9,11 +9,10 @@ from typing import Any
 
 from itemadapter import ItemAdapter
 
-from comity.crawler.item_pages import current_tag, tagged
+from comity.crawler.item_pages import current_tag, own_copy, tagged
 from comity.dataset.records import SPARE_FIELD
 from comity.dataset.tag_setting import AS_JSON, IN_FIELD, TagSetting
 from comity.dataset.tag_sources import is_tag_like
-from comity.policies.tag import own_copy
 
 logger = logging.getLogger(__name__)
 

@@ -16,10 +16,9 @@ from itemadapter import ItemAdapter
 from scrapy import Field, Item
 from scrapy.exporters import PythonItemExporter
 
-from comity.crawler.item_pages import ItemPages, tagged
+from comity.crawler.item_pages import ItemPages, own_copy, tagged
 from comity.dataset.records import FIELD
 from comity.policies import Agent, Page, Site
-from comity.policies.tag import own_copy
 
 TAG: dict[str, Any] = {"schema": 1, "uses": {"index": {"verdict": "deny"}}}
 

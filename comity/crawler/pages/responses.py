@@ -107,7 +107,9 @@ class ResponsePages:
     def _outgoing_for_page(self, response: Response) -> Outgoing | None:
         """The same, where the response is of the page that was asked for."""
         outgoing = self._outgoing(response)
-        return outgoing if outgoing and urldefrag(outgoing.url)[0] == urldefrag(response.url)[0] else None
+        if outgoing is None or outgoing.url == response.url or urldefrag(outgoing.url)[0] == urldefrag(response.url)[0]:
+            return outgoing
+        return None
 
     async def _site_of(self, response: Response) -> Site | None:
         """The policies of the response's own URL."""

@@ -42,6 +42,7 @@ def origin_of(url: str) -> str:
     return _origin(parts.scheme, parts.netloc)
 
 
+@lru_cache(maxsize=1024)  # of one request and its response several parts ask
 def origin_or_empty(url: str) -> str:
     """The origin; "" for what is not an http or https URL with a host."""
     try:
