@@ -254,13 +254,12 @@ class PatternIndex:
     def _rank(self, number: int, length: int) -> int:
         return 2 * length + self._preferred[number]
 
-    def _wildcards(self, target: str) -> Iterator[tuple[_Wildcards, int]]:
-        """Those filed under a prefix that the target begins with, and its length."""
-        for entry, length in self._prefixes.matching(target):
-            wildcards = self._compiled.get(entry)
-            if wildcards is None:
-                wildcards = self._compiled[entry] = _Wildcards(self._ranked(entry, length))
-            yield wildcards, length
+    def _wildcards(self, entry: int, length: int) -> _Wildcards:
+        """Those of a prefix. `length`: of it."""
+        wildcards = self._compiled.get(entry)
+        if wildcards is None:
+            wildcards = self._compiled[entry] = _Wildcards(self._ranked(entry, length))
+        return wildcards
 
     def _ranked(self, entry: int, length: int) -> list[tuple[int, int, str]]:
         """-rank, number, and what follows the prefix, of its wildcards."""
@@ -273,11 +272,13 @@ class PatternIndex:
 
         `target`: normal form."""
         best = best_rank = -1
-        for entry, length in self._texts.matching(target):
+        literal = next(self._texts.matching(target), None)  # the others are shorter
+        if literal:
+            entry, length = literal
             best = self._number[entry]
             best_rank = self._rank(best, length)
-            break  # the others are shorter
-        for wildcards, length in self._wildcards(target):
+        for entry, length in self._prefixes.matching(target) if self._filed else ():
+            wildcards = self._wildcards(entry, length)
             if wildcards.rank[0] >= best_rank:
                 for index in wildcards.hits(target, length):
                     number, rank = wildcards.number[index], wildcards.rank[index]
@@ -290,6 +291,7 @@ class PatternIndex:
         """The numbers of all patterns that match, the deciding one first. `target`: normal form."""
         literals = ((self._number[entry], length) for entry, length in self._texts.matching(target))
         matching = [(self._rank(number, length), number) for number, length in literals]
-        for wildcards, length in self._wildcards(target):
+        for entry, length in self._prefixes.matching(target):
+            wildcards = self._wildcards(entry, length)
             matching += ((wildcards.rank[index], wildcards.number[index]) for index in wildcards.hits(target, length))
         return [number for _, number in sorted(matching, key=lambda item: (-item[0], item[1]))]

@@ -46,8 +46,8 @@ _BLANKS = re.compile(rb"(?:%s)++" % _BLANK)
 _UNKNOWNS = re.compile(rb"(?:%s)++" % _UNKNOWN)
 _MORE_RULES = re.compile(rb"(?:%s|%s|%s)++" % (_USUAL_RULE, _RULE, _UNKNOWN))
 _USUAL_RULES = re.compile(rb"(?:%s){4,}+" % _USUAL_RULE)  # a few are read as quickly one by one
-# A rule without a comment.
-_BARE_RULE = re.compile(rb"([Dd]is)?+[Aa]llow:[ \t]*+([/*][^#\r\n]{0,1000}+)%s" % EOL)
+# A rule without a comment; the last line of many files has no end.
+_BARE_RULE = re.compile(rb"([Dd]is)?+[Aa]llow:[ \t]*+([/*][^#\r\n]{0,1000}+)(?:%s|\Z)" % EOL)
 
 _NAME_OF_ALLOW = re.compile(r"\n[Aa]")
 _NAME = re.compile(r"\n[A-Za-z: ]++")
