@@ -149,7 +149,7 @@ class _Prefixes:
             chain.append(inner)
 
     def matching(self, target: str) -> Iterator[tuple[int, int]]:
-        """Those that the target begins with, the longest first and equals from the last on, and their lengths."""
+        """Return those that the target begins with, and their lengths: the longest first, and of equals the last."""
         block = bisect_right(self._firsts, target) - 1
         if block < 0:
             return
@@ -200,7 +200,7 @@ class _Wildcards:
         return grams
 
     def hits(self, target: str, start: int) -> Iterator[int]:
-        """Those that match, by rank. `start`: where the prefix ends."""
+        """Return those that match, by rank. `start`: where the prefix ends."""
         if self._grams is None:
             indices = [index for index, needle in enumerate(self._needles) if needle in target]
         else:
@@ -255,7 +255,7 @@ class PatternIndex:
         return 2 * length + self._preferred[number]
 
     def _wildcards(self, entry: int, length: int) -> _Wildcards:
-        """Those of a prefix. `length`: of it."""
+        """The wildcards of a prefix. `length`: of the prefix."""
         wildcards = self._compiled.get(entry)
         if wildcards is None:
             wildcards = self._compiled[entry] = _Wildcards(self._ranked(entry, length))

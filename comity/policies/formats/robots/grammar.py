@@ -328,7 +328,7 @@ class AgentRules:
 
     @cached_property
     def _offsets(self) -> array[int]:
-        """Where the line of each rule starts in the text. Of use only where a rule is shown."""
+        """The places in the text where the lines of the rules start. Of use only where a rule is shown."""
         starts = array("I", accumulate(map(len, self._text.splitlines(keepends=True)), initial=0))
         return array("I", [starts[number - 1] for number in self._number])
 
