@@ -49,13 +49,17 @@ class Lines:
         self.number = number  # of the last line read or skipped, 1-based
         self._end = len(text) if end is None else end
 
-    def skip(self, run: re.Pattern[bytes]) -> None:
-        """Step over what matches here; the pattern matches whole lines with their ends."""
+    def skip(self, run: re.Pattern[bytes]) -> bytes:
+        """Step over what matches here, and return it; the pattern matches whole lines with their ends."""
         match = run.match(self.text, self._next, self._end)
-        if match:
-            start, self._next = match.span()
-            ends = (self.text.count(end, start, self._next) for end in (b"\n", b"\r", b"\r\n"))
-            self.number += next(ends) + next(ends) - next(ends)
+        if not match:
+            return b""
+        self._next = match.end()
+        skipped = match[0]
+        self.number += skipped.count(b"\n")
+        if b"\r" in skipped:
+            self.number += skipped.count(b"\r") - skipped.count(b"\r\n")
+        return skipped
 
     def match(self, line: re.Pattern[bytes]) -> re.Match[bytes] | None:
         """The next line, if it matches; the pattern matches one line with its end."""

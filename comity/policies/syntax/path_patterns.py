@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import compress, count, islice
 from sys import intern
 
 _SPECIAL = re.compile(r"\*|\$$")
@@ -27,7 +28,8 @@ _RAW = _UNRESERVED | frozenset(b"/?:@!&'()+,;=*%#[]")
 
 _ODD = re.compile(rb"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~/?:@!&'()+,;=*%#\[\]]")
 _PLAIN_TARGET = re.compile(r"[A-Za-z0-9\-._~/?:@!&'()+,;=#\[\]]*").fullmatch
-_PLAIN_PATTERN = re.compile(rb"[A-Za-z0-9\-._~/?:@!&'()+,;=#\[\]*]*").fullmatch
+NORMAL_IN_PATTERNS = rb"A-Za-z0-9\-._~/?:@!&'()+,;=\[\]*"  # octets that are normal where they stand; `#` begins comments too
+_PLAIN_PATTERN = re.compile(rb"[%s#]*" % NORMAL_IN_PATTERNS).fullmatch
 
 # Every octet and every spelling of its escape -> the normal form.
 _NORMAL = {b"%c" % octet: b"%c" % octet if octet in _RAW else b"%%%02X" % octet for octet in range(256)} | {
@@ -117,140 +119,179 @@ def matches(rest: str, target: str, start: int) -> bool:
 
 
 _STARS = re.compile(r"\*+")
-_BLOCK = 16  # prefixes between two that are kept as text for the first step of the search
+_BLOCK = 8  # prefixes that are kept as one text
 _GRAM = 3  # characters
 _MANY = 128  # wildcard patterns of one prefix, from which on they are filed by a gram of their needle
 
 
-class PatternIndex:
-    """The patterns of one rule set, numbered in the order given, packed into a few flat arrays.
+class _Prefixes:
+    """Texts in sorted order, packed, and which of them a target begins with.
 
-    A pattern is filed under its literal prefix: all of it, or what stands before its first `*` or its final `$`. The
-    prefixes are sorted, each knows the next shorter one that it begins with (its parent), so those that a target begins
-    with are one binary search and a walk up. Only the wildcards filed under these are tried, by one substring test each;
-    where they are many, only those that share a rare gram with the target."""
+    Those that the next one begins with are the inner ones, mostly a few; each knows the last one before it that it begins with
+    itself (its parent). The texts that a target begins with stand before it in the order, and all that stands between begins
+    with them as well: they are the last one before it, or inner ones on the way up from the last inner one."""
 
-    def __init__(self, patterns: Iterable[tuple[str, bool]]) -> None:
-        """`patterns`: normal form, and whether it wins against another one of the same length. Of equals the first decides."""
-        filed: dict[str, list[tuple[int, int, str]]] = {}  # prefix -> (-rank, number, rest)
-        for number, (pattern, preferred) in enumerate(patterns):
-            prefix, rest = pattern, ""
-            if "*" in pattern or "$" in pattern:
-                special = _SPECIAL.search(pattern)
-                assert special
-                prefix, rest = pattern[: special.start()], pattern[special.start() :]
-            filed.setdefault(prefix, []).append((-2 * len(pattern) - preferred, number, rest))
-        prefixes = sorted(filed)
-        self._blocks = prefixes[::_BLOCK]
-        self._text = "".join(prefixes)
-        self._start = array("I", [0])  # entry -> where its prefix starts in _text
-        self._parent = array("i")  # entry -> the longest other prefix that this one begins with, or -1
-        self._literal = array("I", [0])  # entry -> where its literal patterns start in the next two
-        self._preferred = bytearray()
-        self._literal_number = array("I")
-        self._wild = array("I", [0])  # entry -> where its wildcard patterns start in the next three
-        self._wild_rank = array("I")  # 2 * length of the pattern + preferred; the highest first
-        self._wild_number = array("I")
+    def __init__(self, texts: list[str]) -> None:
+        """`texts`: sorted, in normal form, which has no line ends."""
+        self._firsts = texts[::_BLOCK]
+        self._blocks = ["\n".join(texts[start : start + _BLOCK]) for start in range(0, len(texts), _BLOCK)]
+        self._inner = array("I", compress(count(), map(str.startswith, islice(texts, 1, None), texts)))
+        self._inner_texts = [intern(texts[entry]) for entry in self._inner]
+        self._parent = array("i")  # inner one -> the inner one that is its parent, or -1
+        self._shorter = array("i")  # the same, but for parents that are its equals
+        chain: list[int] = []
+        for inner, text in enumerate(self._inner_texts):
+            while chain and not text.startswith(self._inner_texts[chain[-1]]):
+                chain.pop()
+            parent = chain[-1] if chain else -1
+            self._parent.append(parent)
+            self._shorter.append(self._shorter[parent] if chain and text == self._inner_texts[parent] else parent)
+            chain.append(inner)
+
+    def matching(self, target: str) -> Iterator[tuple[int, int]]:
+        """Return those that the target begins with, and their lengths: the longest first, and of equals the last."""
+        block = bisect_right(self._firsts, target) - 1
+        if block < 0:
+            return
+        texts = self._texts_of(block)
+        position = bisect_right(texts, target) - 1
+        entry = block * _BLOCK + position
+        if target.startswith(texts[position]):
+            yield entry, len(texts[position])
+        inner = bisect_left(self._inner, entry) - 1
+        while inner >= 0:
+            text = self._inner_texts[inner]
+            if target.startswith(text):
+                yield self._inner[inner], len(text)
+                inner = self._parent[inner]
+            else:
+                inner = self._shorter[inner]
+
+    def text(self, entry: int) -> str:
+        return self._texts_of(entry // _BLOCK)[entry % _BLOCK]
+
+    def _texts_of(self, block: int) -> list[str]:
+        return self._blocks[block].split("\n")
+
+
+class _Wildcards:
+    """The wildcard patterns of one prefix, the longest first: tried by one substring test each."""
+
+    def __init__(self, ranked: list[tuple[int, int, str]]) -> None:
+        """`ranked`: -rank, number, and what follows the prefix, in order."""
+        self.rank = array("I", (-rank for rank, _, _ in ranked))
+        self.number = array("I", (number for _, number, _ in ranked))
         self._needles: list[str] = []  # the longest literal piece after the prefix
         self._rests: list[str] = []  # what a needle alone doesn't tell: several pieces, or the end; "" where it tells all
-        self._grams: dict[int, dict[str, list[int]]] = {}  # entry -> gram -> its wildcard patterns; "" for short needles
-        chain: list[int] = []
-        for entry, prefix in enumerate(prefixes):
-            while chain and not prefix.startswith(prefixes[chain[-1]]):
-                chain.pop()
-            self._parent.append(chain[-1] if chain else -1)
-            chain.append(entry)
-            self._start.append(self._start[-1] + len(prefix))
-            for rank, number, rest in sorted(filed[prefix]):
-                if rest:
-                    self._file_wildcard(-rank, number, rest)
-                else:
-                    self._preferred.append(-rank & 1)
-                    self._literal_number.append(number)
-            self._literal.append(len(self._literal_number))
-            self._wild.append(len(self._wild_number))
-            if self._wild[entry + 1] - self._wild[entry] > _MANY:
-                self._grams[entry] = self._by_gram(self._wild[entry], self._wild[entry + 1])
+        for _, _, rest in ranked:
+            if "**" in rest:
+                rest = _STARS.sub("*", rest)
+            needle = max(rest.removesuffix("$").split("*"), key=len)
+            self._needles.append(intern(needle))
+            self._rests.append("" if rest == "*" + needle else intern(rest))
+        self._grams = self._by_gram() if len(ranked) > _MANY else None  # gram -> its patterns; "" for short needles
 
-    def _file_wildcard(self, rank: int, number: int, rest: str) -> None:
-        if "**" in rest:
-            rest = _STARS.sub("*", rest)
-        needle = max(rest.removesuffix("$").split("*"), key=len)
-        self._needles.append(intern(needle))
-        self._rests.append("" if rest == "*" + needle else intern(rest))
-        self._wild_rank.append(rank)
-        self._wild_number.append(number)
-
-    def _by_gram(self, first: int, end: int) -> dict[str, list[int]]:
+    def _by_gram(self) -> dict[str, list[int]]:
         grams: dict[str, list[int]] = {}
-        for index, needle in enumerate(self._needles[first:end], first):
+        for index, needle in enumerate(self._needles):
             needle_grams = [needle[offset : offset + _GRAM] for offset in range(min(len(needle), 32) - _GRAM + 1)]
             rarest = min(needle_grams, key=lambda gram: len(grams.get(gram, ())), default="")
             grams.setdefault(rarest, []).append(index)
         return grams
+
+    def hits(self, target: str, start: int) -> Iterator[int]:
+        """Return those that match, by rank. `start`: where the prefix ends."""
+        if self._grams is None:
+            indices = [index for index, needle in enumerate(self._needles) if needle in target]
+        else:
+            shared = {target[offset : offset + _GRAM] for offset in range(len(target) - _GRAM + 1)}
+            shared.add("")
+            of_grams = (self._grams[gram] for gram in shared & self._grams.keys())
+            indices = sorted(index for of_gram in of_grams for index in of_gram if self._needles[index] in target)
+        for index in indices:
+            rest = self._rests[index]
+            if matches(rest, target, start) if rest else target.find(self._needles[index], start) >= 0:
+                yield index
+
+
+class PatternIndex:
+    """The patterns of one rule set, numbered in the order given, packed.
+
+    A pattern is filed under its literal prefix: all of it, or what stands before its first `*` or its final `$`. Those that a
+    target begins with are one binary search and a walk up. Of the literal patterns, which are all prefix, the first that is
+    met decides. Of the wildcards only those are tried, and compiled, that are filed under such a prefix; where they are many,
+    only those that share a rare gram with the target.
+
+    What is done for every pattern is done for all at once: files have thousands."""
+
+    def __init__(self, patterns: Sequence[str], preferred: Sequence[int] = ()) -> None:
+        """`patterns`: normal form. `preferred`: numbers, in order, of those that win against others of the same length.
+
+        Of equals the first decides."""
+        self._preferred = bytearray(len(patterns))  # 1 for the numbers that are
+        for number in preferred:
+            self._preferred[number] = 1
+        numbers: Sequence[int] = range(len(patterns) - 1, -1, -1)
+        if preferred:
+            numbers = [*(number for number in numbers if not self._preferred[number]), *reversed(preferred)]
+        # The sort keeps the order of equals: the one that decides is the last. Wildcards among literals are met by no target, as
+        # the normal form of targets has neither `*` nor `$`.
+        numbers = sorted(numbers, key=patterns.__getitem__)
+        texts = [patterns[number] for number in numbers]
+        self._number = array("I", numbers)
+        self._texts = _Prefixes(texts)
+        filed: dict[str, list[int]] = {}  # prefix -> positions of its wildcards among the texts
+        for position in [position for position, text in enumerate(texts) if "*" in text or "$" in text]:
+            filed.setdefault(texts[position].partition("*")[0].removesuffix("$"), []).append(position)
+        self._prefixes = _Prefixes(sorted(filed))
+        self._filed = array("I")  # the positions, by prefix
+        self._filed_start = array("I", [0])  # prefix -> where its positions start
+        for prefix in sorted(filed):
+            self._filed.extend(filed[prefix])
+            self._filed_start.append(len(self._filed))
+        self._compiled: dict[int, _Wildcards] = {}  # by prefix
+
+    def _rank(self, number: int, length: int) -> int:
+        return 2 * length + self._preferred[number]
+
+    def _wildcards(self, entry: int, length: int) -> _Wildcards:
+        """The wildcards of a prefix. `length`: of the prefix."""
+        wildcards = self._compiled.get(entry)
+        if wildcards is None:
+            wildcards = self._compiled[entry] = _Wildcards(self._ranked(entry, length))
+        return wildcards
+
+    def _ranked(self, entry: int, length: int) -> list[tuple[int, int, str]]:
+        """-rank, number, and what follows the prefix, of its wildcards."""
+        positions = self._filed[self._filed_start[entry] : self._filed_start[entry + 1]]
+        texts = zip(map(self._number.__getitem__, positions), map(self._texts.text, positions), strict=True)
+        return sorted((-self._rank(number, len(text)), number, text[length:]) for number, text in texts)
 
     def best(self, target: str) -> int:
         """The number of the matching pattern that decides: the longest, then the preferred, then the first. -1: none.
 
         `target`: normal form."""
         best = best_rank = -1
-        literal = False
-        entry = self._deepest(target)
-        while entry >= 0:
-            if not literal:
-                index = self._literal[entry]
-                if index < self._literal[entry + 1]:
-                    literal = True  # prefixes further up are shorter
-                    number = self._literal_number[index]
-                    rank = 2 * (self._start[entry + 1] - self._start[entry]) + self._preferred[index]
-                    if rank > best_rank or (rank == best_rank and number < best):
-                        best, best_rank = number, rank
-            index, end = self._wild[entry], self._wild[entry + 1]
-            if index < end and self._wild_rank[index] >= best_rank:
-                for index in self._hits(entry, target):
-                    number, rank = self._wild_number[index], self._wild_rank[index]
+        literal = next(self._texts.matching(target), None)  # the others are shorter
+        if literal:
+            entry, length = literal
+            best = self._number[entry]
+            best_rank = self._rank(best, length)
+        for entry, length in self._prefixes.matching(target) if self._filed else ():
+            wildcards = self._wildcards(entry, length)
+            if wildcards.rank[0] >= best_rank:
+                for index in wildcards.hits(target, length):
+                    number, rank = wildcards.number[index], wildcards.rank[index]
                     if rank > best_rank or (rank == best_rank and number < best):
                         best, best_rank = number, rank
                     break  # the others of this prefix have lower ranks
-            entry = self._parent[entry]
         return best
 
     def all(self, target: str) -> list[int]:
         """The numbers of all patterns that match, the deciding one first. `target`: normal form."""
-        matching: list[tuple[int, int]] = []
-        entry = self._deepest(target)
-        while entry >= 0:
-            length = self._start[entry + 1] - self._start[entry]
-            literals = range(self._literal[entry], self._literal[entry + 1])
-            matching += ((2 * length + self._preferred[index], self._literal_number[index]) for index in literals)
-            matching += ((self._wild_rank[index], self._wild_number[index]) for index in self._hits(entry, target))
-            entry = self._parent[entry]
+        literals = ((self._number[entry], length) for entry, length in self._texts.matching(target))
+        matching = [(self._rank(number, length), number) for number, length in literals]
+        for entry, length in self._prefixes.matching(target):
+            wildcards = self._wildcards(entry, length)
+            matching += ((wildcards.rank[index], wildcards.number[index]) for index in wildcards.hits(target, length))
         return [number for _, number in sorted(matching, key=lambda item: (-item[0], item[1]))]
-
-    def _prefix(self, entry: int) -> str:
-        return self._text[self._start[entry] : self._start[entry + 1]]
-
-    def _deepest(self, target: str) -> int:
-        """The longest prefix that the target begins with, or -1."""
-        block = bisect_right(self._blocks, target) * _BLOCK
-        entries = range(block - _BLOCK, min(block, len(self._parent))) if block else ()
-        entry = block - _BLOCK + bisect_right(entries, target, key=self._prefix) - 1
-        while entry >= 0 and not target.startswith(self._prefix(entry)):
-            entry = self._parent[entry]
-        return entry
-
-    def _hits(self, entry: int, target: str) -> Iterator[int]:
-        """The wildcard patterns of one prefix that match, by rank."""
-        first, end = self._wild[entry], self._wild[entry + 1]
-        grams = self._grams.get(entry)
-        if grams is None:
-            indices = [index for index, needle in enumerate(self._needles[first:end], first) if needle in target]
-        else:
-            shared = {target[offset : offset + _GRAM] for offset in range(len(target) - _GRAM + 1)}
-            shared.add("")
-            indices = sorted(index for gram in shared & grams.keys() for index in grams[gram] if self._needles[index] in target)
-        start = self._start[entry + 1] - self._start[entry]
-        for index in indices:
-            rest = self._rests[index]
-            if matches(rest, target, start) if rest else target.find(self._needles[index], start) >= 0:
-                yield index

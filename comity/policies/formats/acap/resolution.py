@@ -235,7 +235,7 @@ class _Pool:
         self.has_ambiguous = any(
             field.pattern != field.simple for by_usage in self.fields for fields in by_usage.values() for field in fields
         )
-        self._index = PatternIndex((pattern, False) for pattern in filed)
+        self._index = PatternIndex(list(filed))
 
     def matching(self, target: str) -> tuple[int, ...]:
         """The patterns that match. `target`: folded."""

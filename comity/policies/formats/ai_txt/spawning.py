@@ -74,7 +74,10 @@ class AgentPatterns:
                 self._paths.append(pattern)
             elif pattern.text not in self._types or _denies(pattern) > _denies(self._types[pattern.text]):
                 self._types[pattern.text] = pattern
-        self._index = PatternIndex((pattern.text, _denies(pattern)) for pattern in self._paths)
+        self._index = PatternIndex(
+            [pattern.text for pattern in self._paths],
+            [number for number, pattern in enumerate(self._paths) if _denies(pattern)],
+        )
 
     def statements(self, target: str) -> tuple[Statement, ...]:
         """A refusal of training, or nothing. The longest pattern decides, Disallow on a tie. `target`: path and query."""

@@ -116,7 +116,7 @@ class AgentRules:
             self._numbers.setdefault(rule.path, []).append(number)
         patterns = [(pattern, path) for path in self._numbers for pattern in _patterns(path)]
         self._paths = [path for _, path in patterns]
-        self._index = PatternIndex((pattern, False) for pattern, _ in patterns)
+        self._index = PatternIndex([pattern for pattern, _ in patterns])
 
     def rules_for(self, target: str, media_type: str, kind: str = "") -> tuple[Rule, ...]:
         """The rules about the resource, in the order of the file. `target`: path and query. `kind`: the file type that its octets

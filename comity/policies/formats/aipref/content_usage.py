@@ -117,8 +117,8 @@ class _Paths:
         by_path: dict[str, list[_LinePreferences]] = {}
         for path, preferences, line in lines:
             by_path.setdefault(path, []).append((preferences, line))
-        self._index = PatternIndex((path, False) for path in by_path)
         self._paths = list(by_path)
+        self._index = PatternIndex(self._paths)
         self.preferences = [lines if len(lines) == 1 else _condensed(lines) for lines in by_path.values()]
         self._are_plain = not any("*" in path for path in by_path)
         self.are_for_all = not _FOR_ALL.isdisjoint(by_path)

@@ -37,7 +37,9 @@ class _Scopes:
 
     def __init__(self, scopes: list[tuple[str, bool, int]]) -> None:
         """`scopes`: pattern, whether the group names the agent, number of the group; of equals the first decides."""
-        self._index = PatternIndex((pattern, by_name) for pattern, by_name, _ in scopes)
+        self._index = PatternIndex(
+            [pattern for pattern, _, _ in scopes], [number for number, (_, by_name, _) in enumerate(scopes) if by_name]
+        )
         self._groups = array("H", (group for _, _, group in scopes))
 
     def best(self, target: str) -> int:

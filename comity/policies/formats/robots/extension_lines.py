@@ -20,6 +20,12 @@ def _line(names: frozenset[str]) -> re.Pattern[bytes]:
     return re.compile(rb"[\r\n][ \t]*+(%s)[ \t]*+:[ \t]*+([^#\r\n]*+)" % alternatives, re.IGNORECASE)
 
 
+@cache
+def _telling(names: frozenset[str]) -> tuple[bytes, ...]:
+    """Some of the names, one of which stands in any of them."""
+    return tuple(name.encode() for name in names if not any(other in name for other in names - {name}))
+
+
 class ExtensionLine(NamedTuple):
     name: str  # lower case
     value: bytes  # without its comment and the white space around it
@@ -37,7 +43,7 @@ def extension_lines(robots: Robots, names: frozenset[str]) -> tuple[ExtensionLin
     """The lines of these names (lower case), in the order of the file. Linear in the octets, which bound their number."""
     text = robots.text
     lowered = text.lower()
-    if not any(name.encode() in lowered for name in names):
+    if not any(name in lowered for name in _telling(names)):
         return ()
     lines = []
     number, before = 1, 0  # the number of the line that starts there

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container
 from functools import cached_property
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from protego import Protego
@@ -20,7 +21,7 @@ from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.answers.rates import Rates
 from comity.policies.formats.robots.rates import crawl_delay, request_rates, visit_time
 from comity.policies.syntax.lines import EOL, MAX_BYTES, MAX_LINE, Findings, Lines, text_of
-from comity.policies.syntax.path_patterns import PatternIndex, normal_pattern, normal_target
+from comity.policies.syntax.path_patterns import NORMAL_IN_PATTERNS, PatternIndex, normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.records import NAME, RATE_KINDS, RULE_KINDS, Kind, read_record
 
@@ -38,13 +39,18 @@ _TOKEN = re.compile(rb"[A-Za-z0-9_-]++|\*(?![^ \t])")
 # Whole lines that need no look of ours. While a list of agents is open: no colon. Elsewhere: no record. Within rules: more rules.
 _BLANK = rb"(?!%s)[^\r\n:#]*+(?:#[^\r\n]*+)?+%s" % (NAME, EOL)
 _UNKNOWN = rb"(?!%s)[^\r\n]*+%s" % (NAME, EOL)
+# Rules as most are written: no comment, nothing after the pattern, which is in normal form.
+_USUAL_RULE = rb"(?:[Dd]is)?+[Aa]llow: ?+[/*][%s]{0,1000}+\$?+\r?+\n" % NORMAL_IN_PATTERNS
 _RULE = rb"(?:[Dd]is|[Dd]IS)?+(?:[Aa]llow|ALLOW):[ \t]*+(?:[/*][^\r\n]{0,1000}+)?+%s" % EOL
 _BLANKS = re.compile(rb"(?:%s)++" % _BLANK)
 _UNKNOWNS = re.compile(rb"(?:%s)++" % _UNKNOWN)
-_MORE_RULES = re.compile(rb"(?:%s|%s)++" % (_RULE, _UNKNOWN))
+_MORE_RULES = re.compile(rb"(?:%s|%s|%s)++" % (_USUAL_RULE, _RULE, _UNKNOWN))
+_USUAL_RULES = re.compile(rb"(?:%s){4,}+" % _USUAL_RULE)  # a few are read as quickly one by one
+# A rule without a comment; the last line of many files has no end.
+_BARE_RULE = re.compile(rb"([Dd]is)?+[Aa]llow:[ \t]*+([/*][^#\r\n]{0,1000}+)(?:%s|\Z)" % EOL)
 
-# A rule as most are written.
-_USUAL_RULE = re.compile(rb"([Dd]is)?+[Aa]llow:[ \t]*+([/*][^#\r\n]{0,1000}+)%s" % EOL)
+_NAME_OF_ALLOW = re.compile(r"\n[Aa]")
+_NAME = re.compile(r"\n[A-Za-z: ]++")
 
 
 class RuleLine(NamedTuple):
@@ -119,8 +125,8 @@ class Robots:
         return range(self._numbers[group], end)
 
     def _naming(self, token: bytes) -> list[int]:
-        groups = re.findall(rb"\n%s\t(\d+)" % re.escape(token), self._agents)
-        return [int(group) for group in dict.fromkeys(groups)]
+        _, *entries = self._agents.split(b"\n%s\t" % token)
+        return [int(group) for group in dict.fromkeys(entry.partition(b"\n")[0] for entry in entries)]
 
 
 def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
@@ -208,6 +214,8 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
     return Robots(text, groups, bytes(agents), tuple(sitemaps[:MAX_SITEMAPS]), acap, tuple(findings))
 
 
+_NO_RATES = Rates()
+
 # What is said elsewhere of a contested pattern, None: nothing. A rule with that pattern that says otherwise has no effect
 # (ACAP 1.0 section-2.9.2).
 Replaced = Callable[[str], Verdict | None]
@@ -220,22 +228,43 @@ class AgentRules:
         self.has_group = bool(groups)
         self.only_allows = True  # no Disallow line has a path, and no Allow line one that cannot be told
         self._text = groups[0].text if groups else b""
-        self._offsets = array("I")  # rule -> where its line starts in the text
         self._number = array("I")  # rule -> number of its line
         self._rate_lines: list[tuple[Kind, int, str, bytes]] = []  # of RATE_KINDS: line number, the line, value
-        self._contested: dict[int, tuple[str, Verdict]] = {}  # rule -> pattern and verdict
-        self._index = PatternIndex(rule for lines in groups for rule in self._rules(lines, contested))
+        patterns: list[str] = []  # of the rules
+        allows: list[int] = []  # rules of Allow lines
+        for lines in groups:
+            self._compile(lines, patterns, allows)
+        self._index = PatternIndex(patterns, allows)
+        # rule -> pattern and verdict
+        self._contested: dict[int, tuple[str, Verdict]] = {}
+        if contested:
+            allowing = frozenset(allows)
+            self._contested = {
+                rule: (pattern, Verdict.ALLOW if rule in allowing else Verdict.DENY)
+                for rule, pattern in enumerate(patterns)
+                if pattern in contested
+            }
 
-    def _rules(self, lines: Lines, contested: Container[str]) -> Iterator[tuple[str, bool]]:
-        """The patterns of a group, and whether it is an Allow line's; fills the arrays beside them."""
+    def _compile(self, lines: Lines, patterns: list[str], allows: list[int]) -> None:
+        """Add the patterns of a group, and which of them are Allow lines'; fills the arrays beside them."""
         in_acap = False
         while True:
-            usual = None if in_acap else lines.match(_USUAL_RULE)
+            first = lines.number + 1
+            usual = b"" if in_acap else lines.skip(_USUAL_RULES)
             if usual:
-                pattern, allow = normal_pattern(usual[2].rstrip(b" \t")), usual[1] is None
-                self.only_allows &= allow
-                self._note(lines, pattern, allow, contested)
-                yield pattern, allow
+                self._number.extend(range(first, lines.number + 1))
+                allowing = _add_usual(usual, patterns)
+                allows += allowing
+                self.only_allows &= len(allowing) == lines.number + 1 - first
+                continue
+            bare = None if in_acap else lines.match(_BARE_RULE)
+            if bare:
+                if bare[1]:
+                    self.only_allows = False
+                else:
+                    allows.append(len(patterns))
+                patterns.append(normal_pattern(bare[2].rstrip(b" \t")))
+                self._number.append(lines.number)
                 continue
             lines.skip(_UNKNOWNS)
             line = lines.read()
@@ -254,17 +283,12 @@ class AgentRules:
                     self.only_allows = False
                 # The end of an over-long pattern is unknown: as a prefix it refuses no less, but it may allow more.
                 if record.value and not (allow and record.overlong):
-                    self._note(lines, pattern, allow, contested)
-                    yield pattern, allow
+                    if allow:
+                        allows.append(len(patterns))
+                    patterns.append(pattern)
+                    self._number.append(lines.number)
             elif record.kind in RATE_KINDS and len(self._rate_lines) < MAX_RATES:
                 self._rate_lines.append((record.kind, lines.number, printable(line), record.value))
-
-    def _note(self, lines: Lines, pattern: str, allow: bool, contested: Container[str]) -> None:
-        """The line that was read is the next rule."""
-        if contested and pattern in contested:
-            self._contested[len(self._offsets)] = pattern, Verdict.ALLOW if allow else Verdict.DENY
-        self._offsets.append(lines.line_start)
-        self._number.append(lines.number)
 
     def decide(self, target: str, replaced: Replaced | None = None) -> RuleLine | None:
         """The most specific rule that matches path and query: the longest, Allow on a tie (section-2.2.2)."""
@@ -275,6 +299,10 @@ class AgentRules:
         """The number of the line that `decide` answers, 0 for none: all that a cache of decisions needs."""
         rule = self._deciding(target, replaced)
         return 0 if rule < 0 else self._number[rule]
+
+    def rule_in(self, line: int) -> RuleLine:
+        """The rule in the line of that number, as `deciding_line` answers it."""
+        return self._rule_line(bisect_left(self._number, line))
 
     def _deciding(self, target: str, replaced: Replaced | None) -> int:
         """-1: none."""
@@ -298,6 +326,12 @@ class AgentRules:
         """All rules that match, the deciding one first."""
         return tuple(self._rule_line(rule) for rule in self._index.all(normal_target(target)))
 
+    @cached_property
+    def _offsets(self) -> array[int]:
+        """The places in the text where the lines of the rules start. Of use only where a rule is shown."""
+        starts = array("I", accumulate(map(len, self._text.splitlines(keepends=True)), initial=0))
+        return array("I", [starts[number - 1] for number in self._number])
+
     def _rule_line(self, rule: int) -> RuleLine:
         line = Lines(self._text, self._offsets[rule]).read()
         record = read_record(line)
@@ -311,6 +345,8 @@ class AgentRules:
     @cached_property
     def rates(self) -> Rates:
         """The pace for which the lines ask."""
+        if not self._rate_lines:
+            return _NO_RATES
         return Rates(
             crawl_delay(self._values(Kind.CRAWL_DELAY)),
             request_rates(self._values(Kind.REQUEST_RATE)),
@@ -318,3 +354,14 @@ class AgentRules:
                 (number, line, value) for line_kind, number, line, value in self._rate_lines if line_kind is Kind.VISIT_TIME
             ),
         )
+
+
+def _add_usual(usual: bytes, patterns: list[str]) -> list[int]:
+    """Add the patterns of such rules, and return which of them are Allow lines'."""
+    if b"\r" in usual:
+        usual = usual.replace(b"\r\n", b"\n")
+    text = "\n" + usual[:-1].decode("ascii")
+    # A line end before each Allow line and each rule between two of them.
+    rules = accumulate((between.count("\n") + 1 for between in _NAME_OF_ALLOW.split(text)[:-1]), initial=len(patterns) - 1)
+    patterns += _NAME.split(text)[1:]
+    return list(islice(rules, 1, None))

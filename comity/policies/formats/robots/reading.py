@@ -51,7 +51,7 @@ class Groups:
         if decision is None:
             if len(self._decided) >= MAX_DECIDED:
                 self._decided.clear()
-            decision = self._decided[line] = self._decide(target, replaced)
+            decision = self._decided[line] = self._decide(line)
         visit_time = self.rules.rates.visit_time
         if visit_time and decision.verdict is Verdict.ALLOW:
             opens = visit_time.opens(now or datetime.now(UTC))
@@ -68,11 +68,12 @@ class Groups:
         """The numbers of those that match."""
         return {rule.line for rule in self.rules.matching(target)}
 
-    def _decide(self, target: str, replaced: robots.Replaced | None) -> Decision:
-        line = self.rules.decide(target, replaced)
-        if line:
-            return Decision(verdict=line.verdict, reasons=(self._reason(line),))
-        rule = "robots.no-match" if self.rules.has_group else "robots.no-group"
+    def _decide(self, line: int) -> Decision:
+        """`line`: as of `_decided`."""
+        if line > 0:
+            deciding = self.rules.rule_in(line)
+            return Decision(verdict=deciding.verdict, reasons=(self._reason(deciding),))
+        rule = "robots.no-group" if line < 0 else "robots.no-match"
         return Decision(verdict=Verdict.ALLOW, reasons=(self._file.reason(rule),))
 
     def _reason(self, line: robots.RuleLine) -> Reason:

@@ -51,7 +51,7 @@ class Rsl:
         self._text = text
         self._start = start
         self._cache: dict[tuple[tuple[int, ...], bool, frozenset[str]], tuple[Statement, ...]] = {}
-        self._index = PatternIndex((scope.pattern, False) for scope in document.scopes)
+        self._index = PatternIndex([scope.pattern for scope in document.scopes])
 
     def statements(self, url: str, *, arranged: bool = False, users: Collection[str] = ()) -> tuple[Statement, ...]:
         """The statements about the resource; () where the document does not speak of it.

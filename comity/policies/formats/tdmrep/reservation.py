@@ -152,7 +152,7 @@ class TdmRep:
         self.findings = findings
         self._url = url
         self._complete = complete
-        self._index = PatternIndex((rule.location, False) for rule in rules)
+        self._index = PatternIndex([rule.location for rule in rules])
 
     def reservation(self, target: str) -> Reservation | None:
         """The reservation by the first rule that matches path and query; None where none does.
