@@ -321,7 +321,7 @@ def _told(files: Files) -> Step:
 
     def ask() -> object:
         asked = (site.unusable(AGENT), site.sitemaps, site.references(AGENT), site.licenses(AGENT), site.requests(AGENT))
-        return (*asked, site.rates(AGENT), site.limits(AGENT, SHORT_URL), site.policies, site.names("otherbot"))
+        return (*asked, site.rates(AGENT), site.limits(AGENT, SHORT_URL), site.policies, site.crawler_names)
 
     return ask
 
