@@ -76,7 +76,7 @@ def connect(
 
 
 def is_busy(error: BaseException) -> bool:
-    """Whether another process has the file."""
+    """Return whether another process has the file."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 
