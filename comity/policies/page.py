@@ -261,15 +261,15 @@ class Page:
         """A new tag, of an item in which the elements are there."""
         present = tuple(elements)
         if present:
-            return self._written(present)
+            return self._new_tag(present)
         tag: dict[str, Any] = pickle.loads(self._without_elements)  # noqa: S301  # our own bytes
         return tag
 
     @cached_property
     def _without_elements(self) -> bytes:
         """The tag of an item with none of the elements, pickled: nothing copies it faster."""
-        return pickle.dumps(self._written(())) if self._same is None else self._same._without_elements
+        return pickle.dumps(self._new_tag(())) if self._same is None else self._same._without_elements
 
-    def _written(self, elements: Sequence[Traced]) -> dict[str, Any]:
+    def _new_tag(self, elements: Sequence[Traced]) -> dict[str, Any]:
         tag = write_tag(self.agent, self.uses, self._policies, embedded=self.embedded, elements=elements)
         return without_extracts(tag) if self.is_cut else tag

@@ -313,8 +313,8 @@ def _of_headers(fields: Sequence[tuple[bytes, bytes]], response: Response) -> Ca
 
 def _of_document(content: Content, response: Response) -> Carrier:
     """Return the statements of a page, or of another document, about itself."""
-    read = ((name, reader(content, response)) for name, reader in _READ_DOCUMENT)
-    return Carrier({name: statements for name, statements in read if statements != NO_STATEMENTS})
+    by_format = ((name, reader(content, response)) for name, reader in _READ_DOCUMENT)
+    return Carrier({name: statements for name, statements in by_format if statements != NO_STATEMENTS})
 
 
 def _of_documents(carriers: Sequence[Carrier], resources: Mapping[str, Fetched], url: str) -> Carrier:
