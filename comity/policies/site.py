@@ -16,7 +16,7 @@ from typing import Any, Self
 from urllib.parse import urljoin
 
 from comity.policies.agent import Agent
-from comity.policies.agent_view import AgentView, ByVocabulary, Carrier, Outcome, concluded, of_images
+from comity.policies.agent_view import AgentView, Carrier, Outcome, concluded, of_images
 from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Verdict
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.rates import Rates
@@ -158,16 +158,16 @@ class Site:
             last.append(Refusal((error.reason,)))
         if elements:
             last.append(elements.source)
-        outcomes, is_image = tuple(map(concluded, carriers)), content.media_type.startswith("image/")
+        outcomes = tuple(map(concluded, carriers))
         is_silent = not (first or last or licenses or any(carrier.statements for carrier in of_response))
         if is_silent and view.is_same_for_pages and not agent.arrangements:
-            return _silent_page(self, view, access, tuple(map(_hashable, outcomes)), is_image).of_url(url, body or b"")
+            return _silent_page(self, view, access, tuple(map(_hashable, outcomes)), content.is_image).of_url(url, body or b"")
         page_sources: list[list[PageSource]] = []
         if not view.is_same_for_pages:
             capture = Capture(url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts)
             page_sources = view.page_sources(targets, capture)
         last[:0] = map(jointly, page_sources)
-        sources, embedded = _sources(view, url, outcomes, first, last, is_image=is_image)
+        sources, embedded = _sources(view, url, outcomes, first, last, is_image=content.is_image)
         return Page(
             agent,
             url,
@@ -207,12 +207,10 @@ class Site:
         by_fields = _final(_of_headers(fields, Response(agent, url, now))) if agent.uses else Carrier()
         if not any(parsed.statements or parsed.refused for parsed in by_fields.statements.values()):
             return None
-        view, content = self._view(agent), Content(fields, b"")
+        view = self._view(agent)
         outcomes = [concluded([_final(view.statements(self._resource(target))), by_fields]) for target in spellings(url)]
-        refused: list[UseSource] = [Refusal(reasons) for _, reasons in outcomes if reasons]
-        return view.refusal_of_all(
-            [*refused, *view.sources([_about_content(by_vocabulary, content) for by_vocabulary, _ in outcomes], url)], url
-        )
+        sources, _ = _sources(view, url, outcomes, is_image=Content(fields, b"").is_image)
+        return view.refusal_of_all(sources, url)
 
     def unusable(self, agent: Agent, purposes: Iterable[str] | None = None) -> Decision | None:
         """The refusal, where the site refuses every declared use of all its pages: none is worth a request.
@@ -353,7 +351,7 @@ def _silent_page(site: Site, view: AgentView, access: Decision, outcomes: tuple[
     """Return a page that says nothing itself: most are, and then its site says the same of all that it says the same statements
     of."""
     by_vocabulary = [(dict(statements), reasons) for statements, reasons in outcomes]
-    sources, embedded = _sources(view, site.origin, by_vocabulary, [], [], is_image=is_image)
+    sources, embedded = _sources(view, site.origin, by_vocabulary, is_image=is_image)
     return Page(
         view.agent,
         site.origin,
@@ -372,8 +370,8 @@ def _sources(
     view: AgentView,
     url: str,
     outcomes: Sequence[Outcome],
-    first: Sequence[UseSource],
-    last: Sequence[UseSource],
+    first: Sequence[UseSource] = (),
+    last: Sequence[UseSource] = (),
     *,
     is_image: bool,
 ) -> tuple[list[UseSource], list[UseSource] | None]:
@@ -388,8 +386,3 @@ def _sources(
     if of_embedded == statements:
         return sources, None
     return sources, [*first, *refusals, *last, *view.sources(of_embedded, url)]
-
-
-def _about_content(statements: ByVocabulary, content: Content) -> ByVocabulary:
-    """Return the statements about this content."""
-    return of_images(statements) if content.media_type.startswith("image/") else statements

@@ -64,6 +64,11 @@ class Content:
         self.media_type = self._content_type.partition(";")[0].strip().lower()
         self.body = body
 
+    @property
+    def is_image(self) -> bool:
+        """True where it is served as an image."""
+        return self.media_type.startswith("image/")
+
     @cached_property
     def _start(self) -> bytes:
         return self.body[:_SNIFFED].replace(b"\0", b"")  # of UTF-16 and UTF-32 the NULs are left out
