@@ -18,15 +18,17 @@ TESTS = pytest -n 4 --dist worksteal
 test: style  ## every check, and the tests but for what takes long (its end says what)
 	@$(MAKE) --no-print-directory --jobs=2 types quick
 
-test-all: lint  ## every test in full, the tests with the oldest dependencies, and a minute of fuzzing
+test-all: lint compiled  ## every test in full, the tests with the oldest dependencies, and a minute of fuzzing
 	$(BIN)/$(TESTS) --all
 	@$(MAKE) --no-print-directory test-oldest
 	$(BIN)/python tests/fuzz/run.py --minutes 1
 
-# The tests are compiled once, before each worker would compile them all.
-quick: .venv/ready-to-test
-	@$(BIN)/pytest --collect-only -qq >/dev/null || $(BIN)/pytest --collect-only -qq
+quick: compiled
 	$(BIN)/$(TESTS)
+
+# The tests are compiled once, before each worker would compile them all.
+compiled: .venv/ready-to-test
+	@$(BIN)/pytest --collect-only -qq >/dev/null || $(BIN)/pytest --collect-only -qq
 
 lint: style types  ## style, types, import rules
 
@@ -107,5 +109,5 @@ clean:  ## remove what was set up
 	$(PYTHON) -m pip --python .venv-scrapy/bin/python install --quiet pip . -r tests/scrapy_suite/requirements.txt
 	@touch $@
 
-.PHONY: help crawl test test-all quick style types test-oldest test-scrapy floors lint format docs bench fuzz mutants words clean
+.PHONY: help crawl test test-all quick compiled style types test-oldest test-scrapy floors lint format docs bench fuzz mutants words clean
 .PRECIOUS: %/bin/python
