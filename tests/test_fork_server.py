@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.fork_server import NewProcess, forking
+from tests.selection import one_in
 
 if TYPE_CHECKING:
     from tests.conftest import Serve
@@ -74,9 +75,7 @@ def both(monkeypatch: pytest.MonkeyPatch, *, in_full: bool) -> Iterator[Any]:
         yield run
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in ("policy", "crawl"))) for name in COMMANDS]
-)
+@pytest.mark.parametrize("name", one_in(len(COMMANDS), COMMANDS))
 def test_commands(name: str, both: Any, serve: Serve, tmp_path: Path) -> None:
     server = serve({"/robots.txt": ROBOTS, "/": "<p>a page"})
     (tmp_path / "files").mkdir()

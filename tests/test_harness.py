@@ -30,6 +30,7 @@ class Ends(Spider):
         yield {"a": 1}
 
 
+@pytest.mark.slow
 def test_a_crawl_that_does_not_end_fails_with_its_log(crawl_together: Callable[..., list[Crawled]]) -> None:
     off = {"COMITY_TAG": "off"}
     crawl_together(Ends, off, {})  # everything is loaded

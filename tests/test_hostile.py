@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.selection import one_in
+
 ROOT = Path(__file__).parent.parent
 MADE = runpy.run_path(str(ROOT / "benchmarks" / "hostile.py"), run_name="hostile")
 GROWTH = MADE["GROWTH"]
@@ -40,9 +42,7 @@ def calls(step: Callable[[], object]) -> int:
 
 
 @pytest.mark.requirement("SEC-1", "AUTO-18")
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (number % 3 > 0)) for number, name in enumerate(CASES)]
-)
+@pytest.mark.parametrize("name", one_in(6, CASES))
 def test_calls_grow_with_the_input(name: str, *, in_full: bool) -> None:
     case = CASES[name]
     sizes = [case.limit // part for part in ((64, 32, 16) if in_full else (64, 32))]

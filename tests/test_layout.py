@@ -85,6 +85,7 @@ execute(["scrapy", "crawl", "site", "-a", sys.argv[1], "-s", sys.argv[2], "-s", 
 
 
 @pytest.mark.usefixtures("new_processes")
+@pytest.mark.slow
 def test_a_crawl_in_the_checkout_loads_nothing_twice(serve: Serve, tmp_path: Path) -> None:
     site = serve({"/robots.txt": "User-agent: *\nDisallow:\n", "/": "<p>a page</p>"})
     command = [sys.executable, "-c", CRAWL, f"url={site.origin}/", f"COMITY_STORE={tmp_path / 'policies.sqlite'}"]

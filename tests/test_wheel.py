@@ -94,6 +94,7 @@ def project(wheel: Path, tmp_path: Path) -> Project:
     return made
 
 
+@pytest.mark.slow
 def test_wheel_holds_one_package(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()

@@ -131,6 +131,7 @@ def test_a_forked_process_counts_for_itself(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("GUARD-1", "AUTX-2")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.slow
 def test_processes_that_begin_at_once_are_one(tmp_path: Path) -> None:
     """As the workers of a server do. Each asks once for what three may have."""
     for number in range(20):

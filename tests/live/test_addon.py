@@ -334,7 +334,7 @@ process.start()
 
 
 @pytest.mark.usefixtures("new_processes")  # where the list is kept is read from the environment by an import
-@pytest.mark.parametrize("is_added", [True, False])
+@pytest.mark.parametrize("is_added", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_cookie_makes_nobody_ask_for_the_public_suffix_list(serve: Serve, tmp_path: Path, *, is_added: bool) -> None:
     """Whoever asks for it goes through the proxy. Without the add-on Scrapy does, so that this test can fail."""
     proxy = serve({})

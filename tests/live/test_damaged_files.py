@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.selection import one_in
+
 if TYPE_CHECKING:
     from tests.conftest import Loopback, Serve
 
@@ -133,7 +135,8 @@ def site(serve: Serve) -> Loopback:
 
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.parametrize(
-    ("name", "file", "damage"), [(*entry, damage) for entry, damage in zip(ENTRIES, itertools.cycle(DAMAGES), strict=False)]
+    ("name", "file", "damage"),
+    one_in(3, [(*entry, damage) for entry, damage in zip(ENTRIES, itertools.cycle(DAMAGES), strict=False)]),
 )
 def test_a_damaged_file_ends_a_program_with_one_line(
     site: Loopback, tmp_path: Path, whole: Path, name: str, file: str, damage: Callable[[Path], None]

@@ -617,6 +617,7 @@ def actions(store: Path) -> list[tuple[str, bool]]:
 
 @pytest.mark.requirement("ACAP-43", "MEET-3")
 @pytest.mark.parametrize("mode", ["no-reactor"], indirect=True)  # how it was crawled makes no difference to the command
+@pytest.mark.slow
 def test_what_a_site_has_taken_down_goes_once(limits: Limits, crawl: Crawl, tmp_path: Path) -> None:
     store = tmp_path / "policies.sqlite"
     settings = INDEX | {"FEEDS": feeds(tmp_path)}

@@ -143,6 +143,7 @@ def test_a_file_that_is_there_is_not_added_to(serve: Callable[..., Any], tmp_pat
 
 
 @pytest.mark.usefixtures("new_processes")
+@pytest.mark.slow
 def test_without_pyarrow_it_says_what_to_install(serve: Callable[..., Any], tmp_path: Path) -> None:
     server = serve(dict(PAGES))
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['pyarrow'] = None\n")

@@ -230,6 +230,7 @@ def test_kill_9_loses_no_page(serve: Serve, project: Project) -> None:
 
 @pytest.mark.requirement("SEC-6", "RATE-2")
 @ONE_MODE
+@pytest.mark.slow
 def test_kill_9_breaks_no_rate(serve: Serve, project: Project) -> None:
     server = serve(tree(20, "User-agent: *\nCrawl-delay: 0.2\n"))
     running = project.begin(Follow, urls=server.url("/0"))
@@ -244,6 +245,7 @@ def test_kill_9_breaks_no_rate(serve: Serve, project: Project) -> None:
 
 @pytest.mark.requirement("SEC-6", "RATE-2")
 @ONE_MODE
+@pytest.mark.slow
 def test_delay_longer_than_a_restart_is_kept_over_it(serve: Serve, project: Project) -> None:
     """Of a request that was through before the crawl was killed, not only of one that was in flight."""
     server = serve(tree(2, "User-agent: *\nCrawl-delay: 3\n"))

@@ -647,6 +647,7 @@ def test_an_inner_site_may_redirect_within(serve: Callable[..., Loopback], crawl
     assert len(inner.seen) == 1
 
 
+@pytest.mark.slow  # the outcomes without a redirect are not
 @pytest.mark.requirement("SEC-2", "SEC-3")
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: str(outcome.name))
 def test_outcomes_behind_a_redirect(serve: Callable[..., Loopback], crawl: Callable[..., Crawled], outcome: Outcome) -> None:

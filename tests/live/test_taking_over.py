@@ -227,6 +227,7 @@ print(json.dumps(found))
 
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.usefixtures("new_processes")  # a small one forks faster
+@pytest.mark.slow
 def test_kill_9_at_any_step_loses_and_doubles_nothing(serve: Serve, crawl: Crawl, tmp_path: Path, *, in_full: bool) -> None:
     server, job, step = site(serve), tmp_path / "job", 1 if in_full else 7
     settings = {**SCRAPYS_OWN, "JOBDIR": str(job), "CONCURRENT_REQUESTS": 2}

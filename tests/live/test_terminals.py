@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.selection import one_in
+
 if TYPE_CHECKING:
     from tests.conftest import Loopback, Serve
 
@@ -251,15 +253,18 @@ COMMANDS = {
 @pytest.mark.requirement("SEC-4")
 @pytest.mark.parametrize(
     ("run", "name", "command"),
-    [
-        *(("pipe", "data.jsonl", command) for command in COMMANDS),
-        *(
-            ("pipe", name, command)
-            for name in ("data.parquet", "data.warc")
-            for command in ("stats", "verify", "export", "expire")
-        ),
-        *(("terminal", "data.jsonl", command) for command in ("stats", "verify", "export", "expire")),
-    ],
+    one_in(
+        2,
+        [
+            *(("pipe", "data.jsonl", command) for command in COMMANDS),
+            *(
+                ("pipe", name, command)
+                for name in ("data.parquet", "data.warc")
+                for command in ("stats", "verify", "export", "expire")
+            ),
+            *(("terminal", "data.jsonl", command) for command in ("stats", "verify", "export", "expire")),
+        ],
+    ),
     indirect=["run"],
 )
 def test_what_commands_say_of_datasets(run: Run, tmp_path: Path, command: str, name: str) -> None:

@@ -17,6 +17,7 @@ import pytest
 from comity.crawler.fetching.store import PolicyStore
 from comity.dataset.sidecar import row
 from comity.policies import Agent, Fetched, Site, Verdict
+from tests.selection import one_in
 
 AGENT = Agent("examplebot", uses=("train-ai",), defaults={"train-ai": Verdict.DENY})
 ROBOTS = b"""User-agent: *
@@ -276,7 +277,7 @@ def test_what_is_hostile_is_shown_as_text(tmp_path: Path) -> None:
         assert "\x1b" not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.slow), "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_ctrl_c(tmp_path: Path, crawled: Path, workers: str) -> None:
     out, big = tmp_path / "out.jsonl", tmp_path / "big.jsonl"
     out.write_text("old\n")
@@ -324,7 +325,7 @@ ACTIONS = (["stats"], ["export", "--for", "train-ai", "-o", "out.jsonl"], ["expi
 
 
 @pytest.mark.requirement("MEET-3")
-@pytest.mark.parametrize("words", [["--tag", "rights"], ["-s", "COMITY_TAG=rights"], []])
+@pytest.mark.parametrize("words", one_in(3, [["--tag", "rights"], ["-s", "COMITY_TAG=rights"], []]))
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action[0])
 def test_tags_in_another_field(tmp_path: Path, crawled: Path, words: list[str], action: list[str]) -> None:
     moved(crawled, "rights")

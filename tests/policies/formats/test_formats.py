@@ -18,6 +18,7 @@ from comity.policies.formats import FORMATS
 from comity.policies.formats.format import VERSION, Format, WellKnown
 from comity.policies.formats.installed import checked, installed, mistakes
 from comity.policies.vocabulary.table import Vocabulary, add_vocabularies
+from tests.selection import one_in
 
 ROOT = Path(__file__).parent.parent.parent.parent
 PAGES = {"aipref": "usage-preferences"}  # docs of formats that have another name than the format
@@ -164,7 +165,9 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.usefixtures("new_processes")
-@pytest.mark.parametrize("command", [["crawl", "site"], ["policy", "http://127.0.0.1:1/"], ["dataset", "stats", "x.jsonl"]])
+@pytest.mark.parametrize(
+    "command", one_in(3, [["crawl", "site"], ["policy", "http://127.0.0.1:1/"], ["dataset", "stats", "x.jsonl"]])
+)
 def test_commands_end_at_their_start_with_one_line(command: list[str], tmp_path: Path) -> None:
     install(tmp_path, ODD + ', files=(WellKnown("/ai.txt"),))')
     done = run(tmp_path, "-m", "scrapy", *command)
