@@ -49,6 +49,7 @@ class WellKnown(NamedTuple):
     path: str
     media_type: str = "text/plain; charset=utf-8"  # to serve it with
     restricts_access: bool = False  # it may refuse requests; else it is about uses alone
+    has_element_rules: bool = False  # it may have rules for parts of pages
     unreachable: str = "it states nothing"  # what holds while it cannot be had, in words for the log
     rejection: Callable[[Fetched], str] = accept_all  # why what came back counts as a file that cannot be had; "": it does not
 
@@ -188,7 +189,12 @@ class AgentReading:
     @property
     def is_same_for_pages(self) -> bool:
         """True where nothing but `statements` and `access` tells what holds for a page."""
-        return True
+        return not (overrides(self, "sources") or overrides(self, "element_rules"))
+
+
+def overrides(reading: AgentReading, method: str) -> bool:
+    """Return whether the format speaks of this at all: most pages are asked about by the thousand."""
+    return getattr(type(reading), method) is not getattr(AgentReading, method)
 
 
 class FileReference(NamedTuple):

@@ -19,7 +19,7 @@ from comity.policies.formats.ai_txt.spawning import Spawning, spawning
 from comity.policies.formats.ai_txt.values import ACTIONS, AgentRules, AiTxt, Guideline, Rule, display_names, of_action
 from comity.policies.formats.format import Format, WellKnown
 
-FORMAT = Format(name="ai-txt", rules=RULES, files=(WellKnown(PATH),), read_site=AiSite)
+FORMAT = Format(name="ai-txt", rules=RULES, files=(WellKnown(PATH, has_element_rules=True),), read_site=AiSite)
 
 __all__ = [
     "ACTIONS",
