@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from comity.policies.agent import Agent
 from comity.policies.answers.combining import strictest
 from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Source, Verdict
+from comity.policies.answers.element_rule import ElementRule
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import Facts
 from comity.policies.document.document import Content
 from comity.policies.elements.rules import ElementRules, ElementUses
 from comity.policies.formats import FORMATS
-from comity.policies.formats.ai_txt.values import Rule as ElementRule
 from comity.policies.formats.file import File
 from comity.policies.formats.format import (
     NO_STATEMENTS,

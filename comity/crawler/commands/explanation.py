@@ -12,8 +12,8 @@ from rich.text import Text
 from comity.crawler.commands.second_opinion import second_opinions, sentences, unread_uses
 from comity.crawler.console import add_row, line, table
 from comity.policies import Agent, Reason, Site
+from comity.policies.answers.element_rule import display_names
 from comity.policies.answers.request import PLAIN, Facts
-from comity.policies.formats.ai_txt import display_names
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
 from comity.policies.tag import write_conditions
@@ -148,7 +148,7 @@ def show(explanation: dict[str, Any], console: Console) -> None:
 
 
 def _elements(elements: list[dict[str, Any]], origin: str) -> Table:
-    rows = table("What ai.txt says of elements", "element", "type", "denied", "guided", "where")
+    rows = table("What may be done with parts of it", "element", "type", "denied", "guided", "where")
     for element in elements:
         guided = {action for guide in element["guide"] for action in guide["actions"]}
         lines = ",".join(str(reason["line"]) for reason in element["reasons"])

@@ -22,11 +22,12 @@ from comity.crawler.fetching.fetcher import MAX_REFERENCES
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.flights import ClosingError
 from comity.crawler.options import ASYNCIO_REACTOR, Options
-from comity.policies import Agent, Fetched, PolicyError, Site, Verdict, ai_txt_from_xml, ai_txt_to_xml, instructions
+from comity.policies import Agent, Fetched, PolicyError, Site, Verdict, instructions
 from comity.policies.answers.request import DOCUMENT, KINDS, Facts
-from comity.policies.formats import WELL_KNOWN, ai_txt
+from comity.policies.answers.rule import RULES
+from comity.policies.formats import WELL_KNOWN
+from comity.policies.formats.ai_txt.conversion import other_form
 from comity.policies.formats.ai_txt.file import PATH as AI_PATH
-from comity.policies.formats.ai_txt.file import AiFile
 from comity.policies.syntax.printable import printable, unhidden
 from comity.policies.syntax.urls import origin_of, target_of
 
@@ -133,26 +134,18 @@ class Command(ScrapyCommand):
         else:
             show(explain(site, self._agent, url, facts), open_console())
         decision = site.judge(self._agent, url, facts)
-        self.exitcode = UNREACHABLE if decision.reasons[0].rule.endswith("unreachable") else EXIT[decision.verdict]
+        self.exitcode = UNREACHABLE if RULES[decision.reasons[0].rule].is_unreachable else EXIT[decision.verdict]
 
     def _print_other_form(self, name: str, fetched: Fetched, *, is_xml: bool = False) -> None:
         """`name`: what the file is called where something is said of it."""
         try:
-            if is_xml:
-                form, findings = ai_txt_from_xml(fetched.body), ai_txt.from_xml(fetched.body, url=name).findings
-            else:
-                file = AiFile(name, fetched)
-                if not file.is_present:
-                    raise PolicyError(f"there is no ai.txt: {file.outcome}")
-                form, findings = ai_txt_to_xml(fetched.body, cut=fetched.oversized), file.findings
-                if file.spawning and file.spawning.patterns:
-                    complain(f"{name}: the lines in Spawning's form are left out")
+            form, notes = other_form(name, fetched, is_xml=is_xml)
         except PolicyError as error:
             complain(f"{name}: {error}")
             self.exitcode = UNREACHABLE
             return
-        for finding in findings:
-            complain(str(finding))
+        for note in notes:
+            complain(note)
         _print(form.decode())
 
     def _fetch(self, url: str) -> Site | None:

@@ -12,11 +12,11 @@ from typing import Any, TypeVar, cast
 
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Source, UseDecision, Verdict
+from comity.policies.answers.element_rule import ElementRule
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.request import Facts
 from comity.policies.answers.rule import RULES
 from comity.policies.document.document import Content
-from comity.policies.formats.ai_txt.values import Rule as ElementRule
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import (
     AgentReading,

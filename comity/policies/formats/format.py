@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, UseDecision
+from comity.policies.answers.element_rule import ElementRule
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.answers.rates import Rates
@@ -29,9 +30,6 @@ from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
 from comity.policies.syntax.windows import Limits
 from comity.policies.vocabulary.statement import Statement
-
-if TYPE_CHECKING:
-    from comity.policies.formats.ai_txt.values import Rule as ElementRule
 
 VERSION = 1  # of what formats are asked; it rises when one that was written before would not do
 

@@ -21,11 +21,11 @@ from comity.dataset.verify.report import Report, Verify
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, SAME, Cause, Rechecked
 from comity.dataset.verify.today import Today
 from comity.policies import Agent, Arrangement, Fetched, Page, Reason, Site, Verdict
+from comity.policies.answers.element_rule import ElementRule
 from comity.policies.answers.rule import REFUSES, RULES, Rule
 from comity.policies.document.document import Content
 from comity.policies.elements.redaction import redacted_fields
 from comity.policies.formats import FORMATS
-from comity.policies.formats.ai_txt.values import Rule as ElementRule
 from comity.policies.formats.distrusted import distrusted
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import AgentReading, ElementRules, Format, SiteReading, WellKnown

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from comity.policies.agent import Agent
-from comity.policies.answers.decision import Reason
+from comity.policies.answers.decision import Reason, Verdict
+from comity.policies.answers.element_rule import ElementRule
 from comity.policies.document.document import Content
 from comity.policies.formats.ai_txt.file import PATH, AiFile
-from comity.policies.formats.ai_txt.values import Rule
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import AgentReading, ElementRules, Resource, SiteReading, Statements
 from comity.policies.vocabulary.statement import Statement
@@ -42,8 +42,8 @@ class AiReading(AgentReading):
     def element_rules_everywhere(self) -> ElementRules | None:
         return ElementRules(self._elements.everywhere(), self._reason) if self._elements else None
 
-    def _reason(self, rule: Rule, url: str) -> Reason:
-        return self._file.line_reason(rule.id, rule.line, rule.offset)
+    def _reason(self, rule: ElementRule, url: str) -> Reason:
+        return self._file.line_reason("ait.disallow" if rule.verdict is Verdict.DENY else "ait.guide", rule.line, rule.offset)
 
 
 class AiSite(SiteReading):

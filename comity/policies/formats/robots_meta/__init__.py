@@ -6,9 +6,8 @@ from functools import lru_cache
 
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import Reason, Source, Verdict
+from comity.policies.answers.element_rule import ACTIONS, ALL, ElementRule
 from comity.policies.document.document import Content
-from comity.policies.formats.ai_txt.values import ACTIONS, ALL
-from comity.policies.formats.ai_txt.values import Rule as ElementRule
 from comity.policies.formats.format import ElementRules, Format, Headers, Response, Statements
 from comity.policies.formats.robots_meta.directives import header, markup
 from comity.policies.formats.robots_meta.rules import RULES
