@@ -20,6 +20,7 @@ from comity.policies.formats import FORMATS
 from comity.policies.formats.file import File
 from comity.policies.formats.format import (
     NO_STATEMENTS,
+    AgentReading,
     Capture,
     PageSource,
     Resource,
@@ -27,7 +28,6 @@ from comity.policies.formats.format import (
     Statements,
     UseSource,
     nothing_more,
-    overrides,
 )
 from comity.policies.formats.format import ElementRules as RulesOfElements
 from comity.policies.page import jointly
@@ -73,9 +73,9 @@ class AgentView:
         self._restricting = tuple((name, reading) for name, reading in self._readings.items() if reading.restricts_access)
         self._only = self._restricting[0][1] if len(self._restricting) == 1 else None
         readings = self._readings.items()
-        self._stating = tuple((name, reading) for name, reading in readings if overrides(reading, "statements"))
-        self.deciding_access = frozenset(name for name, reading in readings if overrides(reading, "access"))  # names of formats
-        self._ruling = tuple(reading for _, reading in readings if overrides(reading, "element_rules"))
+        self._stating = tuple((name, reading) for name, reading in readings if _overrides(reading, "statements"))
+        self.deciding_access = frozenset(name for name, reading in readings if _overrides(reading, "access"))  # names of formats
+        self._ruling = tuple(reading for _, reading in readings if _overrides(reading, "element_rules"))
         self._differing = tuple(reading for _, reading in readings if not reading.is_same_for_pages)
         self.asks_facts = any(reading.depends_on_request for reading in self._readings.values())
         self._unusable: dict[frozenset[str] | None, Decision | None] = {}  # by purposes
@@ -232,6 +232,11 @@ class AgentView:
         all_rules = [rule for rules in rule_sets for rule in rules.rules]
         reason_of = partial(_reason_in_sets, rule_sets, url)
         return ElementRules(content, all_rules, url, self.agent.vocabulary, reason_of, is_read=is_read)
+
+
+def _overrides(reading: AgentReading, method: str) -> bool:
+    """Return whether the format speaks of this at all: most pages are asked about by the thousand."""
+    return getattr(type(reading), method) is not getattr(AgentReading, method)
 
 
 _PAGE_ELEMENTS = tuple(format_.page_elements for format_ in FORMATS if format_.page_elements)

@@ -187,12 +187,8 @@ class AgentReading:
     @property
     def is_same_for_pages(self) -> bool:
         """True where nothing but `statements` and `access` tells what holds for a page."""
-        return not (overrides(self, "sources") or overrides(self, "element_rules"))
-
-
-def overrides(reading: AgentReading, method: str) -> bool:
-    """Return whether the format speaks of this at all: most pages are asked about by the thousand."""
-    return getattr(type(reading), method) is not getattr(AgentReading, method)
+        reading = type(self)
+        return reading.sources is AgentReading.sources and reading.element_rules is AgentReading.element_rules
 
 
 class FileReference(NamedTuple):
