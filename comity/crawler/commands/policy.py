@@ -103,9 +103,7 @@ class Command(ScrapyCommand):
             is_xml = body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
             self._print_other_form(printable(args[0]), Fetched(status=200, body=body), is_xml=is_xml)
             return
-        url = args[0] if "://" in args[0] else f"https://{args[0]}"
-        if opts.method.upper() not in METHODS:
-            raise UsageError(f"`{opts.method}` is no HTTP method", print_help=False)
+        url, facts = args[0] if "://" in args[0] else f"https://{args[0]}", _facts(opts)
         try:
             origin = origin_of(url)
         except ValueError as error:
@@ -113,17 +111,12 @@ class Command(ScrapyCommand):
         site = _read(origin, Path(opts.offline), self._agent) if opts.offline else self._fetch(url)
         if site is None:
             self.exitcode = UNREACHABLE
-            return
-        if opts.xml:
+        elif opts.xml:
             self._print_other_form(origin + AI_PATH, site.files.get(origin + AI_PATH, Fetched(status=404)))
-            return
-        facts = Facts(
-            method=opts.method.upper(),
-            kinds=tuple(opts.kind or (DOCUMENT,)),
-            automations=tuple(opts.automation or ()),
-            has_key=opts.key,
-            referer=opts.referer,
-        )
+        else:
+            self._print_answer(site, url, facts, opts)
+
+    def _print_answer(self, site: Site, url: str, facts: Facts, opts: Namespace) -> None:
         if opts.prompt:
             try:
                 _print(instructions(site.page(self._agent, url, body=None, facts=facts), opts.prompt, opts.lang))
@@ -156,6 +149,18 @@ class Command(ScrapyCommand):
         self.crawler_process.start()
         spider = crawler.spider
         return spider.site if isinstance(spider, PolicySpider) else None
+
+
+def _facts(opts: Namespace) -> Facts:
+    if opts.method.upper() not in METHODS:
+        raise UsageError(f"`{opts.method}` is no HTTP method", print_help=False)
+    return Facts(
+        method=opts.method.upper(),
+        kinds=tuple(opts.kind or (DOCUMENT,)),
+        automations=tuple(opts.automation or ()),
+        has_key=opts.key,
+        referer=opts.referer,
+    )
 
 
 class PolicySpider(Spider):

@@ -119,7 +119,7 @@ class Capture(NamedTuple):
     facts: Facts  # of the request for it
 
 
-class ElementRules(NamedTuple):
+class ElementRuleSet(NamedTuple):
     """Rules for parts of a page, and how the reason for one is told."""
 
     rules: Sequence[ElementRule]
@@ -176,11 +176,11 @@ class AgentReading:
         them. None: the purposes of the agent."""
         return ()
 
-    def element_rules(self, target: str, content: Content) -> ElementRules | None:
+    def element_rules(self, target: str, content: Content) -> ElementRuleSet | None:
         """The rules about parts of the page."""
         return None
 
-    def element_rules_everywhere(self) -> ElementRules | None:
+    def element_rules_everywhere(self) -> ElementRuleSet | None:
         """The rules about parts that hold for every page of the site."""
         return None
 
@@ -235,7 +235,7 @@ class Format(NamedTuple):
     read_document: Callable[[Content, Response], Statements] | None = None
     read_documents: Callable[[Iterable[str], Mapping[str, Fetched], str], Statements] | None = None
     """What documents say of a resource that refers to them: their URLs, what came back for them, the resource's URL."""
-    page_elements: Callable[[Content, Agent], ElementRules | None] | None = None  # rules that a page has for its own elements
+    page_elements: Callable[[Content, Agent], ElementRuleSet | None] | None = None  # rules that a page has for its own elements
     conclude: Callable[[Sequence[Any]], Statements] = nothing_more
     """What carriers say together that come one before the other: their states, files first, then fields, then the document."""
     document_overrides: bool = False  # what a document says takes the place of what the files and fields do

@@ -28,7 +28,7 @@ from comity.policies.elements.redaction import redacted_fields
 from comity.policies.formats import FORMATS
 from comity.policies.formats.distrusted import distrusted
 from comity.policies.formats.file import SiteFiles
-from comity.policies.formats.format import AgentReading, ElementRules, Format, SiteReading, WellKnown
+from comity.policies.formats.format import AgentReading, ElementRuleSet, Format, SiteReading, WellKnown
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/news/1.html"
@@ -708,9 +708,9 @@ class OddReading(AgentReading):
     def __init__(self, site: SiteFiles) -> None:
         self._file = site.file(f"{ORIGIN}/odd.txt")
 
-    def element_rules(self, target: str, content: Content) -> ElementRules | None:
+    def element_rules(self, target: str, content: Content) -> ElementRuleSet | None:
         rules = tuple(rule for rule in self._rules if target.startswith(rule.path))
-        return ElementRules(rules, self._because) if rules else None
+        return ElementRuleSet(rules, self._because) if rules else None
 
     @property
     def _rules(self) -> Iterator[ElementRule]:
