@@ -16,14 +16,14 @@ from comity.policies.formats.ai_txt.kinds import kind_of
 from comity.policies.formats.ai_txt.rules import RULES
 from comity.policies.formats.ai_txt.site import AiSite
 from comity.policies.formats.ai_txt.spawning import Spawning, spawning
-from comity.policies.formats.ai_txt.values import AgentRules, AiTxt
+from comity.policies.formats.ai_txt.values import AgentElementRules, AiTxt
 from comity.policies.formats.format import Format, WellKnown
 
 FORMAT = Format(name="ai-txt", rules=RULES, files=(WellKnown(PATH, has_element_rules=True),), read_site=AiSite)
 
 __all__ = [
     "FORMAT",
-    "AgentRules",
+    "AgentElementRules",
     "AiTxt",
     "Spawning",
     "completions",

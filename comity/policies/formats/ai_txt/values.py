@@ -1,7 +1,7 @@
 """The rules of an ai.txt, and the choice of those about a resource.
 
-AiTxt.for_agent(token) -> AgentRules               the rules that bind an agent
-AgentRules.rules_for(target, media_type, kind)     those about one resource"""
+AiTxt.for_agent(token) -> AgentElementRules               the rules that bind an agent
+AgentElementRules.rules_for(target, media_type, kind)     those about one resource"""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class AiTxt:
     rules: tuple[ElementRule, ...]  # in its order
     findings: tuple[Finding, ...] = ()
 
-    def for_agent(self, token: str) -> AgentRules:
+    def for_agent(self, token: str) -> AgentElementRules:
         """The rules that bind the product token: those for `*` and those that name it, together (AIT-9)."""
-        return AgentRules(self.rules, token)
+        return AgentElementRules(self.rules, token)
 
     def rules_for(self, target: str, token: str, media_type: str, kind: str = "") -> tuple[ElementRule, ...]:
         """The rules for one agent about one resource. For several resources, keep the result of `for_agent`."""
         return self.for_agent(token).rules_for(target, media_type, kind)
 
 
-class AgentRules:
+class AgentElementRules:
     """The rules that bind one agent, filed by their paths."""
 
     def __init__(self, rules: Iterable[ElementRule], token: str) -> None:
