@@ -29,7 +29,7 @@ class File:
 
     @cached_property
     def sha256(self) -> str:
-        """Of the body, hexadecimal; "" where there is none."""
+        """Return the digest of the body, hexadecimal; "" where there is none."""
         return hashlib.sha256(self.fetched.body).hexdigest() if self.fetched.body else ""
 
     @cached_property
