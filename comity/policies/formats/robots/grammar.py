@@ -238,7 +238,7 @@ class _FileReader:
             message = "the agents named before this record share the rules after it"
             self._findings.report("robots.joined", message, line=self._joined_at)
             self._joined_at = 0
-        if record.value and record.value[0] not in b"/*":
+        if record.value and record.value[:1] not in (b"/", b"*"):
             # Not where its name has the same letters.
             column = line.find(record.value, line.lower().find(record.name) + len(record.name)) + 1
             self._report("robots.path", "`{}` begins with neither / nor *: it matches nothing", record.value, column=column)
