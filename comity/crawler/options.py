@@ -22,9 +22,8 @@ from comity.crawler.fetching.options import ClientOptions
 from comity.crawler.request.sessions import DeclaredSession, declared_session
 from comity.dataset.tag_setting import TagSetting
 from comity.policies import Agent, Arrangement, PolicyError, Verdict
-from comity.policies.agent import FEATURES
+from comity.policies.agent import CONTENT_USAGE, FEATURES
 from comity.policies.answers.request import PURPOSE_HEADER
-from comity.policies.formats.aipref.content_usage import READERS
 from comity.policies.syntax.printable import MAX_SHOWN, printable
 from comity.policies.syntax.urls import origin_of
 from comity.policies.vocabulary.table import Vocabulary
@@ -43,7 +42,7 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_SESSIONS": {},
     "COMITY_PURPOSE_HEADER": PURPOSE_HEADER,
     "COMITY_KEY_HEADER": "X-API-Key",
-    "COMITY_CONTENT_USAGE": ("usage", "aipref"),
+    "COMITY_CONTENT_USAGE": CONTENT_USAGE,
     "COMITY_AUTOMATION_REQUIRED": False,
     "COMITY_SKIP_UNUSABLE": True,
     "COMITY_DROP_UNUSABLE": True,
@@ -164,8 +163,10 @@ def _agent(settings: BaseSettings) -> Agent:
     defaults = parsed_defaults(_get(settings, "COMITY_DEFAULTS"), subject="COMITY_DEFAULTS")
     key_header = _field_name(settings, "COMITY_KEY_HEADER")
     content_usage = tuple(name.lower() for name in _names(settings, "COMITY_CONTENT_USAGE"))
-    if not content_usage or not set(content_usage) <= set(READERS):
-        raise _wrong("COMITY_CONTENT_USAGE", ",".join(content_usage), f"names no draft: write {' or '.join(READERS)}, or both")
+    if not content_usage or not set(content_usage) <= set(CONTENT_USAGE):
+        raise _wrong(
+            "COMITY_CONTENT_USAGE", ",".join(content_usage), f"names no draft: write {' or '.join(CONTENT_USAGE)}, or both"
+        )
     automation_required = _flag(settings, "COMITY_AUTOMATION_REQUIRED")
     try:
         return Agent(

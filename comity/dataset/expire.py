@@ -12,10 +12,10 @@ from comity.dataset import manifest
 from comity.dataset.files.formats import Reader, open_rewriter, open_writer
 from comity.dataset.job import JobOptions, fields_with_tag, files_of, first_of, open_readers, recrawled
 from comity.dataset.passes import Note, Outcome, Sinks, run
-from comity.dataset.permissions.expiry import Limits, expired
+from comity.dataset.permissions.expiry import ExpiryTerms, expired
 from comity.dataset.record_counts import RecordCounts
 from comity.dataset.records import DatasetError, PositionedRecord, Record
-from comity.dataset.side_files import Lines, UnreadLines, beside, side_files
+from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files
 from comity.dataset.summary import Summary
 from comity.dataset.tag_sources import GUESSED, TagSource
 
@@ -25,13 +25,13 @@ UNTAGGED = ("no-tag", "several-tags", "invalid-tag")  # how it begins why a reco
 class ExpirePass(NamedTuple):
     """A pass that keeps the records that stay."""
 
-    limits: Limits
+    terms: ExpiryTerms
     fields: Sequence[str] | None = None
 
     def __call__(self, records: list[Record]) -> Outcome:
         summary, staying, notes = Summary(), [], []
         for record in records:
-            answer = expired(record, self.limits)
+            answer = expired(record, self.terms)
             if answer.cause:
                 summary.counts.drop(answer.cause)
                 note: Note = {"url": record.get("url"), "why": answer.cause, "because": list(answer.reasons)}
@@ -64,16 +64,16 @@ def expire(
     for path in datasets:
         if clash := first_of(side_files(path), files):
             raise DatasetError(f"{clash} is written when {path} expires: expire it by itself")
-    limits = Limits.create(now, recrawled(readers, options, tags), taken_down, tags)
+    terms = ExpiryTerms.create(now, recrawled(readers, options, tags), taken_down, tags)
     total = RecordCounts()
     for reader in readers:
-        total.merge(_expire(reader, limits, dry_run=dry_run, options=options))
+        total.merge(_expire(reader, terms, dry_run=dry_run, options=options))
     return total
 
 
-def _expire(reader: Reader, limits: Limits, *, dry_run: bool, options: JobOptions) -> RecordCounts:
+def _expire(reader: Reader, terms: ExpiryTerms, *, dry_run: bool, options: JobOptions) -> RecordCounts:
     path, summary, rewriter = reader.path, Summary(), open_rewriter(reader.path)
-    with UnreadLines(path) as unread, Lines(beside(path, "expired")) as expired_lines, ExitStack() as stack:
+    with UnreadLines(path) as unread, PendingLines(beside(path, "expired")) as expired_lines, ExitStack() as stack:
 
         def note(notes: list[Note]) -> None:
             for line in notes:
@@ -83,14 +83,14 @@ def _expire(reader: Reader, limits: Limits, *, dry_run: bool, options: JobOption
                     rewriter.leave_out(position, keep_aside=record is not None)
                 elif record is not None:
                     unread.put({"place": "", "why": line["why"], "record": record})
-                expired_lines.put(line | {"when": limits.now.isoformat(timespec="seconds")})
+                expired_lines.put(line | {"when": terms.now.isoformat(timespec="seconds")})
 
         stack.enter_context(suppress(_NothingGoes))
         stack.enter_context(manifest.restored_on_error(path))
         writer = None if dry_run else stack.enter_context(rewriter or open_writer(path))
         sinks = Sinks(summary.merge, note, unread.add, options.progress)
         run(
-            ExpirePass(limits, fields_with_tag(limits.tags, "fetched_at") if rewriter else None),
+            ExpirePass(terms, fields_with_tag(terms.tags, "fetched_at") if rewriter else None),
             [reader],
             sinks,
             writer=writer,
@@ -110,6 +110,6 @@ def _expire(reader: Reader, limits: Limits, *, dry_run: bool, options: JobOption
         stack.close()  # the dataset is replaced
         if described:
             manifest.write(
-                path, manifest.changed(path, described, summary.composition, removed=summary.counts.causes, when=limits.now)
+                path, manifest.changed(path, described, summary.composition, removed=summary.counts.causes, when=terms.now)
             )
     return summary.counts

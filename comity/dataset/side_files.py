@@ -1,7 +1,7 @@
 """The files beside a dataset: NAME.unreadable.jsonl has what cannot be read, NAME.expired.jsonl what went.
 
 side_files(dataset)         all that is written with it
-Lines(path)                 lines for one of them, which go there when it is known that they are true
+PendingLines(path)          lines for one of them, which go there when it is known that they are true
 UnreadLines(dataset)        the lines of what could not be read"""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def beside(path: Path, kind: str) -> Path:
     return path.with_name(f"{path.name}.{kind}.jsonl")
 
 
-class Lines:
+class PendingLines:
     """Lines for a file beside a dataset. They go there when it is known that they are true."""
 
     def __init__(self, path: Path) -> None:
@@ -77,7 +77,7 @@ class Lines:
             file.write(octets)
 
 
-class UnreadLines(Lines):
+class UnreadLines(PendingLines):
     """Lines of what could not be read of a dataset."""
 
     def __init__(self, dataset: Path) -> None:

@@ -22,6 +22,9 @@ _FOLLOW_DEFAULT = {"follow": Verdict.ALLOW}  # no statement against following is
 # ACAP 1.0 section-2.5.3.2, section-2.5.5.2.5, section-2.6: what is done by prior arrangement only.
 FEATURES = ("must-use-resource", "must-include-resource", "take-down", "re-crawl")
 
+# The drafts by which a Content-Usage field may be read, each in its own way: draft-thomson-aipref-sup, draft-ietf-aipref-vocab.
+CONTENT_USAGE = ("usage", "aipref")
+
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
@@ -60,8 +63,7 @@ class Agent:
     defaults: Mapping[str, Verdict] = field(default_factory=dict, kw_only=True, hash=False)
     # What the words of each vocabulary say of each use.
     vocabulary: Vocabulary = field(default_factory=Vocabulary.shipped, kw_only=True, hash=False, repr=False)
-    # By which drafts a Content-Usage field is read: draft-thomson-aipref-sup ("usage"), draft-ietf-aipref-vocab ("aipref").
-    content_usage: tuple[str, ...] = field(default=("usage", "aipref"), kw_only=True)
+    content_usage: tuple[str, ...] = field(default=CONTENT_USAGE, kw_only=True)
     key_header: str = field(default="X-API-Key", kw_only=True)  # the field that carries a key, beside Authorization
     # Whether a site is refused altogether where its automation-preferences.txt cannot be had.
     automation_required: bool = field(default=False, kw_only=True)

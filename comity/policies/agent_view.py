@@ -10,18 +10,19 @@ from typing import Any, NamedTuple
 from comity.policies.agent import Agent
 from comity.policies.answers.combining import strictest
 from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Source, Verdict
+from comity.policies.answers.element_rule import ElementRule
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import Facts
 from comity.policies.document.document import Content
 from comity.policies.elements.rules import ElementRules, ElementUses
 from comity.policies.formats import FORMATS
-from comity.policies.formats.ai_txt.values import Rule as ElementRule
 from comity.policies.formats.file import File
 from comity.policies.formats.format import (
     NO_STATEMENTS,
     AgentReading,
     Capture,
+    ElementRuleSet,
     PageSource,
     Resource,
     SiteReading,
@@ -29,7 +30,6 @@ from comity.policies.formats.format import (
     UseSource,
     nothing_more,
 )
-from comity.policies.formats.format import ElementRules as RulesOfElements
 from comity.policies.page import jointly
 from comity.policies.syntax.windows import Limits
 from comity.policies.vocabulary.preferences import Preferences
@@ -243,11 +243,11 @@ _PAGE_ELEMENTS = tuple(format_.page_elements for format_ in FORMATS if format_.p
 _CONCLUDING = tuple((format_.name, format_.conclude) for format_ in FORMATS if format_.conclude is not nothing_more)
 
 
-def _reason_of_rule(rules: RulesOfElements, url: str, rule: ElementRule) -> Reason:
+def _reason_of_rule(rules: ElementRuleSet, url: str, rule: ElementRule) -> Reason:
     return rules.reason_of(rule, url)
 
 
-def _reason_in_sets(rule_sets: Sequence[RulesOfElements], url: str, rule: ElementRule) -> Reason:
+def _reason_in_sets(rule_sets: Sequence[ElementRuleSet], url: str, rule: ElementRule) -> Reason:
     """Return the reason for a rule. The last set has few, and tells them by identity; the first tells all others."""
     for rules in reversed(rule_sets[1:]):
         if any(candidate is rule for candidate in rules.rules):

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from comity.policies.answers.decision import Reason, UseDecision, Verdict
+from comity.policies.answers.element_rule import ACTION_SPELLINGS, ACTIONS, ElementRule, Guideline, of_action
 from comity.policies.answers.errors import PolicyError
 from comity.policies.document.selectors import MAX_CHARS
 from comity.policies.elements.coverage import refused_for, refuses
 from comity.policies.elements.rules import Element
-from comity.policies.formats.ai_txt import ACTIONS, Guideline, Rule, of_action
-from comity.policies.formats.ai_txt.reading import ACTION_SPELLINGS
 from comity.policies.page import Page
 from comity.policies.syntax.quoting import quoted
 from comity.policies.tag import write_conditions
@@ -171,7 +170,7 @@ def _prohibitions(page: Page, use: str) -> Iterator[str]:
             yield f"- {_element_text(element)}: {_consequence(use, rules, page.agent.vocabulary)}{_reason_text(reasons)}"
 
 
-def _refusing(page: Page, element: Element, use: str) -> list[Rule]:
+def _refusing(page: Page, element: Element, use: str) -> list[ElementRule]:
     """Return the element's rules that refuse the use; none where the use is licensed."""
     uses = page.refusable((use,))
     return [rule for rule in element.rules if refused_for(rule, uses, page.agent.vocabulary)]
@@ -200,7 +199,7 @@ def _compared(lang: str) -> str:
     return "-".join("gb" if number and subtag == "uk" else subtag for number, subtag in enumerate(lang.lower().split("-")))
 
 
-def _consequence(use: str, rules: Sequence[Rule] = (), vocabulary: Vocabulary | None = None) -> str:
+def _consequence(use: str, rules: Sequence[ElementRule] = (), vocabulary: Vocabulary | None = None) -> str:
     """Return what a prohibition of the use asks for; of a use that is no action, what the actions ask for that refuse it."""
     if use in _SPELLED_ACTIONS or not vocabulary:
         return CONSEQUENCES[_SPELLED_ACTIONS[use]] if use in _SPELLED_ACTIONS else _OTHER

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from comity.dataset.permissions.terms import Terms, apply_terms
-from comity.policies.formats.ai_txt import ACTIONS
+from comity.policies.answers.element_rule import ACTIONS
 
 MakeRecord = Callable[..., dict[str, Any]]
 

@@ -27,7 +27,7 @@ from comity.dataset import tag_sources
 from comity.dataset.files import arrow_schema as typed
 from comity.dataset.files import jsonl, parquet
 from comity.dataset.files.warc import reader as warc
-from comity.dataset.permissions.expiry import Limits, expired
+from comity.dataset.permissions.expiry import ExpiryTerms, expired
 from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.record_counts import RecordCounts
 from comity.dataset.records import DatasetError, Unreadable
@@ -736,7 +736,7 @@ def fuzz_tag(octets: bytes) -> None:
         assert read.uses[use].is_allowed
         assert not any(use in element.deny and element.is_whole for element in read.elements)
     RecordCounts().read(record, NOW)
-    expired(record, Limits.create(NOW, taken_down=[f"{ORIGIN}/b"]))
+    expired(record, ExpiryTerms.create(NOW, taken_down=[f"{ORIGIN}/b"]))
     site = Site.from_files(ORIGIN, {"/robots.txt": b"User-agent: *\nUsage: ai=n\n"})
     check = rechecked(record, lambda _: site, Today(AGENT, NOW))
     assert check.refusals or all(one.verdict is not None for one in check.uses)

@@ -13,7 +13,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from comity.policies import Agent, Arrangement, Page, PolicyError, Site, Verdict, instructions
-from comity.policies.formats.ai_txt import ACTIONS
+from comity.policies.answers.element_rule import ACTIONS
 from comity.policies.prompt import CONSEQUENCES, MAX_LISTED
 from comity.policies.syntax.printable import HIDDEN
 from comity.policies.syntax.quoting import CUT, MAX_QUOTED, quoted

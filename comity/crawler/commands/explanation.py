@@ -12,8 +12,8 @@ from rich.text import Text
 from comity.crawler.commands.second_opinion import second_opinions, sentences, unread_uses
 from comity.crawler.console import add_row, line, table
 from comity.policies import Agent, Reason, Site
+from comity.policies.answers.element_rule import display_names
 from comity.policies.answers.request import PLAIN, Facts
-from comity.policies.formats.ai_txt import display_names
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of
 from comity.policies.tag import write_conditions
@@ -88,7 +88,7 @@ COLORS = {"allow": "green", "deny": "red", "defer": "yellow"}
 
 def show(explanation: dict[str, Any], console: Console) -> None:
     """The explanation for people."""
-    verdict, origin = explanation["verdict"], origin_of(explanation["url"])
+    verdict = explanation["verdict"]
     until = f" until {explanation['not_before']}" if explanation["not_before"] else ""
     headline = Text.assemble((verdict.upper(), f"bold {COLORS[verdict]}"), line(f"{until}  {explanation['url']}"))
     console.print(headline.append(f"  for {explanation['agent']}"))
@@ -99,57 +99,34 @@ def show(explanation: dict[str, Any], console: Console) -> None:
     for sentence in sentences(explanation["other_readers"], explanation["unread_uses"]):
         console.print(line(sentence))
     console.print()
-    if explanation["overruled"]:
-        rows = table("Rules that match too, and lose", "rule", "where", "line")
-        for lost in explanation["overruled"]:
-            add_row(rows, lost["rule"], _location(lost), lost["text"])
-        console.print(rows)
+    for make_table in (_overruled, _uses, _elements, _requests, _rates, _files, _findings):
+        rows = make_table(explanation, origin_of(explanation["url"]))
+        if rows.row_count:
+            console.print(rows)
+
+
+def _overruled(explanation: dict[str, Any], origin: str) -> Table:
+    rows = table("Rules that match too, and lose", "rule", "where", "line")
+    for reason in explanation["overruled"]:
+        add_row(rows, reason["rule"], _location(reason), reason["text"])
+    return rows
+
+
+def _uses(explanation: dict[str, Any], origin: str) -> Table:
     rows = table("What may be done with it", "use", "verdict", "limits", "where", "why")
     for use, answer in explanation["uses"].items():
-        first = True
+        cells: tuple[Any, ...] = (use, Text(answer["verdict"], COLORS[answer["verdict"]]), _limits(answer))
         for reason in answer["reasons"] if answer["stated"] else answer["reasons"][:1]:  # the first decided
             text = reason["text"] or reason["rule"] if answer["stated"] else f"not stated: {reason['text']}"
             location = _location(reason).removeprefix(origin) if reason["line"] else ""
-            cells = (use, Text(answer["verdict"], COLORS[answer["verdict"]]), _limits(answer)) if first else ("",) * 3
             add_row(rows, *cells, location, text)
-            first = False
-    console.print(rows)
-    if explanation["elements"]:
-        console.print(_elements(explanation["elements"], origin))
-    if explanation["requests"]:
-        rows = table("What the site asks to be done", "action", "url", "arranged", "where")
-        for request in explanation["requests"]:
-            location = _location(request["reasons"][0]).removeprefix(origin)
-            add_row(rows, request["action"], request["url"], "yes" if request["arranged"] else "no", location)
-        console.print(rows)
-    limits = explanation["rates"]
-    rates = [
-        ("Crawl-delay", limits["crawl_delay"]),
-        *(("Request-rate", rate) for rate in limits["request_rates"]),
-        ("Visit-time", limits["visit_time"]),
-        *(("request-limit", rate) for rate in limits["request_limits"]),
-        ("concurrent-limit", limits["concurrent_limit"]),
-    ]
-    rates = [(name, value) for name, value in rates if value is not None]
-    if rates:
-        rows = table("How often", "asked", "value")
-        for name, value in rates:
-            add_row(rows, name, _value(value))
-        console.print(rows)
-    rows = table("Files", "file", "status", "sha256")
-    for url, file in explanation["policies"].items():
-        add_row(rows, url, file["status"] or "none", (file["sha256"] or "")[:16])
-    console.print(rows)
-    if explanation["findings"]:
-        rows = table("Findings", "where", "rule", "what")
-        for finding in explanation["findings"]:
-            add_row(rows, _location(finding).removeprefix(origin), finding["rule"], finding["message"])
-        console.print(rows)
+            cells = ("", "", "")
+    return rows
 
 
-def _elements(elements: list[dict[str, Any]], origin: str) -> Table:
-    rows = table("What ai.txt says of elements", "element", "type", "denied", "guided", "where")
-    for element in elements:
+def _elements(explanation: dict[str, Any], origin: str) -> Table:
+    rows = table("What may be done with parts of it", "element", "type", "denied", "guided", "where")
+    for element in explanation["elements"]:
         guided = {action for guide in element["guide"] for action in guide["actions"]}
         lines = ",".join(str(reason["line"]) for reason in element["reasons"])
         add_row(
@@ -160,6 +137,44 @@ def _elements(elements: list[dict[str, Any]], origin: str) -> Table:
             " ".join(map(printable, display_names(guided))),
             f"{element['reasons'][0]['url'].removeprefix(origin)}:{lines}",
         )
+    return rows
+
+
+def _requests(explanation: dict[str, Any], origin: str) -> Table:
+    rows = table("What the site asks to be done", "action", "url", "arranged", "where")
+    for request in explanation["requests"]:
+        location = _location(request["reasons"][0]).removeprefix(origin)
+        add_row(rows, request["action"], request["url"], "yes" if request["arranged"] else "no", location)
+    return rows
+
+
+def _rates(explanation: dict[str, Any], origin: str) -> Table:
+    limits = explanation["rates"]
+    rates = [
+        ("Crawl-delay", limits["crawl_delay"]),
+        *(("Request-rate", rate) for rate in limits["request_rates"]),
+        ("Visit-time", limits["visit_time"]),
+        *(("request-limit", rate) for rate in limits["request_limits"]),
+        ("concurrent-limit", limits["concurrent_limit"]),
+    ]
+    rows = table("How often", "asked", "value")
+    for name, value in rates:
+        if value is not None:
+            add_row(rows, name, _value(value))
+    return rows
+
+
+def _files(explanation: dict[str, Any], origin: str) -> Table:
+    rows = table("Files", "file", "status", "sha256")
+    for url, file in explanation["policies"].items():
+        add_row(rows, url, file["status"] or "none", (file["sha256"] or "")[:16])
+    return rows
+
+
+def _findings(explanation: dict[str, Any], origin: str) -> Table:
+    rows = table("Findings", "where", "rule", "what")
+    for finding in explanation["findings"]:
+        add_row(rows, _location(finding).removeprefix(origin), finding["rule"], finding["message"])
     return rows
 
 

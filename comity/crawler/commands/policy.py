@@ -22,11 +22,12 @@ from comity.crawler.fetching.fetcher import MAX_REFERENCES
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.flights import ClosingError
 from comity.crawler.options import ASYNCIO_REACTOR, Options
-from comity.policies import Agent, Fetched, PolicyError, Site, Verdict, ai_txt_from_xml, ai_txt_to_xml, instructions
+from comity.policies import Agent, Fetched, PolicyError, Site, Verdict, instructions
 from comity.policies.answers.request import DOCUMENT, KINDS, Facts
-from comity.policies.formats import WELL_KNOWN, ai_txt
+from comity.policies.answers.rule import RULES
+from comity.policies.formats import WELL_KNOWN
+from comity.policies.formats.ai_txt.conversion import other_form
 from comity.policies.formats.ai_txt.file import PATH as AI_PATH
-from comity.policies.formats.ai_txt.file import AiFile
 from comity.policies.syntax.printable import printable, unhidden
 from comity.policies.syntax.urls import origin_of, target_of
 
@@ -102,9 +103,7 @@ class Command(ScrapyCommand):
             is_xml = body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
             self._print_other_form(printable(args[0]), Fetched(status=200, body=body), is_xml=is_xml)
             return
-        url = args[0] if "://" in args[0] else f"https://{args[0]}"
-        if opts.method.upper() not in METHODS:
-            raise UsageError(f"`{opts.method}` is no HTTP method", print_help=False)
+        url, facts = args[0] if "://" in args[0] else f"https://{args[0]}", _facts(opts)
         try:
             origin = origin_of(url)
         except ValueError as error:
@@ -112,17 +111,12 @@ class Command(ScrapyCommand):
         site = _read(origin, Path(opts.offline), self._agent) if opts.offline else self._fetch(url)
         if site is None:
             self.exitcode = UNREACHABLE
-            return
-        if opts.xml:
+        elif opts.xml:
             self._print_other_form(origin + AI_PATH, site.files.get(origin + AI_PATH, Fetched(status=404)))
-            return
-        facts = Facts(
-            method=opts.method.upper(),
-            kinds=tuple(opts.kind or (DOCUMENT,)),
-            automations=tuple(opts.automation or ()),
-            has_key=opts.key,
-            referer=opts.referer,
-        )
+        else:
+            self._print_answer(site, url, facts, opts)
+
+    def _print_answer(self, site: Site, url: str, facts: Facts, opts: Namespace) -> None:
         if opts.prompt:
             try:
                 _print(instructions(site.page(self._agent, url, body=None, facts=facts), opts.prompt, opts.lang))
@@ -133,26 +127,18 @@ class Command(ScrapyCommand):
         else:
             show(explain(site, self._agent, url, facts), open_console())
         decision = site.judge(self._agent, url, facts)
-        self.exitcode = UNREACHABLE if decision.reasons[0].rule.endswith("unreachable") else EXIT[decision.verdict]
+        self.exitcode = UNREACHABLE if RULES[decision.reasons[0].rule].is_unreachable else EXIT[decision.verdict]
 
     def _print_other_form(self, name: str, fetched: Fetched, *, is_xml: bool = False) -> None:
         """`name`: what the file is called where something is said of it."""
         try:
-            if is_xml:
-                form, findings = ai_txt_from_xml(fetched.body), ai_txt.from_xml(fetched.body, url=name).findings
-            else:
-                file = AiFile(name, fetched)
-                if not file.is_present:
-                    raise PolicyError(f"there is no ai.txt: {file.outcome}")
-                form, findings = ai_txt_to_xml(fetched.body, cut=fetched.oversized), file.findings
-                if file.spawning and file.spawning.patterns:
-                    complain(f"{name}: the lines in Spawning's form are left out")
+            form, notes = other_form(name, fetched, is_xml=is_xml)
         except PolicyError as error:
             complain(f"{name}: {error}")
             self.exitcode = UNREACHABLE
             return
-        for finding in findings:
-            complain(str(finding))
+        for note in notes:
+            complain(note)
         _print(form.decode())
 
     def _fetch(self, url: str) -> Site | None:
@@ -163,6 +149,18 @@ class Command(ScrapyCommand):
         self.crawler_process.start()
         spider = crawler.spider
         return spider.site if isinstance(spider, PolicySpider) else None
+
+
+def _facts(opts: Namespace) -> Facts:
+    if opts.method.upper() not in METHODS:
+        raise UsageError(f"`{opts.method}` is no HTTP method", print_help=False)
+    return Facts(
+        method=opts.method.upper(),
+        kinds=tuple(opts.kind or (DOCUMENT,)),
+        automations=tuple(opts.automation or ()),
+        has_key=opts.key,
+        referer=opts.referer,
+    )
 
 
 class PolicySpider(Spider):

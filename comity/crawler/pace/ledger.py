@@ -20,7 +20,7 @@ from time import time
 from typing import NamedTuple
 
 from comity.database import is_busy, open_database, transaction
-from comity.policies.formats.robots.rates import MAX_SECONDS
+from comity.policies.answers.rates import MAX_SECONDS
 from comity.policies.syntax.windows import DAY, MAX_STAMPS, Window, earliest
 
 logger = logging.getLogger(__name__)

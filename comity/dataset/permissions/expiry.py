@@ -1,7 +1,7 @@
 """The expiry of records: past a limit, fetched again, taken down.
 
 fetches = Fetches(); fetches.note(record); fetches.merge(other)         first pass: when each page was fetched last
-expired(record, Limits.create(now, fetches.recrawled(), taken_down))        second pass: why the record goes"""
+expired(record, ExpiryTerms.create(now, fetches.recrawled(), taken_down))        second pass: why the record goes"""
 
 from __future__ import annotations
 
@@ -135,8 +135,8 @@ def ended(use: Use, record: Record, now: datetime, recrawled: Recrawled) -> str:
     return ""
 
 
-class Limits(NamedTuple):
-    """The limits by which records go. It can be pickled."""
+class ExpiryTerms(NamedTuple):
+    """The terms by which records go. It can be pickled."""
 
     now: datetime  # aware
     recrawled: Recrawled = NEVER_RECRAWLED
@@ -163,14 +163,14 @@ class Expired(NamedTuple):
     tag: RawTag | None = None  # of a record that stays
 
 
-def expired(record: Record, limits: Limits) -> Expired:
+def expired(record: Record, terms: ExpiryTerms) -> Expired:
     """Return whether the record goes: it is taken down, may be kept no longer, or a permission has ended and no other is left.
 
     What has no tag that is understood goes too: nobody knows its limits. It belongs into the side file."""
-    if limits.taken_down and _is_taken_down(record, limits.taken_down):
+    if terms.taken_down and _is_taken_down(record, terms.taken_down):
         return Expired("taken-down")
     try:
-        raw_tag = limits.tags.find(record)
+        raw_tag = terms.tags.find(record)
         tag = read_tag(raw_tag.raw)
     except TagError as error:
         return Expired(str(error))
@@ -178,7 +178,7 @@ def expired(record: Record, limits: Limits) -> Expired:
     for name, use in tag.uses.items():
         if not use.is_allowed or name in _FETCHING:
             continue
-        cause = ended(use, record, limits.now, limits.recrawled)
+        cause = ended(use, record, terms.now, terms.recrawled)
         if cause in ("", UNDATED):
             is_usable = True
         elif name == "preserve":

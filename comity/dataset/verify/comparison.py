@@ -12,14 +12,13 @@ from comity.dataset.verify.element_changes import MARKUP, ElementChanges, docume
 from comity.dataset.verify.policy_copies import first_seen, is_same_copy
 from comity.dataset.verify.replay import Recalled, Tag, is_of_page, recalled, refuses
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, SAME, Cause, Rechecked, UseToday, cause_of, quoted
-from comity.dataset.verify.today import Today
+from comity.dataset.verify.today import Today, origin
 from comity.policies import Page, Site, Verdict
 from comity.policies.answers.decision import Reason, UseDecision
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.answers.rule import depends_on_request
 from comity.policies.document.document import Content
-from comity.policies.formats import FORMATS
-from comity.policies.formats.ai_txt.file import PATH as AI_PATH
+from comity.policies.formats import FILES, FORMATS
 from comity.policies.formats.format import Format
 from comity.policies.syntax.printable import printable
 from comity.policies.tag import Use
@@ -186,13 +185,19 @@ class Comparison:
     @cached_property
     def _document(self) -> Content | None:
         """The page, where rules for elements may have to do with it."""
-        file = self._site.files.get(self._site.origin + AI_PATH)
-        return document_of(self._record) if file and file.body else None
+        files = (self._site.files.get(url) for url in self._declared_files)
+        return document_of(self._record) if any(file and file.body for file in files) else None
+
+    @property
+    def _declared_files(self) -> set[str]:
+        """The URLs of the files that may have rules for elements, as their formats declare."""
+        return {self._site.origin + file.path for file in FILES if file.has_element_rules}
 
     @cached_property
     def _elements(self) -> ElementChanges:
-        sources = {reason.source.url for element in self._page.elements for reason in element.reasons}
-        files = {self._site.origin + AI_PATH, *sources.intersection(self._site.files)}
+        of_today = {reason.source.url for element in self._page.elements for reason in element.reasons}
+        of_tag = {self._tag["reasons"][number]["url"] for element in self._tag["elements"] for number in element["because"]}
+        files = self._declared_files | set(filter(self._is_file, of_today | of_tag))
         copies = [copy for url in files if (copy := self._tag["policies"].get(url))]
         return ElementChanges(
             self._tag,
@@ -202,6 +207,10 @@ class Comparison:
             is_same=all(map(self._is_same, files)),
             had_rules=any(copy["status"] // 100 == 2 for copy in copies),
         )
+
+    def _is_file(self, url: str) -> bool:
+        """True of a policy file of the site, of today or of then."""
+        return url in self._site.files or (url in self._tag["policies"] and origin(url) == self._site.origin)
 
     def _is_same(self, url: str) -> bool:
         return is_same_copy(self._tag, self._site, url)

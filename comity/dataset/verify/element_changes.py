@@ -1,4 +1,4 @@
-"""The element rules of today's ai.txt against those in a tag: is anything of a record refused that was not?"""
+"""The element rules of today's files against those in a tag: is anything of a record refused that was not?"""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def document_of(record: Record) -> Content | None:
 
 
 class ElementChanges:
-    """The elements of one page, by two files."""
+    """The elements of one page, by the files of then and those of today."""
 
     def __init__(
         self,
@@ -46,8 +46,8 @@ class ElementChanges:
         is_same: bool,
         had_rules: bool,
     ) -> None:
-        """`today`: all that rules name for the page. `document`: None where nobody has it. `is_same`: the file is the one by
-        which the record was tagged, so that the tag has what the page has of them. `had_rules`: there was a file."""
+        """`today`: all that rules name for the page. `document`: None where nobody has it. `is_same`: the files are those by
+        which the record was tagged, so that the tag has what the page has of them. `had_rules`: there were such files."""
         self._vocabulary = vocabulary
         # As which it was served nobody knows: browsers read HTML and XHTML in other ways.
         self._documents = [document, Content((HTML,), document.body)] if document else []

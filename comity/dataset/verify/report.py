@@ -23,7 +23,7 @@ class Host:
     records: int = 0
     refused: int = 0  # by today's policies
     unknown: int = 0  # nobody knows whether they are permitted
-    gained_elements: int = 0  # refused by the tag in parts that today's ai.txt does not refuse
+    gained_elements: int = 0  # refused by the tag in parts that today's files do not refuse
     changes: Counter[tuple[str, str]] = field(default_factory=Counter)  # of rights, by use and change
     losses: Counter[tuple[str, str, Cause]] = field(default_factory=Counter)  # by use, change and what decides
     unknown_causes: Counter[Cause] = field(default_factory=Counter)  # of the unknown ones

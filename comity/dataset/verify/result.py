@@ -43,7 +43,7 @@ class Rechecked(NamedTuple):
     uses: tuple[UseToday, ...] = ()
     refusals: tuple[Cause, ...] = ()  # why it is not compliant today; none: it is
     is_unknown: bool = False  # nobody knows what today's policies say of it
-    gained_elements: bool = False  # the tag refuses parts of it that today's ai.txt does not
+    gained_elements: bool = False  # the tag refuses parts of it that today's files do not
 
 
 def cause_of(reason: Reason) -> Cause:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, time, timedelta
 from typing import NamedTuple
 
 MAX_REQUEST_RATES = 16  # of more, the slowest count
+MAX_SECONDS = 365 * 24 * 3600  # a longer delay or period is cut to this
 
 
 class RequestRate(NamedTuple):

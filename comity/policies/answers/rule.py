@@ -36,6 +36,7 @@ class Rule:
     status: int = 403  # HTTP status with which a server refuses by it
     depends_on_request: bool = False  # how a request is made, or what comes back, decides: no tag can say whether it holds today
     names_licence: bool = False  # its source is a licence
+    is_unreachable: bool = False  # a policy file cannot be had: nobody knows what it states
 
 
 RULES: dict[str, Rule] = {}  # those of all formats, and our own; filled by `declare`

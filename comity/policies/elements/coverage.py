@@ -1,4 +1,4 @@
-"""The parts of a document that ai.txt's element rules cover, where their text stands, and the document without them.
+"""The parts of a document that element rules cover, where their text stands, and the document without them.
 
     covered(content, rules)                           by CSS selectors in HTML, by dotted names in JSON and XML (AIT-5)
     text_with_spans(content, covered)                 the main text, and the parts of it that are covered (MEET-5)
@@ -15,13 +15,12 @@ from typing import Any, NamedTuple, NoReturn
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 
 from comity.policies.answers.decision import Finding, Verdict
+from comity.policies.answers.element_rule import ALL, ElementRule, is_dotted_name
 from comity.policies.document.document import Content, file_types
 from comity.policies.document.json_documents import JsonPath
 from comity.policies.document.main_text import Span, main_text_with_spans
 from comity.policies.document.selector_index import Budget, CostError, Outline
 from comity.policies.document.selectors import MAX_CHARS, SelectorError, compiled, select
-from comity.policies.formats.ai_txt.reading import is_dotted_name
-from comity.policies.formats.ai_txt.values import ALL, Rule
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.table import Vocabulary
 
@@ -33,13 +32,13 @@ VOCABULARY = "ai-txt"  # in the table of vocabularies
 _TREES = {"html": ("xml",), "json": ("json",), "xml": ("xml",)}
 _WHOLE = "covers the whole document:"
 _STEPS_OF_MEMBER = 8  # of an object
-_FETCHING = ("crawl", "follow")  # no action of ai.txt, so that `*` is none of these
+_FETCHING = ("crawl", "follow")  # no action, so that `*` is none of these
 
 
 class Covered(NamedTuple):
     """The coverage of one rule."""
 
-    rule: Rule
+    rule: ElementRule
     nodes: tuple[Any, ...] = ()  # elements (lxml) of HTML or XML, or a JsonPath each; each once, some may be within others
     is_whole: bool = False  # the whole document; there are no nodes then
     cause: str = ""  # it covers more than it says
@@ -49,7 +48,7 @@ class _WholeError(Exception):
     """The whole document is covered, for the reason given; "": because the rule says so."""
 
 
-def covered(content: Content, rules: Iterable[Rule]) -> tuple[Covered, ...]:
+def covered(content: Content, rules: Iterable[ElementRule]) -> tuple[Covered, ...]:
     """Return what each of the rules covers, which apply to the document: one for each, in their order. It may be nothing."""
     rules = tuple(rules)
     document = _Document(content, rules)
@@ -78,7 +77,7 @@ def findings(coverage: Iterable[Covered], *, url: str = "") -> tuple[Finding, ..
 
 
 class _Document:
-    def __init__(self, content: Content, rules: Iterable[Rule]) -> None:
+    def __init__(self, content: Content, rules: Iterable[ElementRule]) -> None:
         self._content = content
         self._kind = content.kind
         types = ("", *_TREES.get(self._kind, ()))
@@ -86,7 +85,7 @@ class _Document:
         self._budget = Budget(MAX_STEPS)
         self._unread = ""  # why nothing can be told of any part of it
 
-    def covered_by(self, rule: Rule) -> Covered:
+    def covered_by(self, rule: ElementRule) -> Covered:
         try:
             return self._covered_by(rule)
         except CostError:
@@ -96,7 +95,7 @@ class _Document:
         except _WholeError as error:
             return Covered(rule, is_whole=True, cause=f"{_WHOLE} {error}" if str(error) else "")
 
-    def _covered_by(self, rule: Rule) -> Covered:
+    def _covered_by(self, rule: ElementRule) -> Covered:
         if rule.element == ALL:
             raise _WholeError
         if self._unread:
@@ -109,7 +108,7 @@ class _Document:
             raise _WholeError(f"the document is no {file_type.upper() or 'HTML, JSON or XML'}")
         return Covered(rule, tuple(self._by_dotted_name(rule.element)))
 
-    def _by_selector(self, rule: Rule) -> Covered:
+    def _by_selector(self, rule: ElementRule) -> Covered:
         nodes, unread = select(rule.element, self._outline), compiled(rule.element).unread
         if nodes and self._kind != "html":
             raise _WholeError(f"the document is {self._kind.upper()} that is served as HTML")
@@ -304,7 +303,7 @@ def refusing_actions(use: str, vocabulary: Vocabulary) -> frozenset[str]:
     return vocabulary.related(VOCABULARY, use).words | {use.lower(), *(() if use in _FETCHING else (ALL,))}
 
 
-def refused_for(rule: Rule, uses: Iterable[str], vocabulary: Vocabulary) -> bool:
+def refused_for(rule: ElementRule, uses: Iterable[str], vocabulary: Vocabulary) -> bool:
     """Return whether the rule refuses one of the uses."""
     return rule.verdict is Verdict.DENY and any(refuses(rule.actions, use, vocabulary) for use in uses)
 

@@ -18,10 +18,10 @@ from typing import Any
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 from parsel import Selector
 
+from comity.policies.answers.element_rule import ElementRule
 from comity.policies.document.document import Content
 from comity.policies.elements.coverage import covered
 from comity.policies.elements.text_runs import OUTSIDE, UNKNOWN, Pieces
-from comity.policies.formats.ai_txt import Rule
 
 LEAST = 4  # characters, white space aside, of a text whose being found within another says where it was taken from
 MAX_SPANS = 10_000  # of one field; where there are more they are not told apart
@@ -169,7 +169,7 @@ class Origins:
     def _selected(self, selector: str) -> Sequence[Any] | None:
         if selector not in self._nodes:
             element, attributes = _ATTRIBUTE.sub("", selector).strip(), [name.strip() for name in _ATTRIBUTE.findall(selector)]
-            rule = Rule(agents=(), path="/", file_type=self._kind, element=element, verdict=None, actions=frozenset())
+            rule = ElementRule(agents=(), path="/", file_type=self._kind, element=element, verdict=None, actions=frozenset())
             (coverage,) = covered(self._content, [rule])
             nodes = coverage.nodes
             if attributes and self._kind != "json":

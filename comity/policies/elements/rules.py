@@ -1,4 +1,4 @@
-"""The element rules of ai.txt about one page, and about what was taken from it.
+"""The element rules about one page, and about what was taken from it.
 
 ElementRules(content, rules, ...)      the rules about one page, resolved on its document
 ElementRules.elements                  what each of its elements may not be used for, or how
@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from comity.policies.answers.decision import Finding, Reason, UseDecision, Verdict
+from comity.policies.answers.element_rule import ACTIONS, ALL, ElementRule
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.document.document import Content
 from comity.policies.document.main_text import Span
@@ -20,22 +21,20 @@ from comity.policies.elements.coverage import Covered, covered, findings, redact
 from comity.policies.elements.provenance import MAX_SPANS, FieldSpan, Origins
 from comity.policies.elements.text_runs import Pieces, Urls
 from comity.policies.elements.unread import unread
-from comity.policies.formats.ai_txt import ACTIONS, Rule
-from comity.policies.formats.ai_txt.values import ALL
 from comity.policies.vocabulary.table import Vocabulary
 
 MAX_REASONS = 100  # of a use that rules about whole documents refuse
 
-ReasonOf = Callable[[Rule], Reason]
+ReasonOf = Callable[[ElementRule], Reason]
 
 MAX_TAG_URLS = 50  # of elements, in the tag of an item that does not have them itself
 
 
 class ElementUses:
-    """ai.txt as a source: rules about whole documents. What a Guide names is "permitted but require additional instructions"
-    (section-3.2); it permits no other use that has to do with it."""
+    """Element rules as a source: those about whole documents. What a Guide names is "permitted but require additional
+    instructions" (ai.txt paper, section-3.2); it permits no other use that has to do with it."""
 
-    def __init__(self, rules: Iterable[Rule], vocabulary: Vocabulary, reason_of: ReasonOf) -> None:
+    def __init__(self, rules: Iterable[ElementRule], vocabulary: Vocabulary, reason_of: ReasonOf) -> None:
         rules = tuple(rules)
         self._vocabulary = vocabulary
         self._reason_of = reason_of
@@ -62,10 +61,10 @@ class ElementUses:
 _ACTION_NAMES = tuple(map(str.lower, ACTIONS))
 
 
-_ByAction = dict[str, list[tuple[int, Rule]]]  # the rules that name an action, the first MAX_REASONS, with their order
+_ByAction = dict[str, list[tuple[int, ElementRule]]]  # the rules that name an action, the first MAX_REASONS, with their order
 
 
-def _by_action(rules: Iterable[Rule]) -> _ByAction:
+def _by_action(rules: Iterable[ElementRule]) -> _ByAction:
     by_action: _ByAction = {}
     for number, rule in enumerate(rules):
         for action in sorted(rule.actions):
@@ -75,7 +74,7 @@ def _by_action(rules: Iterable[Rule]) -> _ByAction:
     return by_action
 
 
-def _rules_of(by_action: _ByAction, actions: Iterable[str]) -> list[Rule]:
+def _rules_of(by_action: _ByAction, actions: Iterable[str]) -> list[ElementRule]:
     """The first MAX_REASONS rules that name one of the actions, in their order."""
     numbered = {number: rule for action in actions for number, rule in by_action.get(action, ())}
     return [numbered[number] for number in sorted(numbered)[:MAX_REASONS]]
@@ -87,7 +86,7 @@ class Element:
 
     selector: str  # CSS selector or dotted name, as written; "*": the whole document
     type: str  # the file type for which it is written, "html", "json" or "xml"; "": any
-    rules: tuple[Rule, ...]  # in the order of the file
+    rules: tuple[ElementRule, ...]  # in the order of the file
     reasons: tuple[Reason, ...]  # of the rules, each once
     nodes: tuple[Any, ...] = ()  # elements (lxml), or paths into JSON; some may be within others
     is_whole: bool = False  # it covers the whole document; there are no nodes then
@@ -100,7 +99,7 @@ class Element:
         return frozenset(action for rule in self.rules if rule.verdict is Verdict.DENY for action in rule.actions)
 
     @cached_property
-    def guides(self) -> tuple[Rule, ...]:
+    def guides(self) -> tuple[ElementRule, ...]:
         """The rules that have instructions for actions (AIT-8)."""
         return tuple(rule for rule in self.rules if rule.verdict is not Verdict.DENY)
 
@@ -150,7 +149,7 @@ class ElementRules:
     def __init__(
         self,
         content: Content,
-        rules: Sequence[Rule],
+        rules: Sequence[ElementRule],
         url: str,
         vocabulary: Vocabulary,
         reason_of: ReasonOf,
@@ -183,7 +182,7 @@ class ElementRules:
         reason_of = {id(rule): rules._reason_of for rules in (other, self) for rule in rules._rules}
         rules = {id(rule): rule for rule in (*self._rules, *other._rules)}
 
-        def reason(rule: Rule) -> Reason:
+        def reason(rule: ElementRule) -> Reason:
             return reason_of[id(rule)](rule)
 
         return ElementRules(self._content, [*rules.values()], self._url, self._vocabulary, reason)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from comity.policies.answers.element_rule import ElementRule
 from comity.policies.document.document import Content
 from comity.policies.elements.coverage import Covered, covered
-from comity.policies.formats.ai_txt import Rule
 
 # File type -> a document in which there is nothing that a name could mean.
 _EMPTY = {
@@ -16,7 +16,7 @@ _EMPTY = {
 }
 
 
-def unread(rules: Sequence[Rule]) -> tuple[Covered, ...]:
+def unread(rules: Sequence[ElementRule]) -> tuple[Covered, ...]:
     """Return the coverage of each rule, in their order, without nodes: those that cover the whole of any document are known."""
     types = [rule.file_type or "html" for rule in rules]
     coverage = {

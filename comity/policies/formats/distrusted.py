@@ -12,16 +12,16 @@ from typing import Any, TypeVar, cast
 
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Source, UseDecision, Verdict
+from comity.policies.answers.element_rule import ElementRule
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.request import Facts
 from comity.policies.answers.rule import RULES
 from comity.policies.document.document import Content
-from comity.policies.formats.ai_txt.values import Rule as ElementRule
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import (
     AgentReading,
     Capture,
-    ElementRules,
+    ElementRuleSet,
     Format,
     PageSource,
     Resource,
@@ -113,8 +113,8 @@ def _or(otherwise: Any, call: Callable[..., T]) -> Callable[..., T]:
     return careful
 
 
-def _page_elements(trusting: Format) -> Callable[[Content, Agent], ElementRules | None]:
-    def page_elements(content: Content, agent: Agent) -> ElementRules | None:
+def _page_elements(trusting: Format) -> Callable[[Content, Agent], ElementRuleSet | None]:
+    def page_elements(content: Content, agent: Agent) -> ElementRuleSet | None:
         assert trusting.page_elements
         try:
             return _elements(trusting.name, trusting.page_elements(content, agent))
@@ -124,7 +124,7 @@ def _page_elements(trusting: Format) -> Callable[[Content, Agent], ElementRules 
     return page_elements
 
 
-def _elements(name: str, rules: ElementRules | None) -> ElementRules | None:
+def _elements(name: str, rules: ElementRuleSet | None) -> ElementRuleSet | None:
     if rules is None:
         return None
 
@@ -136,7 +136,7 @@ def _elements(name: str, rules: ElementRules | None) -> ElementRules | None:
             return failure(name, url, error)
         return reason
 
-    return ElementRules(tuple(rules.rules), reason_of)
+    return ElementRuleSet(tuple(rules.rules), reason_of)
 
 
 def _rejection(name: str, file: WellKnown) -> Callable[[Fetched], str]:
@@ -295,14 +295,14 @@ class _Reading(AgentReading):
     def site_sources(self, purposes: Iterable[str] | None) -> Sequence[UseSource]:
         return _or((), lambda: tuple(self._reading.site_sources(purposes)))()
 
-    def element_rules(self, target: str, content: Content) -> ElementRules | None:
+    def element_rules(self, target: str, content: Content) -> ElementRuleSet | None:
         """FormatError, for which all uses of the page are refused."""
         try:
             return _elements(self._name, self._reading.element_rules(target, content))
         except Exception as error:
             raise FormatError(failure(self._name, self._origin + target, error)) from error
 
-    def element_rules_everywhere(self) -> ElementRules | None:
+    def element_rules_everywhere(self) -> ElementRuleSet | None:
         return _or(None, lambda: _elements(self._name, self._reading.element_rules_everywhere()))()
 
 

@@ -26,7 +26,11 @@ class File:
         self.fetched = fetched
         self.availability = availability(fetched)
         self.is_present = self.availability is Availability.PRESENT
-        self.sha256 = hashlib.sha256(fetched.body).hexdigest() if fetched.body else ""
+
+    @cached_property
+    def sha256(self) -> str:
+        """Return the digest of the body, hexadecimal; "" where there is none."""
+        return hashlib.sha256(self.fetched.body).hexdigest() if self.fetched.body else ""
 
     @cached_property
     def text(self) -> bytes:

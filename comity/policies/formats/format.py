@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, UseDecision
+from comity.policies.answers.element_rule import ElementRule
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.answers.rates import Rates
@@ -29,9 +30,6 @@ from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
 from comity.policies.syntax.windows import Limits
 from comity.policies.vocabulary.statement import Statement
-
-if TYPE_CHECKING:
-    from comity.policies.formats.ai_txt.values import Rule as ElementRule
 
 VERSION = 1  # of what formats are asked; it rises when one that was written before would not do
 
@@ -49,6 +47,7 @@ class WellKnown(NamedTuple):
     path: str
     media_type: str = "text/plain; charset=utf-8"  # to serve it with
     restricts_access: bool = False  # it may refuse requests; else it is about uses alone
+    has_element_rules: bool = False  # it may have rules for parts of pages
     unreachable: str = "it states nothing"  # what holds while it cannot be had, in words for the log
     rejection: Callable[[Fetched], str] = accept_all  # why what came back counts as a file that cannot be had; "": it does not
 
@@ -120,7 +119,7 @@ class Capture(NamedTuple):
     facts: Facts  # of the request for it
 
 
-class ElementRules(NamedTuple):
+class ElementRuleSet(NamedTuple):
     """Rules for parts of a page, and how the reason for one is told."""
 
     rules: Sequence[ElementRule]
@@ -177,18 +176,19 @@ class AgentReading:
         them. None: the purposes of the agent."""
         return ()
 
-    def element_rules(self, target: str, content: Content) -> ElementRules | None:
+    def element_rules(self, target: str, content: Content) -> ElementRuleSet | None:
         """The rules about parts of the page."""
         return None
 
-    def element_rules_everywhere(self) -> ElementRules | None:
+    def element_rules_everywhere(self) -> ElementRuleSet | None:
         """The rules about parts that hold for every page of the site."""
         return None
 
     @property
     def is_same_for_pages(self) -> bool:
         """True where nothing but `statements` and `access` tells what holds for a page."""
-        return True
+        reading = type(self)
+        return reading.sources is AgentReading.sources and reading.element_rules is AgentReading.element_rules
 
 
 class FileReference(NamedTuple):
@@ -235,7 +235,7 @@ class Format(NamedTuple):
     read_document: Callable[[Content, Response], Statements] | None = None
     read_documents: Callable[[Iterable[str], Mapping[str, Fetched], str], Statements] | None = None
     """What documents say of a resource that refers to them: their URLs, what came back for them, the resource's URL."""
-    page_elements: Callable[[Content, Agent], ElementRules | None] | None = None  # rules that a page has for its own elements
+    page_elements: Callable[[Content, Agent], ElementRuleSet | None] | None = None  # rules that a page has for its own elements
     conclude: Callable[[Sequence[Any]], Statements] = nothing_more
     """What carriers say together that come one before the other: their states, files first, then fields, then the document."""
     document_overrides: bool = False  # what a document says takes the place of what the files and fields do

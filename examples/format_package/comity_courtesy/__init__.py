@@ -27,7 +27,9 @@ NAME = "courtesy"  # of the line, the field and the element
 
 RULES = {
     "courtesy.visit": Rule(REFUSES, "Courtesy 1.0", "courtesy.txt asks not to visit these paths"),
-    "courtesy.unreachable": Rule(REFUSES, "Courtesy 1.0", "courtesy.txt cannot be had: nobody knows who may visit", status=503),
+    "courtesy.unreachable": Rule(
+        REFUSES, "Courtesy 1.0", "courtesy.txt cannot be had: nobody knows who may visit", status=503, is_unreachable=True
+    ),
     "courtesy.no": Rule(REFUSES, "Courtesy 1.0", "Courtesy says no to a use"),
     "courtesy.yes": Rule(ALLOWS, "Courtesy 1.0", "Courtesy says yes to a use"),
     "courtesy.value": Rule(FINDING, "Courtesy 1.0", "a word or a value that Courtesy does not have"),

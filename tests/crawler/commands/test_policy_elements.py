@@ -89,7 +89,7 @@ def test_people_read_a_table_of_elements(folder: Path) -> None:
     done = scrapy(PAGE, "--offline", ".", folder=folder)
     shown = done.stdout.decode()
     assert (done.returncode, done.stderr) == (0, b"")
-    rows = [line.split() for line in shown.partition("What ai.txt says of elements")[2].partition("Files")[0].splitlines()]
+    rows = [line.split() for line in shown.partition("What may be done with parts of it")[2].partition("Files")[0].splitlines()]
     assert rows[2:] == [
         ["[bold]", "a\ufffd", "html", "Train", "Summarize", "/ai.txt:4,5"],
         ["p[", "(whole", "document)", "html", "Cite", "/ai.txt:11"],

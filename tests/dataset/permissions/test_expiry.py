@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.dataset.permissions.expiry import Fetches, Limits, Recrawled, expired, page_of
+from comity.dataset.permissions.expiry import ExpiryTerms, Fetches, Recrawled, expired, page_of
 
 if TYPE_CHECKING:
     from tests.dataset.conftest import MakeRecord
@@ -54,10 +54,10 @@ def recrawled(*records: dict[str, Any]) -> Recrawled:
 def test_what_goes(make_record: MakeRecord, uses: dict[str, Any], why: str) -> None:
     record = make_record(**uses)
     again = recrawled(record, fetched(record["url"], "2026-11-30T12:00:00+00:00"))
-    answer = expired(record, Limits.create(UNTIL, again))
+    answer = expired(record, ExpiryTerms.create(UNTIL, again))
     assert answer.cause == why
     assert bool(answer.reasons) == bool(why)
-    assert expired(record, Limits.create(UNTIL - timedelta(seconds=1))).cause == ""
+    assert expired(record, ExpiryTerms.create(UNTIL - timedelta(seconds=1))).cause == ""
 
 
 @pytest.mark.requirement("ACAP-43")
@@ -74,8 +74,8 @@ def test_what_goes(make_record: MakeRecord, uses: dict[str, Any], why: str) -> N
 )
 def test_taken_down(make_record: MakeRecord, url: str, goes: bool) -> None:
     record = make_record(index={}, fields={"url": "https://example.com/asked"})
-    assert expired(record, Limits.create(UNTIL, taken_down=[url])).cause == ("taken-down" if goes else "")
-    assert expired({"url": url}, Limits.create(UNTIL, taken_down=[url])).cause == "taken-down"
+    assert expired(record, ExpiryTerms.create(UNTIL, taken_down=[url])).cause == ("taken-down" if goes else "")
+    assert expired({"url": url}, ExpiryTerms.create(UNTIL, taken_down=[url])).cause == "taken-down"
 
 
 @pytest.mark.requirement("ACAP-43", "MEET-6")
@@ -90,18 +90,18 @@ def test_taken_down(make_record: MakeRecord, url: str, goes: bool) -> None:
     ],
 )
 def test_taken_down_by_any_spelling(make_record: MakeRecord, url: str, goes: bool) -> None:
-    limits = Limits.create(UNTIL, taken_down=["https://example.com/bad/a"])
-    assert expired(make_record(index={}, fields={"url": url}), limits).cause == ("taken-down" if goes else "")
-    assert expired({"url": "https://example.com/bad/a"}, Limits.create(UNTIL, taken_down=[url])).cause == (
+    terms = ExpiryTerms.create(UNTIL, taken_down=["https://example.com/bad/a"])
+    assert expired(make_record(index={}, fields={"url": url}), terms).cause == ("taken-down" if goes else "")
+    assert expired({"url": "https://example.com/bad/a"}, ExpiryTerms.create(UNTIL, taken_down=[url])).cause == (
         "taken-down" if goes else "no-tag"
     )
 
 
 def test_what_has_no_limits_that_are_known(make_record: MakeRecord) -> None:
-    assert expired({}, Limits.create(UNTIL)).cause == "no-tag"
-    assert expired(make_record(index={"until": "soon"}), Limits.create(UNTIL)).cause == "invalid-tag:uses"
+    assert expired({}, ExpiryTerms.create(UNTIL)).cause == "no-tag"
+    assert expired(make_record(index={"until": "soon"}), ExpiryTerms.create(UNTIL)).cause == "invalid-tag:uses"
     nowhere = make_record(index=AGAIN, fields={"url": None, "final_url": None})
-    assert expired(nowhere, Limits.create(UNTIL)).cause == ""
+    assert expired(nowhere, ExpiryTerms.create(UNTIL)).cause == ""
 
 
 @pytest.mark.requirement("ACAP-32")

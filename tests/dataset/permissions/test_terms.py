@@ -19,7 +19,7 @@ from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.records import DatasetError
 from comity.policies import Agent, Site, Verdict
 from comity.policies.agent import Arrangement
-from comity.policies.formats.ai_txt import ACTIONS
+from comity.policies.answers.element_rule import ACTIONS
 from comity.policies.vocabulary.table import Vocabulary
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -21,13 +21,14 @@ from comity.dataset.verify.report import Report, Verify
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, SAME, Cause, Rechecked
 from comity.dataset.verify.today import Today
 from comity.policies import Agent, Arrangement, Fetched, Page, Reason, Site, Verdict
+from comity.policies.answers.element_rule import ElementRule
 from comity.policies.answers.rule import REFUSES, RULES, Rule
 from comity.policies.document.document import Content
 from comity.policies.elements.redaction import redacted_fields
 from comity.policies.formats import FORMATS
-from comity.policies.formats.ai_txt.values import Rule as ElementRule
+from comity.policies.formats.distrusted import distrusted
 from comity.policies.formats.file import SiteFiles
-from comity.policies.formats.format import AgentReading, ElementRules, Format, SiteReading, WellKnown
+from comity.policies.formats.format import AgentReading, ElementRuleSet, Format, SiteReading, WellKnown
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/news/1.html"
@@ -707,24 +708,23 @@ class OddReading(AgentReading):
     def __init__(self, site: SiteFiles) -> None:
         self._file = site.file(f"{ORIGIN}/odd.txt")
 
-    def element_rules(self, target: str, content: Content) -> ElementRules | None:
-        return ElementRules(self._rules, self._because) if self._file else None
+    def element_rules(self, target: str, content: Content) -> ElementRuleSet | None:
+        rules = tuple(rule for rule in self._rules if target.startswith(rule.path))
+        return ElementRuleSet(rules, self._because) if rules else None
 
     @property
-    def _rules(self) -> tuple[ElementRule, ...]:
-        assert self._file
-        return tuple(
-            ElementRule(
+    def _rules(self) -> Iterator[ElementRule]:
+        for line, text in enumerate(self._file.text.decode().splitlines() if self._file else (), 1):
+            selector, _, path = text.partition(" ")
+            yield ElementRule(
                 agents=("*",),
-                path="/",
+                path=path,
                 file_type="html",
-                element=selector.decode(),
+                element=selector,
                 verdict=Verdict.DENY,
                 actions=frozenset(["train"]),
                 line=line,
             )
-            for line, selector in enumerate(self._file.text.splitlines(), 1)
-        )
 
     def _because(self, rule: ElementRule, url: str) -> Reason:
         assert self._file
@@ -739,18 +739,46 @@ class OddSite(SiteReading):
         return self._reading
 
 
-@pytest.mark.parametrize(
-    ("then", "now", "lost"),
-    [("", "p", ["odd.no"]), ("p", "p", []), ("p", "p\n#a", ["odd.no"]), ("p", "", []), ("", "", [])],
-    ids=["first", "same", "another", "none any more", "never any"],
-)
-def test_elements_that_another_format_refuses_are_lost(
-    then: str, now: str, lost: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    odd = Format(name="odd", rules={"odd.no": Rule(REFUSES, "Odd", "no")}, files=(WellKnown("/odd.txt"),), read_site=OddSite)
+@pytest.fixture
+def odd(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is there, as a format of another package is."""
+    rules = {"odd.no": Rule(REFUSES, "Odd", "no")}
+    odd = distrusted(Format(name="odd", rules=rules, files=(WellKnown("/odd.txt"),), read_site=OddSite))
     monkeypatch.setattr("comity.policies.site.FORMATS", (*FORMATS, odd))
-    monkeypatch.setitem(RULES, "odd.no", odd.rules["odd.no"])
-    before, after = ({"/odd.txt": file} if file else {} for file in (then, now))
-    made = record(before, headers={"Content-Type": "text/html"}, body="<p>news</p>")
-    assert bool(made["permissions"]["elements"]) is bool(then)
-    assert rules(today(made, after)) == lost
+    monkeypatch.setitem(RULES, "odd.no", rules["odd.no"])
+
+
+def odd_file(*rules: str) -> Files:
+    return {"/odd.txt": "\n".join(rules)} if rules else {}
+
+
+@pytest.mark.usefixtures("odd")
+@pytest.mark.parametrize(
+    ("then", "now", "lost", "gained"),
+    [
+        ([], ["p /"], ["odd.no"], False),
+        (["p /"], ["p /"], [], False),
+        (["p /"], ["p /", "#a /"], ["odd.no"], False),
+        (["p /"], [], [], True),
+        (["p /"], ["p /other"], [], True),
+        (["p /", "em /"], ["em /"], [], True),
+        ([], [], [], False),
+    ],
+    ids=["first", "same", "another", "none any more", "not here any more", "one of two", "never any"],
+)
+def test_elements_that_another_format_refuses_are_asked_again(
+    then: list[str], now: list[str], lost: list[str], gained: bool
+) -> None:
+    page = "<p>news</p><em>more</em>"
+    made = record(odd_file(*then), headers={"Content-Type": "text/html"}, body=page) | {"text": "newsmore"}
+    assert len(made["permissions"]["elements"]) == len(then)
+    found = today(made, odd_file(*now))
+    assert (rules(found), found.gained_elements) == (lost, gained)
+
+
+@pytest.mark.usefixtures("odd")
+def test_elements_that_another_format_refuses_on_some_pages_are_those_of_no_other_page() -> None:
+    files, asked = site(odd_file("p /news/2"), NOW), Today(AGENT, NOW)
+    for number, lost in (("1", []), ("2", ["odd.no"])):
+        made = record({}, url=f"{ORIGIN}/news/{number}")
+        assert rules(rechecked(made, {ORIGIN: files}.get, asked)) == lost

@@ -15,18 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comity.policies.answers.decision import Verdict
+from comity.policies.answers.element_rule import ACTIONS, ElementRule
 from comity.policies.answers.rule import RULES
 from comity.policies.document.document import Content
 from comity.policies.elements.coverage import Covered, covered, findings, redacted, refuses, refusing_actions, text_with_spans
-from comity.policies.formats.ai_txt import ACTIONS, Rule
 from comity.policies.vocabulary.table import Vocabulary
 
 SHIPPED = Vocabulary.shipped()
 TYPES = {"html": "text/html; charset=utf-8", "json": "application/json", "xml": "application/xml"}
 
 
-def rule(element: str, file_type: str = "html", *actions: str, guide: bool = False, line: int = 1) -> Rule:
-    return Rule(
+def rule(element: str, file_type: str = "html", *actions: str, guide: bool = False, line: int = 1) -> ElementRule:
+    return ElementRule(
         agents=("*",),
         path="/",
         file_type=file_type,

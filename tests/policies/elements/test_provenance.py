@@ -14,12 +14,12 @@ from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 from parsel import Selector
 
 from comity.policies.answers.decision import Reason, Source, Verdict
+from comity.policies.answers.element_rule import ElementRule
 from comity.policies.document.document import Content
 from comity.policies.document.markup import Html
 from comity.policies.elements import provenance as tracing
 from comity.policies.elements import text_runs as pieces
 from comity.policies.elements.rules import ElementRules
-from comity.policies.formats.ai_txt import Rule
 from comity.policies.vocabulary.table import Vocabulary
 
 TYPES = {"html": b"text/html; charset=utf-8", "json": b"application/json", "xml": b"application/xml"}
@@ -29,7 +29,7 @@ URL = "https://example.com/news/1.html"
 def rules_of(body: str | bytes, *elements: str, kind: str = "html", guides: tuple[str, ...] = ()) -> ElementRules:
     """The rules about a page: no training on the elements, guidelines for the others."""
     rules = [
-        Rule(
+        ElementRule(
             agents=("*",),
             path="/",
             file_type=kind,

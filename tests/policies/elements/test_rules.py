@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 
 import comity.policies
 from comity.policies import Agent, Page, Site, Verdict
+from comity.policies.answers.element_rule import ACTIONS
 from comity.policies.elements.rules import ElementRules
-from comity.policies.formats.ai_txt import ACTIONS
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/news/1.html"

@@ -6,17 +6,20 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from comity.policies import PolicyError
+from comity.policies import Agent, PolicyError, Reason, Site, Verdict
+from comity.policies.answers.decision import Source
 from comity.policies.answers.rule import REFUSES, RULES, Effect, Rule
 from comity.policies.formats import FORMATS
-from comity.policies.formats.format import VERSION, Format, WellKnown
+from comity.policies.formats.distrusted import distrusted
+from comity.policies.formats.format import VERSION, AgentReading, Capture, Format, PageSource, SiteReading, WellKnown
 from comity.policies.formats.installed import checked, installed, mistakes
+from comity.policies.page import Refusal
 from comity.policies.vocabulary.table import Vocabulary, add_vocabularies
 from tests.selection import one_in
 
@@ -406,3 +409,32 @@ def test_a_part_that_permits_nothing_and_raises_changes_no_refusal(part: str, fa
     failing, well = failures[f"{part}:"], failures[":"]
     assert [failing[of] for of in ("no", "yes", "train", "tag")] == [well[of] for of in ("no", "yes", "train", "tag")]
     assert failing["file"] == ("format odd: ZeroDivisionError: rejection" if part == "rejection" else "")
+
+
+class SourcesAlone(AgentReading):
+    """It has refusals for pages, and does not say that its pages differ."""
+
+    def sources(self, targets: Iterable[str], capture: Capture) -> Sequence[PageSource]:
+        return [NoUse()]
+
+
+class NoUse(Refusal):
+    required_resources = dated = ()
+
+    def __init__(self) -> None:
+        super().__init__((Reason(rule="sound.no", source=Source(url="http://site.example/sound.txt")),))
+
+
+class SourcesAloneSite(SiteReading):
+    def for_agent(self, agent: Agent) -> SourcesAlone:
+        return SourcesAlone()
+
+
+def test_what_a_reading_says_of_pages_counts_whatever_else_it_says_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = SOUND._replace(read_site=lambda site: SourcesAloneSite())
+    monkeypatch.setitem(RULES, "sound.no", SOUND.rules["sound.no"])
+    agent = Agent("testbot", uses=("train",), defaults={"train": Verdict.ALLOW})
+    for format_ in (sound, distrusted(sound)):
+        monkeypatch.setattr("comity.policies.site.FORMATS", (*FORMATS, format_))
+        page = Site.from_files("http://site.example", {}).page(agent, "http://site.example/")
+        assert [reason.rule for reason in page.uses["train"].reasons] == ["sound.no"]

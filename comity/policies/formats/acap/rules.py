@@ -14,7 +14,10 @@ RULES = {
         SILENT, "ACAP 1.0 section-2.9.1", "the file says that its conventional records are to be ignored"
     ),
     "acap.reference-unreachable": Rule(
-        REFUSES, "ACAP 1.0 section-2.3.2", "a referenced file cannot be had: nobody knows what it refuses"
+        REFUSES,
+        "ACAP 1.0 section-2.3.2",
+        "a referenced file cannot be had: nobody knows what it refuses",
+        is_unreachable=True,
     ),
     "acap.expired": Rule(REFUSES, "ACAP 1.0 section-2.5.3.1", "the time limit of the permission is over"),
     "acap.no-arrangement": Rule(

@@ -16,24 +16,19 @@ from comity.policies.formats.ai_txt.kinds import kind_of
 from comity.policies.formats.ai_txt.rules import RULES
 from comity.policies.formats.ai_txt.site import AiSite
 from comity.policies.formats.ai_txt.spawning import Spawning, spawning
-from comity.policies.formats.ai_txt.values import ACTIONS, AgentRules, AiTxt, Guideline, Rule, display_names, of_action
+from comity.policies.formats.ai_txt.values import AgentElementRules, AiTxt
 from comity.policies.formats.format import Format, WellKnown
 
-FORMAT = Format(name="ai-txt", rules=RULES, files=(WellKnown(PATH),), read_site=AiSite)
+FORMAT = Format(name="ai-txt", rules=RULES, files=(WellKnown(PATH, has_element_rules=True),), read_site=AiSite)
 
 __all__ = [
-    "ACTIONS",
     "FORMAT",
-    "AgentRules",
+    "AgentElementRules",
     "AiTxt",
-    "Guideline",
-    "Rule",
     "Spawning",
     "completions",
-    "display_names",
     "from_xml",
     "kind_of",
-    "of_action",
     "parse",
     "spawning",
     "to_text",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from comity.policies.answers.element_rule import ACTIONS, ALL
 from comity.policies.document.document import FILE_TYPES
 from comity.policies.formats.ai_txt.grammar import Keyword
-from comity.policies.formats.ai_txt.values import ACTIONS, ALL
 
 _BY_NAME = {keyword.value[0].decode(): keyword for keyword in Keyword}
 _KEYWORD = re.compile(r"[ \t]*([A-Za-z-]+)[ \t]*:[ \t]*(.*)", re.DOTALL)

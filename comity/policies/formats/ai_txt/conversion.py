@@ -6,7 +6,9 @@ import re
 import unicodedata
 
 from comity.policies.answers.errors import PolicyError
+from comity.policies.answers.fetched import Fetched
 from comity.policies.formats.ai_txt import AiTxt, from_xml, parse, to_text, to_xml
+from comity.policies.formats.ai_txt.file import AiFile
 from comity.policies.syntax.lines import text_of
 from comity.policies.syntax.printable import HIDDEN
 
@@ -31,6 +33,21 @@ def _of_this_format(ai_txt: AiTxt) -> AiTxt:
         if finding.rule == "ait.format":
             raise PolicyError(finding.message)
     return ai_txt
+
+
+def other_form(url: str, fetched: Fetched, *, is_xml: bool = False) -> tuple[bytes, tuple[str, ...]]:
+    """A file in its other form, XML for text and text for XML, and what its author should know. PolicyError where there is none.
+
+    `url`: what the file is called there."""
+    if is_xml:
+        return ai_txt_from_xml(fetched.body), tuple(map(str, from_xml(fetched.body, url=url).findings))
+    file = AiFile(url, fetched)
+    if not file.is_present:
+        raise PolicyError(f"there is no ai.txt: {file.outcome}")
+    form, notes = ai_txt_to_xml(fetched.body, cut=fetched.oversized), tuple(map(str, file.findings))
+    if file.spawning and file.spawning.patterns:
+        notes = (f"{url}: the lines in Spawning's form are left out", *notes)
+    return form, notes
 
 
 _NOT_ASCII_TEXT = re.compile(r"[^\t\n -~]")

@@ -12,8 +12,9 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from comity.policies.answers.decision import Verdict
+from comity.policies.answers.element_rule import ElementRule, Guideline, display_names
 from comity.policies.formats.ai_txt.reading import MAX_RULES, MAX_SIZE, Position, RuleList, Values
-from comity.policies.formats.ai_txt.values import AiTxt, Guideline, Rule, display_names
+from comity.policies.formats.ai_txt.values import AiTxt
 from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.xml_tree import XmlError, XmlTree, local_name, own_text
@@ -23,16 +24,16 @@ MAX_XML_ELEMENTS = 8 * MAX_RULES
 
 _INDENTATION = "  "
 
-Blocks = Iterator[tuple[tuple[str, ...], Iterator[tuple[str, str, Iterator[tuple[str, Iterator[Rule]]]]]]]
+Blocks = Iterator[tuple[tuple[str, ...], Iterator[tuple[str, str, Iterator[tuple[str, Iterator[ElementRule]]]]]]]
 
 
-def _blocks(rules: Iterable[Rule]) -> Blocks:
+def _blocks(rules: Iterable[ElementRule]) -> Blocks:
     """User-agent blocks, the path blocks in each, the element blocks in each of those, and the rules in each of those."""
     for agents, of_agents in groupby(rules, lambda rule: rule.agents):
         yield agents, _path_blocks(of_agents)
 
 
-def _path_blocks(rules: Iterable[Rule]) -> Iterator[tuple[str, str, Iterator[tuple[str, Iterator[Rule]]]]]:
+def _path_blocks(rules: Iterable[ElementRule]) -> Iterator[tuple[str, str, Iterator[tuple[str, Iterator[ElementRule]]]]]:
     for (path, file_type), of_path in groupby(rules, lambda rule: (rule.path, rule.file_type)):
         yield path, file_type, groupby(of_path, lambda rule: rule.element)
 
@@ -110,15 +111,15 @@ class _XmlReader:
                 for element_block in self._children(path_block, "element") if path else ():
                     position = Position(self._lines[element_block])
                     element = self._values.element(_attribute(element_block, "name"), position, {file_type})
-                    for rule in self._action_blocks(element_block, agents, path, file_type, element):
+                    for rule in self._rules(element_block, agents, path, file_type, element):
                         rules.add((rule,))
 
-    def _action_blocks(self, parent: Any, agents: tuple[str, ...], path: str, file_type: str, element: str) -> Iterator[Rule]:
+    def _rules(self, parent: Any, agents: tuple[str, ...], path: str, file_type: str, element: str) -> Iterator[ElementRule]:
         for block in self._children(parent, "disallow", "guide"):
             actions = self._values.actions(_attribute(block, "actions"), Position(self._lines[block]))
             is_guide = local_name(block) == "guide"
             if actions:
-                yield Rule(
+                yield ElementRule(
                     agents=agents,
                     path=path,
                     file_type=file_type,

@@ -9,9 +9,10 @@ import re
 from dataclasses import replace
 from enum import Enum
 
+from comity.policies.answers.element_rule import ALL, ElementRule, Guideline
 from comity.policies.formats.ai_txt.kinds import INDENTATION, kind_of
 from comity.policies.formats.ai_txt.reading import KNOWN_ACTIONS, NAME, UNDETERMINED, Path, Position, RuleList, Values, everywhere
-from comity.policies.formats.ai_txt.values import ALL, AiTxt, Guideline, Rule
+from comity.policies.formats.ai_txt.values import AiTxt
 from comity.policies.syntax.lines import EOL, Findings, Lines
 
 SPEC = "ai.txt: A Domain-Specific Language for Guiding AI Interactions with the Internet (Li et al., 2025)"
@@ -108,7 +109,7 @@ class _Reader:
         self._paths: list[Path] = []
         self._elements: list[str] = []
         self._opened: tuple[int, int] | None = None  # level and line of the last line, if it began a block
-        self._guide: Rule | None = None  # that is still being read
+        self._guide: ElementRule | None = None  # that is still being read
         self._guidelines: list[Guideline] = []
         self._lang = UNDETERMINED
 
@@ -220,7 +221,7 @@ class _Reader:
                 self._findings.report("ait.empty", "a Guide without a guideline", line=guide.line)
             self._add(replace(guide, guidelines=guidelines))
 
-    def _add(self, rule: Rule) -> None:
+    def _add(self, rule: ElementRule) -> None:
         self.rules.add(
             replace(rule, agents=self._agents, path=path.pattern, file_type=path.file_type, element=element)
             for path in self._paths

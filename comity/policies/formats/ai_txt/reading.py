@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Verdict
+from comity.policies.answers.element_rule import ACTION_SPELLINGS, ACTIONS, ALL, EVERY_TYPE, ElementRule, is_dotted_name
 from comity.policies.document.document import FILE_TYPES
-from comity.policies.formats.ai_txt.values import ACTIONS, ALL, EVERY_TYPE, Rule
 from comity.policies.syntax.lines import MAX_BYTES, MAX_LINE, Findings
 from comity.policies.syntax.path_patterns import normal_pattern
 from comity.policies.syntax.urls import target_of
@@ -37,21 +37,11 @@ _AGENT = re.compile(r"[A-Za-z0-9_.-]+")
 _LANG = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
 
 KNOWN_ACTIONS = frozenset(action.lower() for action in ACTIONS)
-ACTION_SPELLINGS = {"all": ALL, "analyse": "analyze", "summarise": "summarize"}  # LENIENT
 
 _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0 section-2.2 has no such characters
 _LINE_ENDS = re.compile(r"[\r\n]+")
 
 _NO_TYPE = "`{}` is no file type: every type is meant"
-
-
-# Forms of other languages: JSON Pointer (RFC 6901) and XPath, JSONPath (RFC 9535), and lists.
-_OF_OTHERS = re.compile(r"^[/$@]|[\[\]*,]|\s\.|\.\s")
-
-
-def is_dotted_name(name: str) -> bool:
-    """True for the form of a name of JSON or XML. What has another may be a name all the same."""
-    return all(name.split(".")) and not _OF_OTHERS.search(name)
 
 
 def _text(octets: bytes) -> str:
@@ -223,13 +213,13 @@ class RuleList:
     """A list of rules that stops growing at the limits: further prohibitions then hold for all resources and any agent."""
 
     def __init__(self, findings: Findings) -> None:
-        self._rules: list[Rule] = []
+        self._rules: list[ElementRule] = []
         self._findings = findings
         self._size_left = MAX_SIZE
         self._beyond: set[str] = set()  # what is prohibited beyond the limits
         self._is_full: tuple[int, int] | None = None  # line, and where it starts
 
-    def add(self, rules: Iterable[Rule]) -> None:
+    def add(self, rules: Iterable[ElementRule]) -> None:
         """Rules that differ in path and element only."""
         size = 0
         for rule in rules:
@@ -253,7 +243,7 @@ class RuleList:
         self._findings.report("ait.limit", "there is more than is read: every action is prohibited everywhere", line=line)
         self._is_full, self._beyond = (line, offset), {ALL}
 
-    def closed(self) -> tuple[Rule, ...]:
+    def closed(self) -> tuple[ElementRule, ...]:
         if self._is_full and self._beyond:
             line, offset = self._is_full
             self._rules.append(everywhere(frozenset(self._beyond), line, offset))
@@ -261,9 +251,9 @@ class RuleList:
         return tuple(self._rules)
 
 
-def everywhere(actions: frozenset[str], line: int, offset: int) -> Rule:
+def everywhere(actions: frozenset[str], line: int, offset: int) -> ElementRule:
     """A prohibition for any agent on every resource."""
-    return Rule(
+    return ElementRule(
         agents=(ALL,),
         path="/",
         file_type=EVERY_TYPE,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from comity.policies.agent import Agent
-from comity.policies.answers.decision import Reason
+from comity.policies.answers.decision import Reason, Verdict
+from comity.policies.answers.element_rule import ElementRule
 from comity.policies.document.document import Content
 from comity.policies.formats.ai_txt.file import PATH, AiFile
-from comity.policies.formats.ai_txt.values import Rule
 from comity.policies.formats.file import SiteFiles
-from comity.policies.formats.format import AgentReading, ElementRules, Resource, SiteReading, Statements
+from comity.policies.formats.format import AgentReading, ElementRuleSet, Resource, SiteReading, Statements
 from comity.policies.vocabulary.statement import Statement
 
 
@@ -35,15 +35,15 @@ class AiReading(AgentReading):
     def everywhere(self) -> tuple[Statement, ...]:
         return self._spawning.everywhere() if self._spawning else ()
 
-    def element_rules(self, target: str, content: Content) -> ElementRules | None:
+    def element_rules(self, target: str, content: Content) -> ElementRuleSet | None:
         rules = self._elements.rules_for(target, content.media_type, content.kind) if self._elements else ()
-        return ElementRules(rules, self._reason) if rules else None
+        return ElementRuleSet(rules, self._reason) if rules else None
 
-    def element_rules_everywhere(self) -> ElementRules | None:
-        return ElementRules(self._elements.everywhere(), self._reason) if self._elements else None
+    def element_rules_everywhere(self) -> ElementRuleSet | None:
+        return ElementRuleSet(self._elements.everywhere(), self._reason) if self._elements else None
 
-    def _reason(self, rule: Rule, url: str) -> Reason:
-        return self._file.line_reason(rule.id, rule.line, rule.offset)
+    def _reason(self, rule: ElementRule, url: str) -> Reason:
+        return self._file.line_reason("ait.disallow" if rule.verdict is Verdict.DENY else "ait.guide", rule.line, rule.offset)
 
 
 class AiSite(SiteReading):

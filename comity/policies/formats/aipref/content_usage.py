@@ -13,6 +13,7 @@ from itertools import chain
 
 import http_sf
 
+from comity.policies.agent import CONTENT_USAGE
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.formats.aipref import short_strings as usage
 from comity.policies.formats.aipref.short_strings import Preferences, bounded, common, deciding, joined, refusals, tokens
@@ -26,7 +27,6 @@ from comity.policies.vocabulary.statement import Location, Statement
 
 SPEC = "https://datatracker.ietf.org/doc/draft-ietf-aipref-attach/"
 NAME = "content-usage"  # of lines and of the field
-READERS = ("usage", "aipref")  # the vocabularies whose specifications define the field, each in its own way
 RULES = {Verdict.ALLOW: "content-usage.allow", Verdict.DENY: "content-usage.disallow"}
 
 _LinePreferences = tuple[Preferences, ExtensionLine]
@@ -63,9 +63,9 @@ def read(value: bytes | str, findings: Findings | None = None, line: int = 0) ->
 
 
 def field(
-    values: Sequence[bytes], *, readers: Collection[str] = READERS, url: str = ""
+    values: Sequence[bytes], *, readers: Collection[str] = CONTENT_USAGE, url: str = ""
 ) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
-    """The statements of one response's fields about its content. `readers`: some of READERS; `url`: of the page.
+    """The statements of one response's fields about its content. `readers`: some of CONTENT_USAGE; `url`: of the page.
 
     By both, a label is refused where either reader has it refused, and permitted where both have it permitted."""
     value, overlong = joined(values)

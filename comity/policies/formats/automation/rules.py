@@ -73,6 +73,7 @@ RULES = {
         REFUSES,
         "comity, docs/automation.md",
         "automation-preferences.txt cannot be had: only plain GET and HEAD are left to robots.txt",
+        is_unreachable=True,
     ),
     "automation.unread": Rule(
         REFUSES,

@@ -23,7 +23,7 @@ from comity.policies.formats.robots.rates import crawl_delay, request_rates, vis
 from comity.policies.syntax.lines import EOL, MAX_BYTES, MAX_LINE, Findings, Lines, text_of
 from comity.policies.syntax.path_patterns import NORMAL_IN_PATTERNS, PatternIndex, normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
-from comity.policies.syntax.records import NAME, RATE_KINDS, RULE_KINDS, Kind, read_record
+from comity.policies.syntax.records import NAME, RATE_KINDS, RULE_KINDS, Kind, Record, read_record
 
 SPEC = "https://www.rfc-editor.org/rfc/rfc9309.html"
 MAX_SITEMAPS = 1000  # of one file
@@ -32,7 +32,7 @@ MAX_RATES = 1000  # Crawl-delay, Request-rate and Visit-time lines, of one file 
 
 # section-2.2.1
 #   product-token = identifier / "*"
-#   identifier = 1*(%%x2D / %%x41-5A / %%x5F / %%x61-7A)
+#   identifier = 1*(%x2D / %x41-5A / %x5F / %x61-7A)
 # LENIENT: digits, and whatever follows the token.
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]++|\*(?![^ \t])")
 
@@ -135,83 +135,124 @@ def parse(body: bytes, *, url: str = "", oversized: bool = False) -> Robots:
     findings = Findings(url)
     if cut:
         findings.report("robots.oversized", f"only the whole lines in the first {min(len(body), MAX_BYTES)} octets are read")
-    groups: list[tuple[int, int]] = []
-    agents = bytearray()
-    sitemaps: list[bytes] = []
-    acap: list[int] = []
-    rates = 0
-    naming = False  # in a list of agent lines that has no rule yet
-    other = 0  # line of a record of another kind within the list
-    joined = 0  # the same, once an agent line came after it
-    in_acap = False  # in an ACAP record, in which conventional records have no effect (ACAP 1.0 section-2.9.2)
-    lines = Lines(text)
-    while True:
-        lines.skip(_BLANKS if naming and not other else _UNKNOWNS if naming or joined or in_acap or not groups else _MORE_RULES)
-        line = lines.read()
-        if not line:
-            break
-        number = lines.number
-        record = read_record(line)
-        if record is None:
-            if naming and b":" in line.partition(b"#")[0]:
-                other = other or number
-            continue
-        kind, name, value, colon, overlong = record
-        if in_acap and (kind in RULE_KINDS or kind in RATE_KINDS):
-            message = "`{}` has no effect within an ACAP record: a User-agent line begins a conventional one"
-            findings.report("acap.conventional", message, name, line=number, column=line.lower().find(name) + 1)
-            continue
-        if name != kind.value:
-            findings.report(
-                "robots.misspelled", "`{}` is read as `{}`", name, kind.value, line=number, column=line.lower().find(name) + 1
-            )
-        if not colon:
-            findings.report(
-                "robots.missing-colon", "`{}` without a colon", name, line=number, column=line.lower().find(name) + len(name) + 1
-            )
-        if overlong:
-            findings.report("robots.long-line", f"only the first {MAX_LINE} octets are read", line=number)
-        if kind in (Kind.ACAP_CRAWLER, Kind.AGENT) and in_acap is not (kind is Kind.ACAP_CRAWLER):
-            in_acap = not in_acap
-            acap.append(lines.line_start)
-        if kind is Kind.ACAP_CRAWLER:
-            other = other or (number if naming else 0)
-        elif kind is Kind.AGENT:
-            if not naming:
-                naming, other, joined = True, 0, 0
-                groups.append((lines.line_start, number))
-            joined = other
-            match = _TOKEN.match(value)
-            token = match[0] if match else b""
-            if token != value or not token:
-                findings.report(
-                    "robots.agent", "`{}` is read as `{}`" if token else "`{}` names nobody", value, token, line=number
-                )
-            if token:
-                agents += b"\n%s\t%d" % (token.lower(), len(groups) - 1)
-        elif kind in RULE_KINDS:
-            naming = False
-            if not groups:
-                findings.report("robots.no-agent", "a rule before any User-agent line binds nobody", line=number)
-            if joined and kind is Kind.ALLOW and value:
-                findings.report("robots.joined", "the agents named before this record share the rules after it", line=joined)
-                joined = 0
-            if value and value[:1] not in (b"/", b"*"):
-                column = line.find(value, line.lower().find(name) + len(name)) + 1  # not where its name has the same letters
-                findings.report(
-                    "robots.path", "`{}` begins with neither / nor *: it matches nothing", value, line=number, column=column
-                )
-        elif kind is Kind.SITEMAP:
-            if len(sitemaps) == MAX_SITEMAPS:
-                findings.report("robots.sitemaps", f"only the first {MAX_SITEMAPS} sitemaps are read", line=number)
-            if len(sitemaps) <= MAX_SITEMAPS:
-                sitemaps.append(value)
+    return _FileReader(text, findings).read()
+
+
+class _FileReader:
+    """Reads a file once: its groups, and what its author should know. Most lines are stepped over."""
+
+    def __init__(self, text: bytes, findings: Findings) -> None:
+        self._lines = Lines(text)
+        self._findings = findings
+        self._groups: list[tuple[int, int]] = []
+        self._agents = bytearray()
+        self._sitemaps: list[bytes] = []
+        self._acap: list[int] = []
+        self._rates = 0
+        self._is_naming = False  # in a list of agent lines that has no rule yet
+        self._interrupted_at = 0  # line of a record of another kind within the list; 0: there is none
+        self._joined_at = 0  # the same, once an agent line came after it
+        self._in_acap = False  # in an ACAP record, in which conventional records have no effect (ACAP 1.0 section-2.9.2)
+
+    def read(self) -> Robots:
+        while line := self._next_line():
+            record = read_record(line)
+            if record is None:
+                if self._is_naming and b":" in line.partition(b"#")[0]:
+                    self._interrupt_list()
+            elif self._in_acap and (record.kind in RULE_KINDS or record.kind in RATE_KINDS):
+                message = "`{}` has no effect within an ACAP record: a User-agent line begins a conventional one"
+                column = line.lower().find(record.name) + 1
+                self._report("acap.conventional", message, record.name, column=column)
+            else:
+                if record.name != record.kind.value or not record.colon or record.overlong:
+                    self._report_spelling(record, line)
+                self._read_record(record, line)
+        sitemaps = tuple(self._sitemaps[:MAX_SITEMAPS])
+        return Robots(self._lines.text, self._groups, bytes(self._agents), sitemaps, self._acap, tuple(self._findings))
+
+    def _next_line(self) -> bytes:
+        """The next line that may matter; b"" at the end."""
+        if self._is_naming and not self._interrupted_at:
+            self._lines.skip(_BLANKS)
+        elif self._is_naming or self._joined_at or self._in_acap or not self._groups:
+            self._lines.skip(_UNKNOWNS)
         else:
-            other = other or (number if naming else 0)
-            rates += 1
-            if rates == MAX_RATES + 1:
-                findings.report("robots.rates", f"only the first {MAX_RATES} of an agent are read", line=number)
-    return Robots(text, groups, bytes(agents), tuple(sitemaps[:MAX_SITEMAPS]), acap, tuple(findings))
+            self._lines.skip(_MORE_RULES)
+        return self._lines.read()
+
+    def _report(self, rule: str, message: str, *quoted: bytes, column: int = 0) -> None:
+        self._findings.report(rule, message, *quoted, line=self._lines.number, column=column)
+
+    def _report_spelling(self, record: Record, line: bytes) -> None:
+        column = line.lower().find(record.name) + 1
+        if record.name != record.kind.value:
+            self._report("robots.misspelled", "`{}` is read as `{}`", record.name, record.kind.value, column=column)
+        if not record.colon:
+            self._report("robots.missing-colon", "`{}` without a colon", record.name, column=column + len(record.name))
+        if record.overlong:
+            self._report("robots.long-line", f"only the first {MAX_LINE} octets are read")
+
+    def _read_record(self, record: Record, line: bytes) -> None:
+        kind = record.kind
+        if kind is Kind.AGENT:
+            self._switch_acap(begins=False)
+            self._read_agent(record.value)
+        elif kind in RULE_KINDS:
+            self._read_rule(record, line)
+        elif kind is Kind.SITEMAP:
+            self._read_sitemap(record.value)
+        elif kind is Kind.ACAP_CRAWLER:
+            self._switch_acap(begins=True)
+            self._interrupt_list()
+        else:
+            self._interrupt_list()
+            self._count_rate()
+
+    def _switch_acap(self, *, begins: bool) -> None:
+        if self._in_acap is not begins:
+            self._in_acap = begins
+            self._acap.append(self._lines.line_start)
+
+    def _interrupt_list(self) -> None:
+        if self._is_naming and not self._interrupted_at:
+            self._interrupted_at = self._lines.number
+
+    def _read_agent(self, value: bytes) -> None:
+        if not self._is_naming:
+            self._is_naming, self._interrupted_at = True, 0
+            self._groups.append((self._lines.line_start, self._lines.number))
+        self._joined_at = self._interrupted_at
+        match = _TOKEN.match(value)
+        token = match[0] if match else b""
+        if token != value or not token:
+            self._report("robots.agent", "`{}` is read as `{}`" if token else "`{}` names nobody", value, token)
+        if token:
+            self._agents += b"\n%s\t%d" % (token.lower(), len(self._groups) - 1)
+
+    def _read_rule(self, record: Record, line: bytes) -> None:
+        self._is_naming = False
+        if not self._groups:
+            self._report("robots.no-agent", "a rule before any User-agent line binds nobody")
+        if self._joined_at and record.kind is Kind.ALLOW and record.value:
+            message = "the agents named before this record share the rules after it"
+            self._findings.report("robots.joined", message, line=self._joined_at)
+            self._joined_at = 0
+        if record.value and record.value[:1] not in (b"/", b"*"):
+            # Not where its name has the same letters.
+            column = line.find(record.value, line.lower().find(record.name) + len(record.name)) + 1
+            self._report("robots.path", "`{}` begins with neither / nor *: it matches nothing", record.value, column=column)
+
+    def _read_sitemap(self, value: bytes) -> None:
+        if len(self._sitemaps) == MAX_SITEMAPS:
+            self._report("robots.sitemaps", f"only the first {MAX_SITEMAPS} sitemaps are read")
+        if len(self._sitemaps) <= MAX_SITEMAPS:
+            self._sitemaps.append(value)
+
+    def _count_rate(self) -> None:
+        self._rates += 1
+        if self._rates == MAX_RATES + 1:
+            self._report("robots.rates", f"only the first {MAX_RATES} of an agent are read")
 
 
 _NO_RATES = Rates()

@@ -10,10 +10,9 @@ from collections.abc import Iterable
 
 from protego import Protego
 
-from comity.policies.answers.rates import RequestRate, VisitTime, slowest
+from comity.policies.answers.rates import MAX_SECONDS, RequestRate, VisitTime, slowest
 
 MAX_VALUE = 100  # octets of a value; none that is meant is longer
-MAX_SECONDS = 365 * 24 * 3600  # a longer delay or period is cut to this
 
 
 def _read(record: str, values: Iterable[bytes]) -> list[Protego]:

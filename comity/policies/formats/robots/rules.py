@@ -9,7 +9,9 @@ RULES = {
     "robots.no-group": Rule(SILENT, "RFC 9309 section-2.2.1", "no group names the agent and there is none for `*`"),
     "robots.self": Rule(ALLOWS, "RFC 9309 section-2.2.2", "/robots.txt itself is always allowed"),
     "robots.unavailable": Rule(SILENT, "RFC 9309 section-2.3.1.3", "there is no robots.txt: nothing is restricted"),
-    "robots.unreachable": Rule(REFUSES, "RFC 9309 section-2.3.1.4", "robots.txt cannot be had: everything is disallowed"),
+    "robots.unreachable": Rule(
+        REFUSES, "RFC 9309 section-2.3.1.4", "robots.txt cannot be had: everything is disallowed", is_unreachable=True
+    ),
     "robots.visit-time": Rule(LIMITS, "Visit-time (extension)", "the site asks for visits at other hours", status=429),
     "robots.agent": Rule(
         FINDING, "RFC 9309 section-2.2.1", "the value of a User-agent line is more than a product token, or none"

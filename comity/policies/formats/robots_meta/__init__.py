@@ -6,10 +6,9 @@ from functools import lru_cache
 
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import Reason, Source, Verdict
+from comity.policies.answers.element_rule import ACTIONS, ALL, ElementRule
 from comity.policies.document.document import Content
-from comity.policies.formats.ai_txt.values import ACTIONS, ALL
-from comity.policies.formats.ai_txt.values import Rule as ElementRule
-from comity.policies.formats.format import ElementRules, Format, Headers, Response, Statements
+from comity.policies.formats.format import ElementRuleSet, Format, Headers, Response, Statements
 from comity.policies.formats.robots_meta.directives import header, markup
 from comity.policies.formats.robots_meta.rules import RULES
 from comity.policies.vocabulary.table import Vocabulary
@@ -28,13 +27,13 @@ def read_document(content: Content, response: Response) -> Statements:
     return Statements(*markup(content, response.agent.token, now=response.now, url=response.url))
 
 
-def page_elements(content: Content, agent: Agent) -> ElementRules | None:
+def page_elements(content: Content, agent: Agent) -> ElementRuleSet | None:
     """The refusals of `data-nosnippet`: of an element what `nosnippet` refuses of a page (META-3).
 
     No action of ai.txt is named: it would refuse more."""
     if not content.is_html or b"data-nosnippet" not in content.octets:
         return None
-    return ElementRules((_no_snippet(agent.vocabulary),), _reason)
+    return ElementRuleSet((_no_snippet(agent.vocabulary),), _reason)
 
 
 @lru_cache(maxsize=16)

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies.formats.ai_txt import ACTIONS, completions, parse
+from comity.policies.answers.element_rule import ACTIONS
+from comity.policies.formats.ai_txt import completions, parse
 
 AGENT = "User-agent: *\n"
 PATH = f"{AGENT}  Path: /news/ html\n"

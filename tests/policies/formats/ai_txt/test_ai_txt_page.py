@@ -9,12 +9,13 @@ import pytest
 from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 
 import comity.policies
+from comity.policies.answers.element_rule import ACTIONS
 from comity.policies.document.json_documents import MAX_DEPTH
 from comity.policies.document.markup import MAX_MERGED
 from comity.policies.document.selector_index import MAX_ELEMENTS
 from comity.policies.document.selectors import MAX_CHARS, MAX_FUNCTIONS, compiled
 from comity.policies.elements.coverage import MAX_PARTS, MAX_STEPS
-from comity.policies.formats.ai_txt import ACTIONS, from_xml, kind_of, parse, spawning
+from comity.policies.formats.ai_txt import from_xml, kind_of, parse, spawning
 from comity.policies.formats.ai_txt.reading import MAX_NAMES, MAX_PATH, MAX_RULES, MAX_SIZE
 from comity.policies.formats.ai_txt.spawning import MAX_PATTERNS
 from comity.policies.prompt import MAX_LISTED

@@ -88,7 +88,6 @@ def test_nothing_raises(body: bytes, cut: bool) -> None:
         assert finding.rule in RULES
         assert finding.line <= lines
     for rule in read.rules:
-        assert rule.id in RULES
         assert rule.agents
         assert rule.path.isascii()
         assert rule.element

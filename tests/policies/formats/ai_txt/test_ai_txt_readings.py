@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from comity.policies import Verdict
-from comity.policies.formats.ai_txt import AiTxt, Rule, parse
+from comity.policies.answers.element_rule import ElementRule
+from comity.policies.formats.ai_txt import AiTxt, parse
 from comity.policies.formats.ai_txt.reading import MAX_NAMES, MAX_PATH, MAX_RULES, MAX_SIZE
 from comity.policies.syntax.lines import MAX_LINE
 
@@ -15,7 +16,7 @@ ELEMENT = "    Element: p\n"
 BLOCK = f"  Path: /a html\n{ELEMENT}{DISALLOW}"
 
 
-def brief(rule: Rule) -> str:
+def brief(rule: ElementRule) -> str:
     """A rule in a line."""
     actions = " ".join(sorted(rule.actions))
     told = "".join(f" [{one.lang}: {one.text}]" for one in rule.guidelines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from comity.policies import Agent, Arrangement, Page, Site, Verdict, instructions
-from comity.policies.formats.ai_txt import ACTIONS
+from comity.policies.answers.element_rule import ACTIONS
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/news/1.html"

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import pytest
 
 from comity.policies import Verdict
-from comity.policies.formats.ai_txt import ACTIONS, AiTxt, Guideline, Rule, display_names, of_action, parse
+from comity.policies.answers.element_rule import ACTIONS, ElementRule, Guideline, display_names, of_action
+from comity.policies.formats.ai_txt import AiTxt, parse
 
 DENY = Verdict.DENY
 
@@ -25,8 +26,8 @@ def rule(
     element: str = "p",
     verdict: Verdict | None = DENY,
     guidelines: tuple[Guideline, ...] = (),
-) -> Rule:
-    return Rule(
+) -> ElementRule:
+    return ElementRule(
         agents=tuple(agents.split()),
         path=path,
         file_type=file_type,
@@ -40,7 +41,7 @@ def rule(
 class Case(NamedTuple):
     name: str
     text: str
-    rules: tuple[Rule, ...]
+    rules: tuple[ElementRule, ...]
     lines: tuple[int, ...]  # of the rules
 
 
@@ -165,7 +166,7 @@ def test_every_action_can_be_disallowed(action: str) -> None:
     for spelling in (action, action.lower(), action.upper()):
         read = parse(f"{HEAD}      Disallow: {spelling}\n".encode())
         (one,) = read.rules
-        assert (one.actions, display_names(one.actions), one.id) == (frozenset((action.lower(),)), (action,), "ait.disallow")
+        assert (one.actions, display_names(one.actions), one.verdict) == (frozenset((action.lower(),)), (action,), Verdict.DENY)
         assert found(read) == []
         assert [other for other in ACTIONS if one.speaks_of(other)] == [action]
 
@@ -188,7 +189,7 @@ def test_actions_are_those_of_the_paper_in_its_order() -> None:
 def test_a_guide_permits_nothing_that_is_refused() -> None:
     text = f"{HEAD}      Guide: Cite Clip\n        Lang: en\n        Guideline: By name.\n      Disallow: Cite\n"
     guide, disallow = rules = parse(text.encode()).rules
-    assert (guide.id, guide.verdict, guide.guidelines[0].line) == ("ait.guide", None, 6)
+    assert (guide.verdict, guide.guidelines[0].line) == (None, 6)
     assert of_action(rules, "Cite") == (disallow,)
     assert of_action(rules, "clip") == (guide,)
     assert of_action(rules, "Train") == ()

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import pytest
 
 from comity.policies import Agent, Site, Verdict
-from comity.policies.answers.rates import MAX_REQUEST_RATES, Rates, RequestRate
-from comity.policies.formats.robots.rates import MAX_SECONDS, MAX_VALUE, crawl_delay, request_rates, visit_time
+from comity.policies.answers.rates import MAX_REQUEST_RATES, MAX_SECONDS, Rates, RequestRate
+from comity.policies.formats.robots.rates import MAX_VALUE, crawl_delay, request_rates, visit_time
 
 ALLOW, DENY = Verdict.ALLOW, Verdict.DENY
 

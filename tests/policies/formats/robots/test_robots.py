@@ -28,6 +28,8 @@ FOUND: list[tuple[bytes, list[tuple[str, int, int]]]] = [
     (b"User-agent *\nDisallow /disallow\n", [("robots.missing-colon", 1, 11), ("robots.missing-colon", 2, 9)]),
     (b"User-agent: *\nDisallow: private # private\n", [("robots.path", 2, 11)]),
     (b"User-agent: *\nDisallow: allow\n", [("robots.path", 2, 11)]),
+    (b"User-agent: *\nDisallow: disallow\n", [("robots.path", 2, 11)]),
+    (b"User-agent: *\n         Disallow: low\n", [("robots.path", 2, 20)]),
     (b"User-agent: *\nDisallow : low\n", [("robots.path", 2, 12)]),
     (b"ACAP-crawler: *\n Disallow: /disallow\n", [("acap.conventional", 2, 2)]),
     # before any group
