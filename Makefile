@@ -18,17 +18,13 @@ TESTS = pytest -n 4 --dist worksteal
 test: style  ## every check, and the tests but for what takes long (its end says what)
 	@$(MAKE) --no-print-directory --jobs=2 types quick
 
-test-all: lint compiled  ## every test in full, the tests with the oldest dependencies, and a minute of fuzzing
+test-all: lint .venv/compiled  ## every test in full, the tests with the oldest dependencies, and a minute of fuzzing
 	$(BIN)/$(TESTS) --all
 	@$(MAKE) --no-print-directory test-oldest
 	$(BIN)/python tests/fuzz/run.py --minutes 1
 
-quick: compiled
+quick: .venv/compiled
 	$(BIN)/$(TESTS)
-
-# The tests are compiled once, before each worker would compile them all.
-compiled: .venv/ready-to-test
-	@$(BIN)/pytest --collect-only -qq >/dev/null || $(BIN)/pytest --collect-only -qq
 
 lint: style types  ## style, types, import rules
 
@@ -91,6 +87,11 @@ clean:  ## remove what was set up
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable '.[test]'
 	@touch .venv/ready $@
 
+# The tests are compiled once, before each worker would compile them all.
+.venv/compiled: .venv/ready-to-test $(shell find tests -name '*.py')
+	@$(BIN)/pytest --collect-only -qq >/dev/null || $(BIN)/pytest --collect-only -qq
+	@touch $@
+
 # Without atheris, which not every Python has, fuzzing goes by chance.
 .venv/ready-to-fuzz: setup.cfg .venv/ready-to-test
 	-$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable '.[test,fuzz]'
@@ -109,5 +110,5 @@ clean:  ## remove what was set up
 	$(PYTHON) -m pip --python .venv-scrapy/bin/python install --quiet pip . -r tests/scrapy_suite/requirements.txt
 	@touch $@
 
-.PHONY: help crawl test test-all quick compiled style types test-oldest test-scrapy floors lint format docs bench fuzz mutants words clean
+.PHONY: help crawl test test-all quick style types test-oldest test-scrapy floors lint format docs bench fuzz mutants words clean
 .PRECIOUS: %/bin/python

@@ -118,6 +118,7 @@ def test_it_is_fetched_obeyed_and_tagged(site: Loopback, crawled: dict[str, dict
     assert deciding(crawled["/"], "train")[:2] == ("allow", "comity.default")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("WHY-1")
 def test_header_fields_and_lines_of_robots_txt_count(tool: Tool, serve: Serve) -> None:
     field = serve.Answer("<p>kept</p>", content_type="text/html", headers={"Courtesy": "learn=no"})
@@ -151,6 +152,7 @@ def test_it_is_explained_on_line_and_off_line(tool: Tool, site: Loopback) -> Non
     assert [(finding["rule"], finding["line"]) for finding in explained["findings"]] == [("courtesy.value", 5)]
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_had_refuses(tool: Tool, site: Loopback, serve: Serve) -> None:
     site.routes["/courtesy.txt"] = serve.Answer("later", status=503)
     done = tool.scrapy("policy", site.url())
@@ -168,6 +170,7 @@ def test_uses_are_exported_with_its_reasons(tool: Tool, crawled: dict[str, dict[
     assert "deny:courtesy.no" in (tool.folder / "train.jsonl.croissant.json").read_text()
 
 
+@pytest.mark.slow
 def test_records_are_verified(tool: Tool, site: Loopback, crawled: dict[str, dict[str, Any]]) -> None:
     """What the file says is asked again, and what a page said of itself is said again."""
     assert crawled

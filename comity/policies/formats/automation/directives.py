@@ -12,8 +12,6 @@ from comity.policies.syntax.windows import Window
 
 T = TypeVar("T")
 
-CORE = "draft-liao-aipref-autoctl-core-01"
-EXTENSION = "draft-liao-aipref-autoctl-ext"
 
 PATH = "/automation-preferences.txt"  # core draft, file-location-and-format
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT")  # core, formal-syntax
