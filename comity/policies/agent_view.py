@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
+from comity.bounded import Bounded
 from comity.policies.agent import Agent
 from comity.policies.answers.combining import strictest
 from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Source, Verdict
@@ -78,7 +79,7 @@ class AgentView:
         self._ruling = tuple(reading for _, reading in readings if _overrides(reading, "element_rules"))
         self._differing = tuple(reading for _, reading in readings if not reading.is_same_for_pages)
         self.asks_facts = any(reading.depends_on_request for reading in self._readings.values())
-        self._unusable: dict[frozenset[str] | None, Decision | None] = {}  # by purposes
+        self._unusable: Bounded[frozenset[str] | None, Decision | None] = Bounded(MAX_PURPOSES)  # by purposes
         self._files: dict[str, File] = {}  # those that say something of uses, as they are asked for their reasons
 
     # Access
@@ -167,8 +168,6 @@ class AgentView:
         the agent."""
         key = None if purposes is None else frozenset(purposes)
         if key not in self._unusable:
-            if len(self._unusable) >= MAX_PURPOSES:
-                self._unusable.clear()
             self._unusable[key] = self._unusable_for(key)
         return self._unusable[key]
 

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Self
 from urllib.parse import urljoin
 
+from comity.bounded import Bounded
 from comity.policies.agent import Agent
 from comity.policies.agent_view import AgentView, Carrier, Outcome, concluded, of_images
 from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Verdict
@@ -44,7 +45,7 @@ class Site:
         of_site = SiteFiles(origin, self.files, robots_lines=ROBOTS_LINES)
         readings = ((format_.name, format_.read_site(of_site)) for format_ in FORMATS if format_.read_site)
         self._readings = {name: reading for name, reading in readings if reading is not None}
-        self._views: dict[Agent, AgentView] = {}
+        self._views: Bounded[Agent, AgentView] = Bounded(MAX_AGENTS)
         self._agent: Agent | None = None  # who asked last
         self._view_of_agent: AgentView
 
@@ -275,8 +276,6 @@ class Site:
     def _view(self, agent: Agent) -> AgentView:
         if agent is not self._agent:
             if agent not in self._views:
-                if len(self._views) >= MAX_AGENTS:
-                    self._views.clear()
                 self._views[agent] = AgentView(agent, self._readings, self.files, self.origin)
             self._agent, self._view_of_agent = agent, self._views[agent]
         return self._view_of_agent

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from comity.bounded import Bounded
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.document.document import Content
 from comity.policies.formats.rsl.grammar import GENERAL, Document, License, host_of, parse
@@ -50,7 +51,7 @@ class Rsl:
         self._problem = document.problem
         self._text = text
         self._start = start
-        self._cache: dict[tuple[tuple[int, ...], bool, frozenset[str]], tuple[Statement, ...]] = {}
+        self._cache: Bounded[tuple[tuple[int, ...], bool, frozenset[str]], tuple[Statement, ...]] = Bounded(MAX_KNOWN)
         self._index = PatternIndex([scope.pattern for scope in document.scopes])
 
     def statements(self, url: str, *, arranged: bool = False, users: Collection[str] = ()) -> tuple[Statement, ...]:
@@ -63,8 +64,6 @@ class Rsl:
         matching = self._matching(url)
         key = (tuple(matching), arranged, frozenset(users))
         if key not in self._cache:  # most pages of a site have the same answer
-            if len(self._cache) == MAX_KNOWN:
-                self._cache.clear()
             self._cache[key] = tuple(self._decided(self._licenses(matching), arranged, users))
         return self._cache[key]
 
