@@ -12,7 +12,7 @@ from typing import Any
 
 from comity.policies.agent import Agent
 from comity.policies.answers.combining import most_restrictive, strictest
-from comity.policies.answers.decision import Decision, Finding, Reason, Source, UseDecision, Verdict
+from comity.policies.answers.decision import OF_PAGE, Decision, Finding, Reason, Source, UseDecision, Verdict, told_of
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.elements.rules import Element, ElementRules, Traced
 from comity.policies.formats.format import PageSource, UseSource
@@ -66,10 +66,12 @@ class Joint:
 
 
 class Refusals:
-    """A source of which the refusals and restrictions count, and no permission."""
+    """A source of another page, of which the refusals and restrictions count, and no permission."""
 
-    def __init__(self, source: UseSource) -> None:
+    def __init__(self, source: UseSource, url: str) -> None:
+        """`url`: of that page."""
         self._source = source
+        self._url = url
 
     @property
     def named_uses(self) -> Iterable[str]:
@@ -77,10 +79,11 @@ class Refusals:
 
     def decide(self, use: str) -> UseDecision | None:
         decision = self._source.decide(use)
-        return decision if decision is not None and decision.verdict is Verdict.DENY else None
+        return _told_of(self._url, decision) if decision is not None and decision.verdict is Verdict.DENY else None
 
     def limits(self, use: str) -> Iterable[Limit]:
-        return _restrictions(self._source, use)
+        for qualifiers, reason in _restrictions(self._source, use):
+            yield from ((qualifiers, told) for told in told_of(self._url, (reason,)))
 
 
 def _restrictions(source: UseSource, use: str) -> Iterator[Limit]:
@@ -89,6 +92,12 @@ def _restrictions(source: UseSource, use: str) -> Iterator[Limit]:
     decision = source.decide(use)
     if decision is not None and decision.restrictions():
         yield from ((decision, reason) for reason in decision.reasons)
+
+
+def _told_of(url: str, decision: UseDecision) -> UseDecision:
+    """Return the decision with the URL of the page in its reasons."""
+    reasons = told_of(url, decision.reasons)
+    return decision if reasons is decision.reasons else replace(decision, reasons=reasons)
 
 
 def jointly(sources: Sequence[UseSource]) -> UseSource:
@@ -100,18 +109,26 @@ class Uses(Mapping[str, UseDecision]):
     """Use -> decision. Any term can be asked; iteration lists the basic, the declared and the stated ones."""
 
     def __init__(self, agent: Agent, urls: Sequence[str], crawl: Decision, sources: Sequence[UseSource]) -> None:
-        """`urls`: of the page; a licence is one for each of them."""
+        """`urls`: of the page, its own first; a licence is one for each of them."""
         self._agent = agent
         self._urls = urls
         self._sources = sources
         # DEFER speaks of the request, which was made: what came back may be kept by the crawl that fetched it.
         verdict = Verdict.DENY if crawl.verdict is Verdict.DENY else Verdict.ALLOW
         self._decided = {"crawl": UseDecision(verdict=verdict, stated=True, reasons=crawl.reasons)}
+        self._same: Uses | None = None  # those of a page of which all the same holds
+
+    def of_url(self, url: str) -> Uses:
+        """Return those of another page of which all the same holds."""
+        uses = copy(self)
+        uses._urls, uses._decided, uses._same = (url,), {}, self
+        return uses
 
     def __getitem__(self, use: str) -> UseDecision:
         decision = self._decided.get(use)
         if decision is None:
-            decision = self._decided[use] = self._decide(use)
+            decision = self._decide(use) if self._same is None else self._same[use]
+            decision = self._decided[use] = _told_of(self._urls[0], decision)
         return decision
 
     def _decide(self, use: str) -> UseDecision:
@@ -218,10 +235,12 @@ class Page:
         """Return the uses that are not licensed: no statement of the site refuses what is."""
         return tuple(use for use in uses if any(self.agent.licence(url, use) is None for url in self._urls))
 
-    def of_url(self, url: str, body: bytes) -> Page:
-        """Return a page of which all the same holds: none has statements of its own, elements, or an arranged licence."""
+    def of_url(self, url: str, body: bytes, findings: tuple[Finding, ...]) -> Page:
+        """Return a page of which all the same holds: none has elements, an arranged licence, or what only `now` tells."""
         page = copy(self)
-        page.url, page._urls, page._body, page._same = url, (url,), body, self
+        page.url, page._urls, page._body, page.findings, page._same = url, (url,), body, findings, self
+        page.uses = self.uses.of_url(url)
+        page.embedded = page.uses if self.embedded is self.uses else self.embedded.of_url(url)
         return page
 
     def asked_as(self, first: Page) -> Page:
@@ -230,14 +249,14 @@ class Page:
         What is refused of that is refused, and what is permitted of it permits nothing here."""
         rules = [page.element_rules for page in (self, first) if page.element_rules]
         is_same = self._embedded_sources is None and first._embedded_sources is None
-        of_first = list(map(Refusals, first._sources))
-        embedded = [*(self._embedded_sources or self._sources), *map(Refusals, first._embedded_sources or first._sources)]
+        of_first = [Refusals(source, first.url) for source in first._sources]
+        embedded_of_first = [Refusals(source, first.url) for source in first._embedded_sources or first._sources]
         return Page(
             self.agent,
             self.url,
             access=strictest([first._access, self._access]),
             sources=[*self._sources, *of_first],
-            embedded=None if is_same else embedded,
+            embedded=None if is_same else [*(self._embedded_sources or self._sources), *embedded_of_first],
             page_sources=[*self._page_sources, *first._page_sources],
             licenses=tuple(dict.fromkeys((*self._licenses, *first._licenses))),
             policies={**first._policies, **self._policies},
@@ -263,6 +282,9 @@ class Page:
         if present:
             return self._new_tag(present)
         tag: dict[str, Any] = pickle.loads(self._without_elements)  # noqa: S301  # our own bytes
+        for reason in tag["reasons"]:
+            if reason["url"] == OF_PAGE:
+                reason["url"] = self.url
         return tag
 
     @cached_property

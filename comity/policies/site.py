@@ -18,7 +18,7 @@ from urllib.parse import urljoin
 from comity.bounded import Bounded
 from comity.policies.agent import Agent
 from comity.policies.agent_view import AgentView, Carrier, Outcome, concluded, of_images
-from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Verdict
+from comity.policies.answers.decision import OF_PAGE, ActionRequest, Decision, Finding, Reason, Verdict
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import PLAIN, Facts, Session, facts_of
@@ -30,7 +30,6 @@ from comity.policies.formats.format import NO_STATEMENTS, Capture, FileReference
 from comity.policies.page import Page, Refusal, jointly
 from comity.policies.syntax.urls import origin_of, spellings
 from comity.policies.syntax.windows import Limits
-from comity.policies.vocabulary.statement import Statement
 
 MAX_AGENTS = 1000  # whose rules are kept compiled
 BODY = "body"  # part of a policy file, in the source of a reason
@@ -159,30 +158,26 @@ class Site:
             last.append(Refusal((error.reason,)))
         if elements:
             last.append(elements.source)
-        outcomes = tuple(map(concluded, carriers))
-        is_silent = not (first or last or licenses or any(carrier.statements for carrier in of_response))
-        if is_silent and view.is_same_for_pages and not agent.arrangements:
-            return _silent_page(self, view, access, tuple(map(_hashable, outcomes)), content.is_image).of_url(url, body or b"")
+        stated = _stated(view, tuple(map(concluded, carriers)), content.is_image)
+        of_carriers = (replace(finding, url=url) for carrier in carriers[0][1:] for finding in carrier.findings)
+        findings = (*self.findings, *of_carriers, *(elements.findings if elements else ()))
+        if view.is_same_for_pages and not (first or last or licenses or agent.arrangements):
+            return _shared_page(self, view, access, stated).of_url(url, body or b"", findings)
         page_sources: list[list[PageSource]] = []
         if not view.is_same_for_pages:
             capture = Capture(url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts)
             page_sources = view.page_sources(targets, capture)
         last[:0] = map(jointly, page_sources)
-        sources, embedded = _sources(view, url, outcomes, first, last, is_image=content.is_image)
         return Page(
             agent,
             url,
             access=access,
-            sources=sources,
-            embedded=embedded,
+            sources=[*first, *stated.refusals, *stated.sources, *last],
+            embedded=None if stated.embedded is None else [*first, *stated.refusals, *last, *stated.embedded],
             page_sources=[source for sources in page_sources for source in sources],
             licenses=licenses,
             policies=self.policies,
-            findings=(
-                *self.findings,
-                *(replace(finding, url=url) for carrier in carriers[0][1:] for finding in carrier.findings),
-                *(elements.findings if elements else ()),
-            ),
+            findings=findings,
             elements=elements,
             body=body or b"",
         )
@@ -209,9 +204,10 @@ class Site:
         if not any(parsed.statements or parsed.refused for parsed in by_fields.statements.values()):
             return None
         view = self._view(agent)
-        outcomes = [concluded([_final(view.statements(self._resource(target))), by_fields]) for target in spellings(url)]
-        sources, _ = _sources(view, url, outcomes, is_image=Content(fields, b"").is_image)
-        return view.refusal_of_all(sources, url)
+        of_targets = (_final(view.statements(self._resource(target))) for target in spellings(url))
+        outcomes = tuple(concluded([of_target, by_fields]) for of_target in of_targets)
+        stated = _stated(view, outcomes, Content(fields, b"").is_image)
+        return view.refusal_of_all([*stated.refusals, *stated.sources], url)
 
     def unusable(self, agent: Agent, purposes: Iterable[str] | None = None) -> Decision | None:
         """The refusal, where the site refuses every declared use of all its pages: none is worth a request.
@@ -336,52 +332,36 @@ def _final(carrier: Carrier) -> Carrier:
     return Carrier({name: statements for name, statements in carrier.statements.items() if name in _FINAL})
 
 
-HashableOutcome = tuple[tuple[tuple[str, tuple[Statement, ...]], ...], tuple[Reason, ...]]
+class _Stated:
+    """What carriers state together of a page, as sources of decisions."""
 
-
-def _hashable(outcome: Outcome) -> HashableOutcome:
-    """Return the same outcome, as a key of what it says."""
-    by_vocabulary, reasons = outcome
-    return tuple((name, tuple(statements)) for name, statements in by_vocabulary.items()), reasons
+    def __init__(self, view: AgentView, outcomes: Sequence[Outcome], is_image: bool) -> None:
+        """`outcomes`: of each of its targets."""
+        self.refusals = [Refusal(reasons) for reasons in dict.fromkeys(reasons for _, reasons in outcomes) if reasons]
+        statements = [dict(by_vocabulary) for by_vocabulary, _ in outcomes]
+        of_embedded = list(map(of_images, statements))
+        self.sources = view.sources(of_embedded if is_image else statements)
+        self.embedded = None if of_embedded == statements else view.sources(of_embedded)  # of files in it; None: the same
 
 
 @lru_cache(maxsize=1024)
-def _silent_page(site: Site, view: AgentView, access: Decision, outcomes: tuple[HashableOutcome, ...], is_image: bool) -> Page:
-    """Return a page that says nothing itself: most are, and then its site says the same of all that it says the same statements
-    of."""
-    by_vocabulary = [(dict(statements), reasons) for statements, reasons in outcomes]
-    sources, embedded = _sources(view, site.origin, by_vocabulary, is_image=is_image)
+def _stated(view: AgentView, outcomes: tuple[Outcome, ...], is_image: bool) -> _Stated:
+    """Return the same for all pages of which the same is stated: most pages of a site send the same fields and elements."""
+    return _Stated(view, outcomes, is_image)
+
+
+@lru_cache(maxsize=1024)
+def _shared_page(site: Site, view: AgentView, access: Decision, stated: _Stated) -> Page:
+    """Return the page of which nothing else holds than what is stated: it says the same of all of them."""
     return Page(
         view.agent,
-        site.origin,
+        OF_PAGE,
         access=access,
-        sources=sources,
-        embedded=embedded,
+        sources=[*stated.refusals, *stated.sources],
+        embedded=None if stated.embedded is None else [*stated.refusals, *stated.embedded],
         page_sources=(),
         licenses=(),
         policies=site.policies,
-        findings=site.findings,
+        findings=(),
         body=b"",
     )
-
-
-def _sources(
-    view: AgentView,
-    url: str,
-    outcomes: Sequence[Outcome],
-    first: Sequence[UseSource] = (),
-    last: Sequence[UseSource] = (),
-    *,
-    is_image: bool,
-) -> tuple[list[UseSource], list[UseSource] | None]:
-    """Return the sources of what holds for a page, and for files that are embedded in it: None where that is the same.
-
-    `outcomes`: of each of its targets. `first`, `last`: sources beside the statements."""
-    refusals = [Refusal(reasons) for reasons in dict.fromkeys(reasons for _, reasons in outcomes) if reasons]
-    statements = [by_vocabulary for by_vocabulary, _ in outcomes]
-    of_embedded = list(map(of_images, statements))
-    of_page = of_embedded if is_image else statements
-    sources = [*first, *refusals, *view.sources(of_page, url), *last]
-    if of_embedded == statements:
-        return sources, None
-    return sources, [*first, *refusals, *last, *view.sources(of_embedded, url)]

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from comity.bounded import Bounded
 
 MAX_OCTETS = 4096  # of a value whose result is remembered
+MAX_REMEMBERED = 1024  # results of one function, of most
 
 T = TypeVar("T")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_tz
 from functools import cache
@@ -20,6 +21,7 @@ from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.document.document import Content
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.printable import MAX_SHOWN, printable
+from comity.policies.syntax.remembered import MAX_REMEMBERED, Remembered
 from comity.policies.vocabulary.statement import NO_QUALIFIERS, Location, Statement
 
 SPEC = "https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag"
@@ -64,20 +66,40 @@ def header(values: Iterable[bytes], token: str, *, now: datetime | None = None, 
     """Read the X-Robots-Tag fields of one response for the agent. `now`: aware, None = the clock; `url`: of the page.
 
     A scope holds until the next one or the end of its field."""
-    reader = _Reader(token, now, url)
-    for value in values:
-        reader.field(value.decode("utf-8", "replace"))
-    return reader.reading()
+    return _reading([("", value.decode("utf-8", "replace"), 0) for value in values], token, now, url)
 
 
 def markup(content: Content, token: str, *, now: datetime | None = None, url: str = "") -> DirectiveReading:
     """Read the meta elements of a page. It is parsed only where its octets show one that is named as it takes."""
     if not content.is_markup or not _speaks(content, token):
         return (), ()
-    reader = _Reader(token, now, url)
-    for name, text, line in content.metas_by_line():
-        reader.meta(name, text, line)
-    return reader.reading()
+    names = (token.lower(), "robots")
+    metas = [meta for meta in content.metas_by_line() if meta[0] in names or _is_for_others(*meta[:2])]
+    return _reading(metas, token, now, url)
+
+
+_Passage = tuple[str, str, int]  # name of the element, "" for a field; text; line
+
+
+def _reading(passages: list[_Passage], token: str, now: datetime | None, url: str) -> DirectiveReading:
+    (statements, findings), is_dated = _undated((token.lower(), passages))
+    if is_dated:
+        (statements, findings), _ = _read(passages, token.lower(), now or datetime.now(UTC))
+    return statements, tuple(replace(finding, url=url) for finding in findings)
+
+
+def _read(passages: Iterable[_Passage], token: str, now: datetime) -> tuple[DirectiveReading, bool]:
+    """Return the reading, and whether it may be another one later."""
+    reader = _Reader(token, now)
+    for name, text, line in passages:
+        if name:
+            reader.meta(name, text, line)
+        else:
+            reader.field(text)
+    return reader.reading(), reader.is_dated
+
+
+_undated = Remembered(lambda key: _read(key[1], key[0], datetime.max.replace(tzinfo=UTC)), most=MAX_REMEMBERED)
 
 
 def _speaks(content: Content, token: str) -> bool:
@@ -96,10 +118,12 @@ class _Directive(NamedTuple):
 
 
 class _Reader:
-    def __init__(self, token: str, now: datetime | None, url: str) -> None:
-        self._token = token.lower()
-        self._now = now or datetime.now(UTC)
-        self._findings = Findings(url)
+    def __init__(self, token: str, now: datetime) -> None:
+        """`token`: in lower case."""
+        self._token = token
+        self._now = now
+        self.is_dated = False  # the reading depends on `now`
+        self._findings = Findings("")
         self._statements: dict[tuple[str, str], Statement] = {}  # one for each part and word, the most restrictive
         self._embedded: list[Location] = []  # where indexifembedded stands
         self._chars_left = MAX_CHARS
@@ -143,7 +167,7 @@ class _Reader:
             if not self._is_too_much(text, source):
                 for member in _MEMBER.findall(text):
                     self._member(member, source, member.strip())
-        elif len(text) <= MAX_SHOWN and _AGENT.fullmatch(name) and _is_all_directives(text):
+        else:
             self._findings.report("robots-meta.agent", "`{}: {}` is for another agent", _octets(name), _octets(text), line=line)
 
     def _is_too_much(self, text: str, source: Location) -> bool:
@@ -223,6 +247,7 @@ class _Reader:
         return 0
 
     def _unavailable_after(self, directive: _Directive, source: Location, member: str) -> None:
+        self.is_dated = True
         until = date(directive.value)
         if until is None:
             self._report("robots-meta.value", "`{}` is no date: it is read as one that is past", directive.value, source)
@@ -272,6 +297,11 @@ def _directives(text: str) -> Iterator[_Directive]:
         name = _name(words[start])
         directive = " ".join(words[start:end])
         yield _Directive(_compared(name), directive[len(name) :].strip(" :="), directive)
+
+
+def _is_for_others(name: str, text: str) -> bool:
+    """True where an element is written for another agent."""
+    return len(text) <= MAX_SHOWN and _AGENT.fullmatch(name) is not None and _is_all_directives(text)
 
 
 def _is_all_directives(text: str) -> bool:
