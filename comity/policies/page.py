@@ -106,29 +106,23 @@ def jointly(sources: Sequence[UseSource]) -> UseSource:
 
 
 class Uses(Mapping[str, UseDecision]):
-    """Use -> decision. Any term can be asked; iteration lists the basic, the declared and the stated ones."""
+    """Use -> decision. Any term can be asked; iteration lists the basic, the declared and the stated ones.
+
+    The reasons name the page as its sources do: OF_PAGE."""
 
     def __init__(self, agent: Agent, urls: Sequence[str], crawl: Decision, sources: Sequence[UseSource]) -> None:
-        """`urls`: of the page, its own first; a licence is one for each of them."""
+        """`urls`: of the page; a licence is one for each of them."""
         self._agent = agent
         self._urls = urls
         self._sources = sources
         # DEFER speaks of the request, which was made: what came back may be kept by the crawl that fetched it.
         verdict = Verdict.DENY if crawl.verdict is Verdict.DENY else Verdict.ALLOW
         self._decided = {"crawl": UseDecision(verdict=verdict, stated=True, reasons=crawl.reasons)}
-        self._same: Uses | None = None  # those of a page of which all the same holds
-
-    def of_url(self, url: str) -> Uses:
-        """Return those of another page of which all the same holds."""
-        uses = copy(self)
-        uses._urls, uses._decided, uses._same = (url,), {}, self
-        return uses
 
     def __getitem__(self, use: str) -> UseDecision:
         decision = self._decided.get(use)
         if decision is None:
-            decision = self._decide(use) if self._same is None else self._same[use]
-            decision = self._decided[use] = _told_of(self._urls[0], decision)
+            decision = self._decided[use] = self._decide(use)
         return decision
 
     def _decide(self, use: str) -> UseDecision:
@@ -164,6 +158,23 @@ class Uses(Mapping[str, UseDecision]):
         return sum(1 for _ in self)
 
 
+class UsesOfPage(Mapping[str, UseDecision]):
+    """The same uses, with the URL of one page in the reasons."""
+
+    def __init__(self, uses: Uses, url: str) -> None:
+        self._uses = uses
+        self._url = url
+
+    def __getitem__(self, use: str) -> UseDecision:
+        return _told_of(self._url, self._uses[use])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._uses)
+
+    def __len__(self) -> int:
+        return len(self._uses)
+
+
 class Page:
     """The decisions for one response, and the tag that an item made from it carries."""
 
@@ -191,8 +202,9 @@ class Page:
         self.url = url
         self._urls = (url, *requested_urls)
         self._access, self._sources, self._embedded_sources = access, sources, embedded
-        self.uses = Uses(agent, self._urls, access, sources)
-        self.embedded = self.uses if embedded is None else Uses(agent, self._urls, access, embedded)  # of files embedded in it
+        self._uses = Uses(agent, self._urls, access, sources)
+        self._embedded = self._uses if embedded is None else Uses(agent, self._urls, access, embedded)
+        self._name_uses()
         self._licenses = licenses
         self.is_cut = False  # items get nothing of elements that are refused, and neither do their tags
         self.element_rules = elements  # what ai.txt says of parts of the page; None: nothing
@@ -201,6 +213,10 @@ class Page:
         self._policies = policies
         self._body = body
         self._same: Page | None = None  # a page of which all the same holds
+
+    def _name_uses(self) -> None:
+        self.uses = UsesOfPage(self._uses, self.url)
+        self.embedded = UsesOfPage(self._embedded, self.url)  # of files embedded in it
 
     @property
     def follow(self) -> Decision:
@@ -239,8 +255,7 @@ class Page:
         """Return a page of which all the same holds: none has elements, an arranged licence, or what only `now` tells."""
         page = copy(self)
         page.url, page._urls, page._body, page.findings, page._same = url, (url,), body, findings, self
-        page.uses = self.uses.of_url(url)
-        page.embedded = page.uses if self.embedded is self.uses else self.embedded.of_url(url)
+        page._name_uses()
         return page
 
     def asked_as(self, first: Page) -> Page:
@@ -279,9 +294,7 @@ class Page:
     def tag_with(self, elements: Iterable[Traced]) -> dict[str, Any]:
         """A new tag, of an item in which the elements are there."""
         present = tuple(elements)
-        if present:
-            return self._new_tag(present)
-        tag: dict[str, Any] = pickle.loads(self._without_elements)  # noqa: S301  # our own bytes
+        tag: dict[str, Any] = self._new_tag(present) if present else pickle.loads(self._without_elements)  # noqa: S301  # our own
         for reason in tag["reasons"]:
             if reason["url"] == OF_PAGE:
                 reason["url"] = self.url
@@ -293,5 +306,5 @@ class Page:
         return pickle.dumps(self._new_tag(())) if self._same is None else self._same._without_elements
 
     def _new_tag(self, elements: Sequence[Traced]) -> dict[str, Any]:
-        tag = write_tag(self.agent, self.uses, self._policies, embedded=self.embedded, elements=elements)
+        tag = write_tag(self.agent, self._uses, self._policies, embedded=self._embedded, elements=elements)
         return without_extracts(tag) if self.is_cut else tag

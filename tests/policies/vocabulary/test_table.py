@@ -227,7 +227,7 @@ def test_what_is_unknown_is_filled_by_the_operator(said: str, default: dict[str,
     """draft-thomson-aipref-sup section-5.2; `.` is refused for want of a default."""
     agent = Agent("examplebot", defaults=default)
     crawl = Decision(verdict=Verdict.ALLOW, reasons=(Reason(rule="robots.allow", source=Source(url=URL)),))
-    uses = Uses(agent, (URL,), crawl, sources(statements(said)))
+    uses = Uses(agent, URL, crawl, sources(statements(said)))
     for use, sign in zip(("tdm", "ai", "train", "search"), want.split(), strict=True):
         decision = uses[use]
         is_told = decided(statements(said), use) is not None

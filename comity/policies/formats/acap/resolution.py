@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from comity.bounded import Bounded
 from comity.policies.agent import Agent
-from comity.policies.answers.decision import Verdict
+from comity.policies.answers.decision import UseDecision, Verdict
 from comity.policies.formats.acap.grammar import WHOLE_SITE, Acap, Field, Record
 from comity.policies.formats.acap.usages import PRESENT_USAGES, FieldQualifiers, levels
 from comity.policies.syntax.path_patterns import PatternIndex, covers, foldings, matches, normal_target
@@ -390,6 +390,7 @@ class Matching:
         self._by_name = by_name
         self._anybody = anybody
         self._answers: dict[str, Answer | None] = {}
+        self.decisions: dict[str, UseDecision] = {}  # usage -> the decision, where nothing but the fields tells it
 
     @property
     def usages(self) -> Iterable[str]:

@@ -107,6 +107,8 @@ def _has_name(octets: bytes) -> bool:
     name = TYPE.encode()
     if name in octets:
         return True
+    if b"\\" not in octets:  # one octet is found soonest
+        return False
     return _ESCAPED.search(octets) is not None and name in _ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), octets)
 
 
