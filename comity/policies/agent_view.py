@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from typing import Any, NamedTuple
 
 from comity.bounded import Bounded
@@ -80,7 +80,6 @@ class AgentView:
         self._ruling = tuple(reading for _, reading in readings if _overrides(reading, "element_rules"))
         self._differing = tuple(reading for _, reading in readings if not reading.is_same_for_pages)
         self.asks_facts = any(reading.depends_on_request for reading in self._readings.values())
-        self._unusable: Bounded[frozenset[str] | None, Decision | None] = Bounded(MAX_PURPOSES)  # by purposes
         self._files: dict[str, File] = {}  # those that say something of uses, as they are asked for their reasons
 
     # Access
@@ -163,6 +162,11 @@ class AgentView:
     def page_sources(self, targets: Sequence[str], capture: Capture) -> list[list[PageSource]]:
         """Return the permissions of a page that statements cannot express: a list for each format that speaks so."""
         return [list(sources) for reading in self._differing if (sources := reading.sources(targets, capture))]
+
+    @cached_property
+    def _unusable(self) -> Bounded[frozenset[str] | None, Decision | None]:
+        """By purposes."""
+        return Bounded(MAX_PURPOSES)
 
     def unusable(self, purposes: Iterable[str] | None) -> Decision | None:
         """The refusal, where the site refuses every declared use of all its pages to requests for these purposes; None: those of

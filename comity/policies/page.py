@@ -216,7 +216,8 @@ class Page:
 
     def _name_uses(self) -> None:
         self.uses = UsesOfPage(self._uses, self.url)
-        self.embedded = UsesOfPage(self._embedded, self.url)  # of files embedded in it
+        is_same = self._embedded is self._uses
+        self.embedded = self.uses if is_same else UsesOfPage(self._embedded, self.url)  # of files embedded in it
 
     @property
     def follow(self) -> Decision:
@@ -306,5 +307,7 @@ class Page:
         return pickle.dumps(self._new_tag(())) if self._same is None else self._same._without_elements
 
     def _new_tag(self, elements: Sequence[Traced]) -> dict[str, Any]:
-        tag = write_tag(self.agent, self._uses, self._policies, embedded=self._embedded, elements=elements)
+        is_alone = len(self._urls) == 1  # else some reasons name a page by its URL, which may be this one's
+        uses, embedded = (self._uses, self._embedded) if is_alone else (self.uses, self.embedded)
+        tag = write_tag(self.agent, uses, self._policies, embedded=embedded, elements=elements)
         return without_extracts(tag) if self.is_cut else tag

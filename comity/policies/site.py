@@ -79,8 +79,9 @@ class Site:
         `kind`: "document", "api", "xhr", or several of them, ValueError for others; None: as the header fields say.
         `automations`: mechanisms by which it is made, e.g. "cdp", "headless". `purposes`: None for those of the agent. `now`:
         aware, None for the clock."""
-        if not self.asks_facts(agent):
-            return self.judge(agent, url, PLAIN, now)
+        view = self._view(agent)
+        if not view.asks_facts:
+            return view.access(spellings(url), PLAIN, now)
         facts = facts_of(
             method=method,
             kind=kind,
@@ -91,7 +92,7 @@ class Site:
             referer=referer,
             session=session,
         )
-        return self.judge(agent, url, facts, now)
+        return view.access(spellings(url), facts, now)
 
     def judge(self, agent: Agent, url: str, facts: Facts, now: datetime | None = None) -> Decision:
         """May a request of this kind be made?"""

@@ -94,7 +94,7 @@ def outcome(site: Site, asked: tuple[Any, ...]) -> tuple[object, ...]:
     page = site.page(agent, ORIGIN + path, headers=headers, body=b"".join(markup), now=now, facts=facts)
     uses = {use: page.uses[use] for use in (*AGENT.uses, "crawl", "follow", "preserve")}
     embedded = {use: page.embedded[use] for use in uses}
-    later = page.asked_as(site.page(agent, f"{ORIGIN}/first", headers=headers, now=now))
+    later = page.asked_as(site.page(agent, f"{ORIGIN}/open", headers=headers, now=now))
     refused = site.refused_by_headers(agent, page.url, headers, now)
     told = (page.permissions, page.findings, page.redacted(["train"]), page.required_resources, refused)
     return page.url, uses, embedded, list(page.uses), *told, later.permissions

@@ -148,16 +148,32 @@ class _Prefixes:
             self._shorter.append(self._shorter[parent] if chain and text == self._inner_texts[parent] else parent)
             chain.append(inner)
 
+    def longest(self, target: str) -> tuple[int, int] | None:
+        """Return the first of `matching`; None: there is none. Of most targets nothing else is asked."""
+        entry, text = self._before(target)
+        if entry >= 0 and target.startswith(text):
+            return entry, len(text)
+        return next(self._inner_before(entry, target), None) if self._inner else None
+
     def matching(self, target: str) -> Iterator[tuple[int, int]]:
         """Return those that the target begins with, and their lengths: the longest first, and of equals the last."""
+        entry, text = self._before(target)
+        if entry >= 0 and target.startswith(text):
+            yield entry, len(text)
+        if self._inner:
+            yield from self._inner_before(entry, target)
+
+    def _before(self, target: str) -> tuple[int, str]:
+        """Return the last one that the target is, or stands behind; -1: there is none."""
         block = bisect_right(self._firsts, target) - 1
         if block < 0:
-            return
-        texts = self._texts_of(block)
+            return -1, ""
+        texts = self._blocks[block].split("\n")
         position = bisect_right(texts, target) - 1
-        entry = block * _BLOCK + position
-        if target.startswith(texts[position]):
-            yield entry, len(texts[position])
+        return block * _BLOCK + position, texts[position]
+
+    def _inner_before(self, entry: int, target: str) -> Iterator[tuple[int, int]]:
+        """Return the inner ones before an entry that the target begins with."""
         inner = bisect_left(self._inner, entry) - 1
         while inner >= 0:
             text = self._inner_texts[inner]
@@ -168,10 +184,7 @@ class _Prefixes:
                 inner = self._shorter[inner]
 
     def text(self, entry: int) -> str:
-        return self._texts_of(entry // _BLOCK)[entry % _BLOCK]
-
-    def _texts_of(self, block: int) -> list[str]:
-        return self._blocks[block].split("\n")
+        return self._blocks[entry // _BLOCK].split("\n")[entry % _BLOCK]
 
 
 class _Wildcards:
@@ -272,12 +285,15 @@ class PatternIndex:
 
         `target`: normal form."""
         best = best_rank = -1
-        literal = next(self._texts.matching(target), None)  # the others are shorter
+        literal = self._texts.longest(target)  # the others are shorter
         if literal:
             entry, length = literal
             best = self._number[entry]
+        if not self._filed:
+            return best
+        if literal:
             best_rank = self._rank(best, length)
-        for entry, length in self._prefixes.matching(target) if self._filed else ():
+        for entry, length in self._prefixes.matching(target):
             wildcards = self._wildcards(entry, length)
             if wildcards.rank[0] >= best_rank:
                 for index in wildcards.hits(target, length):

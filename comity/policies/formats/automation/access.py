@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 
 from comity.bounded import Bounded
 from comity.policies.agent import Agent
@@ -34,7 +35,6 @@ class Automated(AgentReading):
         self._rules = Rules(automation, agent.token, self._host) if automation else None
         self._is_unread = automation is not None and not automation.complete
         self.has_limits = self._rules is not None and self._rules.has_limits
-        self._decided: Bounded[tuple[int, Facts], Decision] = Bounded(MAX_DECIDED)
         self.restricts_access = self.depends_on_request = not self.is_silent
 
     @property
@@ -77,6 +77,10 @@ class Automated(AgentReading):
         """The limits on requests like that to the target; None: nothing is stated."""
         group = self._rules.group(target) if self._rules and self.has_limits else None
         return limits(group, self._origin) if group else None
+
+    @cached_property
+    def _decided(self) -> Bounded[tuple[int, Facts], Decision]:
+        return Bounded(MAX_DECIDED)
 
     def _cached(self, group: Group, facts: Facts) -> Decision:
         decision = self._decided.get((group.offset, facts))

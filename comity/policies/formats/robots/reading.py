@@ -101,8 +101,6 @@ class RobotsReading(AgentReading):
         self._file = file
         referred = list(_referred(agent, file))
         self.references = tuple(dict.fromkeys(reference.url for reference in referred if reference.url))
-        # By rule, its citation, and field of ACAP.
-        self._reasons: Bounded[tuple[str, str, str, int], Reason] = Bounded(MAX_DECIDED)
         self._constant: list[Decision] = []  # what holds for every request
         self._unknown: list[Reason] = []  # why nobody knows what is permitted
         files = [file]
@@ -209,6 +207,11 @@ class RobotsReading(AgentReading):
         if field.verdict is Verdict.DENY:
             return self._reason("acap.disallow", field)
         return self._reason("acap.unusable" if field.unusable else "acap.allow", field)
+
+    @cached_property
+    def _reasons(self) -> Bounded[tuple[str, str, str, int], Reason]:
+        """By rule, its citation, and field of ACAP."""
+        return Bounded(MAX_DECIDED)
 
     def _reason(self, rule: str, field: Field) -> Reason:
         citation = field.unusable if rule == "acap.unusable" else ""
