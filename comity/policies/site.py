@@ -25,7 +25,7 @@ from comity.policies.answers.request import PLAIN, Facts, Session, facts_of
 from comity.policies.document.document import Content
 from comity.policies.formats import FIELDS, FORMATS, ROBOTS_LINES, WELL_KNOWN
 from comity.policies.formats.distrusted import FormatError
-from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.file import ABSENT, SiteFiles
 from comity.policies.formats.format import NO_STATEMENTS, Capture, FileReference, PageSource, Resource, Response, UseSource
 from comity.policies.page import Page, Refusal, jointly
 from comity.policies.syntax.urls import origin_of, spellings
@@ -58,7 +58,7 @@ class Site:
             urljoin(origin, path): file if isinstance(file, Fetched) else Fetched(status=200, body=file)
             for path, file in files.items()
         }
-        return cls(origin, {origin + path: Fetched(status=404) for path in WELL_KNOWN} | fetched)
+        return cls(origin, {origin + path: ABSENT for path in WELL_KNOWN} | fetched)
 
     def access(
         self,

@@ -131,6 +131,8 @@ class _Prefixes:
     itself (its parent). The texts that a target begins with stand before it in the order, and all that stands between begins
     with them as well: they are the last one before it, or inner ones on the way up from the last inner one."""
 
+    __slots__ = ("_blocks", "_firsts", "_inner", "_inner_texts", "_parent", "_shorter")  # a site has several
+
     def __init__(self, texts: list[str]) -> None:
         """`texts`: sorted, in normal form, which has no line ends."""
         self._firsts = texts[::_BLOCK]
@@ -227,6 +229,9 @@ class _Wildcards:
                 yield index
 
 
+_NO_PREFIXES, _NO_NUMBERS = _Prefixes([]), array("I")  # nobody adds to them
+
+
 class PatternIndex:
     """The patterns of one rule set, numbered in the order given, packed.
 
@@ -236,6 +241,8 @@ class PatternIndex:
     only those that share a rare gram with the target.
 
     What is done for every pattern is done for all at once: files have thousands."""
+
+    __slots__ = ("_compiled", "_filed", "_filed_start", "_number", "_preferred", "_prefixes", "_texts")
 
     def __init__(self, patterns: Sequence[str], preferred: Sequence[int] = ()) -> None:
         """`patterns`: normal form. `preferred`: numbers, in order, of those that win against others of the same length.
@@ -256,13 +263,18 @@ class PatternIndex:
         filed: dict[str, list[int]] = {}  # prefix -> positions of its wildcards among the texts
         for position in [position for position, text in enumerate(texts) if "*" in text or "$" in text]:
             filed.setdefault(texts[position].partition("*")[0].removesuffix("$"), []).append(position)
+        self._prefixes, self._filed, self._filed_start = _NO_PREFIXES, _NO_NUMBERS, _NO_NUMBERS  # of most files
+        if filed:
+            self._file(filed)
+        self._compiled: dict[int, _Wildcards] = {}  # by prefix
+
+    def _file(self, filed: dict[str, list[int]]) -> None:
         self._prefixes = _Prefixes(sorted(filed))
         self._filed = array("I")  # the positions, by prefix
         self._filed_start = array("I", [0])  # prefix -> where its positions start
         for prefix in sorted(filed):
             self._filed.extend(filed[prefix])
             self._filed_start.append(len(self._filed))
-        self._compiled: dict[int, _Wildcards] = {}  # by prefix
 
     def _rank(self, number: int, length: int) -> int:
         return 2 * length + self._preferred[number]

@@ -34,6 +34,8 @@ MAX_DECIDED = 1024  # decisions, or reasons, that are kept of one file: one for 
 class Groups:
     """The conventional records of one file that bind the agent (RFC 9309 section-2.2.1)."""
 
+    __slots__ = ("_decided", "_file", "by_name", "rules")
+
     def __init__(self, file: RobotsFile, token: str, contested: Container[str]) -> None:
         """`contested`: patterns of which ACAP says something."""
         assert file.robots
