@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_tz
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -82,24 +82,25 @@ _Passage = tuple[str, str, int]  # name of the element, "" for a field; text; li
 
 
 def _reading(passages: list[_Passage], token: str, now: datetime | None, url: str) -> DirectiveReading:
-    (statements, findings), is_dated = _undated((token.lower(), passages))
-    if is_dated:
-        (statements, findings), _ = _read(passages, token.lower(), now or datetime.now(UTC))
+    is_dated = any(_DATED in _compared(text) for _, text, _ in passages)
+    read = partial(_read, now or datetime.now(UTC)) if is_dated else _undated
+    statements, findings = read((token.lower(), passages))
     return statements, tuple(replace(finding, url=url) for finding in findings)
 
 
-def _read(passages: Iterable[_Passage], token: str, now: datetime) -> tuple[DirectiveReading, bool]:
-    """Return the reading, and whether it may be another one later."""
+def _read(now: datetime, stated: tuple[str, list[_Passage]]) -> DirectiveReading:
+    token, passages = stated
     reader = _Reader(token, now)
     for name, text, line in passages:
         if name:
             reader.meta(name, text, line)
         else:
             reader.field(text)
-    return reader.reading(), reader.is_dated
+    return reader.reading()
 
 
-_undated = Remembered(lambda key: _read(key[1], key[0], datetime.max.replace(tzinfo=UTC)), most=MAX_REMEMBERED)
+_DATED = "unavailableafter"  # as it is compared; where it does not stand, no directive asks for the time
+_undated = Remembered(partial(_read, datetime.max.replace(tzinfo=UTC)), most=MAX_REMEMBERED)
 
 
 def _speaks(content: Content, token: str) -> bool:
@@ -122,7 +123,6 @@ class _Reader:
         """`token`: in lower case."""
         self._token = token
         self._now = now
-        self.is_dated = False  # the reading depends on `now`
         self._findings = Findings("")
         self._statements: dict[tuple[str, str], Statement] = {}  # one for each part and word, the most restrictive
         self._embedded: list[Location] = []  # where indexifembedded stands
@@ -247,7 +247,6 @@ class _Reader:
         return 0
 
     def _unavailable_after(self, directive: _Directive, source: Location, member: str) -> None:
-        self.is_dated = True
         until = date(directive.value)
         if until is None:
             self._report("robots-meta.value", "`{}` is no date: it is read as one that is past", directive.value, source)
@@ -261,7 +260,7 @@ _VALUED: Mapping[str, Callable[[_Reader, _Directive, Location, str], None]] = {
     "maxsnippet": _Reader._max_snippet,
     "maximagepreview": _Reader._max_image_preview,
     "maxvideopreview": _Reader._max_video_preview,
-    "unavailableafter": _Reader._unavailable_after,
+    _DATED: _Reader._unavailable_after,
 }
 _DIRECTIVE_NAMES = frozenset((*_PLAIN, *_VALUED, "notranslate", "indexifembedded"))
 
