@@ -14,6 +14,8 @@ class Bounded(OrderedDict[K, V]):
 
     To read an entry does not keep it longer. Where it should, `move_to_end(key)` makes it the last one."""
 
+    __slots__ = ("most",)  # of some there is one for each site
+
     def __init__(self, most: int) -> None:
         """`most`: entries, at least one."""
         if most < 1:

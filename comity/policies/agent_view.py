@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from typing import Any, NamedTuple
 
+from comity.bounded import Bounded
 from comity.policies.agent import Agent
 from comity.policies.answers.combining import strictest
-from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Source, Verdict
+from comity.policies.answers.decision import OF_PAGE, ActionRequest, Decision, Finding, Reason, Source, Verdict, told_of
 from comity.policies.answers.element_rule import ElementRule
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.rates import Rates
@@ -38,7 +39,8 @@ from comity.policies.vocabulary.statement import Statement
 MAX_PURPOSES = 64  # sets of purposes of which it is remembered whether anything is usable
 
 ByVocabulary = Mapping[str, Sequence[Statement]]  # name of a vocabulary -> all that is stated in it
-Outcome = tuple[ByVocabulary, tuple[Reason, ...]]  # all that is stated of one resource, and why every use is refused
+# All that is stated of one resource, with the names of the vocabularies, and why every use is refused. Hashable.
+Outcome = tuple[tuple[tuple[str, tuple[Statement, ...]], ...], tuple[Reason, ...]]
 
 
 class Carrier(NamedTuple):
@@ -78,7 +80,6 @@ class AgentView:
         self._ruling = tuple(reading for _, reading in readings if _overrides(reading, "element_rules"))
         self._differing = tuple(reading for _, reading in readings if not reading.is_same_for_pages)
         self.asks_facts = any(reading.depends_on_request for reading in self._readings.values())
-        self._unusable: dict[frozenset[str] | None, Decision | None] = {}  # by purposes
         self._files: dict[str, File] = {}  # those that say something of uses, as they are asked for their reasons
 
     # Access
@@ -162,13 +163,16 @@ class AgentView:
         """Return the permissions of a page that statements cannot express: a list for each format that speaks so."""
         return [list(sources) for reading in self._differing if (sources := reading.sources(targets, capture))]
 
+    @cached_property
+    def _unusable(self) -> Bounded[frozenset[str] | None, Decision | None]:
+        """By purposes."""
+        return Bounded(MAX_PURPOSES)
+
     def unusable(self, purposes: Iterable[str] | None) -> Decision | None:
         """The refusal, where the site refuses every declared use of all its pages to requests for these purposes; None: those of
         the agent."""
         key = None if purposes is None else frozenset(purposes)
         if key not in self._unusable:
-            if len(self._unusable) >= MAX_PURPOSES:
-                self._unusable.clear()
             self._unusable[key] = self._unusable_for(key)
         return self._unusable[key]
 
@@ -177,7 +181,7 @@ class AgentView:
             return None
         readings = self._readings.values()
         statements = [statement for reading in readings for statement in reading.everywhere()]
-        sources = self.sources([_by_vocabulary(statements)], self._origin)
+        sources = self.sources([_by_vocabulary(statements)])
         for reading in readings:
             sources += reading.site_sources(purposes)
             if rules := reading.element_rules_everywhere():
@@ -185,7 +189,7 @@ class AgentView:
         return self.refusal_of_all(sources, self._origin)
 
     def refusal_of_all(self, sources: Sequence[UseSource], url: str) -> Decision | None:
-        """The refusal of every declared use, where that is what they say; None where one is left."""
+        """The refusal of every declared use, where that is what they say; None where one is left. `url`: of the page."""
         if "crawl" in self.agent.uses:  # USE-14: no preference refuses it
             return None
         reasons: dict[Reason, None] = {}
@@ -195,31 +199,31 @@ class AgentView:
             if not refusing or self.agent.licence(url, use) is not None:
                 return None
             reasons |= dict.fromkeys(reason for decision in refusing for reason in decision.reasons)
-        return Decision(verdict=Verdict.DENY, reasons=tuple(reasons))
+        return Decision(verdict=Verdict.DENY, reasons=told_of(url, tuple(reasons)))
 
-    def sources(self, statements: Sequence[ByVocabulary], url: str) -> list[UseSource]:
-        """Return the statements in each vocabulary as sources of decisions. `statements`: of each target; `url`: of the page."""
-        reason_of = partial(self._reason, url)
+    def sources(self, statements: Sequence[ByVocabulary]) -> list[UseSource]:
+        """Return the statements in each vocabulary as sources of decisions, which name the page OF_PAGE. `statements`: of each
+        target."""
         if len(statements) == 1:
             return [
-                Preferences(self.agent.vocabulary, name, in_vocabulary, reason_of)
+                Preferences(self.agent.vocabulary, name, in_vocabulary, self._reason)
                 for name, in_vocabulary in statements[0].items()
             ]
         sources = []
         for name in dict.fromkeys(name for of_target in statements for name in of_target):
             distinct = dict.fromkeys(tuple(of_target.get(name, ())) for of_target in statements)
             sources.append(
-                jointly([Preferences(self.agent.vocabulary, name, in_vocabulary, reason_of) for in_vocabulary in distinct])
+                jointly([Preferences(self.agent.vocabulary, name, in_vocabulary, self._reason) for in_vocabulary in distinct])
             )
         return sources
 
-    def _reason(self, url: str, statement: Statement) -> Reason:
+    def _reason(self, statement: Statement) -> Reason:
         position = statement.location
         if position.part == "body" and position.url in self._fetched:
             if position.url not in self._files:
                 self._files[position.url] = File(position.url, self._fetched[position.url])
             return self._files[position.url].reason(statement.rule, line=position.line, text=position.text)
-        source = Source(url=position.url or url, part=position.part, line=position.line, text=position.text)
+        source = Source(url=position.url or OF_PAGE, part=position.part, line=position.line, text=position.text)
         return Reason(rule=statement.rule, source=source)
 
     def element_rules(self, target: str, content: Content, url: str, *, is_read: bool = True) -> ElementRules | None:
@@ -267,7 +271,8 @@ def concluded(carriers: Sequence[Carrier]) -> Outcome:
         end = conclude([carrier.statements.get(name, NO_STATEMENTS).state for carrier in carriers])
         statements += end.statements
         refused += end.refused
-    return _by_vocabulary(statements), tuple(dict.fromkeys(refused))
+    by_vocabulary = tuple((name, tuple(in_vocabulary)) for name, in_vocabulary in _by_vocabulary(statements).items())
+    return by_vocabulary, tuple(dict.fromkeys(refused))
 
 
 def _by_vocabulary(statements: Iterable[Statement]) -> ByVocabulary:

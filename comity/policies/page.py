@@ -12,7 +12,7 @@ from typing import Any
 
 from comity.policies.agent import Agent
 from comity.policies.answers.combining import most_restrictive, strictest
-from comity.policies.answers.decision import Decision, Finding, Reason, Source, UseDecision, Verdict
+from comity.policies.answers.decision import OF_PAGE, Decision, Finding, Reason, Source, UseDecision, Verdict, told_of
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.elements.rules import Element, ElementRules, Traced
 from comity.policies.formats.format import PageSource, UseSource
@@ -66,10 +66,12 @@ class Joint:
 
 
 class Refusals:
-    """A source of which the refusals and restrictions count, and no permission."""
+    """A source of another page, of which the refusals and restrictions count, and no permission."""
 
-    def __init__(self, source: UseSource) -> None:
+    def __init__(self, source: UseSource, url: str) -> None:
+        """`url`: of that page."""
         self._source = source
+        self._url = url
 
     @property
     def named_uses(self) -> Iterable[str]:
@@ -77,10 +79,11 @@ class Refusals:
 
     def decide(self, use: str) -> UseDecision | None:
         decision = self._source.decide(use)
-        return decision if decision is not None and decision.verdict is Verdict.DENY else None
+        return _told_of(self._url, decision) if decision is not None and decision.verdict is Verdict.DENY else None
 
     def limits(self, use: str) -> Iterable[Limit]:
-        return _restrictions(self._source, use)
+        for qualifiers, reason in _restrictions(self._source, use):
+            yield from ((qualifiers, told) for told in told_of(self._url, (reason,)))
 
 
 def _restrictions(source: UseSource, use: str) -> Iterator[Limit]:
@@ -91,13 +94,21 @@ def _restrictions(source: UseSource, use: str) -> Iterator[Limit]:
         yield from ((decision, reason) for reason in decision.reasons)
 
 
+def _told_of(url: str, decision: UseDecision) -> UseDecision:
+    """Return the decision with the URL of the page in its reasons."""
+    reasons = told_of(url, decision.reasons)
+    return decision if reasons is decision.reasons else replace(decision, reasons=reasons)
+
+
 def jointly(sources: Sequence[UseSource]) -> UseSource:
     """Return several sources as one. At least one is given."""
     return sources[0] if len(sources) == 1 else Joint(sources)
 
 
 class Uses(Mapping[str, UseDecision]):
-    """Use -> decision. Any term can be asked; iteration lists the basic, the declared and the stated ones."""
+    """Use -> decision. Any term can be asked; iteration lists the basic, the declared and the stated ones.
+
+    The reasons name the page as its sources do: OF_PAGE."""
 
     def __init__(self, agent: Agent, urls: Sequence[str], crawl: Decision, sources: Sequence[UseSource]) -> None:
         """`urls`: of the page; a licence is one for each of them."""
@@ -147,6 +158,23 @@ class Uses(Mapping[str, UseDecision]):
         return sum(1 for _ in self)
 
 
+class UsesOfPage(Mapping[str, UseDecision]):
+    """The same uses, with the URL of one page in the reasons."""
+
+    def __init__(self, uses: Uses, url: str) -> None:
+        self._uses = uses
+        self._url = url
+
+    def __getitem__(self, use: str) -> UseDecision:
+        return _told_of(self._url, self._uses[use])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._uses)
+
+    def __len__(self) -> int:
+        return len(self._uses)
+
+
 class Page:
     """The decisions for one response, and the tag that an item made from it carries."""
 
@@ -174,8 +202,9 @@ class Page:
         self.url = url
         self._urls = (url, *requested_urls)
         self._access, self._sources, self._embedded_sources = access, sources, embedded
-        self.uses = Uses(agent, self._urls, access, sources)
-        self.embedded = self.uses if embedded is None else Uses(agent, self._urls, access, embedded)  # of files embedded in it
+        self._uses = Uses(agent, self._urls, access, sources)
+        self._embedded = self._uses if embedded is None else Uses(agent, self._urls, access, embedded)
+        self._name_uses()
         self._licenses = licenses
         self.is_cut = False  # items get nothing of elements that are refused, and neither do their tags
         self.element_rules = elements  # what ai.txt says of parts of the page; None: nothing
@@ -184,6 +213,11 @@ class Page:
         self._policies = policies
         self._body = body
         self._same: Page | None = None  # a page of which all the same holds
+
+    def _name_uses(self) -> None:
+        self.uses = UsesOfPage(self._uses, self.url)
+        is_same = self._embedded is self._uses
+        self.embedded = self.uses if is_same else UsesOfPage(self._embedded, self.url)  # of files embedded in it
 
     @property
     def follow(self) -> Decision:
@@ -218,10 +252,11 @@ class Page:
         """Return the uses that are not licensed: no statement of the site refuses what is."""
         return tuple(use for use in uses if any(self.agent.licence(url, use) is None for url in self._urls))
 
-    def of_url(self, url: str, body: bytes) -> Page:
-        """Return a page of which all the same holds: none has statements of its own, elements, or an arranged licence."""
+    def of_url(self, url: str, body: bytes, findings: tuple[Finding, ...]) -> Page:
+        """Return a page of which all the same holds: none has elements, an arranged licence, or what only `now` tells."""
         page = copy(self)
-        page.url, page._urls, page._body, page._same = url, (url,), body, self
+        page.url, page._urls, page._body, page.findings, page._same = url, (url,), body, findings, self
+        page._name_uses()
         return page
 
     def asked_as(self, first: Page) -> Page:
@@ -230,14 +265,14 @@ class Page:
         What is refused of that is refused, and what is permitted of it permits nothing here."""
         rules = [page.element_rules for page in (self, first) if page.element_rules]
         is_same = self._embedded_sources is None and first._embedded_sources is None
-        of_first = list(map(Refusals, first._sources))
-        embedded = [*(self._embedded_sources or self._sources), *map(Refusals, first._embedded_sources or first._sources)]
+        of_first = [Refusals(source, first.url) for source in first._sources]
+        embedded_of_first = [Refusals(source, first.url) for source in first._embedded_sources or first._sources]
         return Page(
             self.agent,
             self.url,
             access=strictest([first._access, self._access]),
             sources=[*self._sources, *of_first],
-            embedded=None if is_same else embedded,
+            embedded=None if is_same else [*(self._embedded_sources or self._sources), *embedded_of_first],
             page_sources=[*self._page_sources, *first._page_sources],
             licenses=tuple(dict.fromkeys((*self._licenses, *first._licenses))),
             policies={**first._policies, **self._policies},
@@ -260,9 +295,10 @@ class Page:
     def tag_with(self, elements: Iterable[Traced]) -> dict[str, Any]:
         """A new tag, of an item in which the elements are there."""
         present = tuple(elements)
-        if present:
-            return self._new_tag(present)
-        tag: dict[str, Any] = pickle.loads(self._without_elements)  # noqa: S301  # our own bytes
+        tag: dict[str, Any] = self._new_tag(present) if present else pickle.loads(self._without_elements)  # noqa: S301  # our own
+        for reason in tag["reasons"]:
+            if reason["url"] == OF_PAGE:
+                reason["url"] = self.url
         return tag
 
     @cached_property
@@ -271,5 +307,7 @@ class Page:
         return pickle.dumps(self._new_tag(())) if self._same is None else self._same._without_elements
 
     def _new_tag(self, elements: Sequence[Traced]) -> dict[str, Any]:
-        tag = write_tag(self.agent, self.uses, self._policies, embedded=self.embedded, elements=elements)
+        is_alone = len(self._urls) == 1  # else some reasons name a page by its URL, which may be this one's
+        uses, embedded = (self._uses, self._embedded) if is_alone else (self.uses, self.embedded)
+        tag = write_tag(self.agent, uses, self._policies, embedded=embedded, elements=elements)
         return without_extracts(tag) if self.is_cut else tag

@@ -15,21 +15,21 @@ from functools import cached_property, lru_cache
 from typing import Any, Self
 from urllib.parse import urljoin
 
+from comity.bounded import Bounded
 from comity.policies.agent import Agent
 from comity.policies.agent_view import AgentView, Carrier, Outcome, concluded, of_images
-from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, Verdict
+from comity.policies.answers.decision import OF_PAGE, ActionRequest, Decision, Finding, Reason, Verdict
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import PLAIN, Facts, Session, facts_of
 from comity.policies.document.document import Content
 from comity.policies.formats import FIELDS, FORMATS, ROBOTS_LINES, WELL_KNOWN
 from comity.policies.formats.distrusted import FormatError
-from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.file import ABSENT, SiteFiles
 from comity.policies.formats.format import NO_STATEMENTS, Capture, FileReference, PageSource, Resource, Response, UseSource
 from comity.policies.page import Page, Refusal, jointly
 from comity.policies.syntax.urls import origin_of, spellings
 from comity.policies.syntax.windows import Limits
-from comity.policies.vocabulary.statement import Statement
 
 MAX_AGENTS = 1000  # whose rules are kept compiled
 BODY = "body"  # part of a policy file, in the source of a reason
@@ -44,7 +44,7 @@ class Site:
         of_site = SiteFiles(origin, self.files, robots_lines=ROBOTS_LINES)
         readings = ((format_.name, format_.read_site(of_site)) for format_ in FORMATS if format_.read_site)
         self._readings = {name: reading for name, reading in readings if reading is not None}
-        self._views: dict[Agent, AgentView] = {}
+        self._views: Bounded[Agent, AgentView] = Bounded(MAX_AGENTS)
         self._agent: Agent | None = None  # who asked last
         self._view_of_agent: AgentView
 
@@ -58,7 +58,7 @@ class Site:
             urljoin(origin, path): file if isinstance(file, Fetched) else Fetched(status=200, body=file)
             for path, file in files.items()
         }
-        return cls(origin, {origin + path: Fetched(status=404) for path in WELL_KNOWN} | fetched)
+        return cls(origin, {origin + path: ABSENT for path in WELL_KNOWN} | fetched)
 
     def access(
         self,
@@ -79,8 +79,9 @@ class Site:
         `kind`: "document", "api", "xhr", or several of them, ValueError for others; None: as the header fields say.
         `automations`: mechanisms by which it is made, e.g. "cdp", "headless". `purposes`: None for those of the agent. `now`:
         aware, None for the clock."""
-        if not self.asks_facts(agent):
-            return self.judge(agent, url, PLAIN, now)
+        view = self._view(agent)
+        if not view.asks_facts:
+            return view.access(spellings(url), PLAIN, now)
         facts = facts_of(
             method=method,
             kind=kind,
@@ -91,7 +92,7 @@ class Site:
             referer=referer,
             session=session,
         )
-        return self.judge(agent, url, facts, now)
+        return view.access(spellings(url), facts, now)
 
     def judge(self, agent: Agent, url: str, facts: Facts, now: datetime | None = None) -> Decision:
         """May a request of this kind be made?"""
@@ -158,30 +159,26 @@ class Site:
             last.append(Refusal((error.reason,)))
         if elements:
             last.append(elements.source)
-        outcomes = tuple(map(concluded, carriers))
-        is_silent = not (first or last or licenses or any(carrier.statements for carrier in of_response))
-        if is_silent and view.is_same_for_pages and not agent.arrangements:
-            return _silent_page(self, view, access, tuple(map(_hashable, outcomes)), content.is_image).of_url(url, body or b"")
+        stated = _stated(view, tuple(map(concluded, carriers)), content.is_image)
+        of_carriers = (replace(finding, url=url) for carrier in carriers[0][1:] for finding in carrier.findings)
+        findings = (*self.findings, *of_carriers, *(elements.findings if elements else ()))
+        if view.is_same_for_pages and not (first or last or licenses or agent.arrangements):
+            return _shared_page(self, view, access, stated).of_url(url, body or b"", findings)
         page_sources: list[list[PageSource]] = []
         if not view.is_same_for_pages:
             capture = Capture(url, content, now or datetime.now(UTC), first_seen or {}, resources or {}, facts)
             page_sources = view.page_sources(targets, capture)
         last[:0] = map(jointly, page_sources)
-        sources, embedded = _sources(view, url, outcomes, first, last, is_image=content.is_image)
         return Page(
             agent,
             url,
             access=access,
-            sources=sources,
-            embedded=embedded,
+            sources=[*first, *stated.refusals, *stated.sources, *last],
+            embedded=None if stated.embedded is None else [*first, *stated.refusals, *last, *stated.embedded],
             page_sources=[source for sources in page_sources for source in sources],
             licenses=licenses,
             policies=self.policies,
-            findings=(
-                *self.findings,
-                *(replace(finding, url=url) for carrier in carriers[0][1:] for finding in carrier.findings),
-                *(elements.findings if elements else ()),
-            ),
+            findings=findings,
             elements=elements,
             body=body or b"",
         )
@@ -208,9 +205,10 @@ class Site:
         if not any(parsed.statements or parsed.refused for parsed in by_fields.statements.values()):
             return None
         view = self._view(agent)
-        outcomes = [concluded([_final(view.statements(self._resource(target))), by_fields]) for target in spellings(url)]
-        sources, _ = _sources(view, url, outcomes, is_image=Content(fields, b"").is_image)
-        return view.refusal_of_all(sources, url)
+        of_targets = (_final(view.statements(self._resource(target))) for target in spellings(url))
+        outcomes = tuple(concluded([of_target, by_fields]) for of_target in of_targets)
+        stated = _stated(view, outcomes, Content(fields, b"").is_image)
+        return view.refusal_of_all([*stated.refusals, *stated.sources], url)
 
     def unusable(self, agent: Agent, purposes: Iterable[str] | None = None) -> Decision | None:
         """The refusal, where the site refuses every declared use of all its pages: none is worth a request.
@@ -275,8 +273,6 @@ class Site:
     def _view(self, agent: Agent) -> AgentView:
         if agent is not self._agent:
             if agent not in self._views:
-                if len(self._views) >= MAX_AGENTS:
-                    self._views.clear()
                 self._views[agent] = AgentView(agent, self._readings, self.files, self.origin)
             self._agent, self._view_of_agent = agent, self._views[agent]
         return self._view_of_agent
@@ -337,52 +333,36 @@ def _final(carrier: Carrier) -> Carrier:
     return Carrier({name: statements for name, statements in carrier.statements.items() if name in _FINAL})
 
 
-HashableOutcome = tuple[tuple[tuple[str, tuple[Statement, ...]], ...], tuple[Reason, ...]]
+class _Stated:
+    """What carriers state together of a page, as sources of decisions."""
 
-
-def _hashable(outcome: Outcome) -> HashableOutcome:
-    """Return the same outcome, as a key of what it says."""
-    by_vocabulary, reasons = outcome
-    return tuple((name, tuple(statements)) for name, statements in by_vocabulary.items()), reasons
+    def __init__(self, view: AgentView, outcomes: Sequence[Outcome], is_image: bool) -> None:
+        """`outcomes`: of each of its targets."""
+        self.refusals = [Refusal(reasons) for reasons in dict.fromkeys(reasons for _, reasons in outcomes) if reasons]
+        statements = [dict(by_vocabulary) for by_vocabulary, _ in outcomes]
+        of_embedded = list(map(of_images, statements))
+        self.sources = view.sources(of_embedded if is_image else statements)
+        self.embedded = None if of_embedded == statements else view.sources(of_embedded)  # of files in it; None: the same
 
 
 @lru_cache(maxsize=1024)
-def _silent_page(site: Site, view: AgentView, access: Decision, outcomes: tuple[HashableOutcome, ...], is_image: bool) -> Page:
-    """Return a page that says nothing itself: most are, and then its site says the same of all that it says the same statements
-    of."""
-    by_vocabulary = [(dict(statements), reasons) for statements, reasons in outcomes]
-    sources, embedded = _sources(view, site.origin, by_vocabulary, is_image=is_image)
+def _stated(view: AgentView, outcomes: tuple[Outcome, ...], is_image: bool) -> _Stated:
+    """Return the same for all pages of which the same is stated: most pages of a site send the same fields and elements."""
+    return _Stated(view, outcomes, is_image)
+
+
+@lru_cache(maxsize=1024)
+def _shared_page(site: Site, view: AgentView, access: Decision, stated: _Stated) -> Page:
+    """Return the page of which nothing else holds than what is stated: it says the same of all of them."""
     return Page(
         view.agent,
-        site.origin,
+        OF_PAGE,
         access=access,
-        sources=sources,
-        embedded=embedded,
+        sources=[*stated.refusals, *stated.sources],
+        embedded=None if stated.embedded is None else [*stated.refusals, *stated.embedded],
         page_sources=(),
         licenses=(),
         policies=site.policies,
-        findings=site.findings,
+        findings=(),
         body=b"",
     )
-
-
-def _sources(
-    view: AgentView,
-    url: str,
-    outcomes: Sequence[Outcome],
-    first: Sequence[UseSource] = (),
-    last: Sequence[UseSource] = (),
-    *,
-    is_image: bool,
-) -> tuple[list[UseSource], list[UseSource] | None]:
-    """Return the sources of what holds for a page, and for files that are embedded in it: None where that is the same.
-
-    `outcomes`: of each of its targets. `first`, `last`: sources beside the statements."""
-    refusals = [Refusal(reasons) for reasons in dict.fromkeys(reasons for _, reasons in outcomes) if reasons]
-    statements = [by_vocabulary for by_vocabulary, _ in outcomes]
-    of_embedded = list(map(of_images, statements))
-    of_page = of_embedded if is_image else statements
-    sources = [*first, *refusals, *view.sources(of_page, url), *last]
-    if of_embedded == statements:
-        return sources, None
-    return sources, [*first, *refusals, *last, *view.sources(of_embedded, url)]

@@ -5,11 +5,13 @@ Nothing here reads a file, a clock or a socket. A decision always carries its re
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.answers.rule import RULES
+
+OF_PAGE = "\0"  # as the URL of a source: that of the page, whichever it is. Decisions are handed out with it in its place.
 
 
 class Verdict(enum.Enum):
@@ -55,6 +57,16 @@ class Reason:
 
     def __str__(self) -> str:
         return f"{self.rule} ({self.spec}) at {self.source}"
+
+
+def told_of(url: str, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
+    """Return the reasons with the URL of the page in place of OF_PAGE."""
+    if all(reason.source.url != OF_PAGE for reason in reasons):
+        return reasons
+    told = (
+        replace(reason, source=replace(reason.source, url=url)) if reason.source.url == OF_PAGE else reason for reason in reasons
+    )
+    return tuple(dict.fromkeys(told))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Self
 
 
@@ -57,11 +58,16 @@ class Qualifiers:
 
     def restrictions(self) -> dict[str, Any]:
         """Return name -> value of those that restrict anything."""
-        values = [(name, getattr(self, name)) for name in _NAMES]
-        return {name: value for name, value in values if value or (value == 0 and value is not False)}
+        values = _values(self)
+        if values == _NONE:  # as most
+            return {}
+        pairs = zip(_NAMES, values, strict=True)
+        return {name: value for name, value in pairs if value or (value == 0 and value is not False)}
 
 
 _NAMES = tuple(field.name for field in fields(Qualifiers))
+_values = attrgetter(*_NAMES)
+_NONE = _values(Qualifiers())
 
 
 def _all(values: list[Any]) -> Any:

@@ -194,7 +194,8 @@ class Content:
     @cached_property
     def has_written_letters(self) -> bool:
         """True where letters are written as references: a word may be there that the octets don't show."""
-        return b"&#" in self.octets and _LETTER.search(self.octets) is not None
+        octets = self.octets
+        return b"&" in octets and b"&#" in octets and _LETTER.search(octets) is not None  # one octet is found soonest
 
     def metas(self) -> Iterator[tuple[str, str]]:
         """Return name, lower case, and content of each `meta` that has both."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from operator import eq
 from typing import Any, NamedTuple
 
 import tinycss2  # type: ignore[import-untyped]  # it ships no types
@@ -31,7 +32,7 @@ _TO_COMPILE = 16  # steps for a character of a selector
 # Whether the value of an attribute matches; "": nothing does (Selectors Level 4, section 6.2).
 _OPERATORS: dict[str | None, Callable[[str, str], bool]] = {
     None: lambda actual, value: True,
-    "=": lambda actual, value: actual == value,
+    "=": eq,
     "~=": lambda actual, value: value in actual.split(),
     "|=": lambda actual, value: actual == value or actual.startswith(f"{value}-"),
     "^=": lambda actual, value: bool(value) and actual.startswith(value),
@@ -242,9 +243,12 @@ def _attribute(node: Any) -> Test:
 
     def test(outline: Outline, positions: Positions) -> Positions:
         texts = outline.attribute(node.name)
-        actual = [(position, texts[position]) for position in positions if position in texts]
-        outline.budget.spend(len(positions) + sum(len(text) for _, text in actual) // _COMPARED)
-        return [position for position, text in actual if matches(text.lower() if any_case else text, value)]
+        having = [position for position in positions if position in texts]
+        actual = [*map(texts.__getitem__, having)]
+        outline.budget.spend(len(positions) + sum(map(len, actual)) // _COMPARED)
+        if any_case:
+            actual = [*map(str.lower, actual)]
+        return [position for position, text in zip(having, actual, strict=True) if matches(text, value)]
 
     return test
 

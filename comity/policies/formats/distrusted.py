@@ -96,6 +96,7 @@ def _sound(statements: Statements) -> Statements:
             raise ValueError(f"no rule `{statement.rule}` is declared")
     if statements.refused:
         _check(statements.refused)
+    hash((statements.statements, statements.refused))  # pages of which the same is stated are told apart no further
     return statements
 
 

@@ -14,7 +14,7 @@ from comity.policies.syntax.printable import printable
 
 T = TypeVar("T")
 
-_ABSENT = Fetched(status=404)
+ABSENT = Fetched(status=404)  # a file that was not asked for
 
 
 class File:
@@ -73,7 +73,7 @@ class SiteFiles:
 
     def get(self, path: str) -> Fetched:
         """The response for a path of the origin; a file that was not asked for counts as not there (404)."""
-        return self.fetched.get(self.origin + path, _ABSENT)
+        return self.fetched.get(self.origin + path, ABSENT)
 
     def file(self, url: str) -> File | None:
         """The file at an absolute URL, None where it is not there."""

@@ -131,6 +131,8 @@ class _Prefixes:
     itself (its parent). The texts that a target begins with stand before it in the order, and all that stands between begins
     with them as well: they are the last one before it, or inner ones on the way up from the last inner one."""
 
+    __slots__ = ("_blocks", "_firsts", "_inner", "_inner_texts", "_parent", "_shorter")  # a site has several
+
     def __init__(self, texts: list[str]) -> None:
         """`texts`: sorted, in normal form, which has no line ends."""
         self._firsts = texts[::_BLOCK]
@@ -148,16 +150,32 @@ class _Prefixes:
             self._shorter.append(self._shorter[parent] if chain and text == self._inner_texts[parent] else parent)
             chain.append(inner)
 
+    def longest(self, target: str) -> tuple[int, int] | None:
+        """Return the first of `matching`; None: there is none. Of most targets nothing else is asked."""
+        entry, text = self._before(target)
+        if entry >= 0 and target.startswith(text):
+            return entry, len(text)
+        return next(self._inner_before(entry, target), None) if self._inner else None
+
     def matching(self, target: str) -> Iterator[tuple[int, int]]:
         """Return those that the target begins with, and their lengths: the longest first, and of equals the last."""
+        entry, text = self._before(target)
+        if entry >= 0 and target.startswith(text):
+            yield entry, len(text)
+        if self._inner:
+            yield from self._inner_before(entry, target)
+
+    def _before(self, target: str) -> tuple[int, str]:
+        """Return the last one that the target is, or stands behind; -1: there is none."""
         block = bisect_right(self._firsts, target) - 1
         if block < 0:
-            return
-        texts = self._texts_of(block)
+            return -1, ""
+        texts = self._blocks[block].split("\n")
         position = bisect_right(texts, target) - 1
-        entry = block * _BLOCK + position
-        if target.startswith(texts[position]):
-            yield entry, len(texts[position])
+        return block * _BLOCK + position, texts[position]
+
+    def _inner_before(self, entry: int, target: str) -> Iterator[tuple[int, int]]:
+        """Return the inner ones before an entry that the target begins with."""
         inner = bisect_left(self._inner, entry) - 1
         while inner >= 0:
             text = self._inner_texts[inner]
@@ -168,10 +186,7 @@ class _Prefixes:
                 inner = self._shorter[inner]
 
     def text(self, entry: int) -> str:
-        return self._texts_of(entry // _BLOCK)[entry % _BLOCK]
-
-    def _texts_of(self, block: int) -> list[str]:
-        return self._blocks[block].split("\n")
+        return self._blocks[entry // _BLOCK].split("\n")[entry % _BLOCK]
 
 
 class _Wildcards:
@@ -214,6 +229,9 @@ class _Wildcards:
                 yield index
 
 
+_NO_PREFIXES, _NO_NUMBERS = _Prefixes([]), array("I")  # nobody adds to them
+
+
 class PatternIndex:
     """The patterns of one rule set, numbered in the order given, packed.
 
@@ -223,6 +241,8 @@ class PatternIndex:
     only those that share a rare gram with the target.
 
     What is done for every pattern is done for all at once: files have thousands."""
+
+    __slots__ = ("_compiled", "_filed", "_filed_start", "_number", "_preferred", "_prefixes", "_texts")
 
     def __init__(self, patterns: Sequence[str], preferred: Sequence[int] = ()) -> None:
         """`patterns`: normal form. `preferred`: numbers, in order, of those that win against others of the same length.
@@ -243,13 +263,18 @@ class PatternIndex:
         filed: dict[str, list[int]] = {}  # prefix -> positions of its wildcards among the texts
         for position in [position for position, text in enumerate(texts) if "*" in text or "$" in text]:
             filed.setdefault(texts[position].partition("*")[0].removesuffix("$"), []).append(position)
+        self._prefixes, self._filed, self._filed_start = _NO_PREFIXES, _NO_NUMBERS, _NO_NUMBERS  # of most files
+        if filed:
+            self._file(filed)
+        self._compiled: dict[int, _Wildcards] = {}  # by prefix
+
+    def _file(self, filed: dict[str, list[int]]) -> None:
         self._prefixes = _Prefixes(sorted(filed))
         self._filed = array("I")  # the positions, by prefix
         self._filed_start = array("I", [0])  # prefix -> where its positions start
         for prefix in sorted(filed):
             self._filed.extend(filed[prefix])
             self._filed_start.append(len(self._filed))
-        self._compiled: dict[int, _Wildcards] = {}  # by prefix
 
     def _rank(self, number: int, length: int) -> int:
         return 2 * length + self._preferred[number]
@@ -272,12 +297,15 @@ class PatternIndex:
 
         `target`: normal form."""
         best = best_rank = -1
-        literal = next(self._texts.matching(target), None)  # the others are shorter
+        literal = self._texts.longest(target)  # the others are shorter
         if literal:
             entry, length = literal
             best = self._number[entry]
+        if not self._filed:
+            return best
+        if literal:
             best_rank = self._rank(best, length)
-        for entry, length in self._prefixes.matching(target) if self._filed else ():
+        for entry, length in self._prefixes.matching(target):
             wildcards = self._wildcards(entry, length)
             if wildcards.rank[0] >= best_rank:
                 for index in wildcards.hits(target, length):

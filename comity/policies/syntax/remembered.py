@@ -6,7 +6,10 @@ import marshal
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from comity.bounded import Bounded
+
 MAX_OCTETS = 4096  # of a value whose result is remembered
+MAX_REMEMBERED = 1024  # results of one function, of most
 
 T = TypeVar("T")
 
@@ -15,10 +18,9 @@ class Remembered(Generic[T]):
     """A pure function of plain data. Nobody changes its results."""
 
     def __init__(self, function: Callable[[Any], T], *, most: int) -> None:
-        """`most`: results that are remembered; when there are so many, all are forgotten."""
+        """`most`: results that are remembered."""
         self._function = function
-        self._most = most
-        self._results: dict[bytes, T] = {}
+        self._results: Bounded[bytes, T] = Bounded(most)
 
     def __len__(self) -> int:
         return len(self._results)
@@ -32,7 +34,5 @@ class Remembered(Generic[T]):
         if result is None:
             result = self._function(value)
             if len(octets) <= MAX_OCTETS:
-                if len(self._results) >= self._most:
-                    self._results.clear()
                 self._results[octets] = result
         return result

@@ -55,12 +55,14 @@ def target_of(url: str) -> str:
     """Return path and query as they go into the request line, without the fragment; at least "/".
 
     An empty query keeps its "?", which patterns ask for. A URL without scheme and host is taken for a target."""
-    url = url.partition("#")[0]
+    if "#" in url:
+        url = url.partition("#")[0]
     colon = url.find("://")
     if colon >= 0 and url[:colon].isalpha():
         host = colon + 3
-        path, query = url.find("/", host), url.find("?", host)
-        if path < 0 or 0 <= query < path:
+        path = url.find("/", host)
+        if path < 0 or "?" in url[host:path]:
+            query = url.find("?", host)
             return "/" + url[query:] if query >= 0 else "/"
         return url[path:]
     return url if url.startswith("/") else "/" + url

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from comity.bounded import Bounded
 from comity.policies.answers.decision import Reason, UseDecision, Verdict
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.vocabulary.statement import NO_QUALIFIERS, Statement
 from comity.policies.vocabulary.table import Vocabulary
+
+MAX_USES = 256  # of which the decisions are kept
 
 ReasonOf = Callable[[Statement], Reason]
 
@@ -23,6 +26,7 @@ class Preferences:
         # By the identities of the statements: each speaks of many uses.
         self._reasons: dict[int, Reason] = {}
         self._decisions: dict[tuple[int, ...], UseDecision] = {}
+        self._by_use: Bounded[str, UseDecision | None] = Bounded(MAX_USES)
         self._by_word: dict[str, list[Statement]] = {}
         self._limits: list[Statement] = []
         for statement in statements:
@@ -40,6 +44,11 @@ class Preferences:
 
         Of the words that the use is within, the nearest of which something is said speaks. Those that it touches refuse it too,
         unless the vocabulary puts the words that permit it before them."""
+        if use not in self._by_use:
+            self._by_use[use] = self._decide(use)
+        return self._by_use[use]
+
+    def _decide(self, use: str) -> UseDecision | None:
         related = self._vocabulary.related(self._name, use)
         if related.words.isdisjoint(self._by_word):
             return None

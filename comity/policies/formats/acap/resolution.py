@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from comity.bounded import Bounded
 from comity.policies.agent import Agent
-from comity.policies.answers.decision import Verdict
+from comity.policies.answers.decision import UseDecision, Verdict
 from comity.policies.formats.acap.grammar import WHOLE_SITE, Acap, Field, Record
 from comity.policies.formats.acap.usages import PRESENT_USAGES, FieldQualifiers, levels
 from comity.policies.syntax.path_patterns import PatternIndex, covers, foldings, matches, normal_target
@@ -146,7 +147,7 @@ class Rules:
         self.asks_purposes = any(pool.asks_purposes for pool in self._pools)
         self.crawl_patterns = frozenset(pattern for pool in self._pools for pattern in pool.on_crawling)
         self._agent_view = PurposeView(*self._pools, _named_purposes(agent.purposes))
-        self._views: dict[frozenset[str], PurposeView] = {}
+        self._views: Bounded[frozenset[str], PurposeView] = Bounded(MAX_VIEWS)
 
     def for_purposes(self, purposes: Iterable[str] | None = None) -> PurposeView:
         """`purposes`: of a request; None: those of the agent. Where no field asks for any, all are one."""
@@ -154,8 +155,6 @@ class Rules:
             return self._agent_view
         view_purposes = _named_purposes(purposes)
         if view_purposes not in self._views:
-            if len(self._views) >= MAX_VIEWS:
-                self._views.clear()
             self._views[view_purposes] = PurposeView(*self._pools, view_purposes)
         return self._views[view_purposes]
 
@@ -172,7 +171,8 @@ class PurposeView:
         self._by_name = _PoolView(by_name, purposes)
         self._anybody = _PoolView(anybody, purposes)
         self._has_ambiguous = by_name.has_ambiguous or anybody.has_ambiguous
-        self._matched: dict[tuple[tuple[int, ...], tuple[int, ...], str], Matching] = {}  # by the patterns of both that match
+        # By the patterns of both that match.
+        self._matched: Bounded[tuple[tuple[int, ...], tuple[int, ...], str], Matching] = Bounded(MAX_MATCHED)
         self._on_crawling: dict[tuple[str, bool], Verdict | None] = {}
 
     def matching(self, target: str) -> Matching:
@@ -185,8 +185,6 @@ class PurposeView:
         if matching is None:
             matching = Matching(self._by_name.speaking(patterns[0], simple), self._anybody.speaking(patterns[1], simple))
             if len(patterns[0]) + len(patterns[1]) <= MAX_PATTERNS:
-                if len(self._matched) >= MAX_MATCHED:
-                    self._matched.clear()
                 self._matched[patterns] = matching
         return matching
 
@@ -392,6 +390,7 @@ class Matching:
         self._by_name = by_name
         self._anybody = anybody
         self._answers: dict[str, Answer | None] = {}
+        self.decisions: dict[str, UseDecision] = {}  # usage -> the decision, where nothing but the fields tells it
 
     @property
     def usages(self) -> Iterable[str]:

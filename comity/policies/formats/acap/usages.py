@@ -47,6 +47,11 @@ class FieldQualifiers(Qualifiers):
 
     days: int | None = None  # from the moment of the first use
 
+    @property
+    def depends_on_page(self) -> bool:
+        """True where it takes the page, what came back for others, or the clock, to know whether they are met."""
+        return self.days is not None or self.until is not None or bool(self.must_use or self.must_include)
+
     def restrictions(self) -> dict[str, Any]:
         restricting = Qualifiers.restrictions(self)  # `super()` finds no class in one with slots
         return restricting if self.days is None else {**restricting, "days": self.days}

@@ -49,11 +49,23 @@ class PageUses:
         A use that is no usage of ACAP can be prohibited by `other`, never permitted."""
         if self._refusal is not None:
             return self._refusal
+        usage = use if use in USAGES else ""  # of the others all are told the same
+        decision = self._matching.decisions.get(usage)
+        if decision is not None:
+            return decision
         answer = self._answer(use)
         if answer is None:
             return None
         if answer.verdict is Verdict.DENY:
-            return _refusal(answer, self._reason_of)
+            decision = self._matching.decisions[usage] = _refusal(answer, self._reason_of)
+            return decision
+        if not answer.qualifiers.depends_on_page:
+            decision = self._matching.decisions[usage] = self._permission(answer).conjoined(answer.qualifiers)
+            return decision
+        return self._decide_on_page(answer, use)
+
+    def _decide_on_page(self, answer: Answer, use: str) -> UseDecision:
+        """Decide by a permission that ends, or takes resources."""
         capture, qualifiers = self._capture, self._dated(answer.qualifiers, use)
         if qualifiers.until and qualifiers.until < capture.now:
             return self._refused(answer, "acap.expired")
@@ -63,8 +75,7 @@ class PageUses:
             return self._refused(answer, "acap.no-arrangement")
         if any(resource is None for resource in (*must_use, *must_include)):
             return self._refused(answer, "acap.resource")
-        reasons = tuple(self._reason_of("acap.allow", field) for field in answer.fields)
-        permitted = UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=reasons).conjoined(qualifiers)
+        permitted = self._permission(answer).conjoined(qualifiers)
         if not must_use and not must_include:
             return permitted
         return replace(permitted, must_use=tuple(filter(None, must_use)), must_include=tuple(filter(None, must_include)))
@@ -98,6 +109,10 @@ class PageUses:
             return self._matching.decide(use)
         answer = self._matching.decide(OTHER)
         return answer if answer and answer.verdict is Verdict.DENY else None
+
+    def _permission(self, answer: Answer) -> UseDecision:
+        reasons = tuple(self._reason_of("acap.allow", field) for field in answer.fields)
+        return UseDecision(verdict=Verdict.ALLOW, stated=True, reasons=reasons)
 
     def _refused(self, answer: Answer, rule: str) -> UseDecision:
         reasons = tuple(self._reason_of(rule, field) for field in answer.fields)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import http_sf
@@ -23,6 +24,7 @@ from comity.policies.formats.robots.grammar import Robots
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.path_patterns import PatternIndex, normal_pattern, normal_target
 from comity.policies.syntax.printable import printable
+from comity.policies.syntax.remembered import MAX_REMEMBERED, Remembered
 from comity.policies.vocabulary.statement import Location, Statement
 
 SPEC = "https://datatracker.ietf.org/doc/draft-ietf-aipref-attach/"
@@ -68,10 +70,16 @@ def field(
     """The statements of one response's fields about its content. `readers`: some of CONTENT_USAGE; `url`: of the page.
 
     By both, a label is refused where either reader has it refused, and permitted where both have it permitted."""
+    statements, findings = _field((tuple(values), tuple(readers)))
+    return statements, tuple(replace(finding, url=url) for finding in findings)
+
+
+def _read_field(field_lines: tuple[Sequence[bytes], Collection[str]]) -> tuple[tuple[Statement, ...], tuple[Finding, ...]]:
+    values, readers = field_lines
     value, overlong = joined(values)
     if not value and not overlong:
         return (), ()
-    findings = Findings(url)
+    findings = Findings("")
     if overlong:
         findings.report("content-usage.length", f"it has more than {usage.MAX_FIELD} octets: it permits nothing")
     readings: dict[str, Preferences] = {}
@@ -89,6 +97,9 @@ def field(
         for label, verdict in agreed.items()
     )
     return tuple(statements), tuple(findings)
+
+
+_field = Remembered(_read_field, most=MAX_REMEMBERED)
 
 
 def _agreed(readings: Collection[Preferences]) -> Preferences:

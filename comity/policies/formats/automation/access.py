@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 
+from comity.bounded import Bounded
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import Decision, Reason, Source, Verdict
 from comity.policies.answers.fetched import Availability
@@ -33,7 +35,6 @@ class Automated(AgentReading):
         self._rules = Rules(automation, agent.token, self._host) if automation else None
         self._is_unread = automation is not None and not automation.complete
         self.has_limits = self._rules is not None and self._rules.has_limits
-        self._decided: dict[tuple[int, Facts], Decision] = {}
         self.restricts_access = self.depends_on_request = not self.is_silent
 
     @property
@@ -77,11 +78,13 @@ class Automated(AgentReading):
         group = self._rules.group(target) if self._rules and self.has_limits else None
         return limits(group, self._origin) if group else None
 
+    @cached_property
+    def _decided(self) -> Bounded[tuple[int, Facts], Decision]:
+        return Bounded(MAX_DECIDED)
+
     def _cached(self, group: Group, facts: Facts) -> Decision:
         decision = self._decided.get((group.offset, facts))
         if decision is None:
-            if len(self._decided) >= MAX_DECIDED:
-                self._decided.clear()
             decision = self._decide(group, facts, None, None)
             assert decision is not None
             self._decided[group.offset, facts] = decision

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from comity.policies.agent import PRODUCT_TOKEN
@@ -22,6 +22,7 @@ from comity.policies.formats.automation.grammar import MAX_REPEATED, MAX_VALUES
 from comity.policies.formats.automation.value_syntax import DIRECTIVES
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.printable import MAX_SHOWN, printable
+from comity.policies.syntax.remembered import MAX_REMEMBERED, Remembered
 
 MAX_SCRIPT = 64 * 1024  # characters of a script
 MAX_DEPTH = 32  # JSON objects and arrays in one another
@@ -62,18 +63,30 @@ def annotations_in(content: Content, token: str) -> tuple[tuple[Annotation, ...]
     """Every annotation in a page that is addressed to the agent with this product token, in document order. Never raises."""
     if not content.is_markup or not _names_type(content):
         return (), ()
+    scripts = islice((script for script in content.scripts(JSON_LD) if _has_name(_octets(script[0]))), MAX_SCRIPTS + 1)
+    return _annotations((list(scripts), token.lower()))
+
+
+_Reading = tuple[tuple[Annotation, ...], tuple[Finding, ...]]
+
+
+def _read(page: tuple[list[tuple[str, int]], str]) -> _Reading:
+    scripts, token = page
     findings = Findings("")
     addressed: list[Annotation] = []
-    for number, (script, line, node) in enumerate(_nodes_in(content, findings)):
+    for number, (script, line, node) in enumerate(_nodes_in(scripts, findings)):
         if number == MAX_ANNOTATIONS:
             findings.report("automation.json-ld", f"only the first {MAX_ANNOTATIONS} annotations are read", line=line)
             break
         node_line = line and line + script.count("\n", 0, node.start)
-        if _is_addressed(node, token.lower(), findings, node_line):
+        if _is_addressed(node, token, findings, node_line):
             text = printable(_octets(" ".join(script[node.start : min(node.end, node.start + MAX_SHOWN * 4)].split())))
             directives = _directives(node, DirectiveValue(None, node_line, len(addressed)), findings)
             addressed.append(Annotation(directives, node_line, text))
     return tuple(addressed), tuple(findings)
+
+
+_annotations = Remembered(_read, most=MAX_REMEMBERED)
 
 
 def merged(annotations: Iterable[Annotation]) -> Directives:
@@ -94,17 +107,15 @@ def _has_name(octets: bytes) -> bool:
     name = TYPE.encode()
     if name in octets:
         return True
+    if b"\\" not in octets:  # one octet is found soonest
+        return False
     return _ESCAPED.search(octets) is not None and name in _ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), octets)
 
 
-def _nodes_in(content: Content, findings: Findings) -> Iterator[tuple[str, int, _Object]]:
-    """Every JSON object of the type, with its script and the line where that starts."""
-    number = 0
-    for script, line in content.scripts(JSON_LD):
-        if not _has_name(_octets(script)):
-            continue
-        number += 1
-        if number > MAX_SCRIPTS:
+def _nodes_in(scripts: Iterable[tuple[str, int]], findings: Findings) -> Iterator[tuple[str, int, _Object]]:
+    """Every JSON object of the type, with its script and the line where that starts. `scripts`: those that name the type."""
+    for number, (script, line) in enumerate(scripts):
+        if number == MAX_SCRIPTS:
             findings.report("automation.json-ld", f"only the first {MAX_SCRIPTS} scripts with annotations are read", line=line)
             return
         try:

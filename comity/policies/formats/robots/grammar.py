@@ -347,10 +347,9 @@ class AgentRules:
 
     def _deciding(self, target: str, replaced: Replaced | None) -> int:
         """-1: none."""
-        target = normal_target(target)
         if replaced is None or not self._contested:
-            return self._index.best(target)
-        return next((rule for rule in self._index.all(target) if self._has_effect(rule, replaced)), -1)
+            return self._index.best(normal_target(target))
+        return next((rule for rule in self._index.all(normal_target(target)) if self._has_effect(rule, replaced)), -1)
 
     def _has_effect(self, rule: int, replaced: Replaced) -> bool:
         if rule not in self._contested:

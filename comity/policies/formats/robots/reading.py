@@ -12,6 +12,7 @@ from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
+from comity.bounded import Bounded
 from comity.policies.agent import Agent
 from comity.policies.answers.combining import strictest
 from comity.policies.answers.decision import ActionRequest, Decision, Finding, Reason, UseDecision, Verdict
@@ -33,13 +34,16 @@ MAX_DECIDED = 1024  # decisions, or reasons, that are kept of one file: one for 
 class Groups:
     """The conventional records of one file that bind the agent (RFC 9309 section-2.2.1)."""
 
+    __slots__ = ("_decided", "_file", "by_name", "rules")
+
     def __init__(self, file: RobotsFile, token: str, contested: Container[str]) -> None:
         """`contested`: patterns of which ACAP says something."""
         assert file.robots
         self.rules = file.robots.for_agent(token, contested=contested)
         self.by_name = file.robots.names(token)
         self._file = file
-        self._decided: dict[int, Decision] = {}  # by the number of the deciding line; 0: none of a group, -1: no group
+        # By the number of the deciding line; 0: none of a group, -1: no group.
+        self._decided: Bounded[int, Decision] = Bounded(MAX_DECIDED)
 
     def access(self, target: str, sent: str, now: datetime | None, acap: PurposeView | None = None) -> Decision:
         """`sent`: the URL's target as it is sent; `target` is one of its `spellings`. `acap`: what replaces lines."""
@@ -49,8 +53,6 @@ class Groups:
             return self.access(sent, sent, now, acap)  # there the line has been overcome
         decision = self._decided.get(line)
         if decision is None:
-            if len(self._decided) >= MAX_DECIDED:
-                self._decided.clear()
             decision = self._decided[line] = self._decide(line)
         visit_time = self.rules.rates.visit_time
         if visit_time and decision.verdict is Verdict.ALLOW:
@@ -101,7 +103,6 @@ class RobotsReading(AgentReading):
         self._file = file
         referred = list(_referred(agent, file))
         self.references = tuple(dict.fromkeys(reference.url for reference in referred if reference.url))
-        self._reasons: dict[tuple[str, str, str, int], Reason] = {}  # by rule, its citation, and field of ACAP
         self._constant: list[Decision] = []  # what holds for every request
         self._unknown: list[Reason] = []  # why nobody knows what is permitted
         files = [file]
@@ -209,13 +210,16 @@ class RobotsReading(AgentReading):
             return self._reason("acap.disallow", field)
         return self._reason("acap.unusable" if field.unusable else "acap.allow", field)
 
+    @cached_property
+    def _reasons(self) -> Bounded[tuple[str, str, str, int], Reason]:
+        """By rule, its citation, and field of ACAP."""
+        return Bounded(MAX_DECIDED)
+
     def _reason(self, rule: str, field: Field) -> Reason:
         citation = field.unusable if rule == "acap.unusable" else ""
         key = rule, citation, field.url, field.offset
         reason = self._reasons.get(key)
         if reason is None:
-            if len(self._reasons) >= MAX_DECIDED:
-                self._reasons.clear()
             reason = self._reasons[key] = self._files[field.url].line_reason(rule, field.line, field.offset, citation)
         return reason
 

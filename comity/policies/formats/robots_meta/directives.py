@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_tz
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.document.document import Content
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.printable import MAX_SHOWN, printable
+from comity.policies.syntax.remembered import MAX_REMEMBERED, Remembered
 from comity.policies.vocabulary.statement import NO_QUALIFIERS, Location, Statement
 
 SPEC = "https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag"
@@ -64,20 +66,41 @@ def header(values: Iterable[bytes], token: str, *, now: datetime | None = None, 
     """Read the X-Robots-Tag fields of one response for the agent. `now`: aware, None = the clock; `url`: of the page.
 
     A scope holds until the next one or the end of its field."""
-    reader = _Reader(token, now, url)
-    for value in values:
-        reader.field(value.decode("utf-8", "replace"))
-    return reader.reading()
+    return _reading([("", value.decode("utf-8", "replace"), 0) for value in values], token, now, url)
 
 
 def markup(content: Content, token: str, *, now: datetime | None = None, url: str = "") -> DirectiveReading:
     """Read the meta elements of a page. It is parsed only where its octets show one that is named as it takes."""
     if not content.is_markup or not _speaks(content, token):
         return (), ()
-    reader = _Reader(token, now, url)
-    for name, text, line in content.metas_by_line():
-        reader.meta(name, text, line)
+    names = (token.lower(), "robots")
+    metas = [meta for meta in content.metas_by_line() if meta[0] in names or _is_for_others(*meta[:2])]
+    return _reading(metas, token, now, url)
+
+
+_Passage = tuple[str, str, int]  # name of the element, "" for a field; text; line
+
+
+def _reading(passages: list[_Passage], token: str, now: datetime | None, url: str) -> DirectiveReading:
+    is_dated = any(_DATED in _compared(text) for _, text, _ in passages)
+    read = partial(_read, now or datetime.now(UTC)) if is_dated else _undated
+    statements, findings = read((token.lower(), passages))
+    return statements, tuple(replace(finding, url=url) for finding in findings)
+
+
+def _read(now: datetime, stated: tuple[str, list[_Passage]]) -> DirectiveReading:
+    token, passages = stated
+    reader = _Reader(token, now)
+    for name, text, line in passages:
+        if name:
+            reader.meta(name, text, line)
+        else:
+            reader.field(text)
     return reader.reading()
+
+
+_DATED = "unavailableafter"  # as it is compared; where it does not stand, no directive asks for the time
+_undated = Remembered(partial(_read, datetime.max.replace(tzinfo=UTC)), most=MAX_REMEMBERED)
 
 
 def _speaks(content: Content, token: str) -> bool:
@@ -96,10 +119,11 @@ class _Directive(NamedTuple):
 
 
 class _Reader:
-    def __init__(self, token: str, now: datetime | None, url: str) -> None:
-        self._token = token.lower()
-        self._now = now or datetime.now(UTC)
-        self._findings = Findings(url)
+    def __init__(self, token: str, now: datetime) -> None:
+        """`token`: in lower case."""
+        self._token = token
+        self._now = now
+        self._findings = Findings("")
         self._statements: dict[tuple[str, str], Statement] = {}  # one for each part and word, the most restrictive
         self._embedded: list[Location] = []  # where indexifembedded stands
         self._chars_left = MAX_CHARS
@@ -143,7 +167,7 @@ class _Reader:
             if not self._is_too_much(text, source):
                 for member in _MEMBER.findall(text):
                     self._member(member, source, member.strip())
-        elif len(text) <= MAX_SHOWN and _AGENT.fullmatch(name) and _is_all_directives(text):
+        else:
             self._findings.report("robots-meta.agent", "`{}: {}` is for another agent", _octets(name), _octets(text), line=line)
 
     def _is_too_much(self, text: str, source: Location) -> bool:
@@ -236,7 +260,7 @@ _VALUED: Mapping[str, Callable[[_Reader, _Directive, Location, str], None]] = {
     "maxsnippet": _Reader._max_snippet,
     "maximagepreview": _Reader._max_image_preview,
     "maxvideopreview": _Reader._max_video_preview,
-    "unavailableafter": _Reader._unavailable_after,
+    _DATED: _Reader._unavailable_after,
 }
 _DIRECTIVE_NAMES = frozenset((*_PLAIN, *_VALUED, "notranslate", "indexifembedded"))
 
@@ -272,6 +296,11 @@ def _directives(text: str) -> Iterator[_Directive]:
         name = _name(words[start])
         directive = " ".join(words[start:end])
         yield _Directive(_compared(name), directive[len(name) :].strip(" :="), directive)
+
+
+def _is_for_others(name: str, text: str) -> bool:
+    """True where an element is written for another agent."""
+    return len(text) <= MAX_SHOWN and _AGENT.fullmatch(name) is not None and _is_all_directives(text)
 
 
 def _is_all_directives(text: str) -> bool:

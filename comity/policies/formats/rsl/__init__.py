@@ -3,12 +3,13 @@
 What is supported, and every reading of an open point, stands in docs/rsl.md."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
-from comity.policies.formats.format import Format, Headers, Resource, Response, Statements
+from comity.policies.formats.format import NO_STATEMENTS, Format, Headers, Resource, Response, Statements
 from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.robots.line_site import LineReading, line_site_reader
 from comity.policies.formats.rsl import references
@@ -91,10 +92,12 @@ def read_headers(headers: Headers, response: Response) -> Statements:
 
 def read_document(content: Content, response: Response) -> Statements:
     """The links of a page, and the documents that stand in it (section-4.6)."""
+    if not content.mentions(*references.WORDS):
+        return NO_STATEMENTS
     referred = references.in_markup(content, response.url)
-    documents = inline(content, response.url)
+    documents = inline(content)
     statements = tuple(statement for document in documents for statement in document.statements(response.url))
-    findings = tuple(finding for document in documents for finding in document.findings)
+    findings = tuple(replace(finding, url=response.url) for document in documents for finding in document.findings)
     return Statements((*statements, *_unlicensed(referred.unread)), findings, referred.urls)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from comity.bounded import Bounded
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.document.document import Content
 from comity.policies.formats.rsl.grammar import GENERAL, Document, License, host_of, parse
@@ -20,6 +21,7 @@ from comity.policies.formats.rsl.references import MEDIA_TYPE, References, in_fi
 from comity.policies.syntax.lines import text_of
 from comity.policies.syntax.path_patterns import PatternIndex, normal_target
 from comity.policies.syntax.printable import printable
+from comity.policies.syntax.remembered import Remembered
 from comity.policies.syntax.urls import origin_of, target_of
 from comity.policies.vocabulary.statement import Location, Statement
 
@@ -29,6 +31,7 @@ SPEC = "https://rslstandard.org/rsl"
 TERMS = tuple(GENERAL)
 MAX_INLINE = 5  # documents in a page
 MAX_KNOWN = 100  # answers of a document that are kept
+MAX_INLINE_KNOWN = 256  # documents in pages that are kept
 
 _MOST = 3  # narrower than any word
 
@@ -50,7 +53,7 @@ class Rsl:
         self._problem = document.problem
         self._text = text
         self._start = start
-        self._cache: dict[tuple[tuple[int, ...], bool, frozenset[str]], tuple[Statement, ...]] = {}
+        self._cache: Bounded[tuple[tuple[int, ...], bool, frozenset[str]], tuple[Statement, ...]] = Bounded(MAX_KNOWN)
         self._index = PatternIndex([scope.pattern for scope in document.scopes])
 
     def statements(self, url: str, *, arranged: bool = False, users: Collection[str] = ()) -> tuple[Statement, ...]:
@@ -63,8 +66,6 @@ class Rsl:
         matching = self._matching(url)
         key = (tuple(matching), arranged, frozenset(users))
         if key not in self._cache:  # most pages of a site have the same answer
-            if len(self._cache) == MAX_KNOWN:
-                self._cache.clear()
             self._cache[key] = tuple(self._decided(self._licenses(matching), arranged, users))
         return self._cache[key]
 
@@ -171,17 +172,21 @@ def read(body: bytes, url: str = "", *, cut: bool = False) -> Rsl:
     return _read(body, url, Location(line=1, url=url), cut=cut)
 
 
-def inline(content: Content, url: str = "") -> tuple[Rsl, ...]:
-    """The documents that stand in a page (section-4.6.2), which is parsed only where it has their type."""
+def inline(content: Content) -> tuple[Rsl, ...]:
+    """The documents that stand in a page (section-4.6.2), which is parsed only where it has their type.
+
+    Their findings have no URL: pages have the same documents."""
     if not content.mentions(b"application/rsl"):
         return ()
     scripts = list(content.scripts(MEDIA_TYPE))
     # What is too much is no valid document.
     texts = [("", 0)] if len(scripts) > MAX_INLINE else scripts
-    references = (Location(f"script {MEDIA_TYPE}", line=line) for _, line in texts)
-    return tuple(
-        _read(text.encode(errors="replace"), url, reference) for (text, _), reference in zip(texts, references, strict=True)
-    )
+    return tuple(map(_inline, texts))
+
+
+def _read_inline(script: tuple[str, int]) -> Rsl:
+    text, line = script
+    return _read(text.encode(errors="replace"), "", Location(f"script {MEDIA_TYPE}", line=line))
 
 
 def _read(body: bytes, url: str, start: Location, *, cut: bool = False) -> Rsl:
@@ -191,3 +196,6 @@ def _read(body: bytes, url: str, start: Location, *, cut: bool = False) -> Rsl:
         start = start._replace(line=start.line + body[: len(body) - len(text)].count(b"\n"))
     document = parse(text, url, first=start.line, cut=cut, everywhere=start.part != "body")
     return Rsl(document, text_of(text)[0], start)
+
+
+_inline = Remembered(_read_inline, most=MAX_INLINE_KNOWN)

@@ -18,6 +18,7 @@ from comity.policies.syntax.urls import resolved
 from comity.policies.vocabulary.statement import Location
 
 MEDIA_TYPE = "application/rsl+xml"
+WORDS = (b"application/rsl", b"rsl.xml")  # one of which stands in a page that has a document or refers to one
 MAX_REFERENCES = 5  # documents of one carrier
 
 _XML = ("", "application/xml", "text/xml")  # media types that say less than the name of the file
@@ -100,7 +101,7 @@ def in_fields(headers: Iterable[tuple[bytes, bytes]], url: str) -> References:
 
 def in_markup(content: Content, url: str) -> References:
     """section-4.6.1. `url`: of the page, which is parsed only where it has a word of RSL."""
-    if not content.mentions(b"application/rsl", b"rsl.xml"):
+    if not content.mentions(*WORDS):
         return References()
     links = (
         (href, Location("link license", text=printable(href.encode(errors="replace")))) for kind, href in _rsl_links(content)

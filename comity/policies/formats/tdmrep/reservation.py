@@ -328,7 +328,7 @@ def fields(headers: Iterable[tuple[bytes, bytes]], url: str = "") -> Reservation
 
 def markup(content: Content, url: str = "") -> Reservation | None:
     """`url`: of the page. It is parsed only where it has a word of the protocol."""
-    if not content.mentions(b"tdm-reservation", b"tdm-policy"):
+    if not content.mentions(b"tdm-"):
         return None
     properties: dict[str, list[Any]] = {_RESERVATION: [], _POLICY: []}
     for name, value in content.metas():

@@ -404,8 +404,8 @@ def test_where_what_is_no_document_is_told() -> None:
     broken = rsl.read(b"\n\n<rsl>\n<content></rsl>", URL)
     assert [(finding.url, finding.line) for finding in broken.findings] == [(URL, 4)]
     assert {one.location for one in broken.statements(PAGE)} == {Location("body", 4, "<content></rsl>", URL)}
-    (inner,) = rsl.inline(page('<p>\n<script type="application/rsl+xml">\n<rsl>\n<content></rsl></script>'), PAGE)
-    assert [(finding.url, finding.line) for finding in inner.findings] == [(PAGE, 4)]
+    (inner,) = rsl.inline(page('<p>\n<script type="application/rsl+xml">\n<rsl>\n<content></rsl></script>'))
+    assert [(finding.url, finding.line) for finding in inner.findings] == [("", 4)]
     assert {one.location.line for one in inner.statements(PAGE)} == {4}
 
 
@@ -658,7 +658,7 @@ def test_link_elements(text: str, want: list[str]) -> None:
 def test_a_page_without_the_words_is_not_parsed() -> None:
     content_ = page('<p class="license">' * 1000)
     assert rsl.in_markup(content_, PAGE) == ((), ())
-    assert rsl.inline(content_, PAGE) == ()
+    assert rsl.inline(content_) == ()
     assert "_selector" not in vars(content_)
 
 
@@ -668,7 +668,7 @@ def test_a_document_within_a_page_is_about_that_page() -> None:
         "",
         "\n" + content(permits("all") + prohibits("ai-train"), url="https://example.org/canonical"),
     )
-    (document,) = rsl.inline(page(f'<head>\n<script type="application/rsl+xml">\n{inner}</script></head>'), PAGE)
+    (document,) = rsl.inline(page(f'<head>\n<script type="application/rsl+xml">\n{inner}</script></head>'))
     statements = document.statements(PAGE)
     assert said(statements) == "AAPAAA"
     (training,) = (one for one in statements if one.term == "rsl:ai-train")
@@ -679,11 +679,11 @@ def test_a_document_within_a_page_is_about_that_page() -> None:
 @pytest.mark.requirement("RSL-1", "RSL-2", "SEC-1")
 def test_documents_within_a_page_that_are_none() -> None:
     script = '<script type="application/rsl+xml">%s</script>'
-    (broken,) = rsl.inline(page(script % "<rsl>"), PAGE)
+    (broken,) = rsl.inline(page(script % "<rsl>"))
     assert said(broken.statements(PAGE)) == "UUUUUU"
-    (many,) = rsl.inline(page(script % GOOD * 6), PAGE)
+    (many,) = rsl.inline(page(script % GOOD * 6))
     assert said(many.statements(PAGE)) == "UUUUUU"
-    assert len(rsl.inline(page(script % GOOD * 5), PAGE)) == 5
+    assert len(rsl.inline(page(script % GOOD * 5))) == 5
 
 
 # Whatever comes
@@ -753,7 +753,7 @@ def test_never_raises(octets: bytes, text: str) -> None:
     rsl.in_fields([(b"Link", octets), (b"Link", b"<" + octets + b">; rel=license; type=application/rsl+xml")], PAGE)
     markup = Content([], b'<script type="application/rsl+xml">' + octets + b'</script><link rel=license href="rsl.xml' + octets)
     rsl.in_markup(markup, PAGE)
-    for document in rsl.inline(markup, PAGE):
+    for document in rsl.inline(markup):
         document.statements(PAGE)
     rsl.in_robots([Line("license", octets, 1, 0, -1)], [], octets, ROBOTS)
 
