@@ -92,6 +92,10 @@ class Scheduler(BaseScheduler):
         self._pace = self._crawl.pace
         self._access = self._crawl.access
         self._dupefilter = _dupefilter(crawler)
+        # Another one that uses this one may enqueue requests in another context than that in which they were made.
+        self._makes = load_object(settings["SCHEDULER"]) is Scheduler
+        if self._makes:
+            self._crawl.referrals.take_from(crawler)
         assert crawler.request_fingerprinter is not None
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         self._max_delay = self._crawl.options.max_delay
@@ -219,6 +223,8 @@ class Scheduler(BaseScheduler):
     def enqueue_request(self, request: Request) -> bool:
         if request is WAKE:
             return True
+        if self._makes:
+            self._crawl.referrals.make(request)
         origin = origin_or_empty(request.url)
         policies = self._crawl.policies.cached(origin) if origin else None
         due = self._hold_until.pop(request, None)
