@@ -37,9 +37,9 @@ class SlowStore(PolicyStore):
         super().__init__(path)
         self._release = release
 
-    def save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
+    def save_sites(self, sites: Mapping[str, Mapping[str, PolicyFile]]) -> None:
         self._release.wait(5)
-        super().save(origin, files)
+        super().save_sites(sites)
 
 
 def run(store: PolicyStore, work: Callable[[PolicyFiles], Awaitable[None]]) -> None:
