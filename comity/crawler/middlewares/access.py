@@ -36,7 +36,8 @@ class AccessMiddleware:
         self._slots = Slots(crawler, self._pace)
         self._backlog = Backlog(crawler)
         self._stopped: WeakKeyDictionary[Request, Decision] = WeakKeyDictionary()  # whose responses came without their bodies
-        crawler.signals.connect(self._headers_received, signals.headers_received)
+        if self._access.skips_unusable:
+            crawler.signals.connect(self._headers_received, signals.headers_received)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
 
     def _spider_opened(self) -> None:

@@ -94,7 +94,7 @@ class Access:
         self._referrals = referrals
         self._sessions = sessions
         self._facts = RequestFacts(crawler.settings, agent)
-        self._skips_unusable = skip_unusable and bool(agent.uses)
+        self.skips_unusable = skip_unusable and bool(agent.uses)  # the header fields of a response may refuse it
         self._ancillary: WeakSet[Request] = WeakSet()
         self._requests: WeakKeyDictionary[Request, _Known] = WeakKeyDictionary()
         self._reported: set[str] = set()  # origins that are not crawled, because nothing could be done with what they have
@@ -199,7 +199,7 @@ class Access:
 
     def _skips(self, request: Request) -> bool:
         """True where the request is worth nothing if none of the declared uses is permitted."""
-        return self._skips_unusable and request not in self._ancillary
+        return self.skips_unusable and request not in self._ancillary
 
     # What goes out
 
@@ -263,8 +263,7 @@ class Access:
 
     def refused_by_headers(self, request: Request, headers: Headers) -> Decision | None:
         """The refusal of every declared use, where the header fields of the response to a request that was admitted say so."""
-        outgoing = self.outgoing(request)
-        if outgoing is None or not self._skips(request) or _lists_links(headers):
+        if not self._skips(request) or (outgoing := self.outgoing(request)) is None or _lists_links(headers):
             return None
         return outgoing.site.refused_by_headers(self.agent, request.url, fields_of(headers))
 

@@ -176,11 +176,11 @@ def _stamp(request: Request) -> Reach | None:
 def _address(url: str) -> IPAddress | None:
     """The address that a URL spells out; None: it has none, or is no URL."""
     try:
-        return _address_at(urlsplit(url).netloc)
+        return _address_of(origin_or_empty(url) or url)
     except ValueError:
         return None
 
 
-@lru_cache(maxsize=4096)
-def _address_at(netloc: str) -> IPAddress | None:
-    return literal(urlsplit(f"//{netloc}").hostname or "")
+@lru_cache(maxsize=4096)  # most are origins
+def _address_of(url: str) -> IPAddress | None:
+    return literal(urlsplit(url).hostname or "")

@@ -95,9 +95,7 @@ async def _have(files: PolicyFiles, servers: Iterable[Server]) -> None:
 
 
 @pytest.mark.requirement("RFC-5")
-def test_what_is_learnt_in_a_moment_is_saved_together(
-    serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_learnt_in_a_moment_is_saved_together(serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the latest when the last crawl leaves; who asks in another way meanwhile finds it all the same."""
     monkeypatch.setattr(module, "SAVE_AFTER", 3600.0)
     servers = [serving(says(answer(b"Disallow: /"))) for _ in range(3)]
