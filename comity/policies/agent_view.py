@@ -79,15 +79,12 @@ class AgentView:
         self.deciding_access = frozenset(name for name, reading in readings if _overrides(reading, "access"))  # names of formats
         self._ruling = tuple(reading for _, reading in readings if _overrides(reading, "element_rules"))
         self._differing = tuple(reading for _, reading in readings if not reading.is_same_for_pages)
+        self._limiting = tuple(reading for _, reading in self._restricting if _overrides(reading, "limits"))
+        self.depends_on_time = any(reading.depends_on_time for _, reading in self._restricting)  # `access`, session ages apart
         self.asks_facts = any(reading.depends_on_request for reading in self._readings.values())
         self._files: dict[str, File] = {}  # those that say something of uses, as they are asked for their reasons
 
     # Access
-
-    @property
-    def depends_on_time(self) -> bool:
-        """True where `access` may have another answer later, the age of sessions apart."""
-        return any(reading.depends_on_time for _, reading in self._restricting)
 
     def access(
         self, targets: Sequence[str], facts: Facts, now: datetime | None, pages: Mapping[str, Any] | None = None
@@ -123,7 +120,7 @@ class AgentView:
         deciding = self.access(targets, facts, None).reasons
         return tuple(sorted(dict.fromkeys(reasons), key=lambda reason: reason not in deciding))
 
-    @property
+    @cached_property
     def rates(self) -> Rates | None:
         """The rates at which the site asks to be visited; None where it has no rules for anybody."""
         rates = [rates for reading in self._readings.values() if (rates := reading.rates) is not None]
@@ -131,7 +128,9 @@ class AgentView:
 
     def limits(self, targets: Iterable[str]) -> tuple[Limits, ...]:
         """Return the limits of requests like that, besides `rates`: those of each of the targets."""
-        limits = (reading.limits(target) for target in targets for _, reading in self._restricting)
+        if not self._limiting:
+            return ()
+        limits = (reading.limits(target) for target in targets for reading in self._limiting)
         return tuple(dict.fromkeys(limit for limit in limits if limit is not None))
 
     @property

@@ -4,6 +4,9 @@ One look-up of an origin is its way from the store over the server back to the s
 for it, from whichever crawl, and it ends early only when nobody waits any more. So no file is asked for twice, and no crawl waits
 for the end of another one.
 
+What was learnt within a moment is written together, as to write one site costs as much as to write many. A killed process loses
+that, and its files are asked for again.
+
     PolicyFiles.joined(...)    what the crawls of this thread share that have the same store, client options and timeout
     files.get(...)             the files of an origin
     files.leave()              the last crawl that leaves closes the store"""
@@ -16,7 +19,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
@@ -43,6 +47,9 @@ ORIGINS_AT_ONCE = 256  # that are asked for files
 BACK_OFF = 300.0  # seconds
 
 
+SAVE_AFTER = 0.5  # seconds at most from an answer until it is in the store
+
+
 class Asker(Protocol):
     """The crawl for which something is looked up."""
 
@@ -65,6 +72,15 @@ class Obtained(NamedTuple):
 
     files: dict[str, PolicyFile]  # by path
     renewed: frozenset[str]  # paths of those that were asked for, not taken from the store
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    """What is about to be saved."""
+
+    sites: dict[str, dict[str, PolicyFile]] = field(default_factory=dict)  # by origin and path
+    is_due: asyncio.Event = field(default_factory=asyncio.Event)  # somebody waits for it
+    task: asyncio.Task[None] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -94,6 +110,8 @@ class PolicyFiles:
         self._crawls = 1
         self._key: object = None
         self._look_ups: dict[PolicyQuery, _LookUp] = {}
+        self._batch: _Batch | None = None  # that is filled
+        self._is_left = False  # by the last crawl: nothing is put off any more
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="comity-store")
         self._semaphore = asyncio.Semaphore(ORIGINS_AT_ONCE)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -131,6 +149,8 @@ class PolicyFiles:
         shared = vars(_threads).get("shared", {})
         if shared.get(self._key) is self:
             del shared[self._key]
+        self._is_left = True
+        self._save_now()
         await asyncio.gather(*(look_up.task for look_up in self._look_ups.values() if look_up.task), return_exceptions=True)
         await asyncio.get_running_loop().run_in_executor(self._thread, self.store.close)
         self._thread.shutdown(wait=False)
@@ -149,6 +169,7 @@ class PolicyFiles:
         self._loop = asyncio.get_running_loop()
         while (look_up := self._look_ups.get(query)) is not None and look_up.is_stale(self.clock()):
             assert look_up.task
+            self._save_now()
             await asyncio.wait([look_up.task])  # until it is in the store
         if look_up is None:
             look_up = self._look_ups[query] = _LookUp(self._loop.create_future())
@@ -172,17 +193,46 @@ class PolicyFiles:
             obtained, to_save = await self._obtain(query, asker)
             look_up.result.set_result(obtained)
             if to_save:
-                consequence = f"the policies of {query.origin} are kept in memory only"
-                await self.ask_store(None, consequence, asker, self.store.save, query.origin, to_save)
+                await self._save(query.origin, to_save, asker)
         except Exception as error:
-            if look_up.result.done():
-                logger.exception("The policies of %(origin)s cannot be kept", {"origin": query.origin})
-            else:
-                look_up.result.set_exception(error)
-                look_up.result.exception()  # it counts as seen, though nobody may be waiting any more
+            look_up.result.set_exception(error)
+            look_up.result.exception()  # it counts as seen, though nobody may be waiting any more
         finally:
             self._forget(query, look_up)
             look_up.result.cancel()  # unless it is done
+
+    async def _save(self, origin: str, files: Mapping[str, PolicyFile], asker: Asker) -> None:
+        """Save the files, together with whatever else is to be saved by then."""
+        batch = self._batch
+        if batch is None:
+            batch = self._batch = _Batch()
+            batch.task = asyncio.create_task(self._save_batch(batch, asker))
+        batch.sites.setdefault(origin, {}).update(files)
+        if self._is_left:
+            batch.is_due.set()
+        assert batch.task
+        await asyncio.shield(batch.task)
+
+    def _save_now(self) -> None:
+        if self._batch is not None:
+            self._batch.is_due.set()
+
+    async def _save_batch(self, batch: _Batch, asker: Asker) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SAVE_AFTER):
+                await batch.is_due.wait()
+        self._batch = None
+        whose = next(iter(batch.sites)) if len(batch.sites) == 1 else f"{len(batch.sites)} origins"
+        consequence = f"the policies of {whose} are kept in memory only"
+        try:
+            await self.ask_store(None, consequence, asker, self.store.save_sites, batch.sites)
+        except Exception:  # a mistake of ours with one of them: the others are kept
+            for origin, files in batch.sites.items():
+                consequence = f"the policies of {origin} are kept in memory only"
+                try:
+                    await self.ask_store(None, consequence, asker, self.store.save, origin, files)
+                except Exception:
+                    logger.exception("The policies of %(origin)s cannot be kept", {"origin": origin})
 
     def _forget(self, query: PolicyQuery, look_up: _LookUp) -> None:
         if self._look_ups.get(query) is look_up:
@@ -191,8 +241,9 @@ class PolicyFiles:
     async def _obtain(self, query: PolicyQuery, asker: Asker) -> tuple[Obtained, Mapping[str, PolicyFile]]:
         """The files, and those to save."""
         no_files: dict[str, PolicyFile] = {}
+        unsaved = dict(self._batch.sites.get(query.origin, no_files)) if self._batch is not None else no_files
         stored = await self.ask_store(no_files, f"{query.origin} is asked instead", asker, self.store.load, query.origin)
-        stored = {path: file.due_if_before(query.renew_before) for path, file in stored.items()}
+        stored = {path: file.due_if_before(query.renew_before) for path, file in (stored | unsaved).items()}
         now = self.clock()
         files = {path: stored[path] for path in query.paths if path in stored and not stored[path].is_due(now)}
         due = [path for path in query.paths if path not in files]

@@ -9,7 +9,7 @@ import json
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,7 +22,7 @@ from comity.policies.syntax.lines import MAX_BYTES
 from comity.policies.syntax.printable import printable
 
 APPLICATION_ID = 0x636F6D69  # "comi", in the header of the file
-PRUNED = 2  # files at most that each save drops, so that a store shrinks faster than it grows and nobody waits for it
+PRUNED = 2  # files at most that are dropped with each site that is saved, so that a store shrinks faster than it grows
 DIGEST_ROUNDS = 100_000  # of PBKDF2: whoever has the file shall not find out short secrets by trying
 REFERENCES = 20  # files named by others that are kept for an origin, whatever it names from one day to the next
 
@@ -75,6 +75,9 @@ class Store(Protocol):
 
     def save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
         """All of them or none."""
+
+    def save_sites(self, sites: Mapping[str, Mapping[str, PolicyFile]]) -> None:
+        """The files of several origins: all of them or none."""
 
     def first_taken(self, url: str, uses: Iterable[str], moment: datetime) -> dict[str, datetime]:
         """The moments when an item of the URL was first taken for each of these uses: at this time, where it never was before."""
@@ -137,11 +140,16 @@ class PolicyStore:
         return OSError(f"{self.path} cannot be written: {printable(str(error))}")
 
     def save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
+        self.save_sites({origin: files})
+
+    def save_sites(self, sites: Mapping[str, Mapping[str, PolicyFile]]) -> None:
         try:
             with transaction(self._db):
-                for path, file in files.items():
-                    self._write(origin, path, file)
-                self._prune(origin, time.time() - STAND_IN)
+                for origin, files in sites.items():
+                    for path, file in files.items():
+                        self._write(origin, path, file)
+                    self._prune(origin, files)
+                self._prune_old(time.time() - STAND_IN, PRUNED * len(sites))
         except sqlite3.Error as error:
             raise self._unwritable(error) from None
 
@@ -172,18 +180,28 @@ class PolicyStore:
         if before is not None and before[0] not in (None, digest):
             self._drop_bodies([before])
 
-    def _prune(self, origin: str, before: float) -> None:
-        """Drops what was last written so long ago that it counts no more, what an origin no longer names, and what is damaged."""
-        self._db.execute(
-            "DELETE FROM file WHERE origin = ?"
-            " AND sum IS NOT checksum(origin, path, copy, body, failure, failing_since, failures, reach)",
-            (origin,),
-        )
-        rows = self._db.execute("SELECT origin, path, body FROM file WHERE written < ? LIMIT ?", (before, PRUNED)).fetchall()
-        rows += self._db.execute(
-            "SELECT origin, path, body FROM file WHERE origin = ? AND path NOT LIKE '/%' ORDER BY written DESC LIMIT -1 OFFSET ?",
-            (origin, REFERENCES),
-        )
+    def _prune(self, origin: str, written: Container[str]) -> None:
+        """Drops what an origin no longer names, and what is damaged. `written`: paths of what was written just now."""
+        paths = [path for (path,) in self._db.execute("SELECT path FROM file WHERE origin = ?", (origin,))]
+        if not all(path in written for path in paths):
+            self._db.execute(
+                "DELETE FROM file WHERE origin = ?"
+                " AND sum IS NOT checksum(origin, path, copy, body, failure, failing_since, failures, reach)",
+                (origin,),
+            )
+        if len(paths) > REFERENCES:
+            self._drop(
+                "SELECT origin, path, body FROM file WHERE origin = ? AND path NOT LIKE '/%'"
+                " ORDER BY written DESC LIMIT -1 OFFSET ?",
+                (origin, REFERENCES),
+            )
+
+    def _prune_old(self, before: float, at_most: int) -> None:
+        """Drops what was last written so long ago that it counts no more."""
+        self._drop("SELECT origin, path, body FROM file WHERE written < ? LIMIT ?", (before, at_most))
+
+    def _drop(self, query: str, arguments: tuple[object, ...]) -> None:
+        rows = self._db.execute(query, arguments).fetchall()
         self._db.executemany("DELETE FROM file WHERE origin = ? AND path = ?", [row[:2] for row in rows])
         self._drop_bodies([row[2:] for row in rows])
 

@@ -92,6 +92,10 @@ class Scheduler(BaseScheduler):
         self._pace = self._crawl.pace
         self._access = self._crawl.access
         self._dupefilter = _dupefilter(crawler)
+        # Another one that uses this one may enqueue requests in another context than that in which they were made.
+        self._makes = load_object(settings["SCHEDULER"]) is Scheduler
+        if self._makes:
+            self._crawl.referrals.take_from(crawler)
         assert crawler.request_fingerprinter is not None
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         self._max_delay = self._crawl.options.max_delay
@@ -114,7 +118,8 @@ class Scheduler(BaseScheduler):
         self._timer: CallLaterResult | None = None
         self._timer_due = float("inf")
         self._reap_at = 0.0
-        self._handed_out = 0  # not counted yet
+        self._enqueued = dict.fromkeys(("memory", "disk"), 0)  # where they stand; not counted yet
+        self._handed_out = 0  # the same
         self._journal = self._resumed()
 
     def open(self, spider: Spider) -> Deferred[None] | None:
@@ -219,6 +224,8 @@ class Scheduler(BaseScheduler):
     def enqueue_request(self, request: Request) -> bool:
         if request is WAKE:
             return True
+        if self._makes:
+            self._crawl.referrals.make(request)
         origin = origin_or_empty(request.url)
         policies = self._crawl.policies.cached(origin) if origin else None
         due = self._hold_until.pop(request, None)
@@ -233,12 +240,11 @@ class Scheduler(BaseScheduler):
         if self._is_seen(request, fingerprint):
             self._dupefilter.log(request, self._spider)
             return False
-        self._stats.inc_value("scheduler/enqueued")
         key = self._journal.put(origin, request, fingerprint) if self._journal is not None else None
         if self._journal is not None and key is None:
             self._unkept[request] = fingerprint
             self._stats.inc_value("scheduler/unserializable")
-        self._stats.inc_value(f"scheduler/enqueued/{'memory' if key is None else 'disk'}")
+        self._enqueued["memory" if key is None else "disk"] += 1
         if self._is_refused(policies, request):
             if key is not None:
                 self._keys[request] = key
@@ -301,6 +307,11 @@ class Scheduler(BaseScheduler):
 
     def _count(self) -> None:
         """A statistic costs as much as the rest of a hand-out, so they are written where there is time."""
+        for place, number in self._enqueued.items():
+            if number:
+                self._stats.inc_value("scheduler/enqueued", number)
+                self._stats.inc_value(f"scheduler/enqueued/{place}", number)
+                self._enqueued[place] = 0
         if self._handed_out:
             self._stats.inc_value("scheduler/dequeued", self._handed_out)
             self._stats.inc_value(f"scheduler/dequeued/{'disk' if self._journal else 'memory'}", self._handed_out)

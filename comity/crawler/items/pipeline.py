@@ -120,10 +120,11 @@ class PermissionsPipeline:
         return tag
 
     def _count(self, tag: dict[str, Any]) -> None:
-        self._stats.inc_value("comity/items/tagged")
+        inc_value = self._stats.inc_value
+        inc_value("comity/items/tagged")
         for use, decision in tag["uses"].items():
             suffix = "" if decision["stated"] else "/not-stated"
-            self._stats.inc_value(f"comity/items/use/{use}/{decision['verdict']}{suffix}")
+            inc_value(f"comity/items/use/{use}/{decision['verdict']}{suffix}")
 
     def _drop_unusable(self, tag: dict[str, Any]) -> None:
         declared_uses, uses = self._crawl.agent.uses, tag["uses"]

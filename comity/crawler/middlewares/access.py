@@ -36,7 +36,8 @@ class AccessMiddleware:
         self._slots = Slots(crawler, self._pace)
         self._backlog = Backlog(crawler)
         self._stopped: WeakKeyDictionary[Request, Decision] = WeakKeyDictionary()  # whose responses came without their bodies
-        crawler.signals.connect(self._headers_received, signals.headers_received)
+        if self._access.skips_unusable:
+            crawler.signals.connect(self._headers_received, signals.headers_received)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
 
     def _spider_opened(self) -> None:
@@ -49,23 +50,11 @@ class AccessMiddleware:
         return cls(crawler)
 
     async def process_request(self, request: Request) -> Request | None:
-        with self._backlog.passing(request):
-            return await self._let_through(request)
-
-    async def _let_through(self, request: Request) -> Request | None:
-        referrals = self._crawl.referrals
         # A middleware before this one may have changed what was handed out.
         decision = self._access.decide_again(request) if self._pace.claim(request) else None
         if decision is None:
-            referrals.make(request, is_awaited=True)
-            referrals.handle(request)
-            self._pace.release(request)  # or it would wait for itself, where another middleware made a new request of it
-            try:
-                with lent_place(self._crawler), self._occupy_slot(request):
-                    decision = await self._crawl.gate.wait(request, referrals.referrer_reach(request))
-            except ClosingError:
-                is_running = engine_of(self._crawler) is not None  # in a test of this alone it is not
-                raise IgnoreRequest("the crawl is ending" if is_running else "no crawl is running to ask for policies") from None
+            with self._backlog.passing(request):
+                decision = await self._wait(request)
         if decision.verdict is not Verdict.DEFER:
             self._access.record(request, decision)
         if decision.verdict is Verdict.DEFER:
@@ -75,6 +64,19 @@ class AccessMiddleware:
         if self._access.admit(request):
             self._slots.free(request)
         return None
+
+    async def _wait(self, request: Request) -> Decision:
+        """The decision about a request that our scheduler did not hand out as it is, once it may go out."""
+        referrals = self._crawl.referrals
+        referrals.make(request, is_awaited=True)
+        referrals.handle(request)
+        self._pace.release(request)  # or it would wait for itself, where another middleware made a new request of it
+        try:
+            with lent_place(self._crawler), self._occupy_slot(request):
+                return await self._crawl.gate.wait(request, referrals.referrer_reach(request))
+        except ClosingError:
+            is_running = engine_of(self._crawler) is not None  # in a test of this alone it is not
+            raise IgnoreRequest("the crawl is ending" if is_running else "no crawl is running to ask for policies") from None
 
     def _occupy_slot(self, request: Request) -> AbstractContextManager[None]:
         return self._slots.occupy(request) if request in self._backlog else nullcontext()

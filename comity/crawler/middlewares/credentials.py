@@ -32,7 +32,7 @@ class FieldsMiddleware:
         self._access = self._crawl.access
         self._crawl.sessions.go_out = True
         self._purpose_header = self._crawl.options.purpose_header
-        self._user_agent = self._crawl.agent.user_agent
+        self._user_agent = self._crawl.agent.user_agent.encode("latin-1", "replace")
         self._token = self._crawl.agent.token.lower()
         self._warned = False
         self._replaced: WeakKeyDictionary[Request, dict[str, list[bytes]]] = WeakKeyDictionary()  # what stood there before
@@ -61,8 +61,11 @@ class FieldsMiddleware:
 
     def _look_at_name(self, request: Request) -> None:
         """A setting that does not name the agent is warned of at the start."""
-        sent = (request.headers.get("User-Agent") or b"").decode("latin-1")
-        if sent == self._user_agent or self._token in sent.lower():
+        octets = request.headers.get(b"User-Agent") or b""
+        if octets == self._user_agent:
+            return
+        sent = octets.decode("latin-1")
+        if self._token in sent.lower():
             return
         self._stats.inc_value("comity/user-agent/other")
         if not self._warned:

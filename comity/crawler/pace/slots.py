@@ -41,12 +41,13 @@ class Slots:
         if downloader is None:
             return
         key = downloader.get_slot_key(request)
-        host = urlparse_cached(request).hostname or ""
-        if key != host and key not in downloader.per_slot_settings:
-            request.meta.pop("download_slot", None)  # of the host that redirected here
-            key = downloader.get_slot_key(request)
-        if key in downloader.per_slot_settings and key != host:
-            return
+        if "download_slot" in request.meta or key in downloader.per_slot_settings:  # else it is the host's
+            host = urlparse_cached(request).hostname or ""
+            if key != host and key not in downloader.per_slot_settings:
+                request.meta.pop("download_slot", None)  # of the host that redirected here
+                key = downloader.get_slot_key(request)
+            if key in downloader.per_slot_settings and key != host:
+                return
         slot: Slot | None = downloader.slots.get(key)
         if slot is None and hasattr(downloader, "_get_slot"):  # it makes the slot, and cleans it up when it is idle
             slot = downloader._get_slot(request)[1]

@@ -72,6 +72,17 @@ class _Answer(NamedTuple):
     passes: bool = False  # with time
 
 
+class _Known:
+    """What is known of a request."""
+
+    __slots__ = ("answer", "outgoing", "site")
+
+    def __init__(self) -> None:
+        self.answer: _Answer | None = None
+        self.site: Site | None = None  # that was asked; None: none was, or the request waits
+        self.outgoing: Outgoing | None = None
+
+
 class Access:
     """The decisions about the requests of one crawl."""
 
@@ -83,11 +94,9 @@ class Access:
         self._referrals = referrals
         self._sessions = sessions
         self._facts = RequestFacts(crawler.settings, agent)
-        self._skips_unusable = skip_unusable and bool(agent.uses)
+        self.skips_unusable = skip_unusable and bool(agent.uses)  # the header fields of a response may refuse it
         self._ancillary: WeakSet[Request] = WeakSet()
-        self._answers: WeakKeyDictionary[Request, _Answer] = WeakKeyDictionary()
-        self._sites: WeakKeyDictionary[Request, Site] = WeakKeyDictionary()  # of those that do not wait
-        self._outgoing: WeakKeyDictionary[Request, Outgoing] = WeakKeyDictionary()
+        self._requests: WeakKeyDictionary[Request, _Known] = WeakKeyDictionary()
         self._reported: set[str] = set()  # origins that are not crawled, because nothing could be done with what they have
         self._reported_sessions: set[tuple[str, str]] = set()  # host of a session that was not used, and the rule why
 
@@ -99,27 +108,31 @@ class Access:
         """The decision by the policies of the request's origin. None: its URL has no origin. `waits`: the request will be decided
         on again before it goes out."""
         barred = self._barred(policies, request)
+        known = self._requests.get(request)
+        if known is None:
+            known = self._requests[request] = _Known()
         if barred is None and policies is not None:
             if not waits:
-                self._sites[request] = policies.site
-            return self._decide(policies.site, request).decision
+                known.site = policies.site
+            return self._decide(policies.site, request, known).decision
         decision = _without_origin(request.url) if barred is None else barred
-        self._sites.pop(request, None)
-        self._answers[request] = _Answer(_Question(request.url, request.method, PLAIN, None), None, decision)
+        known.site = None
+        known.answer = _Answer(_Question(request.url, request.method, PLAIN, None), None, decision)
         return decision
 
     def decide_again(self, request: Request) -> Decision | None:
         """The decision about the request as it is now, by the policies of the last one, that was made in the same moment.
 
         None where there is none by which it could go out, or where it was about another URL or method."""
-        answer, site = self._answers.get(request), self._sites.get(request)
-        if answer is None or (answer.question.url, answer.question.method) != (request.url, request.method):
+        known = self._requests.get(request)
+        answer = known.answer if known is not None else None
+        if known is None or answer is None or (answer.question.url, answer.question.method) != (request.url, request.method):
             return None
         if answer.decision.verdict is Verdict.DEFER:  # it was not handed out by that
             return None
-        if site is None or answer.decision.verdict is not Verdict.ALLOW:
+        if known.site is None or answer.decision.verdict is not Verdict.ALLOW:
             return answer.decision
-        again = self._decide(site, request, is_same_moment=True).decision
+        again = self._decide(known.site, request, known, is_same_moment=True).decision
         return again if again.verdict is not Verdict.DEFER else answer.decision
 
     def _barred(self, policies: Policies | None, request: Request) -> Decision | None:
@@ -132,16 +145,16 @@ class Access:
                 return inner_address(request.url, referrer_reach, "it names data of the operator's own")
         return None
 
-    def _decide(self, site: Site, request: Request, *, is_same_moment: bool = False) -> _Answer:
+    def _decide(self, site: Site, request: Request, known: _Known, *, is_same_moment: bool = False) -> _Answer:
         try:
             question = self._question(site, request)
         except PolicyError as error:  # of the spider
             source = Source(url=request.url, part="request.meta", text=str(error))
             decision = Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.declaration", source=source),))
             unclear = _Answer(_Question(request.url, request.method, PLAIN, None), ref(site), decision, passes=True)
-            self._answers[request] = unclear
+            known.answer = unclear
             return unclear
-        answer = self._answers.get(request)
+        answer = known.answer
         if (
             answer is None
             or answer.site is None
@@ -149,7 +162,7 @@ class Access:
             or answer.question != question
             or (answer.passes and not is_same_moment)
         ):
-            answer = self._answers[request] = self._judge(site, request, question)
+            answer = known.answer = self._judge(site, request, question)
         return answer
 
     def _question(self, site: Site, request: Request) -> _Question:
@@ -186,7 +199,7 @@ class Access:
 
     def _skips(self, request: Request) -> bool:
         """True where the request is worth nothing if none of the declared uses is permitted."""
-        return self._skips_unusable and request not in self._ancillary
+        return self.skips_unusable and request not in self._ancillary
 
     # What goes out
 
@@ -194,25 +207,28 @@ class Access:
         """Remember by which policies the request goes out: they govern what comes back, whatever changes meanwhile.
 
         It has been decided on, as it is. False where its URL has no origin: then it has no policies."""
-        answer, site = self._answers[request], self._sites.get(request)
+        known = self._requests[request]
+        answer, site = known.answer, known.site
         if site is None:
             return False
+        assert answer is not None
         session = answer.session
         if session is not None:
             request.meta["dont_cache"] = True  # what only the session can see stays out of HttpCacheMiddleware
         facts = self._facts.for_request(request, session.facts if session else None)
-        self._outgoing[request] = Outgoing(request.url, site, answer.decision, facts, session)
+        known.outgoing = Outgoing(request.url, site, answer.decision, facts, session)
         return True
 
     def refusal_if_changed(self, request: Request) -> Decision | None:
         """The refusal of a request that is another than was admitted; None where it may go out as it is."""
-        outgoing = self._outgoing.get(request)
-        if outgoing is None or not self._has_changed(outgoing, request):
+        known = self._requests.get(request)
+        outgoing = known.outgoing if known is not None else None
+        if known is None or outgoing is None or not self._has_changed(outgoing, request):
             return None
         if origin_or_empty(request.url) != outgoing.site.origin:
             source = Source(url=request.url, part="request", text=f"judged as {outgoing.url}")
             return Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.changed", source=source),))
-        decision = self._decide(outgoing.site, request).decision
+        decision = self._decide(outgoing.site, request, known).decision
         if decision.verdict is not Verdict.ALLOW:
             return decision
         self.admit(request)
@@ -237,17 +253,17 @@ class Access:
 
     def outgoing(self, request: Request) -> Outgoing | None:
         """The request as it was admitted. None for what was not admitted as it is, such as policy files."""
-        outgoing = self._outgoing.get(request)
+        outgoing = self.admitted(request)
         return outgoing if outgoing is not None and outgoing.url == request.url else None
 
     def admitted(self, request: Request) -> Outgoing | None:
         """The same, whatever its URL is by now."""
-        return self._outgoing.get(request)
+        known = self._requests.get(request)
+        return known.outgoing if known is not None else None
 
     def refused_by_headers(self, request: Request, headers: Headers) -> Decision | None:
         """The refusal of every declared use, where the header fields of the response to a request that was admitted say so."""
-        outgoing = self.outgoing(request)
-        if outgoing is None or not self._skips(request) or _lists_links(headers):
+        if not self._skips(request) or (outgoing := self.outgoing(request)) is None or _lists_links(headers):
             return None
         return outgoing.site.refused_by_headers(self.agent, request.url, fields_of(headers))
 
@@ -256,8 +272,9 @@ class Access:
     def record(self, request: Request, decision: Decision) -> None:
         """Count the decision, and log it where it refuses."""
         rule = decision.reasons[0].rule
-        self._stats.inc_value(f"comity/access/{decision.verdict.value}")
-        self._stats.inc_value(f"comity/access/{decision.verdict.value}/{rule}")
+        inc_value = self._stats.inc_value
+        inc_value(f"comity/access/{decision.verdict.value}")
+        inc_value(f"comity/access/{decision.verdict.value}/{rule}")
         if decision.verdict is Verdict.DENY:
             level = logging.ERROR if rule == "comity.declaration" else logging.INFO
             logger.log(level, "Refused %(request)s: %(decision)s", {"request": request, "decision": decision})

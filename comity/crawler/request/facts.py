@@ -21,6 +21,8 @@ KEY = "comity"  # of request.meta
 PROTOCOLS = {"chromium": "cdp", "firefox": "firefox-remote", "webkit": "webkit-remote"}
 
 WORD = re.compile(r"[!-+\--~]+")  # visible ASCII without commas
+_OWN = frozenset((KEY, "playwright"))  # of request.meta: what is said of this request alone
+_LINKED = frozenset((b"Referer",))  # header fields of a link that tell nothing of what it is
 PURPOSE = re.compile(r"[A-Za-z0-9][!-+\--~]*")  # as in COMITY_PURPOSES
 
 
@@ -84,9 +86,22 @@ class RequestFacts:
         defaults = settings.getdict("DEFAULT_REQUEST_HEADERS").items()
         self._defaults = {str(name).lower(): str(value) for name, value in defaults if value is not None}
         self._browser = _browser(settings)
+        self._plain: dict[str, Facts] = {}  # method -> the facts of requests that have nothing of their own
 
     def for_request(self, request: Request, session: Session | None = None) -> Facts:
         """PolicyError where what is declared makes no sense. `session`: the one that it goes with."""
+        if session is not None or request.body or not (request.headers.keys() <= _LINKED) or not _OWN.isdisjoint(request.meta):
+            return self._facts(request, session)
+        # Most requests are links of a page: nothing but the project's header fields tells what they are.
+        plain = self._plain.get(request.method)
+        if plain is None:
+            plain = self._facts(Request("data:,", method=request.method), None)
+            if XHR in plain.kinds:  # of which the page counts
+                return self._facts(request, session)
+            self._plain[request.method] = plain
+        return plain
+
+    def _facts(self, request: Request, session: Session | None) -> Facts:
         declared = declaration(request)
         fields = self._fields(request)
         automations = declared.automations
@@ -122,7 +137,8 @@ class RequestFacts:
 
 def fields_of(headers: Headers) -> Iterator[tuple[bytes, bytes]]:
     """Name and value of each header field, as policies take them."""
-    return ((name, value) for name, values in headers.items() for value in values)
+    # Their own `items` makes each name anew.
+    return ((name, value) for name, values in dict.items(headers) for value in values)
 
 
 def _browser(settings: BaseSettings) -> tuple[str, ...]:

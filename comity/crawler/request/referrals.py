@@ -19,6 +19,7 @@ is remembered (`_origins`), with where its server is: whoever leads there leads 
 from __future__ import annotations
 
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -29,7 +30,7 @@ from scrapy.http import Request, Response
 from comity.bounded import Bounded
 from comity.crawler.fetching.client import Client
 from comity.crawler.fetching.fetcher import Policies, PolicyFetcher
-from comity.crawler.fetching.reach import Reach, literal
+from comity.crawler.fetching.reach import IPAddress, Reach, literal
 from comity.crawler.item_pages import current_page
 from comity.policies.syntax.urls import origin_or_empty
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 KEY = "comity_led_from"  # of request.meta: the value of a Reach, that of the site that leads there
+
+_REACHES = {reach.value: reach for reach in Reach}
 
 MAX_ORIGINS = 100_000  # of the operator's requests that are remembered; sites that lead to an inner one before these are refused
 
@@ -66,6 +69,10 @@ class Referrals:
         self._by_request: WeakKeyDictionary[Request, _Handled] = WeakKeyDictionary()
         self._awaited: WeakKeyDictionary[Request, _Handled] = WeakKeyDictionary()  # by whom
         crawler.signals.connect(self.make, signals.request_scheduled)
+
+    def take_from(self, crawler: Crawler) -> None:
+        """Leave it to the scheduler to call `make` for what the engine schedules: a signal costs more than that."""
+        crawler.signals.disconnect(self.make, signals.request_scheduled)
 
     def handle(self, request: Request | None) -> None:
         """Take what is done from now on in this context as done for the request; None: for nobody."""
@@ -138,7 +145,7 @@ class Referrals:
 
     def _came_from(self, request: Request | None, response: Response) -> Reach | None:
         """The reach of the server that answered; None: nobody knows."""
-        address = literal(_host(response.url))
+        address = _address(response.url)
         if address is None and not (request and request.meta.get("proxy")):  # or it would be that of the proxy
             address = response.ip_address
         return None if address is None else self._client.network.reach(address)
@@ -162,15 +169,18 @@ def _stamp(request: Request) -> Reach | None:
     value = request.meta.get(KEY)
     if value is None:
         return None
-    try:
-        return Reach(value)
-    except ValueError:  # somebody else's: it takes all rights but to the public
-        return Reach.PUBLIC
+    # Somebody else's takes all rights but to the public.
+    return _REACHES.get(value, Reach.PUBLIC) if isinstance(value, str) else Reach.PUBLIC
 
 
-def _host(url: str) -> str:
-    """ "": it has none, or is no URL."""
+def _address(url: str) -> IPAddress | None:
+    """The address that a URL spells out; None: it has none, or is no URL."""
     try:
-        return urlsplit(url).hostname or ""
+        return _address_of(origin_or_empty(url) or url)
     except ValueError:
-        return ""
+        return None
+
+
+@lru_cache(maxsize=4096)  # most are origins
+def _address_of(url: str) -> IPAddress | None:
+    return literal(urlsplit(url).hostname or "")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -37,9 +38,9 @@ class SlowStore(PolicyStore):
         super().__init__(path)
         self._release = release
 
-    def save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
+    def save_sites(self, sites: Mapping[str, Mapping[str, PolicyFile]]) -> None:
         self._release.wait(5)
-        super().save(origin, files)
+        super().save_sites(sites)
 
 
 def run(store: PolicyStore, work: Callable[[PolicyFiles], Awaitable[None]]) -> None:
@@ -72,6 +73,76 @@ def test_what_is_under_way_or_on_its_way_into_the_store_is_not_asked_for_again(s
     run(SlowStore(tmp_path / "store", release), work)
     run(PolicyStore(tmp_path / "store"), lambda files: _expect_stored(files, server))
     assert [peer.paths for peer in server.peers] == [["/robots.txt"]]
+
+
+class CountingStore(PolicyStore):
+    """It counts its writes, and cannot write what one origin has, by a mistake."""
+
+    def __init__(self, path: Path, poisoned: str = "") -> None:
+        super().__init__(path)
+        self.writes: list[tuple[str, ...]] = []
+        self._poisoned = poisoned
+
+    def save_sites(self, sites: Mapping[str, Mapping[str, PolicyFile]]) -> None:
+        self.writes.append(tuple(sites))
+        if self._poisoned in sites:
+            raise ValueError("a mistake")
+        super().save_sites(sites)
+
+
+async def _have(files: PolicyFiles, servers: Iterable[Server]) -> None:
+    await asyncio.gather(*(files.get(query(server), Crawl()) for server in servers))
+
+
+@pytest.mark.requirement("RFC-5")
+def test_what_is_learnt_in_a_moment_is_saved_together(serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the latest when the last crawl leaves; who asks in another way meanwhile finds it all the same."""
+    monkeypatch.setattr(module, "SAVE_AFTER", 3600.0)
+    servers = [serving(says(answer(b"Disallow: /"))) for _ in range(3)]
+    store = CountingStore(tmp_path / "store")
+
+    async def work(files: PolicyFiles) -> None:
+        await _have(files, servers)
+        other = query(servers[0])._replace(renew_before=1.0)
+        found = await files.get(other, Crawl())
+        assert not found.renewed
+        assert found.files["/robots.txt"].copy
+        assert not store.writes
+
+    run(store, work)
+    (written,) = store.writes
+    assert sorted(written) == sorted(server.origin for server in servers)
+    for server in servers:
+        run(PolicyStore(tmp_path / "store"), partial(_expect_stored, server=server))
+    assert [len(server.peers) for server in servers] == [1, 1, 1]
+
+
+@pytest.mark.requirement("RFC-5")
+def test_it_is_saved_while_crawls_go_on(serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SAVE_AFTER", 0.0)
+    server = serving(says(answer(b"Disallow: /")))
+    reader = PolicyStore(tmp_path / "store")
+
+    async def work(files: PolicyFiles) -> None:
+        await _have(files, [server])
+        (look_up,) = files._look_ups.values()
+        assert look_up.task
+        await asyncio.wait([look_up.task], timeout=5)
+        assert reader.load(server.origin)["/robots.txt"].copy
+
+    run(PolicyStore(tmp_path / "store"), work)
+    reader.close()
+
+
+def test_what_cannot_be_saved_takes_nothing_else_with_it(
+    serving: Serving, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    servers = [serving(says(answer(b"Disallow: /"))) for _ in range(3)]
+    run(CountingStore(tmp_path / "store", poisoned=servers[1].origin), partial(_have, servers=servers))
+    reader = PolicyStore(tmp_path / "store")
+    assert [bool(reader.load(server.origin)) for server in servers] == [True, False, True]
+    assert caplog.messages.count(f"The policies of {servers[1].origin} cannot be kept") == 1
+    reader.close()
 
 
 async def _expect_stored(files: PolicyFiles, server: Server) -> None:

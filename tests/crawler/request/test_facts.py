@@ -118,6 +118,24 @@ def test_page_that_a_script_asks_from(headers: dict[str, str], referer: str | No
     assert facts(Request(URL, headers=headers)).referer == referer
 
 
+HEADERS = st.dictionaries(
+    st.sampled_from(["Referer", "Accept", "X-Key", "Authorization", "X-Requested-With", "Content-Type"]),
+    st.sampled_from([PAGE, "application/json", "Bearer x", "", None]),
+    max_size=2,
+)
+METAS = st.sampled_from([{}, {"depth": 1}, {"comity": {"kind": "api"}}, {"playwright": True}, {"comity_led_from": "public"}])
+
+
+@given(st.lists(st.tuples(st.sampled_from(["GET", "POST"]), HEADERS, METAS, st.sampled_from(["", "{}"])), max_size=4), HEADERS)
+def test_requests_before_it_change_nothing(requests: list[tuple[str, Any, Any, str]], defaults: dict[str, Any]) -> None:
+    """The facts of links are kept, and each request has those that it has by itself."""
+    settings = {"DEFAULT_REQUEST_HEADERS": defaults}
+    kept = RequestFacts(Settings(settings), Agent("testbot", key_header="X-Key"))
+    for method, headers, meta, body in [("GET", {"Referer": PAGE}, {}, ""), *requests]:
+        request = Request(URL, method=method, headers=headers, meta=meta, body=body)
+        assert kept.for_request(request) == kept._facts(request, None)
+
+
 @pytest.mark.requirement("AUTX-4")
 @pytest.mark.parametrize(
     ("settings", "automations"),
