@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TypeVar
+from typing import Any, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -22,6 +22,9 @@ class Bounded(OrderedDict[K, V]):
             raise ValueError(f"`most` is {most}: write 1 or more")
         super().__init__()
         self.most = most
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.most,), None, None, iter(self.items())
 
     def __setitem__(self, key: K, value: V) -> None:
         if len(self) >= self.most and key not in self:

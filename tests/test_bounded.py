@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,3 +50,11 @@ def test_no_way_to_put_something_leads_beyond_the_bound(most: int, keys: list[in
 def test_a_bound_that_holds_nothing_is_a_mistake(most: int) -> None:
     with pytest.raises(ValueError, match="write 1 or more"):
         Bounded(most)
+
+
+def test_it_stays_bounded_in_another_process() -> None:
+    cache: Bounded[str, int] = Bounded(2)
+    cache["a"], cache["b"] = 1, 2
+    copied = pickle.loads(pickle.dumps(cache))
+    copied["c"] = 3
+    assert dict(copied) == {"b": 2, "c": 3}

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from comity.bounded import Bounded
 from comity.dataset.tag_sources import read
 from comity.policies import Agent, Site
 from comity.policies import tag as tag_module
@@ -148,7 +149,7 @@ def test_a_use_that_is_not_understood(make_record: MakeRecord, said: dict[str, A
 
 
 def test_what_is_known_again_is_bounded(make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tag_module._USES, "_most", 3)
+    monkeypatch.setattr(tag_module._USES, "_results", Bounded(3))
     for number in range(10):
         tag = read(make_record(train={"max_words": number}))
         assert tag.uses["train"].qualifiers.max_words == number
