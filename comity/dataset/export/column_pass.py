@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from comity.dataset.export.prefilter import Prefilter, tag_column
-from comity.dataset.files.arrow_schema import EXTRA, adapted, decode, encode, proper
+from comity.dataset.files.arrow_schema import EXTRA, Rows, adapted, decode, proper
 from comity.dataset.files.arrow_types import Moment
 from comity.dataset.manifest import Fields
 from comity.dataset.passes import Outcome
@@ -39,7 +39,7 @@ def export_columns(batch: pa.RecordBatch, number: int, prefilter: Prefilter, jud
         _note(exported, staying, name)
     rest = pc.indices_nonzero(sorted_rows.rest).to_pylist()
     if not rest:
-        return Outcome(staying, exported)
+        return Outcome(Rows(staying), exported)
     judged: list[Record] = []
     rows_of_judged: list[int] = []
     unreadable = []
@@ -49,15 +49,8 @@ def export_columns(batch: pa.RecordBatch, number: int, prefilter: Prefilter, jud
         elif (usable := judge(record, exported)) is not None:
             judged.append(usable)
             rows_of_judged.append(row)
-    if judged:
-        staying = _merged(staying, pc.indices_nonzero(sorted_rows.permitted).to_pylist(), encode(judged, schema), rows_of_judged)
-    return Outcome(staying, exported, unreadable=unreadable)
-
-
-def _merged(staying: pa.RecordBatch, rows: list[int], judged: pa.RecordBatch, rows_of_judged: list[int]) -> pa.RecordBatch:
-    """Put rows together in the order in which they stood."""
-    together = pa.Table.from_batches([staying, judged])
-    return together.take(pc.sort_indices(pa.array(rows + rows_of_judged))).combine_chunks().to_batches()[0]
+    rows = pc.indices_nonzero(sorted_rows.permitted).to_pylist() + rows_of_judged
+    return Outcome(Rows(staying, judged, pc.sort_indices(pa.array(rows, pa.int64()))), exported, unreadable=unreadable)
 
 
 def _with_added(schema: pa.Schema) -> pa.Schema:

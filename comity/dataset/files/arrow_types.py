@@ -1,21 +1,29 @@
-"""Kinds of values: from JSON to Arrow and back. What would not come back equal does not fit."""
+"""Kinds of values: from JSON to Arrow and back. What would not come back equal does not fit.
+
+Back means either values, or texts of JSON: whole columns of text are joined in a fraction of the time that it takes to make a
+dict of each row. A kind makes texts of the types that it writes, and of others by way of their values."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import pairwise
+from json.encoder import encode_basestring
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from comity.policies.syntax.remembered import Remembered
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_REMEMBERED = 1024  # values of one kind
 _EXACT = 2**53  # integers up to it are exact as float
+_ESCAPED = r'["\\\x00-\x1f]'  # what does not stand in a text of JSON as it is
+_UNESCAPED = bytes(octet for octet in range(256) if octet >= 0x20 and octet not in b'"\\')
+to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class MisfitError(Exception):
@@ -33,6 +41,9 @@ class Kind(Protocol):
 
     def values(self, array: pa.Array) -> list[Any]:
         """Return the values of an array, None for a null. The array may have any type that holds such values."""
+
+    def texts(self, array: pa.Array) -> pa.StringArray:
+        """Return the same values as JSON, null for a null."""
 
 
 class Text:
@@ -52,6 +63,9 @@ class Text:
     def values(self, array: pa.Array) -> list[Any]:
         return _plain(array)
 
+    def texts(self, array: pa.Array) -> pa.StringArray:
+        return _quoted(array) if pa.types.is_string(array.type) else _texts_of(self.values(array))
+
 
 class Truth:
     type = pa.bool_()
@@ -63,6 +77,9 @@ class Truth:
 
     def values(self, array: pa.Array) -> list[Any]:
         return _plain(array)
+
+    def texts(self, array: pa.Array) -> pa.StringArray:
+        return array.cast(pa.string()) if pa.types.is_boolean(array.type) else _texts_of(self.values(array))
 
 
 class Whole:
@@ -83,6 +100,9 @@ class Whole:
             return [int(value) if value is not None and value.is_integer() else value for value in values]
         return values
 
+    def texts(self, array: pa.Array) -> pa.StringArray:
+        return array.cast(pa.string()) if pa.types.is_integer(array.type) else _texts_of(self.values(array))
+
 
 class Number:
     """A number. Where some are no integers, all are floats: 1 comes back as 1.0, which is equal."""
@@ -98,6 +118,9 @@ class Number:
 
     def values(self, array: pa.Array) -> list[Any]:
         return _plain(array)
+
+    def texts(self, array: pa.Array) -> pa.StringArray:
+        return _texts_of(self.values(array))
 
 
 class Moment:
@@ -120,6 +143,10 @@ class Moment:
             return _foreign(array)
         instants = array.cast(self.type, safe=False).cast(pa.int64()).to_pylist()
         return [instant if instant is None else _text_of(instant, self._suffix) for instant in instants]
+
+    def texts(self, array: pa.Array) -> pa.StringArray:
+        distinct = array.dictionary_encode()
+        return _texts_of(self.values(distinct.dictionary)).take(distinct.indices)
 
 
 @lru_cache(10_000)
@@ -161,6 +188,11 @@ class Several:
             return [members if is_there else None for members, is_there in zip(values, _valid(array), strict=True)]
         return list(values)
 
+    def texts(self, array: pa.Array) -> pa.StringArray:
+        if not pa.types.is_list(array.type):
+            return _texts_of(self.values(array))
+        return _wrapped("[", _joined(pc.coalesce(self._member.texts(array.flatten()), "null"), array), "]")
+
 
 class Struct:
     """An object with these members. A member that is not there is null; one of `nullable` is always there and may be null."""
@@ -190,6 +222,15 @@ class Struct:
         if array.null_count:
             return [members if is_there else None for members, is_there in zip(values, _valid(array), strict=True)]
         return values
+
+    def texts(self, array: pa.Array) -> pa.StringArray:
+        if not pa.types.is_struct(array.type):
+            return _texts_of(self.values(array))
+        columns = {
+            field.name: self.members.get(field.name, _ANY).texts(array.field(number)) for number, field in enumerate(array.type)
+        }
+        texts = joined_members(len(array), members(columns, self.nullable))
+        return pc.if_else(array.is_valid(), texts, None) if array.null_count else texts
 
 
 class _Nullable:
@@ -230,6 +271,34 @@ class Keyed:
             del member[self._key]
         return keyed
 
+    def texts(self, array: pa.Array) -> pa.StringArray:
+        if not self._is_keyed(array):
+            return _texts_of(self.values(array))
+        structs = array.flatten()
+        columns = {
+            field.name: self._value.members.get(field.name, _ANY).texts(structs.field(number))
+            for number, field in enumerate(structs.type)
+            if field.name != self._key
+        }
+        texts = joined_members(len(structs), members(columns, self._value.nullable))
+        keyed = pc.binary_join_element_wise(self._text.texts(structs.field(self._key)), texts, ":")
+        return _wrapped("{", _joined(keyed, array), "}")
+
+    def _is_keyed(self, array: pa.Array) -> bool:
+        """True of lists of structs with a key each, none of which stands twice in a list."""
+        if not (pa.types.is_list(array.type) and pa.types.is_struct(array.type.value_type)):
+            return False
+        structs = array.flatten()
+        if [field.name for field in structs.type].count(self._key) != 1:
+            return False
+        keys = structs.field(self._key)
+        if structs.null_count or keys.null_count or not pa.types.is_string(keys.type):
+            return False
+        distinct = keys.dictionary_encode()
+        rows = pc.list_parent_indices(array)
+        pairs = pc.add(pc.multiply(rows, len(distinct.dictionary)), distinct.indices.cast(pa.int64()))
+        return bool(pc.count_distinct(pairs).as_py() == len(pairs))
+
 
 class Common:
     """Values that come again and again: how one fits is remembered. Nobody changes it."""
@@ -237,6 +306,7 @@ class Common:
     def __init__(self, kind: Kind) -> None:
         self.type = kind.type
         self.values = kind.values
+        self.texts = kind.texts
         self.fitted = Remembered(kind.fitted, most=MAX_REMEMBERED)
 
 
@@ -257,6 +327,13 @@ class Spans:
         names = ("field", "start", "end")
         return [span and [span[name] for name in names if name in span] for span in self._struct.values(array)]
 
+    def texts(self, array: pa.Array) -> pa.StringArray:
+        if array.type != self.type:
+            return _texts_of(self.values(array))
+        members = [kind.texts(array.field(name)) for name, kind in self._struct.members.items()]
+        texts = _wrapped("[", _with_commas(members), "]")
+        return pc.if_else(array.is_valid(), texts, None) if array.null_count else texts
+
 
 class Foreign:
     """Values that another program wrote: dates, decimals, bytes. They are read, and not written."""
@@ -269,6 +346,9 @@ class Foreign:
 
     def values(self, array: pa.Array) -> list[Any]:
         return _foreign(array)
+
+    def texts(self, array: pa.Array) -> pa.StringArray:
+        return _texts_of(self.values(array))
 
 
 _ANY = Foreign(pa.null())
@@ -316,3 +396,69 @@ def rows(length: int, columns: Mapping[str, list[Any]], nullable: Iterable[str] 
             if value is not None:
                 row[name] = value
     return records
+
+
+# Texts of JSON
+
+
+def _texts_of(values: Iterable[Any]) -> pa.StringArray:
+    return pa.array([value if value is None else to_json(value) for value in values], pa.string())
+
+
+def _quoted(texts: pa.StringArray) -> pa.StringArray:
+    """Texts as JSON has them."""
+    quoted = _wrapped('"', texts, '"')
+    if not _octets(texts).translate(None, _UNESCAPED):
+        return quoted
+    is_escaped = pc.fill_null(pc.match_substring_regex(texts, _ESCAPED), False)
+    return pc.replace_with_mask(
+        quoted, is_escaped, pa.array(map(encode_basestring, texts.filter(is_escaped).to_pylist()), pa.string())
+    )
+
+
+def _octets(texts: pa.StringArray) -> bytes:
+    """The octets of all texts, one behind the other, and maybe of what stands between them."""
+    _, offsets, octets = texts.buffers()
+    if octets is None or not len(texts):
+        return b""
+    starts = memoryview(offsets).cast("i")
+    return bytes(memoryview(octets)[starts[texts.offset] : starts[texts.offset + len(texts)]])
+
+
+def _wrapped(begin: str, texts: pa.StringArray, end: str) -> pa.StringArray:
+    return pc.binary_join_element_wise(begin, texts, end, "")
+
+
+def _joined(members: pa.StringArray, lists: pa.ListArray) -> pa.StringArray:
+    """The members of each list, with commas. `members`: of the lists, one behind the other; none is null."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0)
+    ends = pc.cumulative_sum(lengths)
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    texts = pc.binary_join(pa.ListArray.from_arrays(offsets, members), ",")
+    return pc.if_else(lists.is_valid(), texts, None) if lists.null_count else texts
+
+
+def members(columns: Mapping[str, pa.StringArray], nullable: Iterable[str] = ()) -> list[pa.StringArray]:
+    """The texts of columns as members of objects, `"name":value`. Null: it is not there, as in `rows`."""
+    columns = {name: texts for name, texts in columns.items() if name in nullable or texts.null_count < len(texts)}
+    return [
+        pc.binary_join_element_wise(encode_basestring(name) + ":", pc.coalesce(texts, "null") if name in nullable else texts, "")
+        for name, texts in columns.items()
+    ]
+
+
+def joined_members(length: int, members: Sequence[pa.StringArray]) -> pa.StringArray:
+    """Column by column -> object by object."""
+    if not members:
+        return pa.repeat("{}", length)
+    return _wrapped("{", _with_commas(members), "}")
+
+
+def _with_commas(columns: Sequence[pa.StringArray]) -> pa.StringArray:
+    """The texts that are there of each row, with commas."""
+    first, *others = columns
+    if all(texts.null_count for texts in columns):
+        # A row in which all are null would be left out (pyarrow 26), and those behind it moved up.
+        is_there = reduce(pc.or_, (texts.is_valid() for texts in columns))
+        first = pc.if_else(is_there, first, "")
+    return pc.binary_join_element_wise(first, *others, ",", null_handling="skip")
