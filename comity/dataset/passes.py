@@ -32,6 +32,7 @@ from multiprocessing import get_context, parent_process
 from typing import Any, NamedTuple, Protocol, cast
 
 from comity.dataset.files.formats import Part, Reader, Writer
+from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.records import DatasetError, Record, Unreadable
 
 SMALL = 16 * 2**20  # octets: files that together have fewer are done before other processes have started
@@ -133,6 +134,7 @@ class _Task(NamedTuple):
     encode: Callable[[Sequence[Record]], Any] | None
     encode_columns: Callable[[Any], Any] | None
 
+    @gc_paused()
     def done(self, number: int, part: Part) -> PartOutput:
         output = PartOutput([], [], [], [])
         for outcome in self._outcomes(self.readers[number], part):

@@ -35,9 +35,9 @@ def _of_records(records: Iterable[Record | Unreadable]) -> pa.Array:
 
 
 def _of_columns(batch: pa.RecordBatch) -> pa.Array:
-    columns = {name: kind.texts(batch.column(name)) for name, kind in kinds_of(batch.schema).items()}
+    kinds = kinds_of(batch.schema)
     further, is_odd = _further(batch)
-    texts = joined_members(batch.num_rows, [further, *members(columns)])
+    texts = joined_members(batch.num_rows, [further, *members({name: batch.column(name) for name in kinds}, kinds)])
     octets = pc.binary_join_element_wise(texts, "\n", "").cast(pa.large_binary())
     if pc.any(is_odd).as_py():
         return pc.replace_with_mask(octets, is_odd, _of_records(decode(batch.filter(is_odd))))

@@ -226,10 +226,8 @@ class Struct:
     def texts(self, array: pa.Array) -> pa.StringArray:
         if not pa.types.is_struct(array.type):
             return _texts_of(self.values(array))
-        columns = {
-            field.name: self.members.get(field.name, _ANY).texts(array.field(number)) for number, field in enumerate(array.type)
-        }
-        texts = joined_members(len(array), members(columns, self.nullable))
+        columns = {field.name: array.field(number) for number, field in enumerate(array.type)}
+        texts = joined_members(len(array), members(columns, self.members, self.nullable))
         return pc.if_else(array.is_valid(), texts, None) if array.null_count else texts
 
 
@@ -275,13 +273,10 @@ class Keyed:
         if not self._is_keyed(array):
             return _texts_of(self.values(array))
         structs = array.flatten()
-        columns = {
-            field.name: self._value.members.get(field.name, _ANY).texts(structs.field(number))
-            for number, field in enumerate(structs.type)
-            if field.name != self._key
-        }
-        texts = joined_members(len(structs), members(columns, self._value.nullable))
-        keyed = pc.binary_join_element_wise(self._text.texts(structs.field(self._key)), texts, ":")
+        columns = {field.name: structs.field(number) for number, field in enumerate(structs.type)}
+        keys = self._text.texts(columns.pop(self._key))
+        texts = joined_members(len(structs), members(columns, self._value.members, self._value.nullable))
+        keyed = pc.binary_join_element_wise(keys, texts, ":")
         return _wrapped("{", _joined(keyed, array), "}")
 
     def _is_keyed(self, array: pa.Array) -> bool:
@@ -438,12 +433,18 @@ def _joined(members: pa.StringArray, lists: pa.ListArray) -> pa.StringArray:
     return pc.if_else(lists.is_valid(), texts, None) if lists.null_count else texts
 
 
-def members(columns: Mapping[str, pa.StringArray], nullable: Iterable[str] = ()) -> list[pa.StringArray]:
-    """The texts of columns as members of objects, `"name":value`. Null: it is not there, as in `rows`."""
-    columns = {name: texts for name, texts in columns.items() if name in nullable or texts.null_count < len(texts)}
+def members(columns: Mapping[str, pa.Array], kinds: Mapping[str, Kind], nullable: Iterable[str] = ()) -> list[pa.StringArray]:
+    """The columns as members of objects, `"name":value`. Null: it is not there, as in `rows`."""
+    texts = {
+        name: kinds.get(name, _ANY).texts(array)
+        for name, array in columns.items()
+        if name in nullable or array.null_count < len(array)
+    }
     return [
-        pc.binary_join_element_wise(encode_basestring(name) + ":", pc.coalesce(texts, "null") if name in nullable else texts, "")
-        for name, texts in columns.items()
+        pc.binary_join_element_wise(
+            encode_basestring(name) + ":", pc.coalesce(column, "null") if name in nullable else column, ""
+        )
+        for name, column in texts.items()
     ]
 
 
