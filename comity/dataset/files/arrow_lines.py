@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from comity.dataset.files.arrow_schema import EXTRA, NULLS_ONLY, Rows, decode, kinds_of
-from comity.dataset.files.arrow_types import joined_members, members
+from comity.dataset.files.arrow_types import joined, members, object_of
 from comity.dataset.files.jsonl import encoded
 from comity.dataset.records import Record, Unreadable
 
@@ -37,8 +37,8 @@ def _of_records(records: Iterable[Record | Unreadable]) -> pa.Array:
 def _of_columns(batch: pa.RecordBatch) -> pa.Array:
     kinds = kinds_of(batch.schema)
     further, is_odd = _further(batch)
-    texts = joined_members(batch.num_rows, [further, *members({name: batch.column(name) for name in kinds}, kinds)])
-    octets = pc.binary_join_element_wise(texts, "\n", "").cast(pa.large_binary())
+    fields = [[further], *members({name: batch.column(name) for name in kinds}, kinds)]
+    octets = joined([*object_of(fields, batch.num_rows), "\n"], batch.num_rows).cast(pa.large_binary())
     if pc.any(is_odd).as_py():
         return pc.replace_with_mask(octets, is_odd, _of_records(decode(batch.filter(is_odd))))
     return octets

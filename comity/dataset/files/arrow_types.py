@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache, reduce
-from itertools import pairwise
+from functools import lru_cache
+from itertools import groupby, pairwise
 from json.encoder import encode_basestring
 from typing import Any, Protocol
 
@@ -24,6 +24,9 @@ _EXACT = 2**53  # integers up to it are exact as float
 _ESCAPED = r'["\\\x00-\x1f]'  # what does not stand in a text of JSON as it is
 _UNESCAPED = bytes(octet for octet in range(256) if octet >= 0x20 and octet not in b'"\\')
 to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+Pieces = list[Any]  # of texts, which stand one behind the other: arrays of texts, and texts that are the same for all
 
 
 class MisfitError(Exception):
@@ -42,7 +45,7 @@ class Kind(Protocol):
     def values(self, array: pa.Array) -> list[Any]:
         """Return the values of an array, None for a null. The array may have any type that holds such values."""
 
-    def texts(self, array: pa.Array) -> pa.StringArray:
+    def pieces(self, array: pa.Array) -> Pieces:
         """Return the same values as JSON, null for a null."""
 
 
@@ -63,8 +66,8 @@ class Text:
     def values(self, array: pa.Array) -> list[Any]:
         return _plain(array)
 
-    def texts(self, array: pa.Array) -> pa.StringArray:
-        return _quoted(array) if pa.types.is_string(array.type) else _texts_of(self.values(array))
+    def pieces(self, array: pa.Array) -> Pieces:
+        return ['"', _escaped(array), '"'] if pa.types.is_string(array.type) else _texts_of(self.values(array))
 
 
 class Truth:
@@ -78,8 +81,8 @@ class Truth:
     def values(self, array: pa.Array) -> list[Any]:
         return _plain(array)
 
-    def texts(self, array: pa.Array) -> pa.StringArray:
-        return array.cast(pa.string()) if pa.types.is_boolean(array.type) else _texts_of(self.values(array))
+    def pieces(self, array: pa.Array) -> Pieces:
+        return [array.cast(pa.string())] if pa.types.is_boolean(array.type) else _texts_of(self.values(array))
 
 
 class Whole:
@@ -100,8 +103,8 @@ class Whole:
             return [int(value) if value is not None and value.is_integer() else value for value in values]
         return values
 
-    def texts(self, array: pa.Array) -> pa.StringArray:
-        return array.cast(pa.string()) if pa.types.is_integer(array.type) else _texts_of(self.values(array))
+    def pieces(self, array: pa.Array) -> Pieces:
+        return [array.cast(pa.string())] if pa.types.is_integer(array.type) else _texts_of(self.values(array))
 
 
 class Number:
@@ -119,7 +122,7 @@ class Number:
     def values(self, array: pa.Array) -> list[Any]:
         return _plain(array)
 
-    def texts(self, array: pa.Array) -> pa.StringArray:
+    def pieces(self, array: pa.Array) -> Pieces:
         return _texts_of(self.values(array))
 
 
@@ -144,9 +147,10 @@ class Moment:
         instants = array.cast(self.type, safe=False).cast(pa.int64()).to_pylist()
         return [instant if instant is None else _text_of(instant, self._suffix) for instant in instants]
 
-    def texts(self, array: pa.Array) -> pa.StringArray:
+    def pieces(self, array: pa.Array) -> Pieces:
         distinct = array.dictionary_encode()
-        return _texts_of(self.values(distinct.dictionary)).take(distinct.indices)
+        [texts] = _texts_of(self.values(distinct.dictionary))
+        return [texts.take(distinct.indices)]
 
 
 @lru_cache(10_000)
@@ -188,10 +192,12 @@ class Several:
             return [members if is_there else None for members, is_there in zip(values, _valid(array), strict=True)]
         return list(values)
 
-    def texts(self, array: pa.Array) -> pa.StringArray:
+    def pieces(self, array: pa.Array) -> Pieces:
         if not pa.types.is_list(array.type):
             return _texts_of(self.values(array))
-        return _wrapped("[", _joined(pc.coalesce(self._member.texts(array.flatten()), "null"), array), "]")
+        members = array.flatten()
+        texts = joined(self._member.pieces(members), len(members))
+        return ["[", _with_commas(pc.coalesce(texts, "null"), array), "]"]
 
 
 class Struct:
@@ -223,12 +229,12 @@ class Struct:
             return [members if is_there else None for members, is_there in zip(values, _valid(array), strict=True)]
         return values
 
-    def texts(self, array: pa.Array) -> pa.StringArray:
+    def pieces(self, array: pa.Array) -> Pieces:
         if not pa.types.is_struct(array.type):
             return _texts_of(self.values(array))
         columns = {field.name: array.field(number) for number, field in enumerate(array.type)}
-        texts = joined_members(len(array), members(columns, self.members, self.nullable))
-        return pc.if_else(array.is_valid(), texts, None) if array.null_count else texts
+        pieces = object_of(members(columns, self.members, self.nullable), len(array))
+        return [pc.if_else(array.is_valid(), joined(pieces, len(array)), None)] if array.null_count else pieces
 
 
 class _Nullable:
@@ -269,15 +275,14 @@ class Keyed:
             del member[self._key]
         return keyed
 
-    def texts(self, array: pa.Array) -> pa.StringArray:
+    def pieces(self, array: pa.Array) -> Pieces:
         if not self._is_keyed(array):
             return _texts_of(self.values(array))
         structs = array.flatten()
         columns = {field.name: structs.field(number) for number, field in enumerate(structs.type)}
-        keys = self._text.texts(columns.pop(self._key))
-        texts = joined_members(len(structs), members(columns, self._value.members, self._value.nullable))
-        keyed = pc.binary_join_element_wise(keys, texts, ":")
-        return _wrapped("{", _joined(keyed, array), "}")
+        keys = self._text.pieces(columns.pop(self._key))
+        values = object_of(members(columns, self._value.members, self._value.nullable), len(structs))
+        return ["{", _with_commas(joined([*keys, ":", *values], len(structs)), array), "}"]
 
     def _is_keyed(self, array: pa.Array) -> bool:
         """True of lists of structs with a key each, none of which stands twice in a list."""
@@ -301,7 +306,7 @@ class Common:
     def __init__(self, kind: Kind) -> None:
         self.type = kind.type
         self.values = kind.values
-        self.texts = kind.texts
+        self.pieces = kind.pieces
         self.fitted = Remembered(kind.fitted, most=MAX_REMEMBERED)
 
 
@@ -322,12 +327,12 @@ class Spans:
         names = ("field", "start", "end")
         return [span and [span[name] for name in names if name in span] for span in self._struct.values(array)]
 
-    def texts(self, array: pa.Array) -> pa.StringArray:
+    def pieces(self, array: pa.Array) -> Pieces:
         if array.type != self.type:
             return _texts_of(self.values(array))
-        members = [kind.texts(array.field(name)) for name, kind in self._struct.members.items()]
-        texts = _wrapped("[", _with_commas(members), "]")
-        return pc.if_else(array.is_valid(), texts, None) if array.null_count else texts
+        parts = [kind.pieces(array.field(name)) for name, kind in self._struct.members.items()]
+        pieces = ["[", *_those_that_are_there(parts, len(array)), "]"]
+        return [pc.if_else(array.is_valid(), joined(pieces, len(array)), None)] if array.null_count else pieces
 
 
 class Foreign:
@@ -342,7 +347,7 @@ class Foreign:
     def values(self, array: pa.Array) -> list[Any]:
         return _foreign(array)
 
-    def texts(self, array: pa.Array) -> pa.StringArray:
+    def pieces(self, array: pa.Array) -> Pieces:
         return _texts_of(self.values(array))
 
 
@@ -386,29 +391,28 @@ def rows(length: int, columns: Mapping[str, list[Any]], nullable: Iterable[str] 
     records = (
         [dict(zip(names, row, strict=True)) for row in zip(*full.values(), strict=True)] if full else [{} for _ in range(length)]
     )
-    for name in columns.keys() - full.keys():
-        for row, value in zip(records, columns[name], strict=True):
-            if value is not None:
-                row[name] = value
+    for name, column in columns.items():
+        if name not in full:
+            for row, value in zip(records, column, strict=True):
+                if value is not None:
+                    row[name] = value
     return records
 
 
-# Texts of JSON
+# Pieces of JSON
 
 
-def _texts_of(values: Iterable[Any]) -> pa.StringArray:
-    return pa.array([value if value is None else to_json(value) for value in values], pa.string())
+def _texts_of(values: Iterable[Any]) -> Pieces:
+    return [pa.array([value if value is None else to_json(value) for value in values], pa.string())]
 
 
-def _quoted(texts: pa.StringArray) -> pa.StringArray:
-    """Texts as JSON has them."""
-    quoted = _wrapped('"', texts, '"')
+def _escaped(texts: pa.StringArray) -> pa.StringArray:
+    """Texts as they stand in JSON between quotation marks."""
     if not _octets(texts).translate(None, _UNESCAPED):
-        return quoted
+        return texts
     is_escaped = pc.fill_null(pc.match_substring_regex(texts, _ESCAPED), False)
-    return pc.replace_with_mask(
-        quoted, is_escaped, pa.array(map(encode_basestring, texts.filter(is_escaped).to_pylist()), pa.string())
-    )
+    escaped = [encode_basestring(text)[1:-1] for text in texts.filter(is_escaped).to_pylist()]
+    return pc.replace_with_mask(texts, is_escaped, pa.array(escaped, pa.string()))
 
 
 def _octets(texts: pa.StringArray) -> bytes:
@@ -420,46 +424,49 @@ def _octets(texts: pa.StringArray) -> bytes:
     return bytes(memoryview(octets)[starts[texts.offset] : starts[texts.offset + len(texts)]])
 
 
-def _wrapped(begin: str, texts: pa.StringArray, end: str) -> pa.StringArray:
-    return pc.binary_join_element_wise(begin, texts, end, "")
+def joined(pieces: Pieces, length: int) -> pa.StringArray:
+    """Text by text."""
+    merged: Pieces = []
+    for is_constant, alike in groupby(pieces, lambda piece: isinstance(piece, str)):
+        merged += ["".join(alike)] if is_constant else alike
+    if isinstance(merged[0], str) and len(merged) == 1:
+        return pa.repeat(merged[0], length)
+    return pc.binary_join_element_wise(*merged, "")
 
 
-def _joined(members: pa.StringArray, lists: pa.ListArray) -> pa.StringArray:
-    """The members of each list, with commas. `members`: of the lists, one behind the other; none is null."""
+def _with_commas(members: pa.StringArray, lists: pa.ListArray) -> pa.StringArray:
+    """The members of each list. `members`: of the lists, one behind the other; none is null."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0)
-    ends = pc.cumulative_sum(lengths)
-    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
     texts = pc.binary_join(pa.ListArray.from_arrays(offsets, members), ",")
     return pc.if_else(lists.is_valid(), texts, None) if lists.null_count else texts
 
 
-def members(columns: Mapping[str, pa.Array], kinds: Mapping[str, Kind], nullable: Iterable[str] = ()) -> list[pa.StringArray]:
+def members(columns: Mapping[str, pa.Array], kinds: Mapping[str, Kind], nullable: Iterable[str] = ()) -> list[Pieces]:
     """The columns as members of objects, `"name":value`. Null: it is not there, as in `rows`."""
-    texts = {
-        name: kinds.get(name, _ANY).texts(array)
-        for name, array in columns.items()
-        if name in nullable or array.null_count < len(array)
-    }
-    return [
-        pc.binary_join_element_wise(
-            encode_basestring(name) + ":", pc.coalesce(column, "null") if name in nullable else column, ""
-        )
-        for name, column in texts.items()
-    ]
+    named = []
+    for name, array in columns.items():
+        if name in nullable or array.null_count < len(array):
+            pieces = kinds.get(name, _ANY).pieces(array)
+            if name in nullable and array.null_count:
+                pieces = [pc.coalesce(joined(pieces, len(array)), "null")]
+            named.append([encode_basestring(name) + ":", *pieces])
+    return named
 
 
-def joined_members(length: int, members: Sequence[pa.StringArray]) -> pa.StringArray:
-    """Column by column -> object by object."""
-    if not members:
-        return pa.repeat("{}", length)
-    return _wrapped("{", _with_commas(members), "}")
+def object_of(members: Sequence[Pieces], length: int) -> Pieces:
+    """Objects of the members that are there: first those that all of them have, as in `rows`."""
+    return ["{", *_those_that_are_there(members, length), "}"]
 
 
-def _with_commas(columns: Sequence[pa.StringArray]) -> pa.StringArray:
-    """The texts that are there of each row, with commas."""
-    first, *others = columns
-    if all(texts.null_count for texts in columns):
-        # A row in which all are null would be left out (pyarrow 26), and those behind it moved up.
-        is_there = reduce(pc.or_, (texts.is_valid() for texts in columns))
-        first = pc.if_else(is_there, first, "")
-    return pc.binary_join_element_wise(first, *others, ",", null_handling="skip")
+def _those_that_are_there(parts: Sequence[Pieces], length: int) -> Pieces:
+    """The parts that are not null, with commas between them."""
+    full = [pieces for pieces in parts if not _has_nulls(pieces)]
+    others = [pc.coalesce(joined([",", *pieces], length), "") for pieces in parts if _has_nulls(pieces)]
+    if others and not full:
+        return [pc.utf8_slice_codeunits(joined(others, length), 1)]
+    return [piece for pieces in full for piece in (",", *pieces)][1:] + others
+
+
+def _has_nulls(pieces: Pieces) -> bool:
+    return any(not isinstance(piece, str) and piece.null_count for piece in pieces)
