@@ -9,13 +9,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import pairwise
 from json.encoder import encode_basestring
 from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from comity.dataset.files.jsonl import to_json
 from comity.policies.syntax.remembered import Remembered
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -23,7 +24,6 @@ MAX_REMEMBERED = 1024  # values of one kind
 _EXACT = 2**53  # integers up to it are exact as float
 _ESCAPED = r'["\\\x00-\x1f]'  # what does not stand in a text of JSON as it is
 _UNESCAPED = bytes(octet for octet in range(256) if octet >= 0x20 and octet not in b'"\\')
-to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 Pieces = list[Any]  # of texts, which stand one behind the other: arrays of texts, and texts that are the same for all
@@ -426,10 +426,13 @@ def _octets(texts: pa.StringArray) -> bytes:
 
 def joined(pieces: Pieces, length: int) -> pa.StringArray:
     """Text by text."""
-    merged: Pieces = []
-    for is_constant, alike in groupby(pieces, lambda piece: isinstance(piece, str)):
-        merged += ["".join(alike)] if is_constant else alike
-    if isinstance(merged[0], str) and len(merged) == 1:
+    merged: Pieces = [""]
+    for piece in pieces:
+        if isinstance(piece, str) and isinstance(merged[-1], str):
+            merged[-1] += piece
+        else:
+            merged.append(piece)
+    if len(merged) == 1:
         return pa.repeat(merged[0], length)
     return pc.binary_join_element_wise(*merged, "")
 

@@ -108,13 +108,13 @@ def _record(line: bytes, number: int) -> Record | Unreadable:
     return record if isinstance(record, dict) else Unreadable(f"line {number}", line, "is no object")
 
 
-_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def encoded(record: Record) -> bytes:
     """A line."""
     try:
-        return _to_json(record).encode() + b"\n"
+        return to_json(record).encode() + b"\n"
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON can have and UTF-8 cannot
         return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
