@@ -74,11 +74,16 @@ def _note(exported: Summary, batch: pa.RecordBatch, name: str) -> None:
 
 
 def _licenses(batch: pa.RecordBatch) -> list[str]:
-    """Those that an export has named before."""
-    if LICENSE not in batch.schema.names or batch.schema.field(LICENSE).type != _ADDED[LICENSE]:
+    """Those that an export has named before, and no field of that name that is anything else."""
+    if LICENSE not in batch.schema.names or not _is_list(batch.column(LICENSE)):
         return []
-    licenses: list[str] = pc.list_flatten(batch.column(LICENSE)).drop_null().unique().to_pylist()
+    texts = pc.list_flatten(batch.column(LICENSE)).drop_null()
+    licenses: list[str] = texts.unique().to_pylist() if texts.type in (pa.string(), pa.large_string()) else []
     return licenses
+
+
+def _is_list(values: pa.Array) -> bool:
+    return bool(pa.types.is_list(values.type) or pa.types.is_large_list(values.type))
 
 
 def _arrangements(reasons: pa.ListArray) -> dict[str, int]:
@@ -105,7 +110,7 @@ def _note_fields(fields: Fields, batch: pa.RecordBatch) -> None:
         fields.note(json.loads(text))  # fields without a value
     for name, kind in kinds_of(batch.schema).items():
         values = batch.column(name).drop_null()
-        if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
+        if _is_list(values):
             with_member = pc.list_parent_indices(values).filter(pc.list_flatten(values).is_valid())
             values = values.slice(with_member[0].as_py() if len(with_member) else 0, 1)
         elif not taken_for_date(name):

@@ -1,7 +1,7 @@
 """Kinds of values: from JSON to Arrow and back. What would not come back equal does not fit.
 
 Back means either values, or texts of JSON: whole columns of text are joined in a fraction of the time that it takes to make a
-dict of each row. A kind makes texts of the types that it writes, and of others by way of their values."""
+dict of each row. A kind makes texts of the types that it writes directly, and of others by way of their values."""
 
 from __future__ import annotations
 
@@ -425,7 +425,7 @@ def _octets(texts: pa.StringArray) -> bytes:
 
 
 def joined(pieces: Pieces, length: int) -> pa.StringArray:
-    """Text by text."""
+    """Join the pieces row by row; null where one of them is."""
     merged: Pieces = [""]
     for piece in pieces:
         if isinstance(piece, str) and isinstance(merged[-1], str):

@@ -122,7 +122,7 @@ def tags(draw: st.DrawFn) -> dict[str, Any]:
         "agent": draw(st.sampled_from(["testbot", "otherbot"])),
         "uses": uses,
         "elements": draw(st.lists(ELEMENT, max_size=2) | st.just([])),
-        "reasons": REASONS,
+        "reasons": REASONS if any(max(use["because"]) > 1 for use in uses.values()) else REASONS[:2],
         "policies": draw(st.dictionaries(st.sampled_from([URL, "https://b.example/"]), POLICY, max_size=2)),
     }
     if draw(st.integers(0, 4)) == 0:
@@ -215,12 +215,21 @@ def test_of_records(path: Path, first: list[Record], later: list[Record], size: 
 )
 @pytest.mark.parametrize("name", ["a", "license", "fetched_at", "attribution", "comity_permissions"])
 def test_of_columns_of_other_programs(path: Path, array: pa.Array, name: str) -> None:
-    tag = {"schema": 1, "agent": "a", "uses": {}, "elements": [], "reasons": REASONS, "policies": {}}
+    """Of the rows all but the last one, which gets a licence, stay as they are."""
     uses = dict.fromkeys(("crawl", "follow", "index", "preserve", "present", "train"), ALLOW)
-    tagged = encode([{"permissions": tag | {"uses": uses | {"train": ALLOW | limit}}} for limit in ({}, {}, {"because": [2]})])
+    tag = {"schema": 1, "agent": "a", "uses": uses, "elements": [], "reasons": REASONS[:1], "policies": {}}
+    licensed = {"uses": uses | {"train": ALLOW | {"because": [2]}}, "reasons": REASONS}
+    tagged = encode([{"permissions": tag}, {"permissions": tag}, {"permissions": tag | licensed}])
     batch = pa.record_batch([array, *tagged.columns], [name, *tagged.schema.names])
     agree(path, [batch, batch.slice(1)], Terms.of(["train"], now=NOW))
     agree(path, [batch], Terms.of(["train"], now=NOW, tags=InField("permissions")))
+
+
+def test_of_fields_without_values(path: Path) -> None:
+    uses = dict.fromkeys(("crawl", "follow", "index", "preserve", "present", "train"), ALLOW)
+    tag = {"schema": 1, "agent": "a", "uses": uses, "elements": [], "reasons": REASONS[:1], "policies": {}}
+    made: list[Record] = [{"a": 1, "html": None, "permissions": tag}, {"a": None, "modified": "today", "permissions": tag}]
+    agree(path, [encode([*made, made[1] | {"modified": "2026-12-01"}])], Terms.of(["train"], now=NOW))
 
 
 def agree(path: Path, batches: list[pa.RecordBatch], terms: Terms) -> None:
