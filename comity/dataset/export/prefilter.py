@@ -31,8 +31,8 @@ from comity.dataset.permissions.terms import CURRENT, LICENSES, Terms, apply_ter
 from comity.dataset.records import Unreadable
 from comity.dataset.tag_sources import InField, TagSource
 from comity.policies import tag as tags
+from comity.policies.answers.element_rule import ALL
 from comity.policies.elements.coverage import refusing_actions
-from comity.policies.formats.ai_txt.values import ALL
 from comity.policies.syntax import shapes
 
 MAX_REMEMBERED = 10_000  # facts
