@@ -95,7 +95,7 @@ class Fields:
             self.tags[tag.field] = None
         for name, value in record.items():
             kind = _KINDS.get(type(value)) or _kind(name, value)
-            if kind == "sc:Text" and _taken_for_date(name):
+            if kind == "sc:Text" and taken_for_date(name):
                 kind = _date(value)
             if (kinds_of_name := self.kinds.get(name)) is None:
                 self.kinds[name] = {kind}
@@ -127,7 +127,7 @@ def _common_type(kinds: set[str]) -> str:
     return "sc:Float" if kinds == {"sc:Integer", "sc:Float"} else "?"
 
 
-def _taken_for_date(name: str) -> bool:
+def taken_for_date(name: str) -> bool:
     """pandas, by which mlcroissant reads JSON Lines, takes what stands under such names for times where it looks like one."""
     return name.endswith(("_at", "_time")) or name in ("modified", "date") or name.startswith("timestamp")
 

@@ -32,6 +32,7 @@ from multiprocessing import get_context, parent_process
 from typing import Any, NamedTuple, Protocol, cast
 
 from comity.dataset.files.formats import Part, Reader, Writer
+from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.records import DatasetError, Record, Unreadable
 
 SMALL = 16 * 2**20  # octets: files that together have fewer are done before other processes have started
@@ -44,7 +45,7 @@ Note = dict[str, Any]  # a line of a log
 class Outcome(NamedTuple):
     """The outcome of a pass over some records. It can be pickled."""
 
-    records: Any  # those to be written: a list of Records; of `columns` a pyarrow.RecordBatch
+    records: Any  # those to be written: a list of Records; of `columns` what a Writer takes in `encode_columns`
     result: Result
     notes: Sequence[Note] = ()
     unreadable: Sequence[Unreadable] = ()
@@ -101,10 +102,11 @@ def run(work: Work, readers: Sequence[Reader], sinks: Sinks, *, writer: Writer |
     faster: not for small files, nor where columns go from file to file, which costs less than handing them on.
 
     DatasetError, whatever of it has been written: where a file cannot be read, or a process was killed."""
-    task = _Task(work, tuple(readers), writer.encode if writer else None, getattr(writer, "takes_columns", False))
+    task = _Task(work, tuple(readers), writer.encode if writer else None, getattr(writer, "encode_columns", None))
     if workers is None:
         is_small = sum(reader.size for reader in readers) < SMALL
-        workers = 1 if is_small or (task.takes_columns and all(map(task.by_columns, readers))) else usable_cores()
+        is_by_columns = getattr(writer, "takes_columns", False) and all(map(task.by_columns, readers))
+        workers = 1 if is_small or is_by_columns else usable_cores()
     outputs = (_alone if workers == 1 else _shared(workers))(task, _parts(readers))
     with closing(outputs):
         for number, part, output in outputs:
@@ -130,8 +132,9 @@ class _Task(NamedTuple):
     work: Work
     readers: tuple[Reader, ...]
     encode: Callable[[Sequence[Record]], Any] | None
-    takes_columns: bool  # as they are
+    encode_columns: Callable[[Any], Any] | None
 
+    @gc_paused()
     def done(self, number: int, part: Part) -> PartOutput:
         output = PartOutput([], [], [], [])
         for outcome in self._outcomes(self.readers[number], part):
@@ -149,11 +152,8 @@ class _Task(NamedTuple):
     def _encoded(self, records: Any, encode: Callable[[Sequence[Record]], Any]) -> Any:
         if isinstance(records, list):
             return encode(records)
-        if self.takes_columns:
-            return records
-        from comity.dataset.files.arrow_schema import decode  # pyarrow is there where there are columns
-
-        return encode([record for record in decode(records) if not isinstance(record, Unreadable)])
+        assert self.encode_columns
+        return self.encode_columns(records)
 
     def _outcomes(self, reader: Reader, part: Part) -> Iterator[Outcome]:
         if self.by_columns(reader):

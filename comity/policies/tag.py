@@ -235,20 +235,29 @@ _CHECKS = {name: _remembered(name) for name in TAG.members if name not in ("uses
 
 def _uses(name: str) -> Remembered[tuple[dict[str, Use], int]]:
     """Return a reader of uses: use -> its statement, and the highest index into the reasons."""
-    is_valid = TAG.members[name].shape.is_valid
+    shape = TAG.members[name].shape
+    assert isinstance(shape, Keyed)
+    has_valid_keys = shape.has_valid_keys
 
     def uses(raw: Any) -> tuple[dict[str, Use], int]:
-        if not is_valid(raw):
+        decided = {use: _USE(decision) for use, decision in raw.items()} if has_valid_keys(raw) else {}
+        valid = {use: decision for use, decision in decided.items() if decision}
+        if not valid or len(valid) < len(decided):
             raise TagError(f"invalid-tag:{name}")
-        decided = {
-            use: Use(decision["verdict"] == "allow", tuple(decision["because"]), read_conditions(decision))
-            for use, decision in raw.items()
-        }
-        return decided, max(max(use.reason_indices) for use in decided.values())
+        return valid, max(max(use.reason_indices) for use in valid.values())
 
     return Remembered(uses, most=MAX_REMEMBERED)
 
 
+def _use(raw: Any) -> Use | None:
+    """Return the statement about a use; None where it is not valid."""
+    if not USE.is_valid(raw):
+        return None
+    return Use(raw["verdict"] == "allow", tuple(raw["because"]), read_conditions(raw))
+
+
+# Each by itself too: where a permission ends some time after the fetch, no two pages have the same uses.
+_USE = Remembered(_use, most=MAX_REMEMBERED)
 _USES, _EMBEDDED = _uses("uses"), _uses("embedded")
 
 

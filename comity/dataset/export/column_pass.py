@@ -4,6 +4,7 @@ export_columns(batch, number, prefilter, judge) -> Outcome      what `judge` giv
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from comity.dataset.export.prefilter import Prefilter, tag_column
-from comity.dataset.files.arrow_schema import EXTRA, adapted, decode, encode, proper
+from comity.dataset.files.arrow_schema import EXTRA, Rows, adapted, decode, kinds_of, proper
 from comity.dataset.files.arrow_types import Moment
-from comity.dataset.manifest import Fields
+from comity.dataset.manifest import Fields, taken_for_date
 from comity.dataset.passes import Outcome
 from comity.dataset.permissions.terms import ARRANGEMENT
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, Record, Unreadable
@@ -37,27 +38,20 @@ def export_columns(batch: pa.RecordBatch, number: int, prefilter: Prefilter, jud
     name = tag_column(batch.schema, prefilter.tags)
     if staying.num_rows and name:
         _note(exported, staying, name)
-    rest = pc.indices_nonzero(sorted_rows.rest).to_pylist()
-    if not rest:
-        return Outcome(staying, exported)
     judged: list[Record] = []
     rows_of_judged: list[int] = []
     unreadable = []
-    for row, record in zip(rest, decode(batch.filter(sorted_rows.rest)), strict=True):
+    rest = pc.indices_nonzero(sorted_rows.rest).to_pylist()
+    for row, record in zip(rest, decode(batch.filter(sorted_rows.rest)) if rest else (), strict=True):
         if isinstance(record, Unreadable):
             unreadable.append(record._replace(position=f"row {number + row}"))
         elif (usable := judge(record, exported)) is not None:
             judged.append(usable)
             rows_of_judged.append(row)
-    if judged:
-        staying = _merged(staying, pc.indices_nonzero(sorted_rows.permitted).to_pylist(), encode(judged, schema), rows_of_judged)
-    return Outcome(staying, exported, unreadable=unreadable)
-
-
-def _merged(staying: pa.RecordBatch, rows: list[int], judged: pa.RecordBatch, rows_of_judged: list[int]) -> pa.RecordBatch:
-    """Put rows together in the order in which they stood."""
-    together = pa.Table.from_batches([staying, judged])
-    return together.take(pc.sort_indices(pa.array(rows + rows_of_judged))).combine_chunks().to_batches()[0]
+    if not judged:
+        return Outcome(Rows(staying), exported, unreadable=unreadable)
+    rows = pc.indices_nonzero(sorted_rows.permitted).to_pylist() + rows_of_judged
+    return Outcome(Rows(staying, judged, pc.sort_indices(pa.array(rows, pa.int64()))), exported, unreadable=unreadable)
 
 
 def _with_added(schema: pa.Schema) -> pa.Schema:
@@ -74,10 +68,22 @@ def _note(exported: Summary, batch: pa.RecordBatch, name: str) -> None:
     agents = {entry["values"]: entry["counts"] for entry in tag.field("agent").value_counts().to_pylist()}
     exported.counts.keep_several(batch.num_rows, agents, _policies(tag))
     exported.arrangements.update(_arrangements(tag.field("reasons")))
-    if LICENSE in batch.schema.names:
-        exported.licenses |= dict.fromkeys(pc.list_flatten(batch.column(LICENSE)).drop_null().unique().to_pylist())
+    exported.licenses |= dict.fromkeys(_licenses(batch))
     exported.fields.tags[name] = None
     _note_fields(exported.fields, batch)
+
+
+def _licenses(batch: pa.RecordBatch) -> list[str]:
+    """Those that an export has named before, and no field of that name that is anything else."""
+    if LICENSE not in batch.schema.names or not _is_list(batch.column(LICENSE)):
+        return []
+    texts = pc.list_flatten(batch.column(LICENSE)).drop_null()
+    licenses: list[str] = texts.unique().to_pylist() if texts.type in (pa.string(), pa.large_string()) else []
+    return licenses
+
+
+def _is_list(values: pa.Array) -> bool:
+    return bool(pa.types.is_list(values.type) or pa.types.is_large_list(values.type))
 
 
 def _arrangements(reasons: pa.ListArray) -> dict[str, int]:
@@ -99,11 +105,15 @@ def _policies(tag: pa.StructArray) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _note_fields(fields: Fields, batch: pa.RecordBatch) -> None:
-    """One value of a column tells its type, and one member of a list that of the list."""
-    for name in batch.schema.names:
-        values = batch.column(name)
-        is_list = pa.types.is_list(values.type)
-        values = (pc.list_flatten(values) if is_list else values).drop_null()
-        if name != EXTRA and len(values):
-            value = values[0].as_py()
-            fields.note({name: [value] if is_list else value})
+    """One value of a column tells its type, and one list with a member that of the list. Of texts each may be a date or none."""
+    for text in batch.column(EXTRA).drop_null().unique().to_pylist():
+        fields.note(json.loads(text))  # fields without a value
+    for name, kind in kinds_of(batch.schema).items():
+        values = batch.column(name).drop_null()
+        if _is_list(values):
+            with_member = pc.list_parent_indices(values).filter(pc.list_flatten(values).is_valid())
+            values = values.slice(with_member[0].as_py() if len(with_member) else 0, 1)
+        elif not taken_for_date(name):
+            values = values.slice(0, 1)
+        for value in kind.values(values):
+            fields.note({name: value})

@@ -5,8 +5,9 @@ a Parquet file would take many times as long as to copy its columns, and most ro
 
 1. A row is doubtful where its columns do not show that its tag is valid by its shape (comity.policies.tag.TAG), or that it has
    nothing but its columns (EXTRA). It is made a record and judged by itself.
-2. A row is particular where what is asked of it depends on more than the facts of step 3: on its own fields (lengths, elements,
-   embedded files, when its page was fetched again), or where an export would add something to it. It is judged by itself.
+2. A row is particular where what is asked of it depends on more than the facts of step 3: on its own fields (lengths, elements on
+   which one of the uses may be refused, embedded files, when its page was fetched again), or where an export would add something
+   to it. It is judged by itself.
 3. All others are told apart by their facts alone: of each use that is asked for, and of `preserve`, whether it is listed, by
    which rule it is denied, and whether it has ended. The first row with the same facts is made a record and judged, for all of
    them, and the answer is remembered. If nothing of it changes, all of them stay as they are; if it is refused, all are, and why.
@@ -25,17 +26,18 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from comity.dataset.files.arrow_schema import EXTRA, TAG, decode, may_hold_tags
+from comity.dataset.files.arrow_schema import EXTRA, NULLS_ONLY, TAG, decode, may_hold_tags
 from comity.dataset.permissions.terms import CURRENT, LICENSES, Terms, apply_terms
 from comity.dataset.records import Unreadable
 from comity.dataset.tag_sources import InField, TagSource
 from comity.policies import tag as tags
+from comity.policies.answers.element_rule import ALL
+from comity.policies.elements.coverage import refusing_actions
 from comity.policies.syntax import shapes
 
 MAX_REMEMBERED = 10_000  # facts
 _TIMES = ("until", "until_recrawled")  # restrictions of a use that say when it ends; all others ask for something of the record
 _LIMITS = tuple(name for name, member in tags.USE.members.items() if not member.is_required and name not in _TIMES)
-_NULLS_ONLY = r'^\{"[^"\\]+":null(,"[^"\\]+":null)*\}$'  # fields that are there and have no value
 _YEARS = (-62_135_596_800_000_000, 253_402_300_799_999_999)  # 1 to 9999, in microseconds since 1970
 
 
@@ -173,10 +175,18 @@ class _Doubts:
                 self.unless(values.is_valid(), rows)
                 for name, member in shape.members.items():
                     self._check_member(member, values.field(name), rows)
-            case shapes.Row():  # only the record shows whether it is valid
+            case shapes.Row():
+                self.unless(values.is_valid(), rows)
+                for number, part in enumerate(shape.members):
+                    self._check_member(shapes.Member(part, is_required=not number), values.field(number), rows)
+            case shapes.Names():
+                self.unless(values.is_valid(), rows)
+                flat = _Flat(values)
+                rows = rows.take(flat.rows)
+                self.unless(flat.values.is_valid(), rows)
+                self._check_once(flat.values, flat.rows, rows)
+            case _:  # only the record shows whether it is valid
                 self.unless(values.is_null(), rows)
-            case _:  # nor what is in it
-                self.unless(pc.equal(pc.list_value_length(values), 0), rows)
 
     def _check_member(self, member: shapes.Member, values: pa.Array, rows: pa.Array) -> None:
         if not member.is_required:
@@ -188,12 +198,16 @@ class _Doubts:
         self.check(shapes.Text(shape.pattern), keys, rows_of_keys)
         for key in shape.required:
             self.unless(pc.is_in(rows, rows_of_keys.filter(pc.fill_null(pc.equal(keys, key), False))), rows)
-        encoded = keys.dictionary_encode()
-        pairs = pc.add(pc.multiply(rows_of_keys, len(encoded.dictionary) + 1), encoded.indices.cast(pa.int64()))
-        if pc.count_distinct(pairs, "all").as_py() < len(pairs):  # a key that stands twice in a row, or two that are null
+        self._check_once(keys, rows_of_keys, rows_of_keys)
+
+    def _check_once(self, names: pa.Array, lists: pa.Array, rows: pa.Array) -> None:
+        """Doubt the rows with a name that stands twice in a list, or two that are null. `lists`: numbers of their lists."""
+        encoded = names.dictionary_encode()
+        pairs = pc.add(pc.multiply(lists, len(encoded.dictionary) + 1), encoded.indices.cast(pa.int64()))
+        if pc.count_distinct(pairs, "all").as_py() < len(pairs):
             frequencies = pairs.value_counts()
             first = pc.index_in(frequencies.field("values"), pairs)
-            self.unless(pc.equal(frequencies.field("counts"), 1), rows_of_keys.take(first))
+            self.unless(pc.equal(frequencies.field("counts"), 1), rows.take(first))
 
 
 def _doubts(batch: pa.RecordBatch, tag: pa.StructArray) -> pa.Array | None:
@@ -201,12 +215,14 @@ def _doubts(batch: pa.RecordBatch, tag: pa.StructArray) -> pa.Array | None:
     doubts = _Doubts()
     rows = _numbers(len(tag))
     if EXTRA in batch.schema.names and (extra := batch.column(EXTRA)).null_count < len(tag):
-        doubts.unless(pc.or_(extra.is_null(), pc.fill_null(pc.match_substring_regex(extra, _NULLS_ONLY), True)), rows)
+        doubts.unless(pc.or_(extra.is_null(), pc.fill_null(pc.match_substring_regex(extra, NULLS_ONLY), True)), rows)
     doubts.check(tags.TAG, tag, rows)
-    uses = _Flat(tag.field("uses"))
-    reason_indices = _Flat(uses["because"])
-    rows = uses.rows.take(reason_indices.rows)
-    doubts.unless(pc.less(reason_indices.values, pc.list_value_length(tag.field("reasons")).take(rows)), rows)
+    reasons = pc.list_value_length(tag.field("reasons"))
+    for name in ("uses", "embedded", "elements"):
+        statements = _Flat(tag.field(name))
+        reason_indices = _Flat(statements["because"])
+        rows = statements.rows.take(reason_indices.rows)
+        doubts.unless(pc.less(reason_indices.values, reasons.take(rows)), rows)
     return doubts.rows
 
 
@@ -229,16 +245,24 @@ def _facts(tag: pa.StructArray, terms: Terms) -> pa.StringArray:
         is_refused = _any(is_refused, use.is_missing, use.is_denied, use.is_ended)
     preserve = _Use(uses, "preserve", length, terms)
     facts.append(preserve.facts(rules))
-    elements, embedded = pc.list_value_length(tag.field("elements")), tag.field("embedded")
     asks = _any(
         rules.names_license,
         preserve.ends_by_record,
-        pc.greater(elements, 0),
-        embedded.is_valid(),
+        _has_refused_elements(tag, terms),
+        tag.field("embedded").is_valid(),
         *(use.is_limited for use in requested),
     )
     is_particular = pc.or_(is_particular, pc.and_not(asks, is_refused))
     return pc.if_else(is_particular, None, pc.binary_join_element_wise(*facts, " "))
+
+
+def _has_refused_elements(tag: pa.StructArray, terms: Terms) -> pa.BooleanArray:
+    """True where an action is prohibited on an element that may refuse one of the uses."""
+    words = frozenset((ALL, *(word for use in terms.uses for word in refusing_actions(use, terms.vocabulary))))
+    elements = _Flat(tag.field("elements"))
+    actions = _Flat(elements["deny"])
+    refused = pc.is_in(actions.values, pa.array(sorted(words), pa.string()))
+    return pc.is_in(_numbers(len(tag)), elements.rows.take(actions.rows.filter(refused)))
 
 
 class _Use:

@@ -3,6 +3,7 @@
     encode(records, schema)   -> RecordBatch; schema None: types that fit these records
     decode(batch)             -> records
     adapted(batch, schema)    what was encoded by another schema
+    Rows(batch, records, ...) some rows as columns, and others as records
 
 A null is a field that is not there. A field whose column cannot give it back exactly (another type than the others, an explicit
 null, half of a surrogate pair) is in the column EXTRA, a JSON object, and nowhere else: a tag of no schema that is known has a
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -42,6 +43,7 @@ EXTRA = "extra_json"
 MAX_MEMBERS = 100  # of an object that becomes a struct: one with more has keys that are data
 MAX_FIELDS = 1_000  # of a record that become columns
 MAX_DEPTH = 8  # of lists and objects in each other
+NULLS_ONLY = r'^\{"[^"\\]+":null(,"[^"\\]+":null)*\}$'  # of EXTRA: fields that are there and have no value
 
 # The tag
 
@@ -191,7 +193,7 @@ def _kind(type_: pa.DataType) -> Kind:
     return Foreign(type_)
 
 
-def _kinds(schema: pa.Schema) -> dict[str, Kind]:
+def kinds_of(schema: pa.Schema) -> dict[str, Kind]:
     """The kinds of the columns but EXTRA. Any column with tags is read as that, by the names of its members."""
     return {field.name: TAG if is_tag_type(field.type) else _kind(field.type) for field in schema if field.name != EXTRA}
 
@@ -203,7 +205,7 @@ def _kinds(schema: pa.Schema) -> dict[str, Kind]:
 def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.RecordBatch:
     """`schema`: one of schema_of or proper."""
     schema = schema or schema_of(records)
-    kinds = _kinds(schema)
+    kinds = kinds_of(schema)
     columns: dict[str, list[Any]] = {name: [None] * len(records) for name in schema.names}
     for row, record in enumerate(records):
         rest = {}
@@ -217,11 +219,30 @@ def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.Rec
     return pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
+class Rows(NamedTuple):
+    """Rows in an order: some as columns, others as records."""
+
+    batch: pa.RecordBatch
+    records: Sequence[Record] = ()
+    order: pa.Array | None = None  # of their indices, records behind those of the batch; None: as they stand
+
+    def __len__(self) -> int:
+        return int(self.batch.num_rows) + len(self.records)
+
+    @property
+    def columns(self) -> pa.RecordBatch:
+        """All of them as columns."""
+        if self.order is None:
+            return self.batch
+        together = pa.Table.from_batches([self.batch, encode(self.records, self.batch.schema)])
+        return together.take(self.order).combine_chunks().to_batches()[0]
+
+
 @gc_paused()
 def decode(batch: pa.RecordBatch, numbers: Sequence[int] | None = None) -> Batch:
     """`numbers`: of the rows in their file; None: from 1."""
     numbers = numbers or range(1, batch.num_rows + 1)
-    columns = {name: kind.values(batch.column(name)) for name, kind in _kinds(batch.schema).items()}
+    columns = {name: kind.values(batch.column(name)) for name, kind in kinds_of(batch.schema).items()}
     records: Batch = [*rows(batch.num_rows, columns)]
     if EXTRA not in batch.schema.names:
         return records
@@ -261,7 +282,7 @@ def adapted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def _converted(batch: pa.RecordBatch, schema: pa.Schema, names: Iterable[str]) -> dict[str, pa.Array]:
     """These columns, and EXTRA with what does not fit."""
-    kinds, batch_kinds = _kinds(schema), _kinds(batch.schema)
+    kinds, batch_kinds = kinds_of(schema), kinds_of(batch.schema)
     rest: list[Record] = [{} for _ in range(batch.num_rows)]
     columns = {}
     for name in names:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import IO, NamedTuple, Self, cast
+from typing import IO, Any, NamedTuple, Self, cast
 
 from comity.dataset.files.formats import Part
 from comity.dataset.files.gc_pause import gc_paused
@@ -23,7 +23,7 @@ from comity.dataset.records import Batch, DatasetError, Record, Unreadable
 PART = 2 * 2**20  # octets of text
 MAX_LINE = 128 * 2**20  # octets; what is longer is no record but a mistake, and would have to be held whole
 BOM = b"\xef\xbb\xbf"
-_ESCAPED = rb"|\\u00[4-7]"  # a letter of ASCII that need not be escaped, and then may be one of a key
+_ESCAPED = re.compile(rb"\\u00[4-7]")  # a letter of ASCII that need not be escaped, and then may be one of a key
 
 
 class Lines(NamedTuple):
@@ -47,9 +47,9 @@ class Reader:
         return self.path.stat().st_size
 
     def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
-        word = re.compile(re.escape(key.encode()) + _ESCAPED)
+        word = key.encode()
         with self.path.open("rb") as file:
-            return any(word.search(lines) for lines in self._lines(self._text(file)))
+            return any(word in lines or _ESCAPED.search(lines) for lines in self._lines(self._text(file)))
 
     def _text(self, file: IO[bytes]) -> IO[bytes]:
         return cast(IO[bytes], gzip.GzipFile(fileobj=file)) if self._compressed else file
@@ -108,10 +108,13 @@ def _record(line: bytes, number: int) -> Record | Unreadable:
     return record if isinstance(record, dict) else Unreadable(f"line {number}", line, "is no object")
 
 
+to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 def encoded(record: Record) -> bytes:
     """A line."""
     try:
-        return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        return to_json(record).encode() + b"\n"
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON can have and UTF-8 cannot
         return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
@@ -120,9 +123,24 @@ def encode(records: Sequence[Record]) -> bytes:
     return b"".join(map(encoded, records))
 
 
-def encode_compressed(records: Sequence[Record]) -> bytes:
+def encode_columns(rows: Any) -> bytes:
+    """`rows`: a Rows of arrow_schema."""
+    from comity.dataset.files.arrow_lines import lines  # pyarrow is there where there are columns
+
+    return lines(rows)
+
+
+def compressed(octets: bytes) -> bytes:
     """One member of a gzip file; such files are their members, one after the other (RFC 1952 section-2.2)."""
-    return gzip.compress(encode(records), 6, mtime=0) if records else b""
+    return gzip.compress(octets, 6, mtime=0) if octets else b""
+
+
+def encode_compressed(records: Sequence[Record]) -> bytes:
+    return compressed(encode(records))
+
+
+def encode_columns_compressed(rows: Any) -> bytes:
+    return compressed(encode_columns(rows))
 
 
 class Writer:
@@ -132,6 +150,7 @@ class Writer:
         self.path = path
         self._compressed = path.name.lower().endswith(".gz")
         self.encode = encode_compressed if self._compressed else encode
+        self.encode_columns = encode_columns_compressed if self._compressed else encode_columns
         self._replacement = Replacement(path)
 
     def __enter__(self) -> Self:

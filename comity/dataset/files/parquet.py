@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from comity.dataset.files import arrow_schema
 from comity.dataset.files.arrow_schema import EXTRA, TAG, adapted, decode, encode, is_tag_type, may_hold_tags, proper, schema_of
 from comity.dataset.files.formats import Part
 from comity.dataset.files.replacement import Replacement
@@ -185,16 +186,21 @@ class Rows:
         self._rows = self._octets = 0
 
 
+def encode_columns(rows: arrow_schema.Rows) -> pa.RecordBatch:
+    return rows.columns
+
+
 class Writer:
     """A new Parquet file. `schema`: that of a Reader, or of schema_of; None: the first records say it.
 
     `write` takes what `encode` gave, or any record batch, e.g. one of `read_columns`."""
 
-    takes_columns = True  # of `read_columns`: passes need not make records of them
+    takes_columns = True  # of `read_columns`, as they are
 
     def __init__(self, path: Path, schema: pa.Schema | None = None) -> None:
         self.path = path
         self.encode: Callable[[Sequence[Record]], pa.RecordBatch] = partial(encode, schema=schema)
+        self.encode_columns = encode_columns
         self._schema = schema
         self._replacement = Replacement(path)
 

@@ -213,12 +213,12 @@ class _Usable:
         """Yield what media pipelines say of files with its URLs: that was written after the tag.
 
         Where the element has more URLs than the tag tells, a file that the record names nowhere else may have one of them."""
-        if not element.urls and not element.more_urls:
+        stored = {field: files for field in _FILES if isinstance(files := self.record.get(field), list) and files}
+        if not stored or not (element.urls or element.more_urls):
             return
         urls = {_compared(url) for url in element.urls}
-        for field in _FILES:
-            stored = self.record.get(field)
-            for number, file in enumerate(stored if isinstance(stored, list) else ()):
+        for field, files in stored.items():
+            for number, file in enumerate(files):
                 url = _compared(file["url"]) if isinstance(file, dict) and isinstance(file.get("url"), str) else None
                 if url is None or url in urls or (element.more_urls and url not in self._mentioned_urls):
                     yield [field, number]

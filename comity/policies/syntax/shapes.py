@@ -265,12 +265,10 @@ class Keyed(Shape):
     def __init__(self, key: str, member: Shape, *, pattern: str = "", required: tuple[str, ...] = (), at_least: int = 0) -> None:
         self.key, self.pattern, self.member, self.required, self.at_least = key, pattern, member, required, at_least
         is_key, is_member, always = Text(pattern).is_valid, member.is_valid, frozenset(required)
-        self.is_valid = lambda value: (
-            type(value) is dict
-            and len(value) >= at_least
-            and value.keys() >= always
-            and all(is_key(name) and is_member(inner) for name, inner in value.items())
+        self.has_valid_keys: Check = lambda value: (
+            type(value) is dict and len(value) >= at_least and value.keys() >= always and all(map(is_key, value))
         )
+        self.is_valid = lambda value: self.has_valid_keys(value) and all(map(is_member, value.values()))
 
     @property
     def schema(self) -> dict[str, Any]:

@@ -347,3 +347,12 @@ def test_what_a_damaged_file_says_of_itself_is_an_error(tmp_path: Path) -> None:
             reader.may_mention("until_recrawled")
             for part in reader.parts():
                 assert all(isinstance(one, Unreadable | dict) for batch in reader.read(part) for one in batch)
+
+
+def test_fields_come_in_the_order_of_the_columns() -> None:
+    """First those that all records of a batch have. What a limit of length leaves of a record depends on it."""
+    names = [chr(letter) for letter in range(ord("a"), ord("z"))]
+    batch = encode([dict.fromkeys(names, 1) | {"z": 1}, {"z": 1}])
+    first, _ = decode(batch)
+    assert isinstance(first, dict)
+    assert [*first] == ["z", *names]

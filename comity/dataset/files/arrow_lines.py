@@ -1,0 +1,66 @@
+"""Records in Arrow columns as lines of JSON: the columns are joined as text, and hardly any row becomes a record.
+
+lines(rows) -> bytes        what `decode` gives, a line each"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from comity.dataset.files.arrow_schema import EXTRA, NULLS_ONLY, Rows, decode, kinds_of
+from comity.dataset.files.arrow_types import joined, members, object_of
+from comity.dataset.files.jsonl import encoded
+from comity.dataset.records import Record, Unreadable
+
+MAX_OCTETS = 2**28  # of columns that are joined: an array of texts holds 2 GB, and a character may become six
+MAX_DISTINCT = 100  # texts in EXTRA of one batch; where there are more, records are made
+
+
+def lines(rows: Rows) -> bytes:
+    """Join the rows, without what cannot be read."""
+    is_huge = rows.batch.nbytes > MAX_OCTETS
+    texts = _of_records(decode(rows.batch)) if is_huge else _of_columns(rows.batch)
+    if rows.order is not None:
+        texts = pa.concat_arrays([texts, _of_records(rows.records).cast(texts.type)]).take(rows.order)
+    octets = pc.sum(pc.binary_length(texts)).as_py() or 0
+    return bytes(memoryview(texts.buffers()[2])[:octets]) if octets else b""
+
+
+def _of_records(records: Iterable[Record | Unreadable]) -> pa.Array:
+    octets = [b"" if isinstance(record, Unreadable) else encoded(record) for record in records]
+    return pa.array(octets, pa.large_binary())
+
+
+def _of_columns(batch: pa.RecordBatch) -> pa.Array:
+    kinds = kinds_of(batch.schema)
+    further, is_odd = _further(batch)
+    fields = [[further], *members({name: batch.column(name) for name in kinds}, kinds)]
+    octets = joined([*object_of(fields, batch.num_rows), "\n"], batch.num_rows).cast(pa.large_binary())
+    if pc.any(is_odd).as_py():
+        return pc.replace_with_mask(octets, is_odd, _of_records(decode(batch.filter(is_odd))))
+    return octets
+
+
+def _further(batch: pa.RecordBatch) -> tuple[pa.StringArray, pa.BooleanArray]:
+    """The fields in EXTRA that are there and have no value, and the rows that have anything else in it."""
+    length = batch.num_rows
+    no_fields, is_odd = pa.nulls(length, pa.string()), pa.repeat(pa.scalar(False), length)
+    if EXTRA not in batch.schema.names or (extra := batch.column(EXTRA)).null_count == length:
+        return no_fields, is_odd
+    distinct = extra.dictionary_encode()
+    if len(distinct.dictionary) > MAX_DISTINCT:
+        return no_fields, extra.is_valid()
+    fields: list[str] = []
+    for number, text in enumerate(distinct.dictionary.to_pylist()):
+        is_here = pc.fill_null(pc.equal(distinct.indices, number), False)
+        is_plain = pc.match_substring_regex(pa.scalar(text), NULLS_ONLY).as_py()
+        names = json.loads(text) if is_plain else {}
+        fields.append(",".join(f'"{name}":null' for name in names))
+        if not is_plain:
+            is_odd = pc.or_(is_odd, is_here)
+        for name in names.keys() & set(batch.schema.names):  # the column comes first, where it has a value
+            is_odd = pc.or_(is_odd, pc.and_(is_here, batch.column(name).is_valid()))
+    return pa.array(fields, pa.string()).take(distinct.indices), is_odd
