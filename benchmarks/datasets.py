@@ -1,5 +1,7 @@
 """An export from Parquet, side by side in one run with DuckDB, which only filters by the verdict.
 
+The second table is of records of which a third have an element on which the use is refused: that is cut out, record by record.
+
 python benchmarks/datasets.py
 
 It shows records a second and core (CPU time of all processes), the largest resident memory of one process and of all together,
@@ -14,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -72,7 +74,10 @@ ACAP-allow-preserve: /
 console = Console(width=120)
 
 
-def template(number: int, chance: random.Random) -> dict[str, Any]:
+ELEMENT = {"selector": "p.quote", "type": "html", "deny": ["train"], "guide": [], "spans": [["text", 40, 120]], "because": [0]}
+
+
+def template(number: int, chance: random.Random, *, is_mixed: bool) -> dict[str, Any]:
     origin = f"https://site{number % SITES}.example"
     url = f"{origin}/{'premium' if number % 3 == 0 else 'news'}/{number}.html"
     at = NOW - timedelta(minutes=number)
@@ -89,13 +94,13 @@ def template(number: int, chance: random.Random) -> dict[str, Any]:
         "links": [f"{origin}/news/{chance.randrange(10_000)}.html" for _ in range(10)],
         "sha256": chance.randbytes(32).hex(),
         "html": None,
-        "permissions": page.permissions,
+        "permissions": page.permissions | ({"elements": [ELEMENT]} if is_mixed and number // 3 % 3 == 0 else {}),
     }
 
 
-def generate(path: Path, records: int) -> None:
+def generate(path: Path, records: int, *, is_mixed: bool) -> None:
     chance = random.Random(8)
-    batch = encode([template(number, chance) for number in range(TEMPLATES)])
+    batch = encode([template(number, chance, is_mixed=is_mixed) for number in range(TEMPLATES)])
     names = batch.schema.names
     with open_writer(path, schema=batch.schema) as writer:
         for start in range(0, records, TEMPLATES):
@@ -204,24 +209,29 @@ WORKS: dict[str, tuple[Callable[[Path, Path], int], str, int]] = {  # with the e
 
 
 def main() -> None:
-    sizes = tuple(int(size) for size in sys.argv[1:]) or SIZES
-    columns = ("records", "", "came out", "seconds", "a second and core", "largest MB", "together MB")
-    table = Table(*columns, title="Export from Parquet")
+    sizes = tuple(int(size) for size in sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:
-        for size in sizes:
-            source = Path(folder) / "source.parquet"
-            generate(source, size)
-            for name, (work, ending, most) in WORKS.items():
-                if size > most:
-                    continue
-                output = Path(folder) / f"output{ending}"
-                cost = measured(work, source, output)
-                told = (cost.seconds, size / cost.cpu, cost.peak / 1e6, cost.together / 1e6)
-                shown = ("{:.1f}", "{:,.0f}", "{:.0f}", "{:.0f}")
-                numbers = [form.format(number) for form, number in zip(shown, told, strict=True)]
-                table.add_row(f"{size:,}", name, f"{cost.records:,}", *numbers)
-                output.unlink()
-            table.add_section()
+        show("Export from Parquet", sizes or SIZES, Path(folder), is_mixed=False)
+        show("Export from Parquet, mixed with elements", sizes or SIZES[:1], Path(folder), is_mixed=True)
+
+
+def show(title: str, sizes: Iterable[int], folder: Path, *, is_mixed: bool) -> None:
+    columns = ("records", "", "came out", "seconds", "a second and core", "largest MB", "together MB")
+    table = Table(*columns, title=title)
+    for size in sizes:
+        source = folder / "source.parquet"
+        generate(source, size, is_mixed=is_mixed)
+        for name, (work, ending, most) in WORKS.items():
+            if size > most:
+                continue
+            output = folder / f"output{ending}"
+            cost = measured(work, source, output)
+            told = (cost.seconds, size / cost.cpu, cost.peak / 1e6, cost.together / 1e6)
+            shown = ("{:.1f}", "{:,.0f}", "{:.0f}", "{:.0f}")
+            numbers = [form.format(number) for form, number in zip(shown, told, strict=True)]
+            table.add_row(f"{size:,}", name, f"{cost.records:,}", *numbers)
+            output.unlink()
+        table.add_section()
     console.print(table)
 
 
