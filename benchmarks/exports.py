@@ -2,17 +2,17 @@
 
 The second table is of records of which a third have an element on which the use is refused: that is cut out, record by record.
 
-python benchmarks/datasets.py
+    python benchmarks/exports.py [RECORDS ...]
 
 It shows records a second and core (CPU time of all processes), the largest resident memory of one process and of all together,
 and how both grow with the number of records."""
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
 import os
 import random
-import sys
 import tempfile
 import threading
 import time
@@ -98,13 +98,13 @@ def template(number: int, chance: random.Random, *, is_mixed: bool) -> dict[str,
     }
 
 
-def generate(path: Path, records: int, *, is_mixed: bool) -> None:
+def generate(path: Path, records: int, *, is_mixed: bool, templates: int = TEMPLATES) -> None:
     chance = random.Random(8)
-    batch = encode([template(number, chance, is_mixed=is_mixed) for number in range(TEMPLATES)])
+    batch = encode([template(number, chance, is_mixed=is_mixed) for number in range(templates)])
     names = batch.schema.names
     with open_writer(path, schema=batch.schema) as writer:
-        for start in range(0, records, TEMPLATES):
-            some = batch.slice(0, min(TEMPLATES, records - start))
+        for start in range(0, records, templates):
+            some = batch.slice(0, min(templates, records - start))
             columns = [some.column(name) for name in names]
             urls = pa.array([f"https://site{number % SITES}.example/{number}" for number in range(start, start + len(some))])
             for name in ("url", "final_url"):
@@ -130,7 +130,7 @@ def ours_alone(source: Path, output: Path) -> int:
     return export([source], output, Terms.of([USE], now=NOW), JobOptions(workers=1)).counts.kept
 
 
-def by_duckdb(source: Path, output: Path) -> int:
+def by_duckdb(source: Path, output: Path, form: str = "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1") -> int:
     with duckdb.connect() as db:
         db.execute("SET enable_progress_bar = false")
         db.execute("SET memory_limit = '400MB'")
@@ -139,9 +139,13 @@ def by_duckdb(source: Path, output: Path) -> int:
             f"""COPY (SELECT * FROM read_parquet('{source}') WHERE len(list_filter(
                 permissions.uses, lambda one: one.use = '{USE}' AND one.verdict = 'allow'
                 AND (one.until IS NULL OR one.until > TIMESTAMPTZ '{NOW.isoformat()}'))) > 0)
-                TO '{output}' (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)"""
+                TO '{output}' ({form})"""
         ).fetchall()
     return int(written)
+
+
+def by_duckdb_to_json(source: Path, output: Path) -> int:
+    return by_duckdb(source, output, "FORMAT json")
 
 
 def measured(work: Callable[[Path, Path], int], source: Path, output: Path) -> Cost:
@@ -205,11 +209,14 @@ WORKS: dict[str, tuple[Callable[[Path, Path], int], str, int]] = {  # with the e
     "DuckDB to Parquet": (by_duckdb, ".parquet", 1_000_000),
     "export to JSON Lines": (ours, ".jsonl", 250_000),
     "the same in one process": (ours_alone, ".jsonl", 250_000),
+    "DuckDB to JSON Lines": (by_duckdb_to_json, ".jsonl", 250_000),
 }
 
 
 def main() -> None:
-    sizes = tuple(int(size) for size in sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("records", type=int, nargs="*")
+    sizes = parser.parse_args().records
     with tempfile.TemporaryDirectory() as folder:
         show("Export from Parquet", sizes or SIZES, Path(folder), is_mixed=False)
         show("Export from Parquet, mixed with elements", sizes or SIZES[:1], Path(folder), is_mixed=True)
