@@ -168,9 +168,14 @@ def measured(work: Callable[[Path, Path], int], source: Path, output: Path) -> C
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    records, seconds, cpu = reader.recv()
-    done.set()
-    watcher.join()
+    try:
+        records, seconds, cpu = reader.recv()
+    except EOFError:
+        process.join()
+        raise SystemExit(f"{work.__name__} failed with status {process.exitcode}") from None
+    finally:
+        done.set()
+        watcher.join()
     process.join()
     return Cost(records, seconds, cpu, max(largest.values()), together)
 
