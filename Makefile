@@ -45,7 +45,7 @@ docs: .venv/ready-to-test  ## write docs/conformance.md, docs/vocabulary.md and 
 	$(BIN)/python tests/test_vocabulary_page.py
 	$(BIN)/python tests/policies/test_tag_schema.py
 
-bench: .venv/ready-to-test  ## run the benchmarks and print their tables
+bench: .venv/ready-to-test  ## measure all that has a target, and print one table, in five minutes
 	$(BIN)/python benchmarks
 
 fuzz: .venv/ready-to-fuzz  ## MINUTES=60: look for input that breaks something, on all cores; it goes on where the last run ended

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from time import perf_counter
+from functools import partial
 
 from rich.console import Console
 from rich.table import Table
+from rounds import Rounds, in_turns
 
 from comity.policies import Agent, Site
 from comity.policies.formats.acap import Acap, Rules, parse
@@ -48,18 +49,6 @@ def wildcards(fields: int) -> bytes:
     return "\n".join(lines).encode()
 
 
-def once(work: Callable[[], object]) -> float:
-    """Seconds."""
-    start = perf_counter()
-    work()
-    return perf_counter() - start
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """The best of some runs: what the machine does beside it only adds."""
-    return min(once(work) for _ in range(REPEATS))
-
-
 def answers(rules: Rules, targets: list[str]) -> None:
     for target in targets:
         matching = rules.for_purposes().matching(target)
@@ -67,15 +56,16 @@ def answers(rules: Rules, targets: list[str]) -> None:
             matching.decide(usage)
 
 
-def microseconds(read: Acap, urls: int) -> tuple[float, float]:
-    """For all usages of a URL: when its set of matching patterns is asked for the first time, and later."""
+def measured(read: Acap, urls: int, rounds: int = REPEATS) -> tuple[Rounds, Rounds]:
+    """Seconds for all usages of a URL: when its set of matching patterns is asked for the first time, and later."""
     targets = [f"/s{number}/part/x{number}.html" for number in range(urls)]
-    firsts, laters = [], []
-    for _ in range(REPEATS):
-        rules = Rules(AGENT, [read])
-        firsts.append(once(lambda rules=rules: answers(rules, targets)))
-        laters.append(once(lambda rules=rules: answers(rules, targets)))
-    return min(firsts) / urls * 1e6, min(laters) / urls * 1e6
+    firsts: list[float] = []
+    laters: list[float] = []
+    for _ in range(rounds):
+        ask = partial(answers, Rules(AGENT, [read]), targets)
+        for figures in (firsts, laters):
+            figures += in_turns(ask, rounds=1)[0].times(1 / urls).figures
+    return Rounds(tuple(firsts)), Rounds(tuple(laters))
 
 
 def usages(kind: Callable[[int], bytes]) -> Table:
@@ -85,10 +75,10 @@ def usages(kind: Callable[[int], bytes]) -> Table:
     for fields in SIZES:
         body = kind(fields)
         read = parse(body, url="https://example.com/robots.txt")
-        first, each = microseconds(read, max(1, fields // 40))
+        first, each = (took.least * 1e6 for took in measured(read, max(1, fields // 40)))
         ten = ten or each
-        reading = seconds(lambda body=body: parse(body)) * 1e3
-        compiling = seconds(lambda read=read: Rules(AGENT, [read])) * 1e3
+        works = partial(parse, body), partial(Rules, AGENT, [read])
+        reading, compiling = (took.least * 1e3 for took in in_turns(*works, rounds=REPEATS))
         row = f"{len(body) / 1024:.0f}", f"{each:.1f}", f"{each / ten:.2f}", f"{first:.1f}", f"{reading:.1f}", f"{compiling:.1f}"
         table.add_row(f"{fields:,}", *row)
     return table
@@ -147,7 +137,7 @@ def body_seconds(body: bytes) -> float:
         for usage in USAGES:
             _ = page.uses[usage]
 
-    return seconds(work)
+    return in_turns(work, rounds=REPEATS)[0].least
 
 
 if __name__ == "__main__":

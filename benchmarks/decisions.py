@@ -8,19 +8,23 @@ import random
 import statistics
 import tracemalloc
 from collections.abc import Callable
-from time import perf_counter
+from functools import partial
+from time import process_time
 from urllib.robotparser import RobotFileParser
 
 from protego import Protego
 from rich.console import Console
 from rich.table import Table
+from rounds import in_turns
 
 from comity.policies import Agent, Site
 
 AGENT = Agent("examplebot")
 ORIGIN = "https://example.com"
 SIZES = (10, 100, 1_000, 10_000)
-REPEATS = 5
+REPEATS = 10
+URLS = 500
+LENGTHS = 63
 
 console = Console(width=110)
 
@@ -41,22 +45,17 @@ def mixed(rules: int) -> bytes:
     return "\n".join(line + "*.php$" if number % 10 == 5 else line for number, line in enumerate(lines)).encode()
 
 
-def urls(body: bytes) -> list[str]:
+def lengths(rules: int) -> bytes:
+    """Literal prefixes of LENGTHS lengths."""
+    paths = (f"/{number}/".ljust(8 + number % LENGTHS, "a") for number in range(rules))
+    return "\n".join(["User-agent: *", *(f"Disallow: {path}" for path in paths)]).encode()
+
+
+def urls(body: bytes, tail: str = "") -> list[str]:
     """Half of them match a rule."""
     chance = random.Random(1)
     paths = [line.partition(": ")[2].replace("*", "x").rstrip("$") for line in body.decode().split("\n")[1:]]
-    return [ORIGIN + (chance.choice(paths) + "page" if number % 2 else f"/other/{number}.html") for number in range(500)]
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """The best of some runs: what the machine does beside it only adds."""
-
-    def once() -> float:
-        start = perf_counter()
-        work()
-        return perf_counter() - start
-
-    return min(once() for _ in range(REPEATS))
+    return [ORIGIN + (chance.choice(paths) + "page" if number % 2 else f"/other/{number}.html") + tail for number in range(URLS)]
 
 
 def urllib_parser(body: bytes) -> RobotFileParser:
@@ -65,29 +64,39 @@ def urllib_parser(body: bytes) -> RobotFileParser:
     return parser
 
 
+def decide(body: bytes, of: list[str]) -> Callable[[], object]:
+    """All accesses by a site that has been asked before, as it compiles at the first question."""
+    site = Site.from_files(ORIGIN, {"/robots.txt": body})
+    site.access(AGENT, ORIGIN)
+    return lambda: [site.access(AGENT, url) for url in of]
+
+
 def decisions(kind: Callable[[int], bytes]) -> Table:
-    table = Table(
-        "rules",
-        "comity us",
-        "Protego us",
-        "urllib us",
-        "Protego / comity",
-        "urllib / comity",
-        title=f"One decision, {kind.__name__} rules",
-    )
+    columns = ("rules", "comity us", "Protego us", "urllib us", "Protego / comity", "urllib / comity")
+    table = Table(*columns, title=f"One decision, {kind.__name__} rules")
     for rules in SIZES:
         body = kind(rules)
-        asked = urls(body)
-        site = Site.from_files(ORIGIN, {"/robots.txt": body})
+        asked = urls(body, "a" * LENGTHS if kind is lengths else "")
         protego, stdlib = Protego.parse(body.decode()), urllib_parser(body)
-        site.access(AGENT, ORIGIN), protego.can_fetch(ORIGIN, "examplebot")  # each compiles at the first question
-        few = asked if rules <= 1_000 else asked[:50]
-        ours = seconds(lambda site=site, asked=asked: [site.access(AGENT, url) for url in asked]) / len(asked)
-        theirs = seconds(lambda protego=protego, few=few: [protego.can_fetch(url, "examplebot") for url in few]) / len(few)
-        stdlibs = seconds(lambda stdlib=stdlib, few=few: [stdlib.can_fetch("examplebot", url) for url in few]) / len(few)
+        protego.can_fetch(ORIGIN, "examplebot")
+        few = asked[: URLS if rules <= 1_000 else 50]
+
+        def by_protego(protego: Protego = protego, few: list[str] = few) -> object:
+            return [protego.can_fetch(url, "examplebot") for url in few]
+
+        def by_urllib(stdlib: RobotFileParser = stdlib, few: list[str] = few) -> object:
+            return [stdlib.can_fetch("examplebot", url) for url in few]
+
+        found = in_turns(decide(body, asked), by_protego, by_urllib, rounds=REPEATS)
+        ours, theirs, stdlibs = (took.least / of for took, of in zip(found, (URLS, len(few), len(few)), strict=True))
         figures = [ours * 1e6, theirs * 1e6, stdlibs * 1e6]
         table.add_row(f"{rules:,}", *(f"{figure:.1f}" for figure in figures), f"{theirs / ours:.1f}", f"{stdlibs / ours:.1f}")
     return table
+
+
+def parsed(body: bytes) -> object:
+    """The file is parsed, and compiled for one agent."""
+    return Site.from_files(ORIGIN, {"/robots.txt": body}).access(AGENT, ORIGIN)
 
 
 def parsing() -> Table:
@@ -103,12 +112,24 @@ def parsing() -> Table:
     for rules in SIZES:
         body = mixed(rules)
         kib = len(body) / 1024
-        ours = seconds(lambda body=body: Site.from_files(ORIGIN, {"/robots.txt": body}).access(AGENT, ORIGIN))
-        theirs = seconds(lambda body=body: Protego.parse(body.decode()).can_fetch(ORIGIN, "examplebot"))
-        stdlibs = seconds(lambda body=body: urllib_parser(body).can_fetch("examplebot", ORIGIN))
+
+        def by_protego(body: bytes = body) -> object:
+            return Protego.parse(body.decode()).can_fetch(ORIGIN, "examplebot")
+
+        def by_urllib(body: bytes = body) -> object:
+            return urllib_parser(body).can_fetch("examplebot", ORIGIN)
+
+        ours, theirs, stdlibs = (took.least for took in in_turns(partial(parsed, body), by_protego, by_urllib, rounds=REPEATS))
         figures = [ours / kib * 1e6, theirs / kib * 1e6, stdlibs / kib * 1e6]
         table.add_row(f"{rules:,}", f"{kib:.1f}", *(f"{figure:.0f}" for figure in figures), f"{theirs / ours:.2f}")
     return table
+
+
+def cached_site(body: bytes) -> Site:
+    """With a text of its own, that was asked."""
+    site = Site.from_files(ORIGIN, {"/robots.txt": bytes(bytearray(body))})
+    site.access(AGENT, ORIGIN)
+    return site
 
 
 def memory() -> Table:
@@ -123,17 +144,12 @@ def memory() -> Table:
     for rules in SIZES:
         body = mixed(rules)
 
-        def comity_site(body: bytes = body) -> object:
-            site = Site.from_files(ORIGIN, {"/robots.txt": bytes(bytearray(body))})
-            site.access(AGENT, ORIGIN)
-            return site
-
         def protego_site(body: bytes = body) -> object:
             site = Protego.parse(body.decode())
             site.can_fetch(ORIGIN, "examplebot")
             return site
 
-        makers = (comity_site, protego_site, lambda body=body: urllib_parser(body))
+        makers = (partial(cached_site, body), protego_site, partial(urllib_parser, body))
         table.add_row(f"{rules:,}", f"{len(body) / 1024:.1f}", *(f"{held(make) / len(body):.1f}" for make in makers))
     return table
 
@@ -167,20 +183,20 @@ def hostile() -> Table:
     table = Table("500 KiB of", "parse ms", "first decision ms", "next ms", title="Hostile files")
     target = ORIGIN + "/" + "a" * 2_000
     for name, body in HOSTILE.items():
-        start = perf_counter()
+        start = process_time()
         site = Site.from_files(ORIGIN, {"/robots.txt": body[: 512 * 1024]})
-        parsed = perf_counter()
+        parsed = process_time()
         agent = Agent("a") if name.startswith("agents") else AGENT
         site.access(agent, target)
-        first = perf_counter()
+        first = process_time()
         site.access(agent, target)
-        times = (parsed - start, first - parsed, perf_counter() - first)
+        times = (parsed - start, first - parsed, process_time() - first)
         table.add_row(name, *(f"{time * 1e3:.1f}" for time in times))
     return table
 
 
 def main() -> None:
-    for table in (decisions(literal), decisions(mixed), parsing(), memory(), hostile()):
+    for table in (decisions(literal), decisions(mixed), decisions(lengths), parsing(), memory(), hostile()):
         console.print(table)
 
 

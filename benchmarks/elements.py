@@ -4,12 +4,13 @@ python benchmarks/elements.py"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from time import perf_counter
+from functools import partial
+from typing import NamedTuple
 
 from parsel import Selector
 from rich.console import Console
 from rich.table import Table
+from rounds import Rounds, in_turns
 
 from comity.policies import Agent, Page, Site
 from comity.policies.document.main_text import main_text
@@ -18,7 +19,7 @@ AGENT = Agent("examplebot", uses=("train", "search"))
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/news/1.html"
 SIZE = 100_000  # octets of the page
-TARGET = 10  # ms, for what 50 rules add
+TARGET = 8  # ms, for what 50 rules add
 ROUNDS = 40
 
 HTML = (b"Content-Type", b"text/html; charset=utf-8")
@@ -46,20 +47,42 @@ def ai_txt(rules: int) -> bytes:
     return f"User-agent: *\n  Path: /news/ html\n{''.join(lines)}".encode()
 
 
-def best(*works: Callable[[], object]) -> list[float]:
-    """Milliseconds of each: the best of some rounds in which they take turns, what the machine does beside it only adds."""
-    found = [float("inf")] * len(works)
-    for _ in range(ROUNDS):
-        for number, work in enumerate(works):
-            start = perf_counter()
-            work()
-            found[number] = min(found[number], (perf_counter() - start) * 1e3)
-    return found
+class Costs(NamedTuple):
+    """Seconds, by round."""
+
+    parse: Rounds  # of the page by parsel, once
+    tag: Rounds  # of the page and its tag
+    judge: Rounds  # of site.page, which is part of that
+    added: Rounds  # what the rules add to the page and its tag
+
+
+def measured(body: bytes, rules: int, rounds: int = ROUNDS) -> Costs:
+    """Of one item, with so many rules and without any in turns."""
+    text = body.decode()
+    links = [f"{ORIGIN}{link}" for link in Selector(text, type="html").css("a::attr(href)").getall()]
+    site, without = Site.from_files(ORIGIN, {"/ai.txt": ai_txt(rules)} if rules else {}), Site.from_files(ORIGIN, {})
+    trees: list[Selector] = []  # parsed before the clock runs: the spider's own
+
+    def judge() -> Page:
+        return site.page(AGENT, URL, headers=[HTML], body=body)
+
+    def tag(by: Site = site) -> object:
+        made = by.page(AGENT, URL, headers=[HTML], body=body)
+        main = made.element_rules.text if made.element_rules else main_text(trees[-1])
+        fields = {"url": URL, "title": "News", "text": main, "links": links, "html": None}
+        return made.tag_of(fields, {"url": ""})
+
+    def parse() -> object:
+        trees[:] = [Selector(text, type="html")]
+        return trees[-1].xpath("//title")
+
+    parsing, tagging, _, plain, judging = in_turns(parse, tag, parse, partial(tag, without), judge, rounds=rounds)
+    added = (more - less for more, less in zip(sorted(tagging.figures), sorted(plain.figures), strict=True))
+    return Costs(parsing, tagging, judging, Rounds(tuple(added)))
 
 
 def main() -> None:
     body = page()
-    text = body.decode()
     table = Table(
         "rules",
         "parse ms",
@@ -68,28 +91,10 @@ def main() -> None:
         "added ms",
         title=f"One item of a page of {len(body):,} octets, as the ready spider makes it; {TARGET} ms may be added for 50 rules",
     )
-    links = [f"{ORIGIN}{link}" for link in Selector(text, type="html").css("a::attr(href)").getall()]
-    plain = 0.0
     for rules in (0, 1, 50, 500):
-        site = Site.from_files(ORIGIN, {"/ai.txt": ai_txt(rules)} if rules else {})
-        trees: list[Selector] = []  # parsed before the clock runs: the spider's own
-
-        def judged(site: Site = site) -> Page:
-            return site.page(AGENT, URL, headers=[HTML], body=body)
-
-        def tagged(site: Site = site, trees: list[Selector] = trees) -> object:
-            made = site.page(AGENT, URL, headers=[HTML], body=body)
-            main = made.element_rules.text if made.element_rules else main_text(trees[-1])
-            fields = {"url": URL, "title": "News", "text": main, "links": links, "html": None}
-            return made.tag_of(fields, {"url": ""})
-
-        def parse(trees: list[Selector] = trees) -> object:
-            trees[:] = [Selector(text, type="html")]
-            return trees[-1].xpath("//title")
-
-        parsing, judging, tagging = best(parse, judged, tagged)
-        plain = plain or tagging  # without rules
-        table.add_row(str(rules), f"{parsing:.1f}", f"{tagging:.1f}", f"{judging:.1f}", f"{tagging - plain:.1f}")
+        costs = measured(body, rules)
+        parse, tag, judge = (took.least * 1e3 for took in costs[:3])
+        table.add_row(str(rules), f"{parse:.1f}", f"{tag:.1f}", f"{judge:.1f}", f"{costs.added.least * 1e3:.1f}")
     console.print(table)
 
 

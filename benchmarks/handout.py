@@ -1,4 +1,4 @@
-"""What the scheduler costs per request that it hands out, without a network: `python benchmarks/handout.py [hosts]`.
+"""What the scheduler costs per request that it hands out, without a network.
 
 "queue" is without the policy decisions. A host with a delay costs two: for the request that goes out, and for the next one,
 which would go out at once if it were refused. With JOBDIR, to read the request is part of it, and what it costs to write the
@@ -9,12 +9,12 @@ in the pace file, therefore."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import sys
 import tempfile
 from collections import deque
 from pathlib import Path
-from time import perf_counter, time
+from time import process_time, time
 from types import SimpleNamespace
 
 from scrapy import Spider
@@ -66,10 +66,10 @@ async def measure(hosts: int, *, decisions: bool, jobdir: bool = False) -> None:
             allowed = crawl.access.decide(policies, Request(origin))
             crawl.access.decide = lambda *_, **__: allowed  # type: ignore[method-assign]
         requests = [Request(f"http://host{n}.example/page/{page}") for page in range(PAGES) for n in range(hosts)]
-        began = perf_counter()
+        began = process_time()
         for request in requests:
             scheduler.enqueue_request(request)
-        enqueued = perf_counter()
+        enqueued = process_time()
 
         def answer(request: Request) -> None:
             crawl.pace._headers_received(request)
@@ -78,11 +78,11 @@ async def measure(hosts: int, *, decisions: bool, jobdir: bool = False) -> None:
 
         def write() -> float:
             """Seconds that it took."""
-            started = perf_counter()
+            started = process_time()
             if (job := scheduler._journal) is not None:
                 scheduler._acknowledge(job)
                 job.flush()
-            return perf_counter() - started
+            return process_time() - started
 
         written = write()
         seconds = 0.0
@@ -90,9 +90,9 @@ async def measure(hosts: int, *, decisions: bool, jobdir: bool = False) -> None:
             now += 1000
             for _ in range(hosts):
                 now += 1e-5
-                started = perf_counter()
+                started = process_time()
                 handed_out = scheduler.next_request()
-                seconds += perf_counter() - started
+                seconds += process_time() - started
                 assert handed_out is not None
                 in_flight.append(handed_out)
                 active.add(handed_out)
@@ -103,10 +103,10 @@ async def measure(hosts: int, *, decisions: bool, jobdir: bool = False) -> None:
             while in_flight:
                 answer(in_flight.popleft())
             assert scheduler.next_request() is None
-        empty = perf_counter()
+        empty = process_time()
         for _ in range(10_000):
             scheduler.next_request()
-        empty = (perf_counter() - empty) / 10_000
+        empty = (process_time() - empty) / 10_000
         total = hosts * PAGES
         costs = {"enqueue": (enqueued - began) / total, "hand-out": seconds / total, "empty ask": empty}
         if jobdir:
@@ -120,8 +120,14 @@ async def measure(hosts: int, *, decisions: bool, jobdir: bool = False) -> None:
         await crawl.policies.close()
 
 
-if __name__ == "__main__":
-    for count in [int(argument) for argument in sys.argv[1:]] or [100, 10_000]:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("hosts", type=int, nargs="*", default=[100, 10_000])
+    for count in parser.parse_args().hosts:
         for decisions in (False, True):
             asyncio.run(measure(count, decisions=decisions))
         asyncio.run(measure(count, decisions=True, jobdir=True))
+
+
+if __name__ == "__main__":
+    main()

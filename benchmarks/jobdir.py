@@ -1,5 +1,5 @@
 """What a request costs from the spider to the hand-out, in memory and with JOBDIR, comity beside Scrapy's own scheduler in the
-same run, without a network: `python benchmarks/jobdir.py [hosts]`.
+same run, without a network.
 
 Both get the same requests, three for each host, and hand out the first ones while all the others wait. comity decides each by its
 policies and takes a turn in the pace file, as each host asks for a delay; Scrapy's scheduler does nothing of that. "written" is
@@ -8,18 +8,21 @@ each step. "resumed" is until the scheduler of the next crawl has them all, by r
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import logging
 import resource
-import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from time import perf_counter, time
+from time import process_time, time
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import urlsplit
 
+from rounds import alone
 from scrapy import Spider
 from scrapy.core.scheduler import Scheduler as ScrapyScheduler
 from scrapy.crawler import Crawler
@@ -118,9 +121,9 @@ class Comity(Bench):
 
 def clocked(call: Callable[[], Any]) -> tuple[float, Any]:
     """Seconds, and the answer."""
-    began = perf_counter()
+    began = process_time()
     answer = call()
-    return perf_counter() - began, answer
+    return process_time() - began, answer
 
 
 async def measure(kind: type[Scrapy | Comity], hosts: int, *, jobdir: bool) -> dict[str, float]:
@@ -130,11 +133,12 @@ async def measure(kind: type[Scrapy | Comity], hosts: int, *, jobdir: bool) -> d
         for page in range(PAGES)
         for n in range(hosts)
     ]
-    now = time()
-    for module in (comity.crawler.frontier.scheduler, comity.crawler.pace.pace):
-        module.monotonic = lambda: now  # type: ignore[attr-defined]
-    comity.crawler.pace.pace.time = lambda: now  # type: ignore[attr-defined]
-    with tempfile.TemporaryDirectory() as temporary:
+    with ExitStack() as stack:
+        stack.enter_context(alone())
+        now, temporary = time(), stack.enter_context(tempfile.TemporaryDirectory())
+        for module in (comity.crawler.frontier.scheduler, comity.crawler.pace.pace):
+            stack.enter_context(patch.object(module, "monotonic", lambda: now))
+        stack.enter_context(patch.object(comity.crawler.pace.pace, "time", lambda: now))
         bench = kind(Path(temporary), hosts, jobdir=jobdir)
         bench.open()
         for request in requests:
@@ -164,16 +168,19 @@ async def measure(kind: type[Scrapy | Comity], hosts: int, *, jobdir: bool) -> d
         if jobdir:
             if kind is Comity:
                 costs["written"] = written + after
-            began = perf_counter()
+            began = process_time()
             bench = kind(Path(temporary), 0, jobdir=True)
             bench.open()
-            costs["resumed"] = (perf_counter() - began) / (len(requests) - handing_out)
+            costs["resumed"] = (process_time() - began) / (len(requests) - handing_out)
             assert len(bench.scheduler) == len(requests) - handing_out
             await bench.close()
     return costs
 
 
-def main(counts: list[int]) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("hosts", type=int, nargs="*", default=[1_000, 10_000])
+    counts = parser.parse_args().hosts
     logging.disable(logging.CRITICAL)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # Scrapy has a file open for each host
@@ -191,4 +198,4 @@ def main(counts: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    main([int(argument) for argument in sys.argv[1:]] or [1_000, 10_000])
+    main()

@@ -4,13 +4,12 @@ python benchmarks/pages.py"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from time import perf_counter
 from typing import NamedTuple
 
 from parsel import Selector
 from rich.console import Console
 from rich.table import Table
+from rounds import Rounds, in_turns
 
 from comity.policies import Agent, Site
 
@@ -97,19 +96,7 @@ def page(head: str) -> bytes:
     return f"{start}{items}</ul></body></html>\n".encode()
 
 
-def seconds(*works: Callable[[], object]) -> list[float]:
-    """Of each the best of some rounds in which they take turns: what the machine does beside it only adds."""
-    best = [float("inf")] * len(works)
-    for _ in range(ROUNDS):
-        for number, work in enumerate(works):
-            start = perf_counter()
-            for _ in range(TIMES):
-                work()
-            best[number] = min(best[number], (perf_counter() - start) / TIMES)
-    return best
-
-
-def measured(case: Case) -> list[float]:
+def measured(case: Case, rounds: int = ROUNDS) -> list[Rounds]:
     """Seconds for the decisions with the tag, and for parsing the page once."""
     site, body, headers = Site.from_files(ORIGIN, case.files), page(case.head), (HTML, *case.fields)
 
@@ -119,13 +106,13 @@ def measured(case: Case) -> list[float]:
     def parse() -> object:
         return Selector(body.decode()).xpath("//title")
 
-    return seconds(decide, parse)
+    return in_turns(decide, parse, rounds=rounds, times=TIMES)
 
 
 def main() -> None:
     table = Table("carriers", "decisions us", "one parse us", "decisions / parse", title=f"Uses of a page of {SIZE:,} octets")
     for name, case in CASES.items():
-        ours, parse = measured(case)
+        ours, parse = (took.least for took in measured(case))
         table.add_row(name, f"{ours * 1e6:.0f}", f"{parse * 1e6:.0f}", f"{ours / parse:.2f}")
     console.print(table)
 

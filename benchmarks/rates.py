@@ -32,7 +32,7 @@ from scrapy import Spider
 from scrapy.http import Request, Response
 
 from comity.policies.formats import WELL_KNOWN
-from comity.policies.formats.automation.file import PATH as AUTOMATION_PATH
+from comity.policies.formats.automation.directives import PATH as AUTOMATION_PATH
 
 TOLERANCE = 0.01  # seconds
 BUSY = 10  # of so many pages one is answered by 429

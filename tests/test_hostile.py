@@ -20,14 +20,9 @@ ROOT = Path(__file__).parent.parent
 MADE = runpy.run_path(str(ROOT / "benchmarks" / "hostile.py"), run_name="hostile")
 GROWTH = MADE["GROWTH"]
 SLACK = 2000  # calls that whoever comes first makes for all
-STEPS = ("accesses", "considered", "next page", "prompt", "others")  # what "first access", "first page" and "findings" do besides
 
 # What rules for elements cost is bounded by steps, which tests/policies/document/test_selectors.py counts.
-CASES = {
-    case.name: case
-    for case in MADE["cases"]()
-    if case.name.rpartition(": ")[2] not in STEPS and not case.name.startswith("element")
-}
+CASES = {case.name: case for case in MADE["cases"]() if not MADE["is_later"](case) and not case.name.startswith("element")}
 
 
 def calls(step: Callable[[], object]) -> int:

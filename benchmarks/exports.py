@@ -2,17 +2,17 @@
 
 The second table is of records of which a third have an element on which the use is refused: that is cut out, record by record.
 
-python benchmarks/datasets.py
+    python benchmarks/exports.py [RECORDS ...]
 
 It shows records a second and core (CPU time of all processes), the largest resident memory of one process and of all together,
 and how both grow with the number of records."""
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
 import os
 import random
-import sys
 import tempfile
 import threading
 import time
@@ -98,13 +98,13 @@ def template(number: int, chance: random.Random, *, is_mixed: bool) -> dict[str,
     }
 
 
-def generate(path: Path, records: int, *, is_mixed: bool) -> None:
+def generate(path: Path, records: int, *, is_mixed: bool, templates: int = TEMPLATES) -> None:
     chance = random.Random(8)
-    batch = encode([template(number, chance, is_mixed=is_mixed) for number in range(TEMPLATES)])
+    batch = encode([template(number, chance, is_mixed=is_mixed) for number in range(templates)])
     names = batch.schema.names
     with open_writer(path, schema=batch.schema) as writer:
-        for start in range(0, records, TEMPLATES):
-            some = batch.slice(0, min(TEMPLATES, records - start))
+        for start in range(0, records, templates):
+            some = batch.slice(0, min(templates, records - start))
             columns = [some.column(name) for name in names]
             urls = pa.array([f"https://site{number % SITES}.example/{number}" for number in range(start, start + len(some))])
             for name in ("url", "final_url"):
@@ -165,9 +165,14 @@ def measured(work: Callable[[Path, Path], int], source: Path, output: Path) -> C
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    records, seconds, cpu = reader.recv()
-    done.set()
-    watcher.join()
+    try:
+        records, seconds, cpu = reader.recv()
+    except EOFError:
+        process.join()
+        raise SystemExit(f"{work.__name__} failed with status {process.exitcode}") from None
+    finally:
+        done.set()
+        watcher.join()
     process.join()
     return Cost(records, seconds, cpu, max(largest.values()), together)
 
@@ -211,7 +216,9 @@ WORKS: dict[str, tuple[Callable[[Path, Path], int], str, int]] = {  # with the e
 
 
 def main() -> None:
-    sizes = tuple(int(size) for size in sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("records", type=int, nargs="*")
+    sizes = parser.parse_args().records
     with tempfile.TemporaryDirectory() as folder:
         show("Export from Parquet", sizes or SIZES, Path(folder), is_mixed=False)
         show("Export from Parquet, mixed with elements", sizes or SIZES[:1], Path(folder), is_mixed=True)

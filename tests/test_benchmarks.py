@@ -1,0 +1,36 @@
+"""The benchmarks run, and put their table into the page."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "measurements.md"
+BEGIN, END = "<!-- python benchmarks --write: begin -->\n", "<!-- python benchmarks --write: end -->\n"
+
+
+@pytest.mark.slow
+def test_the_table_is_put_between_the_marks_of_the_page(tmp_path: Path) -> None:
+    page = tmp_path / "measurements.md"
+    page.write_text(f"before\n\n{BEGIN}\nold\n\n{END}\nafter\n")
+    command = [sys.executable, str(ROOT / "benchmarks"), "--rounds", "1", "--only", "cached site", "--write", str(page)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert not done.returncode, done.stderr
+    written = page.read_text()
+    assert written.startswith(f"before\n\n{BEGIN}\n| ")
+    assert written.endswith(f"\n{END}\nafter\n")
+    assert "old" not in written
+    [row] = [line.split(" | ") for line in written.splitlines() if line.startswith("| cached site")]
+    assert int(row[1].replace(",", "")) > 0
+
+
+def test_the_page_names_every_program_and_has_the_marks() -> None:
+    page = PAGE.read_text()
+    assert page.index(BEGIN) < page.index(END)
+    listed = page.partition("## The single programs")[2]
+    programs = {path.stem for path in (ROOT / "benchmarks").glob("[!_]*.py")} - {"rounds"}
+    assert {program for program in programs if f"`{program}`" not in listed} == set()
