@@ -3,7 +3,10 @@
 What is there when a crawl begins stays until its end, and requests that wait have no cycles: by its defaults Python looks
 through all of them again and again, for a fifth of the time of a crawl. So while any crawl goes on, what was there before is left
 out, and young objects are looked through every 50,000 instead of every 700. The older generations follow as many times later as
-before: responses and failures that refer to each other are found after some hundred pages."""
+before: responses and failures that refer to each other are found after some hundred pages.
+
+Twisted drops timers that were cancelled only when another of its timers is due, and nothing of Scrapy or comity sets one that is
+due before four minutes are over: the timers of all connections and responses of that time would be kept. So one is set."""
 
 from __future__ import annotations
 
@@ -11,11 +14,14 @@ import gc
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from scrapy import signals
+from scrapy.utils.reactor import is_reactor_installed
+from twisted.internet.task import LoopingCall
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 THRESHOLDS = (50_000, 10, 10)  # of gc.set_threshold
+DROP_EVERY = 5.0  # seconds
 
 
 class GarbageCollection:
@@ -23,6 +29,7 @@ class GarbageCollection:
 
     _crawls: ClassVar[set[GarbageCollection]] = set()
     _thresholds: ClassVar[tuple[int, int, int]]
+    _timer: ClassVar[LoopingCall | None] = None  # it does nothing but be due
 
     def __init__(self, crawler: Crawler) -> None:
         crawler.signals.connect(self._opened, signals.spider_opened)
@@ -37,6 +44,9 @@ class GarbageCollection:
             GarbageCollection._thresholds = gc.get_threshold()
             gc.set_threshold(*THRESHOLDS)
             gc.freeze()
+            if is_reactor_installed():
+                GarbageCollection._timer = LoopingCall(int)
+                GarbageCollection._timer.start(DROP_EVERY, now=False)
         self._crawls.add(self)
 
     def _closed(self) -> None:
@@ -44,5 +54,8 @@ class GarbageCollection:
             return
         self._crawls.remove(self)
         if not self._crawls:
+            if self._timer is not None:
+                self._timer.stop()
+                GarbageCollection._timer = None
             gc.unfreeze()
             gc.set_threshold(*self._thresholds)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import pytest
-from scrapy import signals
+from scrapy import Spider, signals
 from scrapy.signalmanager import SignalManager
 
+from comity.crawler import garbage
 from comity.crawler.garbage import THRESHOLDS, GarbageCollection
+
+if TYPE_CHECKING:
+    from tests.conftest import Crawled
 
 
 @pytest.fixture(autouse=True)
@@ -55,3 +61,35 @@ def test_a_crawl_that_ends_without_having_begun_sets_nothing(thresholds: tuple[i
     assert gc.get_threshold() == THRESHOLDS
     other.signals.send_catch_log(signals.spider_closed)
     assert gc.get_threshold() == thresholds
+
+
+class Cancels(Spider):
+    """Cancels timers, and looks whether they are kept."""
+
+    name = "cancels"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._every, garbage.DROP_EVERY = garbage.DROP_EVERY, 0.01
+
+    def closed(self) -> None:
+        garbage.DROP_EVERY = self._every
+
+    async def start(self) -> AsyncIterator[dict[str, int]]:
+        from twisted.internet import reactor
+
+        timers: list[Any] = [reactor.callLater(300, int) for _ in range(100)]  # type: ignore[arg-type]
+        kept = [ref(timer) for timer in timers]
+        while timers:
+            timers.pop().cancel()
+        for _ in range(1000):
+            if not any(timer() for timer in kept):
+                break
+            await asyncio.sleep(0.01)  # until another timer is due
+        yield {"kept": len([timer for timer in kept if timer()])}
+
+
+@pytest.mark.parametrize("mode", ["reactor"], indirect=True)
+def test_timers_that_were_cancelled_are_not_kept(crawl: Callable[..., Crawled]) -> None:
+    [item] = crawl(Cancels).items
+    assert item["kept"] == 0
