@@ -28,7 +28,7 @@ import acap
 import decisions
 import elements
 import exports
-import jobdir
+import handout
 import pages
 from crawl import Case, Comparison
 from rich.console import Console
@@ -39,7 +39,7 @@ from comity.policies.formats.acap import parse
 
 COLUMNS = ("", "least", "median", "target", "reached", "rounds", "besides")
 BEGIN, END = "<!-- python benchmarks --write: begin -->\n", "<!-- python benchmarks --write: end -->\n"
-RECORDS = 125_000  # of an export
+RECORDS = 80_000  # of an export
 TEMPLATES = 2_000  # of them, judged one by one when they are made
 LONG = 20_000  # pages of the crawl that shows how memory grows
 
@@ -76,6 +76,7 @@ class Measurement(ABC):
 
     name: str
     seconds = 1.0  # that a round takes on a quiet machine, about
+    most = 1000  # rounds
 
     @abstractmethod
     def add_round(self) -> None: ...
@@ -113,7 +114,9 @@ class Crawls(Measurement):
 
 
 class Figures(Measurement):
-    """One figure of what one function measures."""
+    """One figure of what one function measures, in rounds of its own."""
+
+    most = 2
 
     def __init__(
         self, name: str, measure: Callable[[], Rounds], target: float, *, factor: float = 1.0, form: str = "{:.1f}"
@@ -191,7 +194,7 @@ def acap_answered() -> Rounds:
 
 
 def handed_out(*, jobdir_is_set: bool) -> Rounds:
-    return Rounds((asyncio.run(jobdir.measure(jobdir.Comity, 10_000, jobdir=jobdir_is_set))["hand-out"],))
+    return Rounds((asyncio.run(handout.measured(10_000, decisions=True, jobdir=jobdir_is_set))["hand-out"],))
 
 
 class Growth(Measurement):
@@ -240,8 +243,8 @@ def measurements(folder: Path) -> list[Measurement]:
         *(Crawls(Case(bare, 200, 1000, 800), 0.45, 0.70, memory=25) for bare in (True, False)),
         Exports(folder / "plain.parquet", 25_000, is_mixed=False),
         Exports(folder / "mixed.parquet", 20_000, is_mixed=True),
-        Crawls(Case(True, 200, 20, 10_000), 0.60, 1.00),
         Growth(LONG, 0.2),
+        Crawls(Case(True, 200, 20, 10_000), 0.60, 1.00),
     ]
 
 
@@ -256,7 +259,7 @@ def measure(everything: list[Measurement], seconds: float, most: int) -> None:
                 start = time.monotonic() - began
                 # How much slower than a quiet machine this one is, by what has had its first round.
                 slowness = max(1.0, sum(took.values()) / (sum(one.seconds for one in took) or 1.0))
-                if start + took.get(measurement, measurement.seconds * slowness) > seconds:
+                if number >= measurement.most or start + took.get(measurement, measurement.seconds * slowness) > seconds:
                     continue
                 shown.update(task, description=f"round {number + 1}: {measurement.name}", completed=start)
                 measurement.add_round()

@@ -13,10 +13,13 @@ import argparse
 import asyncio
 import tempfile
 from collections import deque
+from contextlib import ExitStack
 from pathlib import Path
 from time import process_time, time
 from types import SimpleNamespace
+from unittest.mock import patch
 
+from rounds import alone
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Request
@@ -33,8 +36,11 @@ CONCURRENT = 16  # requests in flight
 FLUSHED = 50  # requests between two writes of the queue: what a fast crawl does in 50 ms
 
 
-async def measure(hosts: int, *, decisions: bool, jobdir: bool = False) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+async def measured(hosts: int, *, decisions: bool, jobdir: bool = False) -> dict[str, float]:
+    """Seconds per request, by what is done."""
+    with ExitStack() as stack:
+        stack.enter_context(alone())
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
         settings = {
             "COMITY_STORE": str(Path(folder) / "policies.sqlite"),
             "COMITY_MIN_DELAY": 0,
@@ -60,8 +66,8 @@ async def measure(hosts: int, *, decisions: bool, jobdir: bool = False) -> None:
             crawl.policies._sites.put(origin, policies)
         now = 1e6
         for module in (comity.crawler.frontier.scheduler, comity.crawler.pace.pace):
-            module.monotonic = lambda: now  # type: ignore[attr-defined]
-        comity.crawler.pace.pace.time = lambda: now  # type: ignore[attr-defined]
+            stack.enter_context(patch.object(module, "monotonic", lambda: now))
+        stack.enter_context(patch.object(comity.crawler.pace.pace, "time", lambda: now))
         if not decisions:
             allowed = crawl.access.decide(policies, Request(origin))
             crawl.access.decide = lambda *_, **__: allowed  # type: ignore[method-assign]
@@ -111,22 +117,19 @@ async def measure(hosts: int, *, decisions: bool, jobdir: bool = False) -> None:
         costs = {"enqueue": (enqueued - began) / total, "hand-out": seconds / total, "empty ask": empty}
         if jobdir:
             costs["writing"] = (written + write()) / total
-        what = "JOBDIR" if jobdir else "with decisions" if decisions else "queue"
-        print(
-            f"{hosts:>7} hosts, {what:>14}:",
-            ", ".join(f"{name} {cost * 1e6:.1f} us" for name, cost in costs.items()),
-        )
         await scheduler._close("done")
         await crawl.policies.close()
+        return costs
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("hosts", type=int, nargs="*", default=[100, 10_000])
     for count in parser.parse_args().hosts:
-        for decisions in (False, True):
-            asyncio.run(measure(count, decisions=decisions))
-        asyncio.run(measure(count, decisions=True, jobdir=True))
+        for what, decisions, jobdir in (("queue", False, False), ("with decisions", True, False), ("JOBDIR", True, True)):
+            costs = asyncio.run(measured(count, decisions=decisions, jobdir=jobdir))
+            told = ", ".join(f"{name} {cost * 1e6:.1f} us" for name, cost in costs.items())
+            print(f"{count:>7} hosts, {what:>14}: {told}", flush=True)
 
 
 if __name__ == "__main__":
