@@ -13,7 +13,8 @@ help:  ## this list
 crawl: .venv/ready  ## URL=https://example.com: crawl the site into items.jsonl; without URL: crawl the demo site
 	@if [ -n "$$URL" ]; then $(BIN)/scrapy crawl site -a "url=$$URL" -O items.jsonl; else $(BIN)/scrapy demo --crawl; fi
 
-TESTS = pytest -n 4 --dist worksteal
+# More at once than there are cores: many tests wait for a server or a clock.
+TESTS = pytest -n 6 --dist worksteal
 
 test: style  ## every check, and the tests but for what takes long (its end says what)
 	@$(MAKE) --no-print-directory --jobs=2 types quick
