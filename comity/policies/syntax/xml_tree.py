@@ -22,6 +22,7 @@ from comity.policies.syntax.lines import MAX_BYTES
 
 MAX_ELEMENTS = 20_000  # of a document
 MAX_DEPTH = 50  # elements within each other
+MAX_ATTRIBUTES = 250  # of an element; to read them takes lxml the square of their number
 MAX_NAMESPACE = 1000  # characters; each element has a copy
 
 _CHUNK = 64 * 1024  # octets between two looks at the limits
@@ -89,6 +90,8 @@ def read(body: bytes, *, cut: bool = False, max_bytes: int = MAX_BYTES, max_elem
             if event == "start":
                 if len(elements) == max_elements or depth == MAX_DEPTH:
                     raise _too_much(f"{max_elements} elements, or more than {MAX_DEPTH} within each other", body, elements)
+                if len(value.attrib) > MAX_ATTRIBUTES:
+                    raise _too_much(f"{MAX_ATTRIBUTES} attributes of an element", body, elements)
                 elements.append(value)
                 depth += 1
             elif event == "end":

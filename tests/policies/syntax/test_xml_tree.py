@@ -157,6 +157,11 @@ def test_nothing_that_reads_a_dtd_sees_one(before: str, name: str, monkeypatch: 
 LIMITS: list[tuple[str, Callable[[int], str], int]] = [
     ("elements", lambda count: f"<r>\n{'<a/>' * (count - 1)}</r>", xml_tree.MAX_ELEMENTS),
     ("depth", lambda count: "<a>\n" + "<a>" * (count - 1) + "</a>" * count, xml_tree.MAX_DEPTH),
+    (
+        "attributes",
+        lambda count: "<r>\n<a" + "".join(f' a{number}="1"' for number in range(count)) + "/></r>",
+        xml_tree.MAX_ATTRIBUTES,
+    ),
     ("namespace", lambda count: f'<r>\n<a xmlns="{"u" * count}"/></r>', xml_tree.MAX_NAMESPACE),
 ]
 
