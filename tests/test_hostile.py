@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from comity.policies.syntax import remembered
 from tests.selection import one_in
 
 ROOT = Path(__file__).parent.parent
@@ -38,7 +39,8 @@ def calls(step: Callable[[], object]) -> int:
 
 @pytest.mark.requirement("SEC-1", "AUTO-18")
 @pytest.mark.parametrize("name", one_in(6, CASES))
-def test_calls_grow_with_the_input(name: str, *, in_full: bool) -> None:
+def test_calls_grow_with_the_input(name: str, monkeypatch: pytest.MonkeyPatch, *, in_full: bool) -> None:
+    monkeypatch.setattr(remembered, "MAX_OCTETS", 0)  # what is short would be known by then
     case = CASES[name]
     sizes = [case.limit // part for part in ((64, 32, 16) if in_full else (64, 32))]
     steps = [case.prepare(size) for size in sizes]
