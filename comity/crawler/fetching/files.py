@@ -111,7 +111,6 @@ class PolicyFiles:
         self._key: object = None
         self._look_ups: dict[PolicyQuery, _LookUp] = {}
         self._batch: _Batch | None = None  # that is filled
-        self._is_left = False  # by the last crawl: nothing is put off any more
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="comity-store")
         self._semaphore = asyncio.Semaphore(ORIGINS_AT_ONCE)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -149,7 +148,6 @@ class PolicyFiles:
         shared = vars(_threads).get("shared", {})
         if shared.get(self._key) is self:
             del shared[self._key]
-        self._is_left = True
         self._save_now()
         await asyncio.gather(*(look_up.task for look_up in self._look_ups.values() if look_up.task), return_exceptions=True)
         await asyncio.get_running_loop().run_in_executor(self._thread, self.store.close)
@@ -208,7 +206,7 @@ class PolicyFiles:
             batch = self._batch = _Batch()
             batch.task = asyncio.create_task(self._save_batch(batch, asker))
         batch.sites.setdefault(origin, {}).update(files)
-        if self._is_left:
+        if not self._crawls:  # the last one has left: nothing is put off any more
             batch.is_due.set()
         assert batch.task
         await asyncio.shield(batch.task)
@@ -222,17 +220,18 @@ class PolicyFiles:
             async with asyncio.timeout(SAVE_AFTER):
                 await batch.is_due.wait()
         self._batch = None
-        whose = next(iter(batch.sites)) if len(batch.sites) == 1 else f"{len(batch.sites)} origins"
-        consequence = f"the policies of {whose} are kept in memory only"
         try:
-            await self.ask_store(None, consequence, asker, self.store.save_sites, batch.sites)
+            await self._save_sites(batch.sites, asker)
         except Exception:  # a mistake of ours with one of them: the others are kept
             for origin, files in batch.sites.items():
-                consequence = f"the policies of {origin} are kept in memory only"
                 try:
-                    await self.ask_store(None, consequence, asker, self.store.save, origin, files)
+                    await self._save_sites({origin: files}, asker)
                 except Exception:
                     logger.exception("The policies of %(origin)s cannot be kept", {"origin": origin})
+
+    async def _save_sites(self, sites: Mapping[str, Mapping[str, PolicyFile]], asker: Asker) -> None:
+        whose = next(iter(sites)) if len(sites) == 1 else f"{len(sites)} origins"
+        await self.ask_store(None, f"the policies of {whose} are kept in memory only", asker, self.store.save_sites, sites)
 
     def _forget(self, query: PolicyQuery, look_up: _LookUp) -> None:
         if self._look_ups.get(query) is look_up:

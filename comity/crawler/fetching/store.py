@@ -73,9 +73,6 @@ class Store(Protocol):
     def load(self, origin: str) -> dict[str, PolicyFile]:
         """Path, or absolute URL of a file that others name -> what is known of that file."""
 
-    def save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
-        """All of them or none."""
-
     def save_sites(self, sites: Mapping[str, Mapping[str, PolicyFile]]) -> None:
         """The files of several origins: all of them or none."""
 
@@ -140,6 +137,7 @@ class PolicyStore:
         return OSError(f"{self.path} cannot be written: {printable(str(error))}")
 
     def save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
+        """`save_sites` of one."""
         self.save_sites({origin: files})
 
     def save_sites(self, sites: Mapping[str, Mapping[str, PolicyFile]]) -> None:

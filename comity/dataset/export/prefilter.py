@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from comity.dataset.files.arrow_schema import EXTRA, NULLS_ONLY, TAG, decode, may_hold_tags
+from comity.dataset.files.arrow_types import name_numbers
 from comity.dataset.permissions.terms import CURRENT, LICENSES, Terms, apply_terms
 from comity.dataset.records import Unreadable
 from comity.dataset.tag_sources import InField, TagSource
@@ -202,8 +203,7 @@ class _Doubts:
 
     def _check_once(self, names: pa.Array, lists: pa.Array, rows: pa.Array) -> None:
         """Doubt the rows with a name that stands twice in a list, or two that are null. `lists`: numbers of their lists."""
-        encoded = names.dictionary_encode()
-        pairs = pc.add(pc.multiply(lists, len(encoded.dictionary) + 1), encoded.indices.cast(pa.int64()))
+        pairs = name_numbers(names, lists)
         if pc.count_distinct(pairs, "all").as_py() < len(pairs):
             frequencies = pairs.value_counts()
             first = pc.index_in(frequencies.field("values"), pairs)

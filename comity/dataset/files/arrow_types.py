@@ -294,9 +294,7 @@ class Keyed:
         keys = structs.field(self._key)
         if structs.null_count or keys.null_count or not pa.types.is_string(keys.type):
             return False
-        distinct = keys.dictionary_encode()
-        rows = pc.list_parent_indices(array)
-        pairs = pc.add(pc.multiply(rows, len(distinct.dictionary)), distinct.indices.cast(pa.int64()))
+        pairs = name_numbers(keys, pc.list_parent_indices(array))
         return bool(pc.count_distinct(pairs).as_py() == len(pairs))
 
 
@@ -382,6 +380,12 @@ def _lists(array: pa.Array, member: Kind) -> Iterator[list[Any]]:
     start = offsets[0]
     members = member.values(array.values[start : offsets[-1]])
     return (members[first - start : end - start] for first, end in pairwise(offsets))
+
+
+def name_numbers(names: pa.StringArray, lists: pa.Array) -> pa.Int64Array:
+    """Return a number for each name in its list: the same where the same name stands in the same list. `lists`: their numbers."""
+    distinct = names.dictionary_encode()
+    return pc.add(pc.multiply(lists, len(distinct.dictionary) + 1), distinct.indices.cast(pa.int64()))
 
 
 def rows(length: int, columns: Mapping[str, list[Any]], nullable: Iterable[str] = ()) -> list[dict[str, Any]]:

@@ -64,7 +64,7 @@ class _Raw:
                     if tag not in _INLINE:
                         add("\n")
                     if text := element.text:
-                        add(_one_line(text) if "\n" in text or "\r" in text else text)
+                        add(_one_line(text))
                 continue
             if element is skipped:
                 skipped = None
@@ -75,7 +75,7 @@ class _Raw:
                     self._ends[element] = len(self.parts)
                 inside -= element in roots
             if inside and (text := element.tail):
-                add(_one_line(text) if "\n" in text or "\r" in text else text)
+                add(_one_line(text))
 
     def folded(self) -> tuple[str, dict[Any, Span]]:
         raw = "".join(self.parts)
@@ -102,7 +102,7 @@ class _Raw:
 
 
 def _one_line(text: str) -> str:
-    return text.replace("\n", " ").replace("\r", " ")
+    return text.replace("\n", " ").replace("\r", " ") if "\n" in text or "\r" in text else text
 
 
 def _is_left_out(element: Any, tag: str) -> bool:

@@ -3,7 +3,6 @@
 What is supported, and every reading of an open point, stands in docs/rsl.md."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.answers.fetched import Availability, Fetched, availability
@@ -97,7 +96,7 @@ def read_document(content: Content, response: Response) -> Statements:
     referred = references.in_markup(content, response.url)
     documents = inline(content)
     statements = tuple(statement for document in documents for statement in document.statements(response.url))
-    findings = tuple(replace(finding, url=response.url) for document in documents for finding in document.findings)
+    findings = tuple(finding for document in documents for finding in document.findings)
     return Statements((*statements, *_unlicensed(referred.unread)), findings, referred.urls)
 
 

@@ -175,7 +175,7 @@ def read(body: bytes, url: str = "", *, cut: bool = False) -> Rsl:
 def inline(content: Content) -> tuple[Rsl, ...]:
     """The documents that stand in a page (section-4.6.2), which is parsed only where it has their type.
 
-    Their findings have no URL: pages have the same documents."""
+    Their findings have no URL, as pages have the same documents: `Site.page` names the page in them."""
     if not content.mentions(b"application/rsl"):
         return ()
     scripts = list(content.scripts(MEDIA_TYPE))
