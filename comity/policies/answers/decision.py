@@ -109,6 +109,7 @@ class Finding:
     url: str = ""
     line: int = 0  # 1-based; 0: the file as a whole
     column: int = 0  # 1-based, in octets; 0: the line as a whole
+    length: int = 0  # octets from there; 0: to the end of the word
 
     def __str__(self) -> str:
         position = ":".join(str(part) for part in (self.url, self.line, self.column) if part)

@@ -28,6 +28,19 @@ SILENT: Final = Effect.SILENT
 FINDING: Final = Effect.FINDING
 
 
+class Severity(enum.Enum):
+    """How much a finding matters to who writes the file."""
+
+    ERROR = "error"  # it is outside the grammar, or states something else than is plainly meant
+    WARNING = "warning"  # it states what it says, but is probably not what is meant, or not to every reader
+    INFO = "info"  # nothing changes without it
+
+
+ERROR: Final = Severity.ERROR
+WARNING: Final = Severity.WARNING
+INFO: Final = Severity.INFO
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     effect: Effect
@@ -37,6 +50,7 @@ class Rule:
     depends_on_request: bool = False  # how a request is made, or what comes back, decides: no tag can say whether it holds today
     names_licence: bool = False  # its source is a licence
     is_unreachable: bool = False  # a policy file cannot be had: nobody knows what it states
+    severity: Severity = Severity.WARNING  # of a finding
 
 
 RULES: dict[str, Rule] = {}  # those of all formats, and our own; filled by `declare`

@@ -27,6 +27,7 @@ from comity.policies.answers.rates import Rates
 from comity.policies.answers.request import Facts
 from comity.policies.answers.rule import Rule
 from comity.policies.document.document import Content
+from comity.policies.formats.authoring import Authoring
 from comity.policies.formats.file import SiteFiles
 from comity.policies.syntax.windows import Limits
 from comity.policies.vocabulary.statement import Statement
@@ -245,4 +246,5 @@ class Format(NamedTuple):
     lifetime: Callable[[str, Fetched], float] | None = None  # seconds for which a file says itself that it may be used
     replay: Callable[[str, str], list[tuple[str, str]]] = quoted_whole
     """How a quoted reason is said again: name and text of the field or element -> names and values; none where it cannot be."""
+    authoring: Authoring = Authoring()  # for those who write in it
     version: int = 0  # VERSION, by which it is written; of another package it has to be given, as a number

@@ -1,0 +1,1 @@
+"""Tools for those who write policies: lint, explanations, a language server and a page in the browser."""

@@ -1,0 +1,119 @@
+"""The help that a format has for those who write in it: its words, what may be wrong besides its syntax, and how that is mended.
+
+Nothing here takes part in a decision. What reading a file finds (`SiteReading.findings`) is said to crawlers too; a check of
+`Authoring` is made only where somebody asks (`comity lint`, the language server), so it may look at everything twice."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from comity.policies.answers.decision import Finding
+from comity.policies.document.document import Content
+from comity.policies.formats.file import SiteFiles
+from comity.policies.syntax.lines import Lines, text_of
+
+
+class Directive(NamedTuple):
+    """A word that begins a line, or names an element, attribute, member or parameter of a format."""
+
+    name: str  # as the specification spells it
+    spec: str  # specification and section
+    summary: str  # what it says, a sentence without its full stop
+    value: str = ""  # what its value is: "path", "agent", "action", ...: see `Authoring.values`; "": anything, or nothing
+    within: tuple[str, ...] = ()  # directives below which it stands; (): anywhere
+
+
+class Edit(NamedTuple):
+    """A piece of a file that is to be replaced."""
+
+    start: int  # octets of the body before it
+    end: int
+    text: bytes
+
+
+class Fix(NamedTuple):
+    """A change that mends a finding, and changes no decision of comity about anything."""
+
+    title: str  # "Write `Disallow`"
+    edits: tuple[Edit, ...]
+
+
+class Draft:
+    """A file as its author has it. Lines are those of findings: 1-based, as `Lines` parts them."""
+
+    def __init__(self, url: str, body: bytes) -> None:
+        self.url = url
+        self.body = body
+
+    @cached_property
+    def has_places(self) -> bool:
+        """True where lines and columns of findings are those of the body: it is not in UTF-16."""
+        return self.body.removeprefix(codecs.BOM_UTF8).startswith(text_of(self.body)[0])
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where each line starts in the body; the last is its end."""
+        skipped = len(codecs.BOM_UTF8) if self.body.startswith(codecs.BOM_UTF8) else 0
+        lines = Lines(self.body, skipped)
+        starts = []
+        while lines.read():
+            starts.append(lines.line_start)
+        return [*(starts or [skipped]), len(self.body)]
+
+    @property
+    def lines(self) -> int:
+        return len(self._starts) - 1
+
+    def start(self, line: int) -> int:
+        """The octets of the body before a line."""
+        return self._starts[line - 1]
+
+    def line(self, line: int) -> bytes:
+        """A line without its end."""
+        return self.body[self._starts[line - 1] : self._starts[line]].rstrip(b"\r\n")
+
+    def replaced(self, line: int, column: int, length: int, text: bytes) -> Edit:
+        """Return the edit that puts a text in the place of some octets of a line. `column`: 1-based."""
+        start = self.start(line) + column - 1
+        return Edit(start, start + length, text)
+
+    def without_line(self, line: int) -> Edit:
+        """Return the edit that takes a line out, with its end."""
+        return Edit(self._starts[line - 1], self._starts[line], b"")
+
+
+def apply(body: bytes, fixes: Iterable[Fix]) -> tuple[bytes, tuple[Fix, ...]]:
+    """Return the body with the fixes made, and those that were: of two that touch the same octets only the first is."""
+    made: list[Fix] = []
+    taken: list[Edit] = []
+    for fix in fixes:
+        if not any(edit.start < other.end and other.start < edit.end or edit == other for edit in fix.edits for other in taken):
+            made.append(fix)
+            taken += fix.edits
+    for edit in sorted(taken, key=lambda edit: edit.start, reverse=True):
+        body = body[: edit.start] + edit.text + body[edit.end :]
+    return body, tuple(made)
+
+
+class FileKind(NamedTuple):
+    """A kind of file that people write in a format and that has no place of its own on a site."""
+
+    name: str  # "rsl.xml": what it is called where its name does not tell
+    is_meant: Callable[[str, bytes], bool]  # by the last part of its path, in lower case, and its body
+    findings: Callable[[bytes, str], Iterable[Finding]]  # of the body; the URL
+
+
+class Authoring(NamedTuple):
+    """The part of a format that is for authors."""
+
+    directives: tuple[Directive, ...] = ()
+    values: Mapping[str, Mapping[str, str]] = {}
+    """Kind of value -> the words that may stand there, each with what it says."""
+    check_site: Callable[[SiteFiles], Iterable[Finding]] | None = None  # besides what reading the files finds
+    check_document: Callable[[Content, str], Iterable[Finding]] | None = None  # a page, and its URL
+    kinds: tuple[FileKind, ...] = ()
+    fixes: Mapping[str, Callable[[Draft, Finding], Fix | None]] = {}
+    """Rule -> what mends a finding by it. None: nothing that is safe."""
