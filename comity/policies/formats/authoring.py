@@ -90,7 +90,7 @@ def apply(body: bytes, fixes: Iterable[Fix]) -> tuple[bytes, tuple[Fix, ...]]:
     made: list[Fix] = []
     taken: list[Edit] = []
     for fix in fixes:
-        if not any(edit.start < other.end and other.start < edit.end or edit == other for edit in fix.edits for other in taken):
+        if not any((edit.start < other.end and other.start < edit.end) or edit == other for edit in fix.edits for other in taken):
             made.append(fix)
             taken += fix.edits
     for edit in sorted(taken, key=lambda edit: edit.start, reverse=True):
