@@ -1,0 +1,1 @@
+"""Commands of the `comity` tool."""
