@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from comity.policies.agent import Agent
-from comity.policies.answers.decision from comity.policies.document.document import Content
+from comity.policies.document.document import Content
 from comity.policies.formats.ai_txt.file import PATH, AiFile
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import AgentReading, ElementRuleSet, Resource, SiteReading, Statements
