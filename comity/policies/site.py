@@ -26,7 +26,17 @@ from comity.policies.document.document import Content
 from comity.policies.formats import FIELDS, FORMATS, ROBOTS_LINES, WELL_KNOWN
 from comity.policies.formats.distrusted import FormatError
 from comity.policies.formats.file import ABSENT, SiteFiles
-from comity.policies.formats.format import NO_STATEMENTS, Capture, ElementRuleSet, FileReference, Format, PageSource, Resource, Response, UseSource
+from comity.policies.formats.format import (
+    NO_STATEMENTS,
+    Capture,
+    ElementRuleSet,
+    FileReference,
+    Format,
+    PageSource,
+    Resource,
+    Response,
+    UseSource,
+)
 from comity.policies.page import Page, Refusal, jointly
 from comity.policies.syntax.urls import origin_of, spellings
 from comity.policies.syntax.windows import Limits

@@ -33,9 +33,7 @@ def _in_file(draft: Draft, named: frozenset[str]) -> Iterator[Finding]:
         if (problem := _problem(name)) and len(reported) < MAX_REPORTED:
             reported.add(name.lower())
             rule, message = problem
-            yield Finding(
-                rule=rule, message=message, url=draft.url, line=line, column=match.start(1) + 1, length=len(name)
-            )
+            yield Finding(rule=rule, message=message, url=draft.url, line=line, column=match.start(1) + 1, length=len(name))
 
 
 def _problem(name: str) -> tuple[str, str] | None:
@@ -45,5 +43,8 @@ def _problem(name: str) -> tuple[str, str] | None:
     if crawler is not None:
         return None
     if similar := nearest(name):
-        return "comity.agent-misspelled", f"no crawler is known by the name `{name}`: `{similar.token}` ({similar.operator}) may be meant"
+        return (
+            "comity.agent-misspelled",
+            f"no crawler is known by the name `{name}`: `{similar.token}` ({similar.operator}) may be meant",
+        )
     return "comity.agent-unknown", f"no crawler is known by the name `{name}`"

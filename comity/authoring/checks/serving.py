@@ -28,7 +28,9 @@ def _served(url: str, fetched: Fetched) -> Iterator[tuple[str, str]]:
     """Rule and message."""
     path = urlsplit(url).path
     if availability(fetched) is Availability.UNREACHABLE:
-        consequence = "until it is there again, crawlers may fetch nothing" if path in RESTRICTING else "nobody knows what it states"
+        consequence = (
+            "until it is there again, crawlers may fetch nothing" if path in RESTRICTING else "nobody knows what it states"
+        )
         yield "comity.file-status", f"it cannot be had ({fetched.error or f'status {fetched.status}'}): {consequence}"
         return
     if fetched.status // 100 == 2 and is_html(fetched):

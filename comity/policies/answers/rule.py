@@ -154,7 +154,10 @@ declare(
             FINDING, "comity, docs/uses.md", "one file or page permits what another one refuses: it is refused"
         ),
         "comity.other-readers": Rule(
-            FINDING, "comity, docs/policy-command.md", "by this line another reader of robots.txt decides otherwise"
+            FINDING,
+            "comity, docs/policy-command.md",
+            "by this line another reader of robots.txt decides otherwise",
+            severity=INFO,
         ),
         "comity.unmatched-element": Rule(
             FINDING, "ai.txt paper section-3.2", "an element stands in none of the sample pages", severity=INFO
