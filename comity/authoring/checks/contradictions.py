@@ -4,11 +4,11 @@ Each file's word for a use is asked of the site as if only one format were there
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 
 from comity.authoring.sites import Source, SourceFile
-from comity.policies import Agent, Finding, Page, Reason, Site, UseDecision, Verdict
+from comity.policies import Agent, Finding, Page, Reason, Site, Verdict
 from comity.policies.formats import FORMATS
 
 NOBODY = "comity-nobody"  # a crawler that no file names: what is said to everybody
@@ -19,15 +19,12 @@ MAX_PAGES = 100
 def check_contradictions(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
     names = [NOBODY, *islice(sorted(name for name in source.site.crawler_names if _is_token(name)), MAX_AGENTS)]
     reported: set[tuple[Reason, Reason]] = set()
-    for name in names:
-        agent = Agent(name)
-        for permitting, refusing, use in _of_files(source, agent):
-            if (permitting, refusing) not in reported:
-                reported.add((permitting, refusing))
-                yield _finding(source, permitting, refusing, use, "" if name == NOBODY else f" to {name}")
-    for page in source.pages[:MAX_PAGES]:
-        for permitting, refusing, use in _of_page(source, page):
-            yield _finding(source, permitting, refusing, use, "")
+    of_names = ((name, contradiction) for name in names for contradiction in _of_files(source, Agent(name)))
+    of_pages = ((NOBODY, contradiction) for page in source.pages[:MAX_PAGES] for contradiction in _of_page(source, page))
+    for name, (permitting, refusing, use) in chain(of_names, of_pages):
+        if (permitting, refusing) not in reported:
+            reported.add((permitting, refusing))
+            yield _finding(source, permitting, refusing, use, "" if name == NOBODY else f" to {name}")
 
 
 def _is_token(name: str) -> bool:
@@ -40,12 +37,8 @@ Contradiction = tuple[Reason, Reason, str]  # why it is permitted, why it is ref
 def _of_files(source: Source, agent: Agent) -> Iterator[Contradiction]:
     """The contradictions between formats about the site's first page."""
     url = f"{source.origin}/"
-    uses: list[Mapping[str, UseDecision]] = []
-    for format_ in FORMATS:
-        if format_.read_site:
-            alone = Site(source.origin, source.site.files, formats=(format_,))
-            uses.append(_stated(alone.page(agent, url, body=None)))
-    yield from _between(uses)
+    alone = (Site(source.origin, source.site.files, formats=(format_,)) for format_ in FORMATS if format_.read_site)
+    yield from _between([site.page(agent, url, body=None) for site in alone])
 
 
 def _of_page(source: Source, page: SourceFile) -> Iterator[Contradiction]:
@@ -53,24 +46,19 @@ def _of_page(source: Source, page: SourceFile) -> Iterator[Contradiction]:
     agent = Agent(NOBODY)
     itself = Site.from_files(source.origin, {}).page(agent, page.url, headers=page.fetched.headers, body=page.fetched.body)
     of_files = source.site.page(agent, page.url, body=None)
-    permitted = {use: decision for use, decision in _stated(itself).items() if decision.verdict is Verdict.ALLOW}
-    yield from _between([permitted, {use: each for use, each in _stated(of_files).items() if each.verdict is Verdict.DENY}])
+    for permitting, refusing, use in _between([itself, of_files]):
+        if permitting.source.url == page.url:
+            yield permitting, refusing, use
 
 
-def _stated(page: Page) -> Mapping[str, UseDecision]:
-    """The uses of which somebody speaks. That it may be fetched is no permission to use it."""
-    decisions = {use: decision for use, decision in page.uses.items() if use not in ("crawl", "follow")}
-    return {use: decision for use, decision in decisions.items() if decision.stated}
-
-
-def _between(by_source: list[Mapping[str, UseDecision]]) -> Iterator[Contradiction]:
-    for number, permitting in enumerate(by_source):
-        for use, decision in permitting.items():
-            if decision.verdict is not Verdict.ALLOW or not decision.reasons[0].source.line:
-                continue
-            for refusing in (other for index, other in enumerate(by_source) if index != number):
-                if use in refusing and refusing[use].verdict is Verdict.DENY:
-                    yield decision.reasons[0], refusing[use].reasons[0], use
+def _between(pages: Sequence[Page]) -> Iterator[Contradiction]:
+    """`pages`: the same one, as each source speaks of it. A permission that follows from silence is none."""
+    named = dict.fromkeys(use for page in pages for use, decision in page.uses.items() if decision.stated)
+    for use in (use for use in named if use not in ("crawl", "follow")):  # to fetch is no use of what is fetched
+        decisions = [page.uses[use] for page in pages]
+        permitting = [each.reasons[0] for each in decisions if each.stated and each.verdict is Verdict.ALLOW]
+        refusing = [each.reasons[0] for each in decisions if each.stated and each.verdict is Verdict.DENY]
+        yield from ((one, other, use) for one in permitting for other in refusing)
 
 
 def _finding(source: Source, permitting: Reason, refusing: Reason, use: str, to_whom: str) -> Finding:
