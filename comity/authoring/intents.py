@@ -127,7 +127,7 @@ def _rsl(*lines: str) -> tuple[Artefact, ...]:
         + "    </license>\n  </content>\n</rsl>\n"
     )
     return (
-        _in_robots("License: https://example.com/license.xml", "", "User-agent: *", "Disallow:"),
+        _in_robots("License: $origin/license.xml", "", "User-agent: *", "Disallow:"),
         Artefact("/license.xml", document),
     )
 
@@ -150,6 +150,7 @@ _ACAP_NO_OTHER = (
     "ACAP-allow-present: /",
     "ACAP-disallow-other: /",
 )
+_ORIGIN = Parameter("origin", "origin of the site", "https://example.com")
 _USES_ONLY = "It speaks of what is done with content, and of no request."
 _NO_SNIPPETS = "It has no word for snippets."
 _NO_RATE = "It has no word for how often somebody may come."
@@ -162,7 +163,7 @@ NO_TRAINING = Intent(
         Form(
             RFC,
             (_in_robots(*_NO_TRAINING_CRAWLERS, "", "User-agent: *", "Disallow:"),),
-            "It refuses all requests of crawlers that it names. It has no word for training: whom you do not name, it does not bind.",
+            "It refuses all requests of crawlers that it names. It has no word for training, and binds nobody else.",
         ),
         Form(
             ACAP,
@@ -218,6 +219,7 @@ NO_TRAINING = Intent(
             "It can list the purposes for which requests are welcome, and not one for which they are not.",
         ),
     ),
+    (_ORIGIN,),
 )
 
 NO_TRAINING_BUT_SEARCH = Intent(
@@ -285,6 +287,7 @@ NO_TRAINING_BUT_SEARCH = Intent(
         Unsaid(META, "It only refuses. With the element for no training, nothing is said of search."),
         Unsaid(TDMREP, "It speaks of mining as a whole. With the file for no training, nothing is said of search."),
     ),
+    (_ORIGIN,),
 )
 
 NO_SNIPPETS = Intent(
@@ -300,8 +303,8 @@ NO_SNIPPETS = Intent(
         Form(
             META,
             (Artefact(ELEMENT, '<meta name="robots" content="nosnippet">\n'),),
-            "It says this, and refuses whole copies and answers by AI as well. `max-snippet:50` instead permits 50 characters, and"
-            " `data-nosnippet` on an element refuses that element alone.",
+            "It says this, and refuses whole copies and answers by AI as well. `max-snippet:50` permits 50 characters instead,"
+            " and `data-nosnippet` on an element refuses that element alone.",
         ),
         Form(META, (Artefact(FIELD, "X-Robots-Tag: nosnippet\n"),), "The same, for files of any kind."),
     ),

@@ -38,7 +38,14 @@ def _of_intent(intent: Intent) -> Iterator[str]:
 def _of_form(intent: Intent, form: Form) -> Iterator[str]:
     yield from (form.remark, "")
     for artefact in form.artefacts:
-        yield from (f"{_place(artefact)}:", "", f"```{_language(artefact)}", artefact.written(intent.values()).rstrip("\n"), "```", "")
+        yield from (
+            f"{_place(artefact)}:",
+            "",
+            f"```{_language(artefact)}",
+            artefact.written(intent.values()).rstrip("\n"),
+            "```",
+            "",
+        )
 
 
 def _place(artefact: Artefact) -> str:
