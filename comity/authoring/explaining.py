@@ -13,15 +13,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import time
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from comity.authoring.known_crawlers import known
 from comity.authoring.sites import Source, SourceFile
 from comity.policies import Agent, PolicyError, Reason, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.answers.element_rule import display_names
 from comity.policies.answers.fetched import Availability, Fetched, availability
-from comity.policies.answers.rates import RequestRate
 from comity.policies.answers.rule import RULES
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_or_empty
@@ -141,7 +142,8 @@ def explain(source: Source, agent: Agent, *, agents: Iterable[str] = (), urls: I
     everybody = asked.answers(_agent(agent, _unnamed(source.site)))
     groups: dict[tuple[Answer, ...], list[str]] = {}
     for name in names:
-        groups.setdefault(asked.answers(_agent(agent, name)), []).append(name)
+        crawler = known(name)
+        groups.setdefault(asked.answers(_agent(agent, name)), []).append(crawler.token if crawler else name)
     as_everybody = tuple(groups.pop(everybody, ()))
     subject = "Everybody else" if groups else "Everybody"
     return Explanation(
@@ -417,17 +419,20 @@ def _rates_of(site: Site, agent: Agent, url: str) -> list[str]:
     rates, asked = site.rates(agent), []
     if rates:
         asked += [f"{rates.crawl_delay:g} s between requests"] if rates.crawl_delay else []
-        asked += map(_told_rate, rates.request_rates)
-        asked += [f"visits from {rates.visit_time.start:%H:%M} to {rates.visit_time.end:%H:%M} UTC"] if rates.visit_time else []
+        asked += [_told_rate(rate.requests, rate.seconds) + _told_hours(rate.start, rate.end) for rate in rates.request_rates]
+        asked += [f"visits{_told_hours(rates.visit_time.start, rates.visit_time.end)}"] if rates.visit_time else []
     for limit in site.limits(agent, url):
-        asked += [_told_rate(RequestRate(window.requests, window.seconds, None, None)) for window in limit.windows]
+        asked += [_told_rate(window.requests, window.seconds) for window in limit.windows]
         asked += [f"{limit.concurrent} at a time"] if limit.concurrent is not None else []
     return list(dict.fromkeys(asked))
 
 
-def _told_rate(rate: RequestRate) -> str:
-    hours = f", from {rate.start:%H:%M} to {rate.end:%H:%M} UTC" if rate.start and rate.end else ""
-    return f"{rate.requests} request{'s' if rate.requests != 1 else ''} in {rate.seconds} s{hours}"
+def _told_rate(requests: int, seconds: float) -> str:
+    return f"{requests} request{'s' if requests != 1 else ''} in {seconds:g} s"
+
+
+def _told_hours(start: time | None, end: time | None) -> str:
+    return f" from {start:%H:%M} to {end:%H:%M} UTC" if start and end else ""
 
 
 def _told_value(value: Any) -> str:
@@ -435,9 +440,10 @@ def _told_value(value: Any) -> str:
 
 
 _LIMITS = {
-    "max_characters": "at most {} characters of them",
+    "max_chars": "at most {} characters of them",
     "max_words": "at most {} words of them",
-    "not_after": "until {}",
+    "until": "until {}",
+    "until_recrawled": "until they are fetched again",
 }
 
 
