@@ -34,7 +34,7 @@ MAX_RATES = 1000  # Crawl-delay, Request-rate and Visit-time lines, of one file 
 #   product-token = identifier / "*"
 #   identifier = 1*(%x2D / %x41-5A / %x5F / %x61-7A)
 # LENIENT: digits, and whatever follows the token.
-_TOKEN = re.compile(rb"[A-Za-z0-9_-]++|\*(?![^ \t])")
+TOKEN = re.compile(rb"[A-Za-z0-9_-]++|\*(?![^ \t])")
 
 # Whole lines that need no look of ours. While a list of agents is open: no colon. Elsewhere: no record. Within rules: more rules.
 _BLANK = rb"(?!%s)[^\r\n:#]*+(?:#[^\r\n]*+)?+%s" % (NAME, EOL)
@@ -102,18 +102,19 @@ class Robots:
         """The rules of all groups that name the token, else of those for `*` (section-2.2.1).
 
         `contested`: patterns in normal form of which something is said elsewhere, see `Replaced`."""
-        return AgentRules(list(map(self._lines, self.groups_naming(token))), contested)
+        return AgentRules(list(map(self.cursor, self.groups_naming(token))), contested)
 
     def rule_lines(self, group: int) -> RuleLines:
         """The rules of one group, as `for_agent` has them."""
-        return RuleLines([self._lines(group)])
+        return RuleLines([self.cursor(group)])
 
     @property
     def groups(self) -> range:
         """The numbers of all groups."""
         return range(len(self._numbers))
 
-    def _lines(self, group: int) -> Lines:
+    def cursor(self, group: int) -> Lines:
+        """The lines of a group."""
         return Lines(self.text, self._starts[group], self._starts[group + 1], self._numbers[group] - 1)
 
     def groups_naming(self, token: str) -> list[int]:
@@ -231,7 +232,7 @@ class _FileReader:
             self._is_naming, self._interrupted_at = True, 0
             self._groups.append((self._lines.line_start, self._lines.number))
         self._joined_at = self._interrupted_at
-        match = _TOKEN.match(value)
+        match = TOKEN.match(value)
         token = match[0] if match else b""
         if token != value or not token:
             message, column = "`{}` is read as `{}`" if token else "`{}` names nobody", record.column(line)
