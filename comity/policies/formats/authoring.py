@@ -6,14 +6,20 @@ Nothing here takes part in a decision. What reading a file finds (`SiteReading.f
 from __future__ import annotations
 
 import codecs
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding
 from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
-from comity.policies.syntax.lines import Lines, text_of
+from comity.policies.syntax.lines import MAX_FINDINGS, Lines, text_of
+from comity.policies.syntax.printable import printable
+
+MAX_WORD = 40  # characters of a word that is compared with others
+NEAR = 0.8  # how like one another two words are of which one is meant by the other, 0 to 1
 
 
 class Directive(NamedTuple):
@@ -107,6 +113,44 @@ class FileKind(NamedTuple):
     name: str  # "rsl.xml": what it is called where its name does not tell
     is_meant: Callable[[str, bytes], bool]  # by the last part of its path, in lower case, and its body
     findings: Callable[[bytes, str], Iterable[Finding]]  # of the body; the URL
+
+
+class Remarks:
+    """What a check has to say of a file: the first MAX_FINDINGS by each rule, so that none crowds out another."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._findings: list[Finding] = []
+        self._counts: Counter[str] = Counter()
+
+    def report(self, rule: str, message: str, *quoted: bytes, line: int = 0, column: int = 0, length: int = 0) -> None:
+        """Add a finding. `message`: with a `{}` for each text from the file that it quotes."""
+        self._counts[rule] += 1
+        if self._counts[rule] <= MAX_FINDINGS:
+            text = message.format(*map(printable, quoted))
+            self._findings.append(Finding(rule=rule, message=text, url=self._url, line=line, column=column, length=length))
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was reported, by its place."""
+        more = [
+            Finding(rule="comity.more-findings", message=f"only the first {MAX_FINDINGS} by {rule} are listed", url=self._url)
+            for rule, count in self._counts.items()
+            if count > MAX_FINDINGS
+        ]
+        return (*sorted(self._findings, key=lambda finding: (finding.line, finding.column)), *more)
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """Return which of the known words somebody who writes another one probably means; "": none is near."""
+    folded = {_folded(each): each for each in known}
+    if (exact := folded.get(_folded(word))) or len(word) > MAX_WORD:
+        return exact or ""
+    return next((folded[near] for near in get_close_matches(_folded(word), folded, n=1, cutoff=NEAR)), "")
+
+
+def _folded(word: str) -> str:
+    return word.lower().replace("-", "").replace("_", "")
 
 
 class Authoring(NamedTuple):
