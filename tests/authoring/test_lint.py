@@ -66,11 +66,11 @@ def test_a_problem_is_shown_at_its_place_with_its_section(tmp_path: Path, lint: 
     status, out, _ = lint(file)
     assert status == 1
     assert out.splitlines()[:3] == [
-        f"{file}:2:1: warning: `dissallow` is read as `disallow` [robots.misspelled, RFC 9309 section-2.2]",
+        f"{file}:2:1: error: `dissallow` is read as `disallow` [robots.misspelled, RFC 9309 section-2.2]",
         "  2 | Dissallow: /private/",
-        "    | ^^^^^^^^^^",
+        "    | ^^^^^^^^^",
     ]
-    assert "1 warning in 1 file" in out.splitlines()[-1]
+    assert "1 error in 1 file" in out.splitlines()[-1]
 
 
 def test_columns_count_characters_and_the_caret_stands_below_them(tmp_path: Path, lint: Lint) -> None:
@@ -99,12 +99,12 @@ def test_json_has_place_section_severity_and_fix(tmp_path: Path, lint: Lint) -> 
     assert {name: problem[name] for name in problem if name != "fix"} == {
         "file": str(file),
         "rule": "robots.misspelled",
-        "severity": "warning",
+        "severity": "error",
         "message": "`dissallow` is read as `disallow`",
         "spec": "RFC 9309 section-2.2",
         "line": 2,
         "column": 1,
-        "end_column": 11,
+        "end_column": 10,
         "text": "Dissallow: /private/",
     }
 
@@ -138,7 +138,7 @@ def test_github_gets_workflow_commands_in_which_nothing_ends_early(tmp_path: Pat
     file = write(tmp_path, {"a,b:c%/robots.txt": MISSPELLED}) / "a,b:c%" / "robots.txt"
     _, out, _ = lint(file, "--format", "github")
     name = str(file).replace("%", "%25").replace(",", "%2C").replace(":", "%3A")
-    start = f"::warning file={name},title=robots.misspelled,line=2,col=1,endColumn=11::"
+    start = f"::error file={name},title=robots.misspelled,line=2,col=1,endColumn=10::"
     assert out.startswith(f"{start}`dissallow` is read as `disallow` (RFC 9309 section-2.2)\n")
 
 
@@ -161,7 +161,7 @@ def test_rules_are_chosen_by_name_or_by_the_beginning_of_it(
 ) -> None:
     file = write(tmp_path, {"robots.txt": MISSPELLED + b"Disallow: a\n"}) / "robots.txt"
     _, out, _ = lint(file, "--format", "json", *options)
-    assert {problem["rule"] for problem in json.loads(out)["problems"] if problem["severity"] == "warning"} == expected
+    assert {problem["rule"] for problem in json.loads(out)["problems"] if problem["severity"] != "info"} == expected
 
 
 # What it looks at
@@ -191,7 +191,7 @@ def test_standard_input_is_what_it_is_said_to_be(lint: Lint, monkeypatch: pytest
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(MISSPELLED)))
     status, out, _ = lint("-", "--as", "robots.txt")
     assert status == 1
-    assert out.startswith("standard input:2:1: warning: ")
+    assert out.startswith("standard input:2:1: error: ")
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_a_line_that_another_reader_understands_otherwise_is_named(tmp_path: Pat
     robots = "User-agent: *\nDisallow: /a\nAllow: /a/b\n"
     found = rules(tmp_path, {"robots.txt": robots}, "comity.other-readers")
     assert [(name, line) for name, line, _ in found] == [("robots.txt", 2)]
-    assert "urllib.robotparser would not fetch this: it goes by the first rule that matches" in found[0][2]
+    assert "urllib.robotparser would not fetch /a/b as comity-nobody: it goes by the first rule that matches" in found[0][2]
     assert rules(tmp_path, {"robots.txt": "User-agent: *\nAllow: /a/b\nDisallow: /a\n"}, "comity.other-readers") == []
 
 

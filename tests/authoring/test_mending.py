@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -55,11 +54,10 @@ def test_a_folder_is_mended_file_by_file(robots: Path) -> None:
     assert (robots.parent / "notes.txt").read_bytes() == b"Dissallow: /\n"  # nothing says that it is a policy
 
 
-def test_standard_input_is_printed_mended(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_is_printed_mended(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(MISSPELLED)))
-    monkeypatch.setattr(sys, "stdout", TextIOWrapper(os.fdopen(os.dup(1), "wb", 0)))
-    main(["lint", "--fix", "--select", "robots.misspelled", "--as", "robots.txt", "-"])
-    assert capfdbinary.readouterr().out == MENDED
+    assert main(["lint", "--fix", "--select", "robots.misspelled", "--as", "robots.txt", "-"]) == 0
+    assert capsysbinary.readouterr().out == MENDED
 
 
 def test_a_file_that_cannot_be_written_is_named(robots: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ MAX_PAGES = 100
 
 
 def check_contradictions(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
-    names = [NOBODY, *islice(sorted(name for name in source.site.crawler_names if _is_token(name)), MAX_AGENTS)]
+    names = [NOBODY, *islice(sorted(name for name in source.site.crawler_names if is_token(name)), MAX_AGENTS)]
     reported: set[tuple[Reason, Reason]] = set()
     of_names = ((name, contradiction) for name in names for contradiction in _of_files(source, Agent(name)))
     of_pages = ((NOBODY, contradiction) for page in source.pages[:MAX_PAGES] for contradiction in _of_page(source, page))
@@ -27,7 +27,8 @@ def check_contradictions(source: Source, samples: tuple[SourceFile, ...]) -> Ite
             yield _finding(source, permitting, refusing, use, "" if name == NOBODY else f" to {name}")
 
 
-def _is_token(name: str) -> bool:
+def is_token(name: str) -> bool:
+    """Return whether a name is a product token, by which a crawler can be asked for."""
     return name.replace("-", "").replace("_", "").isalnum()
 
 

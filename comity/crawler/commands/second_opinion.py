@@ -2,7 +2,7 @@
 
     READERS                                      one row for each reader; none whose time a site can make exponential
     second_opinions(site, agent, url, decision)  what each that is installed would do
-    differing(site, tokens)                      of which URLs that its lines speak of one of them decides otherwise
+    differing(site, tokens)                      which of them decide otherwise of URLs that its lines speak of
     unread_uses(agent, page, decision)           which refusals of uses none of them reads
     sentences(opinions, uses)                    both for people, where there is a difference
 
@@ -161,27 +161,27 @@ def second_opinions(site: Site, agent: Agent, url: str, decision: Decision) -> l
     ]
 
 
-MAX_PROBES = 100  # URLs that are tried of a file
+MAX_PROBES = 50  # URLs that are tried of a file
 
 
-def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[Agent, str]]:
-    """The agents and the URLs of which robots.txt by itself says one thing to comity, and another to a reader that is installed.
+def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[str, Agent, str]]:
+    """The readers that are installed, the agents and the URLs of which robots.txt by itself says another thing to the reader.
 
-    Tried are the first MAX_PROBES URLs that its rules speak of. Never raises."""
+    Tried are the first MAX_PROBES URLs that its rules speak of, as it is taken. Never raises."""
     fetched = site.files[f"{site.origin}/robots.txt"]
     if availability(fetched) is not Availability.PRESENT:
         return
     alone = Site.from_files(site.origin, {"/robots.txt": fetched})
     urls = [site.origin + target for target in islice(_probes(fetched.body), MAX_PROBES)]
-    readers = [allows for reader in READERS if (module := _module(reader)) and (allows := _parsed(reader, module, fetched.body))]
-    for agent in map(Agent, tokens):
-        for url in urls:
-            decision = alone.access(agent, url)
-            if not decision.reasons[0].rule.startswith("robots.") or decision.verdict is Verdict.DEFER:
-                continue
-            is_allowed = decision.verdict is Verdict.ALLOW
-            if any(_ask(allows, agent.token, safe_url_string(url)) is (not is_allowed) for allows in readers):
-                yield agent, url
+    asked = ((agent, url, alone.access(agent, url)) for agent in map(Agent, tokens) for url in urls)
+    # Visit-time, and what ACAP says: no reader knows of it.
+    decided = [each for each in asked if each[2].reasons[0].rule.startswith("robots.") and each[2].verdict is not Verdict.DEFER]
+    for reader in READERS:
+        module = _module(reader)
+        allows = _parsed(reader, module, fetched.body) if module else None
+        for agent, url, decision in decided:
+            if allows and _ask(allows, agent.token, safe_url_string(url)) is (decision.verdict is not Verdict.ALLOW):
+                yield reader.module, agent, url
 
 
 def _probes(body: bytes) -> Iterator[str]:
