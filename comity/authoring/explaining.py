@@ -32,7 +32,7 @@ MAX_AGENTS = 100  # named by the files; those after them are left out, with a no
 MAX_SAMPLES = 50  # paths that the files speak of, and as many pages; likewise
 MAX_EXCEPTIONS = 5  # that a sentence names; `Answer.exceptions` has all
 MAX_RATE_LINES = 20  # that are tried for the one by which a rate is asked for
-UNSPOKEN = "/any-other-page"  # a path of which no file speaks, as far as that can be told
+UNSPOKEN = ("/any-other-page", *(f"/{char * 3}" for char in "zqxjykvw0123456789_-~bcdefghilmnoprstu"))  # paths, to choose from
 NOBODY = "any-other-crawler"  # a product token that no file names
 SILENT = "silent"  # the verdict where nobody says anything
 
@@ -218,23 +218,44 @@ def _outcome_of_file(fetched: Fetched) -> str:
 
 # ---- sample URLs
 
-# A path in a policy file, not in a URL or a media type.
-_PATH = re.compile(r"(?<![\w:/.*)\]}-])/[^\s\"'<>,;()]*")
+_PATH = re.compile(r"(?<![^\s:,])[/*]\S*")  # in a line of text, not in a URL or a media type
+_QUOTED = re.compile(r"[\"'](/[^\"'\s]*)[\"']")  # in JSON and XML
 _COMMENT = re.compile(r"#.*")
 
 
 def spoken_of(source: Source) -> list[str]:
     """Return the root and the paths that match the patterns of which the policy files speak, each once."""
-    paths = {"/": None}
+    paths = (pattern.split("$")[0].replace("*", "any") for pattern in _patterns(source))
+    return list(dict.fromkeys(("/", *(path if path.startswith("/") else f"/{path}" for path in paths))))
+
+
+def _patterns(source: Source) -> Iterator[str]:
+    """Yield the paths and patterns that stand in the policy files, in whatever format."""
     for file in source.files:
         text = file.fetched.body.decode("utf-8", "replace")
-        is_markup = text.lstrip("\ufeff \t\r\n").startswith(("<", "{", "["))
+        if text.lstrip("\ufeff \t\r\n").startswith(("<", "{", "[")):
+            yield from _QUOTED.findall(text)
+            continue
         for line in text.splitlines():
-            for match in _PATH.finditer(line if is_markup else _COMMENT.sub("", line)):
-                path = match.group().split("$")[0].replace("*", "any")
-                if not (is_markup and path in ("/", "/>")) and not path.startswith("//"):
-                    paths[path] = None
-    return list(paths)
+            patterns = (match.group().rstrip(",") for match in _PATH.finditer(_COMMENT.sub("", line)))
+            yield from (pattern for pattern in patterns if "/" in pattern and not pattern.startswith("//"))
+
+
+def _unspoken_path(source: Source) -> str:
+    """Return a path of which no file speaks, but for what speaks of everything."""
+    parts = [pattern.lower().split("$")[0].split("*") for pattern in dict.fromkeys(_patterns(source))]
+    return min(UNSPOKEN, key=lambda path: sum(_matches(path, pattern) for pattern in parts))
+
+
+def _matches(path: str, parts: Sequence[str]) -> bool:
+    """Return whether a path begins as a pattern does. `parts`: what stands between its asterisks."""
+    position = len(parts[0]) if path.startswith(parts[0]) else -1
+    for part in parts[1:]:
+        if position < 0:
+            return False
+        start = path.find(part, position)
+        position = start + len(part) if start >= 0 else -1
+    return position >= 0
 
 
 # ---- decisions, in words
@@ -246,7 +267,7 @@ class _Asked:
     def __init__(self, source: Source, samples: tuple[str, ...], pages: tuple[SourceFile, ...]) -> None:
         self._source = source
         self._site = source.site
-        self._general = source.origin + UNSPOKEN
+        self._general = source.origin + _unspoken_path(source)
         of_pages = {page.url for page in pages}
         self._urls = tuple(url for url in dict.fromkeys(samples) if url not in of_pages)
         self._pages = pages
