@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,17 +15,6 @@ if TYPE_CHECKING:
     from tests.conftest import Serve
 
 ROBOTS = "User-agent: *\nDisallow: /private\n"
-
-
-@pytest.fixture(autouse=True)
-def _no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings come from a module, as those of a project do."""
-    (tmp_path / "explained_settings.py").write_text(
-        f'COMITY_STORE = "{tmp_path / "policies.sqlite"}"\nCOMITY_MIN_DELAY = 0\nCOMITY_AGENT = "testbot"\n', "utf-8"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "explained_settings", raising=False)  # of the test before
-    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "explained_settings")
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:
@@ -116,8 +104,8 @@ def test_what_cannot_be_read_is_told(
         load(target, origin=origin)
 
 
-def test_a_setting_that_makes_no_sense_is_told(tmp_path: Path) -> None:
-    (tmp_path / "explained_settings.py").write_text('COMITY_AGENT = "two words"\n', "utf-8")
+def test_a_setting_that_makes_no_sense_is_told(tmp_path: Path, project: Path) -> None:
+    project.write_text('COMITY_AGENT = "two words"\n', "utf-8")
     with pytest.raises(PolicyError, match="COMITY_AGENT `two words` is not a product token"):
         load(str(tmp_path))
 
@@ -227,9 +215,9 @@ def test_a_site_whose_policies_cannot_be_had_is_asked_for_nothing_more(serve: Se
     assert source.site.access(Agent("somebot"), server.url("/")).verdict is Verdict.DENY
 
 
-def test_settings_that_are_about_items_change_nothing_of_the_page(serve: Serve, tmp_path: Path) -> None:
+def test_settings_that_are_about_items_change_nothing_of_the_page(serve: Serve, project: Path) -> None:
     """A project that strips what it may not use, and skips what it may use for nothing, gets the page as it came."""
-    with (tmp_path / "explained_settings.py").open("a", encoding="utf-8") as file:
+    with project.open("a", encoding="utf-8") as file:
         file.write('COMITY_ELEMENTS = "strip"\nCOMITY_USES = "train"\nCOMITY_DEFAULTS = "train:deny"\n')
     ai_txt = "User-agent: *\n  Path: / html\n    Element: p\n      Disallow: *\n"
     server = serve(

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import socket
 from argparse import ArgumentParser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from comity.authoring.commands import explain
+
+if TYPE_CHECKING:
+    from tests.conftest import Serve
 
 ROBOTS = "User-agent: *\nDisallow: /private\n\nUser-agent: GPTBot\nDisallow: /\n\nUser-agent: bingbot\nDisallow: /private\n"
 
@@ -115,4 +120,40 @@ def test_wrong_usage_is_told_in_one_line(arguments: list[str], message: str, cap
 
 def test_a_folder_with_nothing_in_it_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(str(tmp_path)) == 2
-    assert f"there is neither a policy file nor a page in {tmp_path}" in capsys.readouterr().err
+    assert f"neither a policy file nor a page of {tmp_path} could be had" in capsys.readouterr().err
+
+
+def test_a_server_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens
+        origin = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        assert run(origin) == 2
+    first, last = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"{origin}/robots.txt: cannot be had: ")
+    assert last == f"comity explain: neither a policy file nor a page of {origin} could be had"
+
+
+def test_a_site_is_explained_with_its_page(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    page = serve.Answer("<p>page</p>", content_type="text/html", headers={"X-Robots-Tag": "noarchive"})
+    server = serve({"/robots.txt": ROBOTS, "/page": page})
+    assert run(server.url("/page"), "--format", "json", "--agent", "bingbot") == 0
+    assert server.paths[0] == "/robots.txt"
+    assert server.paths.count("/page") == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["origin"] == server.origin
+    assert told["samples"] == [server.url("/"), server.url("/private"), server.url("/page")]
+    assert told["as_everybody"] == ["bingbot"] or told["groups"][1]["agents"] == ["bingbot"]
+    [archive] = [answer for answer in told["groups"][0]["answers"] if answer["about"] == "archive"]
+    [exception] = archive["exceptions"]
+    assert (exception["verdict"], exception["urls"]) == ("deny", [server.url("/page")])
+    assert exception["decided_by"][0]["file"] == server.url("/page")
+
+
+def test_policies_that_cannot_be_had_are_explained(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    server = serve({"/robots.txt": serve.Answer("", status=503)})
+    assert run(server.origin, "--format", "markdown") == 0
+    shown = capsys.readouterr().out
+    assert "- Nobody may fetch anything, as " in shown
+    assert "cannot be had: HTTP status 503" in shown
+    assert "was not asked for" in shown
+    assert server.paths == ["/robots.txt"]
