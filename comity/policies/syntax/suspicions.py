@@ -15,6 +15,7 @@ _URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*+://[^/?#\s]*+")
 # Not `.*`, `?` and single brackets: these stand in paths that are meant so.
 _REGEX = re.compile(rb"\\[.?/dw+*]|\([^()|]*+\|[^()]*+\)|\[(?:\^[^\]]++|[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9])[^\]]*+\]|\.\+|\^/")
 _SPACE = re.compile(rb"[ \t]++")
+_BETWEEN = re.compile("[ _-]++")
 
 
 class Suspicion(NamedTuple):
@@ -72,3 +73,17 @@ def unquoted(value: bytes) -> bytes:
     """Return a value without the quotes around it; the same value where there are none."""
     match = _QUOTED.match(value)
     return match[2] if match else value
+
+
+def is_nearly(name: str, known: str) -> bool:
+    """Return whether one letter is missing, too many or another, or two have changed places; spaces, `-` and `_` don't count."""
+    name, known = (_BETWEEN.sub("", text) for text in (name, known))
+    if name == known:
+        return True
+    if abs(len(name) - len(known)) > 1 or name[:1] != known[:1]:
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(name, known, strict=False)) if a != b), min(len(name), len(known)))
+    name, known = name[start:], known[start:]
+    return (
+        name[1:] == known[1:] or name[1:] == known or name == known[1:] or (name[:2] == known[:2][::-1] and name[2:] == known[2:])
+    )

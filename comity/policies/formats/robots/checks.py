@@ -1,4 +1,4 @@
-"""What is probably not meant in a robots.txt, besides its syntax: lines that match nothing, that are overruled, that say the same.
+"""What is probably not meant in a robots.txt, besides its syntax: lines that match nothing, are overruled, or say the same.
 
 Nothing here is asked by a crawler. All is linear in the octets of the file, but for sorting the patterns."""
 
@@ -19,23 +19,23 @@ from comity.policies.formats.robots.grammar import TOKEN, Robots, RuleLines
 from comity.policies.formats.robots.rates import crawl_delay, request_rates, visit_time
 from comity.policies.syntax.lines import EOL
 from comity.policies.syntax.records import NAME, RULE_KINDS, Kind, Record, read_record
-from comity.policies.syntax.suspicions import INVISIBLE, several_names, suspicions, unquoted
+from comity.policies.syntax.suspicions import INVISIBLE, is_nearly, several_names, suspicions, unquoted
 
 # Lines of which nothing is to be said: by far the most.
 _PLAIN = (
-    rb"[ \t]*+(?:(?i:(?:dis)?+allow)[ \t]*+:[ \t]*+(?:[/*][A-Za-z0-9\-._~/?@!&+,;:=%%*]*+\$?+)?+[ \t]*+(?:(?<=[ \t:])#[^\r\n]*+)?+"
+    rb"[ \t]*+(?:(?i:(?:dis)?+allow)[ \t]*+:[ \t]*+(?:[/*][A-Za-z0-9\-._~/?@!&+,;:=%%*]*+\$?+)?+[ \t]*+"
+    rb"(?:(?<=[ \t:])#[^\r\n]*+)?+"
     rb"|(?i:user-agent)[ \t]*+:[ \t]*+[A-Za-z0-9_*-]*+[ \t]*+"
     rb"|#[^\r\n]*+)?+(?:%s|\Z)" % EOL
 )
 _ODD = re.compile(rb"(?:%s)*+([^\r\n]*+(?:%s|\Z))" % (_PLAIN, EOL))
 _BLANK_LINES = re.compile(rb"%s(?:[ \t]*+%s)++" % (EOL, EOL))
 # A record that is none, for what stands before it, or in the place of its colon.
-_HIDDEN = re.compile(
-    rb"((?:[ \t]|%s)*+)(%s)((?:[ \t]|%s)*+)(:|=|\xef\xbc\x9a)" % (INVISIBLE.pattern, NAME, INVISIBLE.pattern)
-)
+_HIDDEN = re.compile(rb"((?:[ \t]|%s)*+)(%s)((?:[ \t]|%s)*+)(:|=|\xef\xbc\x9a)" % (INVISIBLE.pattern, NAME, INVISIBLE.pattern))
 _UNKNOWN = re.compile(rb"[ \t]*+([A-Za-z][A-Za-z -]{2,20}+):")
 _ABSOLUTE = re.compile(rb"https?://", re.IGNORECASE)
 _AGENT_LINE = re.compile(rb"[\r\n]([ \t]*+(?i:user[ -]?+agent)[^\r\n]*+)")
+ANY = "*"  # whom a group for all other agents names
 MAX_NAMES = 200  # unknown names that are compared with known ones
 MOST_RULES = 4  # times as many rules as the file has are looked at, for agents that are bound by several groups
 
@@ -122,7 +122,7 @@ class _LineCheck:
     def _meant(self, name: str) -> str:
         """The known name that one is a misspelling of; "": of none."""
         if name not in self._meanings and len(self._meanings) < MAX_NAMES:
-            self._meanings[name] = next((spelling for known, spelling in self._known.items() if _is_nearly(name, known)), "")
+            self._meanings[name] = next((spelling for known, spelling in self._known.items() if is_nearly(name, known)), "")
         return self._meanings.get(name, "")
 
     def _check_agent(self, record: Record, line: bytes, number: int) -> None:
@@ -152,23 +152,6 @@ def _line_ends(text: bytes, start: int, end: int) -> int:
     return text.count(b"\n", start, end) + text.count(b"\r", start, end) - text.count(b"\r\n", start, end)
 
 
-def _is_nearly(name: str, known: str) -> bool:
-    """One letter is missing, too many or another, or two have changed places; of spaces and hyphens none counts."""
-    name, known = (text.replace(" ", "").replace("-", "") for text in (name, known))
-    if name == known:
-        return True
-    if abs(len(name) - len(known)) > 1 or name[:1] != known[:1]:
-        return False
-    start = next((i for i, (a, b) in enumerate(zip(name, known, strict=False)) if a != b), min(len(name), len(known)))
-    name, known = name[start:], known[start:]
-    return (
-        name[1:] == known[1:]
-        or name[1:] == known
-        or name == known[1:]
-        or (name[:2] == known[:2][::-1] and name[2:] == known[2:])
-    )
-
-
 class _Rule(NamedTuple):
     pattern: str
     allows: bool
@@ -193,7 +176,7 @@ class _GroupCheck:
         self._check_agents()
         compiled = {group: self._robots.rule_lines(group) for group in self._robots.groups}
         self._check_empty(compiled)
-        combinations = dict.fromkeys(map(tuple, self._groups.values()))
+        combinations = self._robots.combinations
         for combination in combinations:
             for group in combination:
                 self._bindings.setdefault(group, set()).add(combination)
@@ -233,7 +216,7 @@ class _GroupCheck:
         if not compiled or max(compiled) in self._speaking:
             return
         group = max(compiled)
-        named = [groups[group] for token, groups in self._groups.items() if group in groups and token != "*"]
+        named = [groups[group] for token, groups in self._groups.items() if group in groups and token != ANY]
         if named and not (compiled[group].patterns or compiled[group].rate_lines or self._has_rule(group)):
             message = "no rule follows: who is named here may fetch everything, whatever is said to `*`"
             self._remarks.report("robots.no-rules", message, line=named[0])
@@ -278,7 +261,8 @@ class _GroupCheck:
                 first = firsts.setdefault((rule.allows, -1), rule)
             firsts.setdefault((rule.allows, -1), rule)
             if first is not rule:
-                self._report("robots.duplicate", f"line {first.line} says the same", line=rule.line)
+                name = "robots.duplicate" if first.group == rule.group else "robots.repeated"
+                self._report(name, f"line {first.line} says the same", line=rule.line)
             elif not rule.allows and allowing and (allowing.group == rule.group or rule.group in own):
                 message = f"it has no effect: line {allowing.line} allows the same path, and Allow wins"
                 self._report("robots.overruled", message, line=rule.line)
@@ -304,7 +288,7 @@ class _GroupCheck:
                 prefixes.append(pattern)
 
     def _check_stars(self, by_pattern: dict[str, list[_Rule]], own: frozenset[int]) -> None:
-        """Wildcards at the end of patterns, where the pattern decides the same without them: its length is compared with others."""
+        """Wildcards at the end of patterns that decide the same without them: their length is compared with that of others."""
         starred = [pattern for pattern in by_pattern if pattern.endswith("*") and pattern[0] == "/"]
         if not starred:
             return
@@ -326,11 +310,15 @@ class _GroupCheck:
         rates: dict[int, float] = {}  # the same, of Request-rates that hold at any time
         for kind, line, text, value in lines:
             if kind is Kind.CRAWL_DELAY:
-                is_read = (delay := crawl_delay([value])) is not None
-                delays |= {line: delay} if delay is not None else {}
+                delay = crawl_delay([value])
+                is_read = delay is not None
+                if delay is not None:
+                    delays[line] = delay
             elif kind is Kind.REQUEST_RATE:
                 is_read = bool(read := request_rates([value]))
-                rates |= {line: rate.seconds / rate.requests for rate in read if rate.start is None and rate.requests}
+                for rate in read:
+                    if rate.start is None and rate.requests:
+                        rates[line] = rate.seconds / rate.requests
             else:
                 is_read = visit_time([(line, text, value)]) is not None
             if not is_read:
