@@ -139,6 +139,10 @@ class Remarks:
             text = message.format(*map(printable, quoted))
             self._findings.append(Finding(rule=rule, message=text, url=self._url, line=line, column=column, length=length))
 
+    def __len__(self) -> int:
+        """Return how many were reported, listed or not."""
+        return self._counts.total()
+
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What was reported, by its place."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 INVISIBLE = re.compile(
     rb"\xc2[\xa0\xad]|\xe2\x80[\x80-\x8f\xa8-\xaf]|\xe2\x81[\x9f-\xa4]|\xe3\x80\x80|\xef\xbb\xbf|(?<![\x80-\xff])\xa0(?![\x80-\xbf])"
 )
+MAX_LOOKED = 1000  # octets of a path in which signs of regular expressions are looked for
 _QUOTE = rb"(?:[\"'`]|\xe2\x80[\x98-\x9f]|\xc2[\xab\xbb]|\xe2\x80[\xb9\xba])"
 _QUOTED = re.compile(rb"(%s)(.*?)(%s?)\Z" % (_QUOTE, _QUOTE), re.DOTALL)
 _URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*+://[^/?#\s]*+")
@@ -52,7 +53,7 @@ def suspicions(path: bytes) -> list[Suspicion]:
     if 0 <= dollar < len(path) - 1:
         message = "`$` means the end where it is the last character: here it is an ordinary one"
         found.append(Suspicion("dollar", message, (), dollar, 1))
-    if regex := _REGEX.search(path):
+    if regex := _REGEX.search(path, 0, MAX_LOOKED):
         message = "`{}` has no meaning in a pattern: only `*`, and `$` at the end, are more than themselves"
         found.append(Suspicion("regex", message, (regex[0],), regex.start(), len(regex[0])))
     return found

@@ -104,7 +104,7 @@ class Robots:
         `contested`: patterns in normal form of which something is said elsewhere, see `Replaced`."""
         return AgentRules(list(map(self.cursor, self.groups_naming(token))), contested)
 
-    @property
+    @cached_property
     def combinations(self) -> list[tuple[int, ...]]:
         """The groups that bind an agent together, for each agent that is named; of equals one."""
         groups: dict[bytes, dict[int, None]] = {}
