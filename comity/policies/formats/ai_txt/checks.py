@@ -77,7 +77,7 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     if file.elements.rules:
         _check(remarks, file.elements, keyword_lines(file.text))
         _check_mixture(remarks, file)
-    elif file.text.strip() and not (file.spawning and file.spawning.patterns):
+    elif file.elements.findings and not (file.spawning and file.spawning.patterns):
         remarks.report("ait.unread", "no line of it is a rule: it says nothing to any reader of ai.txt")
     return remarks.findings
 
