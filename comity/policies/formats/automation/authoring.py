@@ -6,6 +6,7 @@ from comity.policies.formats.authoring import Authoring, Directive
 from comity.policies.formats.automation.annotation import TYPE, WITHOUT_EFFECT
 from comity.policies.formats.automation.checks import check_site
 from comity.policies.formats.automation.directives import ALLOW_XHR, API_AUTOMATION, METHODS, SESSION_VALIDATION
+from comity.policies.formats.automation.fixes import FIXES
 from comity.policies.formats.automation.words import MECHANISMS
 
 _CORE = "draft-liao-aipref-autoctl-core-01"
@@ -106,4 +107,5 @@ AUTHORING = Authoring(
         "agent": {"*": "any agent"},
     },
     check_site=check_site,
+    fixes=FIXES,
 )

@@ -1,4 +1,4 @@
-"""What is wrong with an ai.txt besides its syntax."""
+"""What is wrong with an ai.txt besides its syntax, and what mends it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.policies import Fetched
+from comity.policies.formats.ai_txt import FORMAT as AI_TXT
 from comity.policies.formats.ai_txt import parse, to_xml
 from comity.policies.formats.ai_txt.authoring import AUTHORING
 from comity.policies.formats.ai_txt.checks import check_site, check_xml
+from comity.policies.formats.ai_txt.file import AiFile
+from comity.policies.formats.authoring import apply
 from comity.policies.formats.file import SiteFiles
 from comity.policies.syntax.lines import MAX_FINDINGS
+from tests.policies.formats.mending import findings_of, fixes_of, mended
 
 ORIGIN = "https://example.com"
 
 
-def found(text: str | bytes) -> list[tuple[str, int]]:
+def rules_in(text: str | bytes) -> list[tuple[str, int]]:
     body = text.encode() if isinstance(text, str) else text
     files = SiteFiles(ORIGIN, {f"{ORIGIN}/ai.txt": Fetched(status=200, body=body)})
     findings = check_site(files)
@@ -29,6 +33,8 @@ def rule(*, agents: str = "*", path: str = "/ html", element: str = "p", then: s
 
 
 GUIDE = "Guide: Cite\n        Lang: {}\n        Guideline: Say who wrote it."
+
+WHOLE = rule(path="/a/ html", element="*", then="Disallow: Cite")
 
 FOUND = [
     (rule(agents="GPTBot ClaudeBot gptbot"), [("ait.repeated-agent", 1)]),
@@ -57,7 +63,7 @@ FOUND = [
     (rule(then=f"{GUIDE.format('en')}\n        Lang: de"), [("ait.unused-language", 7)]),
     (rule(then=f"Disallow: Cite\n      {GUIDE.format('en')}"), [("ait.contradiction", 5)]),
     (rule(then="Disallow: *") + rule(agents="GPTBot", then=GUIDE.format("en")), [("ait.contradiction", 8)]),
-    (rule(path="/a/ html", element="*", then="Disallow: Cite") + rule(path="/a/b/ html", then=GUIDE.format("en")), [("ait.contradiction", 8)]),
+    (WHOLE + rule(path="/a/b/ html", then=GUIDE.format("en")), [("ait.contradiction", 8)]),
     (rule(then="Disallow: Train\n      Disallow: Cite Train"), []),
     (rule(then="Disallow: Train Cite\n      Disallow: Train"), [("ait.duplicate", 5)]),
     (rule() + rule(), [("ait.duplicate", 8)]),
@@ -70,7 +76,7 @@ FOUND = [
 
 @pytest.mark.parametrize(("text", "findings"), FOUND)
 def test_what_cannot_be_meant_is_found_with_its_line(text: str, findings: list[tuple[str, int]]) -> None:
-    assert found(text) == findings
+    assert rules_in(text) == findings
 
 
 @pytest.mark.parametrize(
@@ -96,7 +102,7 @@ def test_what_cannot_be_meant_is_found_with_its_line(text: str, findings: list[t
     ],
 )  # fmt: skip
 def test_what_can_be_meant_is_left_alone(text: str) -> None:
-    assert found(text) == []
+    assert rules_in(text) == []
 
 
 @pytest.mark.parametrize(("text", "findings"), FOUND)
@@ -123,11 +129,75 @@ def test_an_xml_form_is_known_by_its_root() -> None:
 
 @given(st.text(alphabet="UPEDGLus.-*/#: \n\tagent:Path/Element:Disallow:Guide:Lang:TrainCite[],", max_size=300))
 def test_nothing_raises(text: str) -> None:
-    found(text)
+    rules_in(text)
     check_xml(text.encode(), "u")
 
 
 def test_findings_of_each_rule_are_bounded() -> None:
     text = "User-agent: a\n  Path: / html\n" + "    Element: p[[[\n      Disallow: Train\n" * 3000
-    findings = found(text)
+    findings = rules_in(text)
     assert 0 < len(findings) <= 3 * (MAX_FINDINGS + 1)
+
+
+# Fixes
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("user-agent: *\nPath: / html\n element p\n\tDissallow: Train\n", rule()),
+        (rule(agents="a, A b"), rule(agents="a b")),
+        (rule(path="/a html # ours"), rule(path="/a html").replace("  Path", "  # ours\n  Path")),
+        (rule(then=GUIDE.format("en_GB")), rule(then=GUIDE.format("en-GB"))),
+        (rule(then="Disallow: Train\n      Disallow: train"), rule()),
+        (rule(path="/ html # x").replace("\n", "\r\n"), rule().replace("  Path", "  # x\n  Path").replace("\n", "\r\n")),
+        # Nothing that is safe.
+        ("Disallow: *\nuser-agent: *\n  Path: /a html\n    Element: p\n      Disallow: Train\n", None),
+        (rule() + rule(), None),
+        (rule(then=GUIDE.format("english")), None),
+    ],
+)  # fmt: skip
+def test_what_is_safe_is_mended(text: str, expected: str | None) -> None:
+    body = text.encode()
+    once = mended(AI_TXT, "/ai.txt", body)
+    twice = mended(AI_TXT, "/ai.txt", once)
+    assert twice.decode() == (text if expected is None else expected)
+
+
+_INDENTED = st.sampled_from(["", " ", "  ", "    ", "      ", "        ", "\t", "\t\t", "\u00a0 "])
+_WRITTEN = """
+User-agent: *|user-agent: a, A b|useragent GPTBot # x|Path: /a html|path /b json # y|Path: /a(b) x|Element: p|element p
+Element: .a # b|Element a|Element:|Disallow: Train|Disallow: *|Dissallow Train Cite|disallow: /x|Disallow *|Disallow: *.jpg
+Allow: /|Guide: Cite|Guide cite # z|Lang: en_US|Lang de|Lang: english|Guideline: Be # kind|guideline: x|# note|nonsense|
+"""
+_LINES = st.sampled_from(_WRITTEN.strip("\n").replace("\n", "|").split("|"))
+FILES = st.lists(st.tuples(_INDENTED, _LINES).map("".join), max_size=14)
+
+
+def meaning(body: bytes) -> tuple[object, object]:
+    file = AiFile(f"{ORIGIN}/ai.txt", Fetched(status=200, body=body))
+    assert file.elements
+    assert file.spawning
+    rules = {
+        (frozenset(map(str.lower, each.agents)), each.path, each.file_type, each.element, each.verdict, action, each.guidelines)
+        for each in file.elements.rules
+        for action in each.actions
+    }
+    patterns = [(pattern.verdict, pattern.text, pattern.group) for pattern in file.spawning.patterns]
+    return rules, patterns
+
+
+@given(FILES, st.sampled_from(["\n", "\r\n", "\r"]))
+def test_fixes_change_no_rule_and_mend_what_they_are_for(lines: list[str], end: str) -> None:
+    body = (end.join(["User-agent: *", "  Path: /a html", "    Element: p", "      Disallow: Train", *lines]) + end).encode()
+    for finding, fix in fixes_of(AI_TXT, "/ai.txt", body):
+        once, made = apply(body, [fix])
+        assert made == (fix,)
+        assert meaning(once) == meaning(body), fix
+        before, after = ([each.rule for each in findings_of(AI_TXT, "/ai.txt", of)] for of in (body, once))
+        assert after.count(finding.rule) < before.count(finding.rule)
+    states = [body]
+    while (again := mended(AI_TXT, "/ai.txt", states[-1])) != states[-1]:
+        assert meaning(again) == meaning(body)
+        states.append(again)
+        assert len(states) < 4  # a line that is mended may be found to say what another says

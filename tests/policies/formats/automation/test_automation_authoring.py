@@ -7,14 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.policies import Fetched
+from comity.policies.formats.authoring import apply
+from comity.policies.formats.automation import FORMAT as AUTOMATION
 from comity.policies.formats.automation.checks import check_site
+from comity.policies.formats.automation.directives import PATH
+from comity.policies.formats.automation.file import AutomationFile
 from comity.policies.formats.file import SiteFiles
+from tests.policies.formats.mending import findings_of, fixes_of, mended
 
 ORIGIN = "https://example.com"
 GET = "allowed-methods: GET\n"
 
 
-def found(text: str | bytes) -> list[tuple[str, int]]:
+def rules_in(text: str | bytes) -> list[tuple[str, int]]:
     body = text.encode() if isinstance(text, str) else text
     files = SiteFiles(ORIGIN, {f"{ORIGIN}/automation-preferences.txt": Fetched(status=200, body=body)})
     return sorted((finding.rule, finding.line) for finding in check_site(files))
@@ -43,7 +48,7 @@ def found(text: str | bytes) -> list[tuple[str, int]]:
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_found_with_its_line(text: str, findings: list[tuple[str, int]]) -> None:
-    assert found(text) == findings
+    assert rules_in(text) == findings
 
 
 @pytest.mark.parametrize(
@@ -64,7 +69,7 @@ def test_what_cannot_be_meant_is_found_with_its_line(text: str, findings: list[t
     ],
 )  # fmt: skip
 def test_what_can_be_meant_is_left_alone(text: str) -> None:
-    assert found(text) == []
+    assert rules_in(text) == []
 
 
 _LINES = ["scope: /a", "scope: /", "user-agent: x", "host: example.com", "", "allowed-methods: GET", "x: y", "api-automation"]
@@ -72,4 +77,58 @@ _LINES = ["scope: /a", "scope: /", "user-agent: x", "host: example.com", "", "al
 
 @given(st.lists(st.sampled_from([*_LINES, "request-limit: 1/hour"]), max_size=12))
 def test_nothing_raises(lines: list[str]) -> None:
-    found("\n".join(lines))
+    rules_in("\n".join(lines))
+
+
+# Fixes
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"scope /a\n{GET}", f"scope: /a\n{GET}"),
+        (f"<!-- ours -->\nscope: /a <!-- b -->\n{GET}<!-- c", f"# ours\nscope: /a # b\n{GET}# c"),
+        (f"scope: /\n{GET}{GET}\n{GET}", f"scope: /\n{GET}\n{GET}"),
+        (f"scope: /\n{GET}Allowed-Methods: GET\n{GET}", f"scope: /\n{GET}"),
+        # Nothing that is safe: without its colon it permits nothing.
+        ("scope: /\nallowed-methods GET\n", None),
+        (f"scope: /\n{GET}allowed-methods: GET, HEAD\n", None),
+    ],
+)
+def test_what_is_safe_is_mended(text: str, expected: str | None) -> None:
+    once = mended(AUTOMATION, PATH, text.encode())
+    assert once.decode() == (text if expected is None else expected)
+    assert mended(AUTOMATION, PATH, once) == once
+
+
+_WRITTEN = """scope: /a|scope /b|host example.com|user-agent: x|user-agent y|allowed-methods: GET|allowed-methods: GET, HEAD|
+request-limit: 1/hour|request-limit: 1/hour <!-- x -->|<!-- note -->|<!-- a|b -->|allow-xhr open|scope: /a <!-- b --> c
+  <!--x--> y|# z"""
+
+
+def meaning(body: bytes) -> list[object]:
+    automation = AutomationFile(f"{ORIGIN}{PATH}", Fetched(status=200, body=body)).automation
+    assert automation
+    return [
+        (
+            group.scopes,
+            group.hosts,
+            group.agents,
+            [{str(value.value) for value in values} for values in group.directives],
+            group.key,
+        )
+        for group in automation.groups
+    ]
+
+
+@given(st.lists(st.sampled_from(_WRITTEN.replace("\n", "|").split("|")), max_size=14))
+def test_fixes_change_no_group_and_mend_what_they_are_for(lines: list[str]) -> None:
+    body = "\n".join(lines).encode()
+    for finding, fix in fixes_of(AUTOMATION, PATH, body):
+        once, _ = apply(body, [fix])
+        assert meaning(once) == meaning(body)
+        before, after = ([each.rule for each in findings_of(AUTOMATION, PATH, of)] for of in (body, once))
+        assert after.count(finding.rule) < before.count(finding.rule)
+    once = mended(AUTOMATION, PATH, body)
+    assert meaning(once) == meaning(body)
+    assert mended(AUTOMATION, PATH, once) == once

@@ -10,7 +10,7 @@ from comity.policies.document.document import Content
 from comity.policies.formats.robots_meta.checks import check_document
 
 
-def found(*metas: tuple[str, str], fields: tuple[str, ...] = ()) -> list[tuple[str, int]]:
+def rules_in(*metas: tuple[str, str], fields: tuple[str, ...] = ()) -> list[tuple[str, int]]:
     page = "<!doctype html>\n" + "\n".join(f'<meta name="{name}" content="{text}">' for name, text in metas)
     headers = [(b"Content-Type", b"text/html"), *((b"X-Robots-Tag", field.encode()) for field in fields)]
     return sorted((finding.rule, finding.line) for finding in check_document(Content(headers, page.encode()), "u"))
@@ -32,8 +32,8 @@ def found(*metas: tuple[str, str], fields: tuple[str, ...] = ()) -> list[tuple[s
     ],
 )
 def test_what_cannot_be_meant_is_found_with_its_line(text: str, findings: list[str]) -> None:
-    assert found(("robots", text)) == [(rule, 2) for rule in findings]
-    assert found(fields=(text,)) == [(rule, 0) for rule in findings]
+    assert rules_in(("robots", text)) == [(rule, 2) for rule in findings]
+    assert rules_in(fields=(text,)) == [(rule, 0) for rule in findings]
 
 
 @pytest.mark.parametrize(
@@ -50,16 +50,16 @@ def test_what_cannot_be_meant_is_found_with_its_line(text: str, findings: list[s
     ],
 )
 def test_what_can_be_meant_is_left_alone(text: str) -> None:
-    assert found(("robots", text)) == found(fields=(text,)) == []
+    assert rules_in(("robots", text)) == rules_in(fields=(text,)) == []
 
 
 def test_agents_are_told_apart() -> None:
-    assert found(("robots", "noindex"), ("googlebot", "index")) == []
-    assert found(("googlebot", "noindex, index"), ("robots", "index")) == [("robots-meta.contradiction", 2)]
-    assert found(fields=("googlebot: noindex, otherbot: index",)) == []
-    assert found(("robots", "index"), ("robots", "noindex")) == [("robots-meta.contradiction", 2)]
+    assert rules_in(("robots", "noindex"), ("googlebot", "index")) == []
+    assert rules_in(("googlebot", "noindex, index"), ("robots", "index")) == [("robots-meta.contradiction", 2)]
+    assert rules_in(fields=("googlebot: noindex, otherbot: index",)) == []
+    assert rules_in(("robots", "index"), ("robots", "noindex")) == [("robots-meta.contradiction", 2)]
 
 
 @given(st.text(alphabet="noindex,:-max snipet0 ;*", max_size=100))
 def test_nothing_raises(text: str) -> None:
-    found(("robots", text), fields=(text,))
+    rules_in(("robots", text), fields=(text,))

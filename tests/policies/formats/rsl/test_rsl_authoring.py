@@ -26,7 +26,7 @@ def content(licenses: str = SEARCH, url: str = "https://example.com/", more: str
     return f'<content url="{url}"{more}>{licenses}</content>'
 
 
-def found(body: bytes) -> list[tuple[str, int]]:
+def rules_in(body: bytes) -> list[tuple[str, int]]:
     reported = read(body, "u").findings
     return sorted((finding.rule, finding.line) for finding in check_rsl(body, "u") if finding not in reported)
 
@@ -46,8 +46,8 @@ def found(body: bytes) -> list[tuple[str, int]]:
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_found_with_its_line(body: bytes, findings: list[tuple[str, int]]) -> None:
-    assert found(b"\n" + body) == [(rule, line + 1) for rule, line in findings]
-    assert found(body) == findings
+    assert rules_in(b"\n" + body) == [(rule, line + 1) for rule, line in findings]
+    assert rules_in(body) == findings
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_cannot_be_meant_is_found_with_its_line(body: bytes, findings: list
     ],
 )
 def test_what_can_be_meant_is_left_alone(body: bytes) -> None:
-    assert found(body) == []
+    assert rules_in(body) == []
 
 
 def test_references_that_others_pass_over_are_found() -> None:

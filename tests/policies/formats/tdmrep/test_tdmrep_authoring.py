@@ -12,13 +12,16 @@ from hypothesis import strategies as st
 from comity.policies import Fetched
 from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.tdmrep import FORMAT as TDMREP
 from comity.policies.formats.tdmrep.checks import check_document, check_site, members
+from comity.policies.formats.tdmrep.reservation import WELL_KNOWN, read
+from tests.policies.formats.mending import findings_of, mended
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/.well-known/tdmrep.json"
 
 
-def found(text: str) -> list[tuple[str, int]]:
+def rules_in(text: str) -> list[tuple[str, int]]:
     files = SiteFiles(ORIGIN, {URL: Fetched(status=200, body=text.encode())})
     return sorted((finding.rule, finding.line) for finding in check_site(files))
 
@@ -50,7 +53,7 @@ def tdm(location: str, reservation: Any = 1, **others: Any) -> dict[str, Any]:
     ],
 )
 def test_what_cannot_be_meant_is_found_with_its_line(text: str, findings: list[tuple[str, int]]) -> None:
-    assert found(text) == findings
+    assert rules_in(text) == findings
 
 
 @pytest.mark.parametrize(
@@ -66,7 +69,7 @@ def test_what_cannot_be_meant_is_found_with_its_line(text: str, findings: list[t
     ],
 )
 def test_what_can_be_meant_is_left_alone(text: str) -> None:
-    assert found(text) == []
+    assert rules_in(text) == []
 
 
 def test_members_have_their_places() -> None:
@@ -97,4 +100,21 @@ def test_a_policy_by_itself_is_found_in_pages(headers: list[tuple[bytes, bytes]]
 
 @given(st.text(alphabet='[]{},:"\\\n ab1tdm-reservation', max_size=200))
 def test_nothing_raises(text: str) -> None:
-    found(text)
+    rules_in(text)
+
+
+# Fixes
+
+WRITTEN = st.sampled_from(['"1"', '"0"', "1", "0", '" 1"', "true", '"2"', "null"])
+
+
+@given(st.lists(st.tuples(st.sampled_from(["/", "/ä", "/a b"]), WRITTEN), max_size=4), st.sampled_from(["\n", " "]))
+def test_a_number_is_written_for_a_text_and_no_truth_value(each: list[tuple[str, str]], between: str) -> None:
+    objects = (f'{{"location": "{location}",{between}"tdm-reservation": {written}}}' for location, written in each)
+    body = f"[{f',{between}'.join(objects)}]".encode()
+    once = mended(TDMREP, WELL_KNOWN, body)
+    before, after = (read(of, URL).rules for of in (body, once))
+    assert [rule._replace(text="") for rule in before] == [rule._replace(text="") for rule in after]
+    assert not any(finding.rule == "tdmrep.text" for finding in findings_of(TDMREP, WELL_KNOWN, once))
+    assert b"true" in once or b"true" not in body
+    assert mended(TDMREP, WELL_KNOWN, once) == once
