@@ -24,7 +24,7 @@ def oddity(octets: bytes) -> str:
     if _SPACES.search(text):
         return "it has a no-break or invisible space, which no address has: leave it out"
     if " " in text or "\t" in text:
-        return "white space is a part of it: write each path on a line of its own, and `%20` for a space"
+        return "white space is a part of it: write `%20` for a space, and several patterns one by one"
     if _EXPRESSION.search(text):
         return "it is no regular expression: only `*`, and `$` at the end, mean something"
     if _PLACEHOLDER.search(text):
