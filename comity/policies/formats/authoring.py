@@ -22,7 +22,9 @@ class Directive(NamedTuple):
     name: str  # as the specification spells it
     spec: str  # specification and section
     summary: str  # what it says, a sentence without its full stop
-    value: str = ""  # what its value is: "path", "agent", "action", ...: see `Authoring.values`; "": anything, or nothing
+    value: str = ""
+    """What its value is: "path", "agent", "action", ...: see `Authoring.values`. Several, parted by spaces, follow one another, and
+    the last may be repeated or left out. "": anything, or nothing."""
     within: tuple[str, ...] = ()  # directives below which it stands; (): anywhere
 
 
