@@ -50,9 +50,15 @@ class Statement(NamedTuple):
     is_attribute: bool = False
 
 
-_BOM = "\ufeff"
+class Depth(NamedTuple):
+    """The level on which lines of a name stand."""
+
+    level: int
+    is_open: bool  # others can stand below it
+
+
+_DEEPEST = Depth(100, False)  # of names that nobody knows
 _FIELD = re.compile(r"[\ufeff \t\v\f\xa0]*+([A-Za-z][A-Za-z0-9_.-]*+(?:[ \t][A-Za-z]++)?)[ \t]*+:[ \t]*+([^\r\n]*)")
-_COMMENT = re.compile(r"(?:^|[ \t])#")
 
 
 def form_of(kind: Kind | None, text: str) -> Form:
@@ -64,10 +70,10 @@ def form_of(kind: Kind | None, text: str) -> Form:
     return Form.JSON if start.startswith(("{", "[")) else Form.LINES
 
 
-def statements(text: str, lines: list[str], form: Form, depths: Mapping[str, int]) -> list[Statement]:
-    """`depths`: name in lower case -> the level on which lines of the name stand."""
+def statements(text: str, lines: list[str], form: Form, depths: Mapping[str, Depth]) -> list[Statement]:
+    """`depths`: of lines, by their names in lower case."""
     if form is Form.LINES:
-        return _nested(list(_fields(lines, depths)), len(lines) - 1)
+        return list(_fields(lines, depths))
     places = _Places(lines)
     read = {Form.XML: _elements, Form.JSON: _members, Form.HTML: _metas}[form]
     return list(read(text, places))
@@ -81,36 +87,30 @@ def field(line: str) -> tuple[str, int, int, str, int] | None:
     return match[1], match.start(1), match.end(1), match[2].rstrip(), match.start(2)
 
 
-def _fields(lines: list[str], depths: Mapping[str, int]) -> Iterator[Statement]:
-    count = 0
+def _fields(lines: list[str], depths: Mapping[str, Depth]) -> Iterator[Statement]:
+    """Lines stand below the last one before them that can have lines below it and is less deep."""
+    read: list[Statement] = []
+    open_numbers: list[int] = []
     for number, line in enumerate(lines):
-        read = field(line) if ":" in line else None
-        if read is None:
+        line_read = field(line) if ":" in line else None
+        if line_read is None:
             continue
-        name, start, end, value, value_start = read
-        key = name.lower()
-        count += 1
-        if count > MAX_STATEMENTS:
-            return
-        value_at = Span(number, value_start, value_start + len(value))
-        yield Statement(name, Span(number, start, end), value, value_at, depths.get(key, 1), -1, number)
-
-
-def _nested(flat: list[Statement], last_line: int) -> list[Statement]:
-    """The same with what stands in what: below the last one before it that has less depth."""
-    parents, open_numbers = [], list[int]()
-    last = [statement.last_line for statement in flat]
-    for number, statement in enumerate(flat):
-        while open_numbers and flat[open_numbers[-1]].depth >= statement.depth:
+        if len(read) == MAX_STATEMENTS:
+            break
+        name, start, end, value, value_start = line_read
+        depth, is_open = depths.get(name.lower(), _DEEPEST)
+        while is_open and open_numbers and read[open_numbers[-1]].depth >= depth:
             open_numbers.pop()
-        parents.append(open_numbers[-1] if open_numbers else -1)
-        open_numbers.append(number)
-    for number in range(len(flat) - 1, -1, -1):
-        if parents[number] >= 0:
-            last[parents[number]] = max(last[parents[number]], last[number])
-    return [
-        statement._replace(parent=parent, last_line=end) for statement, parent, end in zip(flat, parents, last, strict=True)
-    ]
+        parent = next((other for other in reversed(open_numbers) if read[other].depth < depth), -1)
+        value_at = Span(number, value_start, value_start + len(value))
+        if is_open:
+            open_numbers.append(len(read))
+        read.append(Statement(name, Span(number, start, end), value, value_at, depth, parent, number))
+    last = [statement.last_line for statement in read]
+    for number in range(len(read) - 1, -1, -1):
+        if (parent := read[number].parent) >= 0:
+            last[parent] = max(last[parent], last[number])
+    return (statement._replace(last_line=end) if end > statement.last_line else statement for statement, end in zip(read, last, strict=True))
 
 
 class _Places:
