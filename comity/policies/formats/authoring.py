@@ -23,9 +23,10 @@ class Directive(NamedTuple):
     spec: str  # specification and section
     summary: str  # what it says, a sentence without its full stop
     value: str = ""
-    """What its value is: "path", "agent", "action", ...: see `Authoring.values`. Several, parted by spaces, follow one another, and
-    the last may be repeated or left out. "": anything, or nothing."""
+    """What its value is: "path", "agent", "action", ...: see `Authoring.values`. Several, parted by spaces, follow one another,
+    and the last may be repeated or left out. "": anything, or nothing."""
     within: tuple[str, ...] = ()  # directives below which it stands; (): anywhere
+    form: str = "line"  # what it is: "line", "element" or "attribute" of XML, "member" of JSON, "field", "meta", "word" of a list
 
 
 class Edit(NamedTuple):
@@ -92,7 +93,7 @@ def apply(body: bytes, fixes: Iterable[Fix]) -> tuple[bytes, tuple[Fix, ...]]:
     made: list[Fix] = []
     taken: list[Edit] = []
     for fix in fixes:
-        if not any(edit.start < other.end and other.start < edit.end or edit == other for edit in fix.edits for other in taken):
+        if not any((edit.start < other.end and other.start < edit.end) or edit == other for edit in fix.edits for other in taken):
             made.append(fix)
             taken += fix.edits
     for edit in sorted(taken, key=lambda edit: edit.start, reverse=True):

@@ -262,7 +262,7 @@ _VALUED: Mapping[str, Callable[[_Reader, _Directive, Location, str], None]] = {
     "maxvideopreview": _Reader._max_video_preview,
     _DATED: _Reader._unavailable_after,
 }
-_DIRECTIVE_NAMES = frozenset((*_PLAIN, *_VALUED, "notranslate", "indexifembedded"))
+DIRECTIVE_NAMES = frozenset((*_PLAIN, *_VALUED, "notranslate", "indexifembedded"))
 
 
 def _scope(member: str, token: str) -> tuple[list[str], str]:
@@ -274,11 +274,11 @@ def _scope(member: str, token: str) -> tuple[list[str], str]:
     for part, after in pairwise(parts):
         match = _AGENT.fullmatch(part.strip())
         name = match[1].lower() if match else part.strip()
-        if _compared(name) in _DIRECTIVE_NAMES:
+        if _compared(name) in DIRECTIVE_NAMES:
             break
         follows = _AGENT.match(after.strip())
         next_name = follows[1].lower() if follows else ""
-        if name == token or name in EVERYBODY or (match and (next_name == token or _compared(next_name) in _DIRECTIVE_NAMES)):
+        if name == token or name in EVERYBODY or (match and (next_name == token or _compared(next_name) in DIRECTIVE_NAMES)):
             agents.append(name)
         else:
             break
@@ -288,7 +288,7 @@ def _scope(member: str, token: str) -> tuple[list[str], str]:
 def _directives(text: str) -> Iterator[_Directive]:
     """The directives in one member of a list: the one it is, or all that stand in it without a comma."""
     words = text.split()
-    starts = [number for number, word in enumerate(words) if _compared(_name(word)) in _DIRECTIVE_NAMES]
+    starts = [number for number, word in enumerate(words) if _compared(_name(word)) in DIRECTIVE_NAMES]
     ends = [*starts, len(words)]
     if ends[0]:
         yield _Directive("", "", " ".join(words[: ends[0]]))
