@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from comity.authoring.language_server.documents import Document
 from comity.authoring.language_server.statements import Form, Span, Statement, form_of, statements
-from comity.authoring.language_server.words import AGENT, Word, Words, words_of
+from comity.authoring.language_server.words import AGENT, Word, Words, kinds_at, words_of
 
 # Values are parted by spaces, commas and semicolons; a `#` behind a space begins a comment, but for selectors and prose.
 _VALUE_WORD = re.compile(r"[^\s,;]+")
@@ -47,7 +47,7 @@ class Outline:
         return [statement.name_at.line for statement in self.statements]
 
     def word(self, statement: Statement) -> Word | None:
-        return self.words.get(statement.name)
+        return self.words.get(statement.name, self.statements[statement.parent].name if statement.parent >= 0 else "")
 
     def between(self, first: int, last: int) -> range:
         """The numbers of the statements whose names stand in these lines."""
@@ -70,6 +70,7 @@ class Outline:
         line, start, end = statement.value_at
         value = self.document.line(line)[start:end]
         kinds = word.value_kinds if word else ()
+        kinds = kinds or self._kinds_by_attribute(statement, word)
         if any(kind in _WHOLE for kind in kinds[:1]):
             if value:
                 yield ValueWord(value, statement.value_at, kinds[:1])
@@ -78,7 +79,17 @@ class Outline:
             value = without_comment(value)
         for number, match in enumerate(_VALUE_WORD.finditer(value)):
             at = Span(line, start + match.start(), start + match.end())
-            yield ValueWord(match[0], at, word.kinds_at(number) if word else ())
+            yield ValueWord(match[0], at, kinds_at(kinds, number))
+
+    def _kinds_by_attribute(self, statement: Statement, word: Word | None) -> tuple[str, ...]:
+        """The kind of the content of an element whose attribute names one: `type="usage"`."""
+        if word is None or self.form is not Form.XML or statement.is_attribute:
+            return ()
+        attributes = (other for other in self.statements[self.number_of(statement) + 1 :][:10] if other.is_attribute)
+        return tuple(other.value for other in attributes if other.value in word.format.authoring.values)[:1]
+
+    def number_of(self, statement: Statement) -> int:
+        return next(number for number in self.between(*[statement.name_at.line] * 2) if self.statements[number] == statement)
 
     def ancestors(self, statement: Statement) -> Iterator[Statement]:
         while statement.parent >= 0:
@@ -91,7 +102,19 @@ class Outline:
             word = self.word(naming)
             if word and AGENT in word.value_kinds:
                 return self._listed(naming)
-        return []
+        return [] if self.words.openers else self._of_block(statement)
+
+    def _of_block(self, statement: Statement) -> list[str]:
+        """Whom the lines name that stand together with one, without a blank line between."""
+        number = self.number_of(statement)
+        first = last = number
+        while first and self._lines[first] - self._lines[first - 1] == 1:
+            first -= 1
+        while last + 1 < len(self._lines) and self._lines[last + 1] - self._lines[last] == 1:
+            last += 1
+        block = self.statements[first : last + 1]
+        naming = [other for other in block if (word := self.word(other)) and AGENT in word.value_kinds]
+        return [word.text for other in naming for word in self.value_words(other)]
 
     def _listed(self, naming: Statement) -> list[str]:
         """The values of the lines of the same name that stand together."""

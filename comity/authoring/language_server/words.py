@@ -36,16 +36,16 @@ class Word(NamedTuple):
     def value_kinds(self) -> tuple[str, ...]:
         return tuple(self.directive.value.split())
 
-    def kinds_at(self, number: int) -> tuple[str, ...]:
-        """The kinds of value of which the word of that number can be. A path that stands first may be left out."""
-        kinds = self.value_kinds
-        if not kinds:
-            return ()
-        kind = kinds[min(number, len(kinds) - 1)]
-        return (kind, kinds[1]) if number == 0 and kind == PATH and len(kinds) > 1 else (kind,)
-
     def values_of(self, kind: str) -> Mapping[str, str]:
         return self.format.authoring.values.get(kind, {})
+
+
+def kinds_at(kinds: tuple[str, ...], number: int) -> tuple[str, ...]:
+    """The kinds of value of which the word of that number can be. A path that stands first may be left out."""
+    if not kinds:
+        return ()
+    kind = kinds[min(number, len(kinds) - 1)]
+    return (kind, kinds[1]) if number == 0 and kind == PATH and len(kinds) > 1 else (kind,)
 
 
 class Words:
@@ -58,8 +58,10 @@ class Words:
             self._by_name.setdefault(word.directive.name.lower(), []).append(word)
         self.openers = {name.lower() for word in words for name in word.directive.within}
 
-    def get(self, name: str) -> Word | None:
-        return next(iter(self._by_name.get(name.lower(), ())), None)
+    def get(self, name: str, within: str = "") -> Word | None:
+        """`within`: what it stands below; a name can be that of several things."""
+        words = self._by_name.get(name.lower(), ())
+        return next((word for word in words if within in word.directive.within), None) or next(iter(words), None)
 
     def below(self, name: str) -> Iterator[Word]:
         """The words that stand below one."""
@@ -78,20 +80,26 @@ class Words:
         return 1 + min(self._depth(parent, (*seen, name)) for parent in above) if above else 0
 
 
+_FORMS = {
+    Form.LINES: ("line",),
+    Form.XML: ("element", "attribute"),
+    Form.JSON: ("member",),
+    Form.HTML: ("meta", "field", "word"),
+}
+
+
 @lru_cache
 def words_in(kind_name: str, path: str, form: Form) -> Words:
-    """`path`: where a site has the file."""
+    """`path`: where a site has the file; "": anywhere."""
     words: list[Word] = []
     for format_ in FORMATS:
-        directives = format_.authoring.directives
-        if path and path in (file.path for file in format_.files):
-            words += (Word(directive, format_) for directive in directives)
-        elif path == _ROBOTS and form is Form.LINES:
-            words += (Word(directive, format_) for directive in directives if _is_robots_line(directive, format_))
-        elif kind_name == PAGE and (format_.header_fields or format_.read_document or format_.page_elements):
-            words += (Word(directive, format_) for directive in directives)
-        elif any(kind_name == kind.name for kind in format_.authoring.kinds):
-            words += (Word(directive, format_) for directive in directives)
+        directives = [directive for directive in format_.authoring.directives if directive.form in _FORMS[form]]
+        owns = path in (file.path for file in format_.files) or kind_name in (kind.name for kind in format_.authoring.kinds)
+        if not owns and path == _ROBOTS:
+            directives = [directive for directive in directives if _is_robots_line(directive, format_)]
+        elif not owns and kind_name != PAGE:
+            directives = []
+        words += (Word(directive, format_) for directive in directives)
     return Words(words)
 
 
