@@ -33,7 +33,7 @@ def of_name(outline: Outline, statement: Statement, word: Word) -> str:
     directive = word.directive
     lines = [f"**{directive.name}**" + (f" {quoted(statement.value)}" if statement.value else ""), f"{directive.summary}."]
     if AGENT not in word.value_kinds and (agents := outline.agents_of(statement)):
-        lines.append(f"For {for_whom(agents)}.")
+        lines.append(f"For {for_whom(agents, word)}.")
     return "\n\n".join([*lines, section(directive.spec)])
 
 
@@ -55,9 +55,9 @@ def known_agent(token: str) -> str:
     return ""
 
 
-def for_whom(agents: list[str]) -> str:
+def for_whom(agents: list[str], word: Word) -> str:
     if "*" in agents:
-        return "every agent that is not named elsewhere" if len(agents) == 1 else "every agent"
+        return "every agent" if len(agents) > 1 else word.values_of(AGENT).get("*", "every agent")
     named = [quoted(agent) for agent in agents[:MAX_AGENTS]]
     others = len(agents) - len(named)
     return ", ".join(named) + (f" and {others} more" if others else "")

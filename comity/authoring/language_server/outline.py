@@ -17,6 +17,7 @@ from comity.authoring.language_server.words import AGENT, Word, Words, kinds_at,
 
 # Values are parted by spaces, commas and semicolons; a `#` behind a space begins a comment, but for selectors and prose.
 _VALUE_WORD = re.compile(r"[^\s,;]+")
+_PARENTHESES = re.compile(r"\(.*\)")  # of a usage that the file defines: such a line is like that of any other
 _WHOLE = ("selector", "element", "text", "guideline", "url")  # kinds of value that are one, with spaces and all
 
 
@@ -40,14 +41,15 @@ class Outline:
     def statements(self) -> list[Statement]:
         if self.document.kind is None:
             return []
-        return statements(self.document.text, self.document.lines, self.form, self.words.depths())
+        return statements(self.document.text, self.document.lines, self.form, self.words.nesting())
 
     @cached_property
     def _lines(self) -> list[int]:
         return [statement.name_at.line for statement in self.statements]
 
     def word(self, statement: Statement) -> Word | None:
-        return self.words.get(statement.name, self.statements[statement.parent].name if statement.parent >= 0 else "")
+        name = _PARENTHESES.sub("other", statement.name) if "(" in statement.name else statement.name
+        return self.words.get(name, self.statements[statement.parent].name if statement.parent >= 0 else "")
 
     def between(self, first: int, last: int) -> range:
         """The numbers of the statements whose names stand in these lines."""
@@ -70,7 +72,7 @@ class Outline:
         line, start, end = statement.value_at
         value = self.document.line(line)[start:end]
         kinds = word.value_kinds if word else ()
-        kinds = kinds or self._kinds_by_attribute(statement, word)
+        kinds = kinds or self.kinds_by_attribute(statement, word)
         if any(kind in _WHOLE for kind in kinds[:1]):
             if value:
                 yield ValueWord(value, statement.value_at, kinds[:1])
@@ -81,7 +83,7 @@ class Outline:
             at = Span(line, start + match.start(), start + match.end())
             yield ValueWord(match[0], at, kinds_at(kinds, number))
 
-    def _kinds_by_attribute(self, statement: Statement, word: Word | None) -> tuple[str, ...]:
+    def kinds_by_attribute(self, statement: Statement, word: Word | None) -> tuple[str, ...]:
         """The kind of the content of an element whose attribute names one: `type="usage"`."""
         if word is None or self.form is not Form.XML or statement.is_attribute:
             return ()

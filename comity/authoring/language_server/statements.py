@@ -50,15 +50,15 @@ class Statement(NamedTuple):
     is_attribute: bool = False
 
 
-class Depth(NamedTuple):
-    """The level on which lines of a name stand."""
+class Nesting(NamedTuple):
+    """Where lines of a name stand."""
 
-    level: int
-    is_open: bool  # others can stand below it
+    within: frozenset[str]  # names of the lines below which they can, in lower case
+    is_open: bool  # others can stand below them
+    is_free: bool  # they can stand below none
 
 
-_DEEPEST = Depth(100, False)  # of names that nobody knows
-_FIELD = re.compile(r"[\ufeff \t\v\f\xa0]*+([A-Za-z][A-Za-z0-9_.-]*+(?:[ \t][A-Za-z]++)?)[ \t]*+:[ \t]*+([^\r\n]*)")
+_UNKNOWN = Nesting(frozenset(), False, False)
 
 
 def form_of(kind: Kind | None, text: str) -> Form:
@@ -70,10 +70,10 @@ def form_of(kind: Kind | None, text: str) -> Form:
     return Form.JSON if start.startswith(("{", "[")) else Form.LINES
 
 
-def statements(text: str, lines: list[str], form: Form, depths: Mapping[str, Depth]) -> list[Statement]:
-    """`depths`: of lines, by their names in lower case."""
+def statements(text: str, lines: list[str], form: Form, nesting: Mapping[str, Nesting]) -> list[Statement]:
+    """`nesting`: of lines, by their names in lower case."""
     if form is Form.LINES:
-        return list(_fields(lines, depths))
+        return list(_fields(lines, nesting))
     places = _Places(lines)
     read = {Form.XML: _elements, Form.JSON: _members, Form.HTML: _metas}[form]
     return list(read(text, places))
@@ -87,8 +87,8 @@ def field(line: str) -> tuple[str, int, int, str, int] | None:
     return match[1], match.start(1), match.end(1), match[2].rstrip(), match.start(2)
 
 
-def _fields(lines: list[str], depths: Mapping[str, Depth]) -> Iterator[Statement]:
-    """Lines stand below the last one before them that can have lines below it and is less deep."""
+def _fields(lines: list[str], nesting: Mapping[str, Nesting]) -> Iterator[Statement]:
+    """A line stands below the last one before it below which it can; one with an unknown name below the last that is open."""
     read: list[Statement] = []
     open_numbers: list[int] = []
     for number, line in enumerate(lines):
@@ -98,13 +98,17 @@ def _fields(lines: list[str], depths: Mapping[str, Depth]) -> Iterator[Statement
         if len(read) == MAX_STATEMENTS:
             break
         name, start, end, value, value_start = line_read
-        depth, is_open = depths.get(name.lower(), _DEEPEST)
-        while is_open and open_numbers and read[open_numbers[-1]].depth >= depth:
-            open_numbers.pop()
-        parent = next((other for other in reversed(open_numbers) if read[other].depth < depth), -1)
-        value_at = Span(number, value_start, value_start + len(value))
+        allowed, is_open, is_free = nesting.get(name.lower(), _UNKNOWN)
+        if allowed:
+            parent = next((other for other in reversed(open_numbers) if read[other].name.lower() in allowed), -1)
+        else:
+            parent = -1 if is_free or not open_numbers else open_numbers[-1]
+        depth = read[parent].depth + 1 if parent >= 0 else 0
         if is_open:
+            while open_numbers and read[open_numbers[-1]].depth >= depth:
+                open_numbers.pop()
             open_numbers.append(len(read))
+        value_at = Span(number, value_start, value_start + len(value))
         read.append(Statement(name, Span(number, start, end), value, value_at, depth, parent, number))
     last = [statement.last_line for statement in read]
     for number in range(len(read) - 1, -1, -1):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from comity.authoring.language_server.statements import Depth, Form
+from comity.authoring.language_server.statements import Form, Nesting
 from comity.authoring.lint import PAGE, Kind
 from comity.policies.formats import FORMATS
 from comity.policies.formats.authoring import Directive
@@ -71,13 +71,16 @@ class Words:
     def anywhere(self) -> Iterator[Word]:
         return (word for word in self.words if not word.directive.within)
 
-    def depths(self) -> dict[str, Depth]:
-        return {name: Depth(self._depth(name, ()), name in self.openers) for name in self._by_name}
-
-    def _depth(self, name: str, seen: tuple[str, ...]) -> int:
-        above = [parent.lower() for word in self._by_name.get(name, ()) for parent in word.directive.within]
-        above = [parent for parent in above if parent not in seen and parent in self._by_name]
-        return 1 + min(self._depth(parent, (*seen, name)) for parent in above) if above else 0
+    def nesting(self) -> dict[str, Nesting]:
+        """How lines stand in one another, by their names in lower case."""
+        return {
+            name: Nesting(
+                frozenset(parent.lower() for word in words for parent in word.directive.within),
+                name in self.openers,
+                any(not word.directive.within for word in words),
+            )
+            for name, words in self._by_name.items()
+        }
 
 
 _FORMS = {
