@@ -27,6 +27,7 @@ from comity.policies import PolicyError, ai_txt_from_xml, ai_txt_to_xml
 from comity.policies.formats.authoring import Fix, apply
 
 FIX_ALL = "source.fixAll.comity"
+OTHER_FORM = "source.otherForm.comity"
 _TEXT, _XML = "ai.txt", "ai.xml"
 
 
@@ -37,9 +38,7 @@ def edits_of(document: Document, fixes: Iterable[Fix]) -> list[TextEdit]:
     return [TextEdit(document.range_of(edit), edit.text.decode("utf-8", "replace")) for edit in edits]
 
 
-def fixes(
-    document: Document, problems: Sequence[Problem], place: Range, only: Sequence[str] | None = None
-) -> list[CodeAction]:
+def fixes(document: Document, problems: Sequence[Problem], place: Range, only: Sequence[str] | None = None) -> list[CodeAction]:
     """The fixes of the problems at a place, and all fixes of the file. `only`: kinds of action, None: any."""
     actions: list[CodeAction] = []
     fixable = [problem for problem in problems if problem.fix]
@@ -77,7 +76,7 @@ def other_form(document: Document) -> tuple[str, str] | None:
 
 def conversion(document: Document, only: Sequence[str] | None = None) -> list[CodeAction]:
     """The action that writes the other form beside the file."""
-    if not _asked(CodeActionKind.Source, only) and not _asked("source.otherForm.comity", only):
+    if not _asked(OTHER_FORM, only):
         return []
     form = other_form(document)
     if form is None:
@@ -96,4 +95,4 @@ def conversion(document: Document, only: Sequence[str] | None = None) -> list[Co
         ]
     )
     title = f"Generate XML ({name})" if name == _XML else f"Generate text ({name})"
-    return [CodeAction(title, kind="source.otherForm.comity", edit=edit)]
+    return [CodeAction(title, kind=OTHER_FORM, edit=edit)]

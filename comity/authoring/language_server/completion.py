@@ -16,14 +16,13 @@ from lsprotocol.types import (
     TextEdit,
 )
 
+from comity.authoring.known_crawlers import known_crawlers
 from comity.authoring.language_server import names
-from comity.authoring.language_server.crawlers import CRAWLERS
 from comity.authoring.language_server.hover import section
 from comity.authoring.language_server.outline import Outline
 from comity.authoring.language_server.samples import NONE, Samples
 from comity.authoring.language_server.statements import Form, Span, Statement, field
-from comity.authoring.language_server.snippets import snippets
-from comity.authoring.language_server.words import AGENT, PATH, PLACEHOLDER, SELECTORS, Word, kinds_at
+from comity.authoring.language_server.words import AGENT, NAME, PATH, PLACEHOLDER, SELECTORS, Word, kinds_at
 
 MAX_ITEMS = 300
 
@@ -122,24 +121,20 @@ def _of_line(outline: Outline, line: int, column: int, samples: Samples, has_sni
         return []
     value = before[read[4] :]
     kinds = word.value_kinds
-    if kinds[:1] and kinds[0] in SELECTORS:
-        typed_word = value
-    else:
-        typed_word = _LAST_WORD.search(value)[0]  # type: ignore[index]
+    typed_word = _typed(value, kinds)
     earlier = len(re.findall(r"[^\s,;]+", value[: len(value) - len(typed_word)]))
     return _values(outline, word, kinds_at(kinds, earlier), Span(line, column - len(typed_word), column), samples, value)
 
 
+def _typed(value: str, kinds: tuple[str, ...]) -> str:
+    """The part of a value that is being typed: the last word, or all of a selector."""
+    if kinds[:1] and kinds[0] in SELECTORS:
+        return value
+    return value[_LAST_WORD.search(value).start() :]  # type: ignore[union-attr]
+
+
 def _add_snippets(items: _Items, outline: Outline) -> None:
-    kind = outline.document.kind
-    for snippet in snippets(kind.path or kind.name if kind else "", outline.form):
-        items.add(
-            snippet.title,
-            CompletionItemKind.Snippet,
-            detail=snippet.detail,
-            documentation=f"```\n{snippet.text}\n```",
-            text=snippet.text,
-        )
+    """The intents of publishers, as the format says them."""
 
 
 def _values(
@@ -160,9 +155,10 @@ def _values(
                 item_kind = CompletionItemKind.File if kind == PATH else CompletionItemKind.EnumMember
                 items.add(text, item_kind, detail=summary, documentation=f"{summary}.\n\n{section(word.directive.spec)}")
         if kind == AGENT:
-            for crawler in CRAWLERS:
-                if crawler.token.lower() not in taken:
-                    items.add(crawler.token, CompletionItemKind.Constant, detail=crawler.operator, documentation=crawler.summary)
+            for crawler in known_crawlers():
+                if crawler.token.lower() not in taken and not crawler.retired:
+                    documentation = f"{crawler.operator}: {crawler.purpose}. <{crawler.source}>"
+                    items.add(crawler.token, CompletionItemKind.Constant, detail=crawler.operator, documentation=documentation)
         elif kind == PATH:
             if word.directive.form == "line":
                 for text in names.set_values(outline) if outline.form is Form.LINES else ():
@@ -172,7 +168,7 @@ def _values(
         elif kind in SELECTORS:
             for selector in samples.selectors:
                 items.add(selector, CompletionItemKind.Class, detail="in pages of this folder")
-        elif kind == "usage" and names.NAME in word.value_kinds:
+        elif kind == "usage" and NAME in word.value_kinds:
             for name in names.defined(outline, usages=True):
                 items.add(f"({name})", CompletionItemKind.Reference, detail="a usage of this file")
     return list(items.items.values())
@@ -192,9 +188,7 @@ def _of_xml(outline: Outline, line: int, column: int, samples: Samples, has_snip
         items = _Items(outline, line, start, column)
         for word in outline.words.below(tag[1]):
             if word.directive.form == "attribute":
-                name = word.directive.name
-                detail, documentation = word.directive.spec, _documented(word)
-                items.add(name, CompletionItemKind.Property, detail=detail, documentation=documentation, text=f'{name}="$1"' if has_snippets else name, is_snippet=has_snippets)
+                _add_property(items, word, has_snippets)
         return list(items.items.values())
     items = _Items(outline, line, start, column)
     block = _element_around(outline, line, column)
@@ -205,6 +199,18 @@ def _of_xml(outline: Outline, line: int, column: int, samples: Samples, has_snip
             detail, documentation = word.directive.spec, _documented(word)
             items.add(name, CompletionItemKind.Class, detail=detail, documentation=documentation)
     return list(items.items.values())
+
+
+def _add_property(items: _Items, word: Word, has_snippets: bool) -> None:
+    name = word.directive.name
+    items.add(
+        name,
+        CompletionItemKind.Property,
+        detail=word.directive.spec,
+        documentation=_documented(word),
+        text=f'{name}="$1"' if has_snippets else name,
+        is_snippet=has_snippets,
+    )
 
 
 def _element_around(outline: Outline, line: int, column: int) -> Statement | None:
@@ -231,7 +237,7 @@ def _of_found(outline: Outline, statement: Statement, line: int, column: int, sa
         return []
     value = outline.document.line(line)[statement.value_at.start : column]
     kinds = word.value_kinds or outline.kinds_by_attribute(statement, word)
-    typed = value if kinds[:1] and kinds[0] in SELECTORS else _LAST_WORD.search(value)[0]  # type: ignore[index]
+    typed = _typed(value, kinds)
     earlier = len(re.findall(r"[^\s,;]+", value[: len(value) - len(typed)]))
     return _values(outline, word, kinds_at(kinds, earlier), Span(line, column - len(typed), column), samples, value)
 
@@ -264,13 +270,17 @@ def _value_here(outline: Outline, line: int, column: int) -> tuple[Statement, No
 
 def _of_html(outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool) -> list[CompletionItem]:
     found = outline.at(line, column)
-    statement = found[0] if found else next(
-        (
-            outline.statements[number]
-            for number in outline.between(line - 5, line)
-            if outline.statements[number].value_at.holds(line, column)
-        ),
-        None,
+    statement = (
+        found[0]
+        if found
+        else next(
+            (
+                outline.statements[number]
+                for number in outline.between(line - 5, line)
+                if outline.statements[number].value_at.holds(line, column)
+            ),
+            None,
+        )
     )
     if statement and statement.value_at.holds(line, column):
         return _of_found(outline, statement, line, column, samples)

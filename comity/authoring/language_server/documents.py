@@ -1,4 +1,4 @@
-"""Texts as editors have them: lines end at CR, LF and CRLF and at nothing else, and columns count UTF-16 units, or what was agreed.
+"""Texts as editors have them: lines end at CR, LF and CRLF and at nothing else, columns count UTF-16 units, or what was agreed.
 
 Buffer(text)      a text that is edited
 Document(...)     a text as it stands at one moment, which features are asked about"""

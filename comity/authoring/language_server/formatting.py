@@ -1,5 +1,5 @@
-"""Formatting: lines of an ai.txt are indented as its grammar has them. Elsewhere alignment is its author's: only what stands behind
-the last character of a line is taken away. No decision changes by it."""
+"""Formatting: lines of an ai.txt are indented as its grammar has them. Elsewhere alignment is its author's: only what stands
+behind the last character of a line is taken away. No decision changes by it."""
 
 from __future__ import annotations
 
@@ -54,5 +54,5 @@ def _line_ends(outline: Outline) -> Iterator[TextEdit]:
         kept = len(line.rstrip(" \t"))
         if kept < len(line) and (kept or line.isspace()):
             read = field(line)
-            if kept == 0 or line[:kept].strip("\ufeff \t") and (read is None or kept >= read[2]):
+            if kept == 0 or (line[:kept].strip("\ufeff \t") and (read is None or kept >= read[2])):
                 yield TextEdit(outline.document.range(number, kept, len(line)), "")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-
 from lsprotocol.types import Hover, MarkupContent, MarkupKind, Position
 
+from comity.authoring.known_crawlers import known
 from comity.authoring.language_server.outline import Outline, ValueWord
 from comity.authoring.language_server.statements import Span, Statement
 from comity.authoring.language_server.words import AGENT, Word, href
 from comity.policies.syntax.printable import printable
 
 MAX_AGENTS = 5  # that are named
-
 
 
 def hover(outline: Outline, position: Position) -> Hover | None:
@@ -52,7 +51,15 @@ def _of_value(outline: Outline, statement: Statement, word: Word, value: ValueWo
 
 def known_agent(token: str) -> str:
     """What is known of a crawler; "": nothing."""
-    return ""
+    crawler = known(token)
+    if crawler is None:
+        return ""
+    retired = ""
+    if crawler.retired:
+        retired = (
+            f" The name is no longer used: write {quoted(crawler.replaced_by)}." if crawler.replaced_by else " It has ended."
+        )
+    return f"{crawler.operator}, {crawler.purpose}.{retired}\n\n<{crawler.source}>"
 
 
 def for_whom(agents: list[str], word: Word) -> str:

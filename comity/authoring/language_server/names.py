@@ -1,7 +1,7 @@
 """Names that a file defines and refers to, as ACAP's resource sets and usages: their definition, references, and renaming.
 
 A directive whose value begins with a `name` defines one. It is referred to as a value of the format shows by `NAME`
-(`the-acap:resource-set:NAME`), otherwise in parentheses: in names of lines (`ACAP-allow-(NAME)`), and in values of definitions."""
+(`the-acap:resource-set:NAME`), else in parentheses: in names of lines (`ACAP-allow-(NAME)`), and in values of definitions."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ def occurrences(outline: Outline) -> Iterator[Occurrence]:
                 if key in known:
                     yield Occurrence(key, value.span, is_definition=True)
                 continue
-            prefix = next((prefix for prefix in prefixes if value.text.lower().startswith(prefix)), None)
-            if prefix is not None and (False, value.text[len(prefix) :].lower()) in known:
+            before = next((prefix for prefix in prefixes if value.text.lower().startswith(prefix)), None)
+            if before is not None and (key := (False, value.text[len(before) :].lower())) in known:
                 line, start, end = value.span
-                yield Occurrence((False, value.text[len(prefix) :].lower()), Span(line, start + len(prefix), end), is_definition=False)
+                yield Occurrence(key, Span(line, start + len(before), end), is_definition=False)
 
 
 def _is_usage(word: Word | None) -> bool:

@@ -1,7 +1,7 @@
 """A document with the words of its formats: which names stand where, for whom they are, and which values they have.
 
-    Outline(document)
-    Outline.at(line, column)     the word of a statement at a place"""
+Outline(document)
+Outline.at(line, column)     the word of a statement at a place"""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Outline:
     @cached_property
     def agents(self) -> list[str]:
         """The agents that it names, once each."""
-        names = {}
+        names: dict[str, None] = {}
         for statement in self.statements:
             word = self.word(statement)
             if word and AGENT in word.value_kinds:

@@ -1,6 +1,6 @@
 """The site that a file is for, as far as the folder shows it in which the file is: its pages, their elements, its sitemaps.
 
-    samples(folder) -> Samples     what is there now; a folder that has not changed is not read again"""
+samples(folder) -> Samples     what is there now; a folder that has not changed is not read again"""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def samples(folder: Path | None) -> Samples:
         return NONE
     try:
         files = tuple(_files(folder))
-        state = tuple((str(path), os.stat(path).st_mtime_ns) for path in files)
+        state = tuple((str(path), path.stat().st_mtime_ns) for path in files)
         kept = _kept.get(folder)
         if kept is None or kept[0] != state:
             kept = _kept[folder] = state, _read(folder, files)
@@ -88,10 +88,10 @@ def _read(folder: Path, files: tuple[Path, ...]) -> Samples:
                     continue
                 targets[(url.path or "/") + (f"?{url.query}" if url.query else "")] = None
     for target in targets:
-        parent = target.partition("?")[0].rpartition("/")[0]
-        while parent:
-            folders[parent + "/"] = None
-            parent = parent.rpartition("/")[0]
+        above = target.partition("?")[0].rpartition("/")[0]
+        while above:
+            folders[above + "/"] = None
+            above = above.rpartition("/")[0]
     ordered = sorted(selectors, key=lambda selector: (-selectors[selector], selector))
     return Samples(tuple(targets)[:MAX_PATHS], tuple(folders)[:MAX_PATHS], tuple(ordered[:MAX_PATHS]))
 

@@ -1,7 +1,7 @@
-"""The names and values that stand in a document, with their places, whatever is wrong with it: half a line, an element without end.
+"""The names and values that stand in a document, with their places, whatever is wrong with it: half a line, no end of an element.
 
-    statements(text, lines, form)    in their order
-    form_of(kind, text)              whether it is lines, XML, JSON or HTML"""
+statements(text, lines, form)    in their order
+form_of(kind, text)              whether it is lines, XML, JSON or HTML"""
 
 from __future__ import annotations
 
@@ -61,6 +61,9 @@ class Nesting(NamedTuple):
 _UNKNOWN = Nesting(frozenset(), False, False)
 
 
+_FIELD = re.compile(r"[\ufeff \t\v\f\xa0]*+([A-Za-z][A-Za-z0-9_.()-]*+(?:[ \t][A-Za-z]++)?)[ \t]*+:[ \t]*+([^\r\n]*)")
+
+
 def form_of(kind: Kind | None, text: str) -> Form:
     if kind is not None and kind.name == PAGE:
         return Form.HTML
@@ -114,7 +117,8 @@ def _fields(lines: list[str], nesting: Mapping[str, Nesting]) -> Iterator[Statem
     for number in range(len(read) - 1, -1, -1):
         if (parent := read[number].parent) >= 0:
             last[parent] = max(last[parent], last[number])
-    return (statement._replace(last_line=end) if end > statement.last_line else statement for statement, end in zip(read, last, strict=True))
+    for statement, end in zip(read, last, strict=True):
+        yield statement._replace(last_line=end) if end > statement.last_line else statement
 
 
 class _Places:
@@ -149,7 +153,12 @@ def _attributes(match: re.Match[str]) -> Iterator[tuple[str, int, str, int]]:
     start = match.start(3)
     for found in _ATTRIBUTE.finditer(match[3]):
         group = next((group for group in (2, 3, 4) if found[group] is not None), 0)
-        yield found[1], start + found.start(1), found[group] if group else "", start + (found.start(group) if group else found.end())
+        yield (
+            found[1],
+            start + found.start(1),
+            found[group] if group else "",
+            start + (found.start(group) if group else found.end()),
+        )
 
 
 def _elements(text: str, places: _Places) -> Iterator[Statement]:
