@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -443,7 +444,11 @@ def _creates_files(server: Server) -> bool:
 
 
 def serve_stdio() -> None:
-    create().start_io()
+    """Serve the editor that has started the process. What anything prints goes to standard error: the protocol is alone."""
+    sys.stdout.flush()
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    create().start_io(sys.stdin.buffer, output)
 
 
 def show_address() -> None:
