@@ -6,6 +6,7 @@ Nothing here takes part in a decision. What reading a file finds (`SiteReading.f
 from __future__ import annotations
 
 import codecs
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
@@ -13,7 +14,8 @@ from typing import NamedTuple
 from comity.policies.answers.decision import Finding
 from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
-from comity.policies.syntax.lines import Lines, text_of
+from comity.policies.syntax.lines import MAX_FINDINGS, Lines, text_of
+from comity.policies.syntax.printable import printable
 
 
 class Directive(NamedTuple):
@@ -107,6 +109,32 @@ class FileKind(NamedTuple):
     name: str  # "rsl.xml": what it is called where its name does not tell
     is_meant: Callable[[str, bytes], bool]  # by the last part of its path, in lower case, and its body
     findings: Callable[[bytes, str], Iterable[Finding]]  # of the body; the URL
+
+
+class Remarks:
+    """What a check has to say of a file: the first MAX_FINDINGS by each rule, so that none crowds out another."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._findings: list[Finding] = []
+        self._counts: Counter[str] = Counter()
+
+    def report(self, rule: str, message: str, *quoted: bytes, line: int = 0, column: int = 0, length: int = 0) -> None:
+        """Add a finding. `message`: with a `{}` for each text from the file that it quotes."""
+        self._counts[rule] += 1
+        if self._counts[rule] <= MAX_FINDINGS:
+            text = message.format(*map(printable, quoted))
+            self._findings.append(Finding(rule=rule, message=text, url=self._url, line=line, column=column, length=length))
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was reported, by its place."""
+        more = [
+            Finding(rule="comity.more-findings", message=f"only the first {MAX_FINDINGS} by {rule} are listed", url=self._url)
+            for rule, count in self._counts.items()
+            if count > MAX_FINDINGS
+        ]
+        return (*sorted(self._findings, key=lambda finding: (finding.line, finding.column)), *more)
 
 
 class Authoring(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from comity.policies.formats.authoring import Authoring, Directive
+from comity.policies.formats.robots.checks import check
 
 _AGENT = "User-agent"
 
@@ -28,4 +29,4 @@ VALUES = {
     "hours": {"0100-0500": "from 1 to 5 UTC"},
 }
 
-AUTHORING = Authoring(directives=DIRECTIVES, values=VALUES)
+AUTHORING = Authoring(directives=DIRECTIVES, values=VALUES, check_site=check)
