@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,6 +17,9 @@ from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
 from comity.policies.syntax.lines import MAX_FINDINGS, Lines, text_of
 from comity.policies.syntax.printable import printable
+
+MAX_WORD = 40  # characters of a word that is compared with others
+NEAR = 0.8  # how like one another two words are of which one is meant by the other, 0 to 1
 
 
 class Directive(NamedTuple):
@@ -135,6 +139,18 @@ class Remarks:
             if count > MAX_FINDINGS
         ]
         return (*sorted(self._findings, key=lambda finding: (finding.line, finding.column)), *more)
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """Return which of the known words somebody who writes another one probably means; "": none is near."""
+    folded = {_folded(each): each for each in known}
+    if (exact := folded.get(_folded(word))) or len(word) > MAX_WORD:
+        return exact or ""
+    return next((folded[near] for near in get_close_matches(_folded(word), folded, n=1, cutoff=NEAR)), "")
+
+
+def _folded(word: str) -> str:
+    return word.lower().replace("-", "").replace("_", "")
 
 
 class Authoring(NamedTuple):

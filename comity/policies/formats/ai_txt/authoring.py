@@ -9,8 +9,10 @@ import re
 
 from comity.policies.answers.element_rule import ACTIONS, ALL
 from comity.policies.document.document import FILE_TYPES
-from comity.policies.formats.ai_txt.forms import ROOT, from_xml
+from comity.policies.formats.ai_txt.checks import check_site, check_xml
+from comity.policies.formats.ai_txt.forms import ROOT
 from comity.policies.formats.ai_txt.grammar import Keyword
+from comity.policies.formats.ai_txt.words import ACTION_SUMMARIES, FILE_TYPE_SUMMARIES, LANGUAGES
 from comity.policies.formats.authoring import Authoring, Directive, FileKind
 from comity.policies.syntax.xml_tree import root_name
 
@@ -65,67 +67,6 @@ _XML = tuple(
     )
 )
 
-_ACTION_SUMMARIES = {
-    ALL: "every action",
-    "Analyze": "to draw conclusions, hypotheses or deeper insights",
-    "Cite": "to say in a response where it comes from",
-    "Clip": "to take a shorter piece of it",
-    "Describe": "to say what it shows or what it literally says",
-    "Evaluate": "to rate or judge it",
-    "Extract": "to take data out of it",
-    "Index": "to put it into a search index that AI has access to",
-    "Manipulate": "to change it",
-    "Rephrase": "to put it into other words",
-    "Return": "to show it in a response",
-    "Summarize": "to make a summary of it",
-    "Train": "to train models on it",
-    "Transcribe": "to write down what is spoken in it",
-    "Translate": "to put it into another language",
-}
-_FILE_TYPE_SUMMARIES = {
-    "html": "pages; elements are CSS selectors",
-    "json": "elements are dotted names",
-    "xml": "elements are dotted names",
-}
-LANGUAGES = {
-    "ar": "Arabic",
-    "bn": "Bengali",
-    "cs": "Czech",
-    "da": "Danish",
-    "de": "German",
-    "el": "Greek",
-    "en": "English",
-    "en-GB": "English, as in Britain",
-    "en-US": "English, as in the United States",
-    "es": "Spanish",
-    "fa": "Persian",
-    "fi": "Finnish",
-    "fr": "French",
-    "he": "Hebrew",
-    "hi": "Hindi",
-    "hu": "Hungarian",
-    "id": "Indonesian",
-    "it": "Italian",
-    "ja": "Japanese",
-    "ko": "Korean",
-    "nl": "Dutch",
-    "no": "Norwegian",
-    "pl": "Polish",
-    "pt": "Portuguese",
-    "pt-BR": "Portuguese, as in Brazil",
-    "ro": "Romanian",
-    "ru": "Russian",
-    "sv": "Swedish",
-    "th": "Thai",
-    "tr": "Turkish",
-    "uk": "Ukrainian",
-    "ur": "Urdu",
-    "vi": "Vietnamese",
-    "zh": "Chinese",
-    "zh-Hans": "Chinese, in simplified characters",
-    "zh-Hant": "Chinese, in traditional characters",
-}
-
 _BY_NAME = {keyword.value[0].decode(): keyword for keyword in Keyword}
 _KEYWORD = re.compile(r"[ \t]*([A-Za-z-]+)[ \t]*:[ \t]*(.*)", re.DOTALL)
 
@@ -169,11 +110,12 @@ def _expected(before: str) -> list[str]:
 AUTHORING = Authoring(
     directives=(*_TEXT, *_SPAWNING, *_XML),
     values={
-        "action": {action: _ACTION_SUMMARIES[action] for action in (ALL, *ACTIONS)},
-        "file-type": {name: _FILE_TYPE_SUMMARIES[name] for name in FILE_TYPES},
+        "action": {action: ACTION_SUMMARIES[action] for action in (ALL, *ACTIONS)},
+        "file-type": {name: FILE_TYPE_SUMMARIES[name] for name in FILE_TYPES},
         "language": LANGUAGES,
         "agent": {ALL: "any agent"},
         "selector": {ALL: "the whole document"},
     },
-    kinds=(FileKind("ai.xml", lambda name, body: root_name(body) == ROOT, lambda body, url: from_xml(body, url=url).findings),),
+    check_site=check_site,
+    kinds=(FileKind("ai.xml", lambda name, body: root_name(body) == ROOT, check_xml),),
 )
