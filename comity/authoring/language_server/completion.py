@@ -21,6 +21,7 @@ from comity.authoring.language_server import names
 from comity.authoring.language_server.hover import section
 from comity.authoring.language_server.outline import Outline
 from comity.authoring.language_server.samples import NONE, Samples
+from comity.authoring.language_server.snippets import snippets
 from comity.authoring.language_server.statements import Form, Span, Statement, field
 from comity.authoring.language_server.words import AGENT, NAME, PATH, PLACEHOLDER, SELECTORS, Word, kinds_at
 
@@ -67,9 +68,15 @@ class _Items:
 def completion(outline: Outline, position: Position, samples: Samples = NONE, *, has_snippets: bool = False) -> CompletionList:
     """`has_snippets`: the editor can insert texts with places to fill in."""
     line, column = outline.document.place(position)
+    if outline.form is not Form.LINES and not outline.document.line(line)[:column].strip("\ufeff \t"):
+        items = _Items(outline, line, column, column)
+        _add_snippets(items, outline, has_snippets)
+        found = list(items.items.values())
+    else:
+        found = []
     complete = {Form.LINES: _of_line, Form.XML: _of_xml, Form.JSON: _of_json, Form.HTML: _of_html}[outline.form]
-    items = complete(outline, line, column, samples, has_snippets) if outline.document.kind else []
-    return CompletionList(is_incomplete=len(items) >= MAX_ITEMS, items=items)
+    found += complete(outline, line, column, samples, has_snippets) if outline.document.kind else []
+    return CompletionList(is_incomplete=len(found) >= MAX_ITEMS, items=found)
 
 
 def _documented(word: Word) -> str:
@@ -111,8 +118,8 @@ def _of_line(outline: Outline, line: int, column: int, samples: Samples, has_sni
         items.typed = typed[1]
         has_colon = text[end:].lstrip().startswith(":")
         _add_words(items, expected(outline, line), after="" if has_colon else ": ")
-        if not before.strip() and has_snippets:
-            _add_snippets(items, outline)
+        if not before[: typed.start(1)].strip("\ufeff"):
+            _add_snippets(items, outline, has_snippets)
         return list(items.items.values())
     number = next(iter(outline.between(line, line)), None)
     statement = outline.statements[number] if number is not None else None
@@ -133,8 +140,17 @@ def _typed(value: str, kinds: tuple[str, ...]) -> str:
     return value[_LAST_WORD.search(value).start() :]  # type: ignore[union-attr]
 
 
-def _add_snippets(items: _Items, outline: Outline) -> None:
-    """The intents of publishers, as the format says them."""
+def _add_snippets(items: _Items, outline: Outline, has_snippets: bool) -> None:
+    """What publishers want, as this file can say it."""
+    for snippet in snippets(outline):
+        items.add(
+            snippet.title,
+            CompletionItemKind.Snippet,
+            detail=snippet.format,
+            documentation=f"{snippet.summary}\n\n```\n{snippet.text}```",
+            text=snippet.template if has_snippets else snippet.text,
+            is_snippet=has_snippets,
+        )
 
 
 def _values(
