@@ -194,9 +194,8 @@ def _of_xml(outline: Outline, line: int, column: int, samples: Samples, has_snip
     before = outline.document.line(line)[:column]
     typed = _LAST_NAME.search(before)[0]  # type: ignore[index]
     start = column - len(typed)
-    found = outline.at(line, column)
-    if found and found[0].value_at.holds(line, column):
-        return _of_found(outline, found[0], line, column, samples)
+    if statement := _valued(outline, line, column):
+        return _of_found(outline, statement, line, column, samples)
     if not before[:start].endswith("<"):
         tag = re.search(r"<([A-Za-z][\w.-]*)(?:[^<>\"']|\"[^\"]*\"|'[^']*')*\Z", before)
         if tag is None:
@@ -260,9 +259,8 @@ def _of_found(outline: Outline, statement: Statement, line: int, column: int, sa
 
 def _of_json(outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool) -> list[CompletionItem]:
     before = outline.document.line(line)[:column]
-    found = outline.at(line, column) or _value_here(outline, line, column)
-    if found and found[0].value_at.line == line and found[0].value_at.start <= column:
-        return _of_found(outline, found[0], line, column, samples)
+    if statement := _valued(outline, line, column) or _value_here(outline, line, column):
+        return _of_found(outline, statement, line, column, samples)
     typed = re.search(r"[A-Za-z0-9_-]*\Z", before)[0]  # type: ignore[index]
     start = column - len(typed)
     has_quote = before[:start].endswith('"')
@@ -275,31 +273,34 @@ def _of_json(outline: Outline, line: int, column: int, samples: Samples, has_sni
     return list(items.items.values())
 
 
-def _value_here(outline: Outline, line: int, column: int) -> tuple[Statement, None] | None:
+def _valued(outline: Outline, line: int, column: int) -> Statement | None:
+    """The statement whose value is at a place, or would begin there."""
+    for number in reversed(outline.between(line - 20, line)):
+        statement = outline.statements[number]
+        if statement.name_at.holds(line, column):
+            return None
+        if statement.value_at.holds(line, column):
+            # The content of an element whose tag has no end yet is not there.
+            is_content = outline.form is Form.XML and not statement.is_attribute
+            before = outline.document.line(line)[: statement.value_at.start]
+            return None if is_content and not statement.value and not before.endswith(">") else statement
+    return None
+
+
+def _value_here(outline: Outline, line: int, column: int) -> Statement | None:
     """The member whose value would begin at a place where nothing is yet."""
     for number in reversed(outline.between(line, line)):
         statement = outline.statements[number]
         if statement.value_at.line == line and statement.name_at.end < column and not statement.value:
-            return statement, None
+            return statement
     return None
 
 
 def _of_html(outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool) -> list[CompletionItem]:
-    found = outline.at(line, column)
-    statement = (
-        found[0]
-        if found
-        else next(
-            (
-                outline.statements[number]
-                for number in outline.between(line - 5, line)
-                if outline.statements[number].value_at.holds(line, column)
-            ),
-            None,
-        )
-    )
-    if statement and statement.value_at.holds(line, column):
+    if statement := _valued(outline, line, column):
         return _of_found(outline, statement, line, column, samples)
+    found = outline.at(line, column)
+    statement = found[0] if found else None
     if statement and statement.name_at.holds(line, column):
         items = _Items(outline, *statement.name_at)
         items.typed = items.typed[: column - statement.name_at.start]

@@ -23,7 +23,7 @@ _COMMENT = re.compile(r"(?:^[ \t\ufeff]*|[ \t])(#.*)")
 def tokens(outline: Outline, first: int = 0, last: int | None = None) -> SemanticTokens:
     """`first`, `last`: the lines that are asked for."""
     last = len(outline.document.lines) - 1 if last is None else min(last, len(outline.document.lines) - 1)
-    found = sorted(set(_spans(outline, max(first, 0), last)))[:MAX_TOKENS]
+    found = sorted(_spans(outline, max(first, 0), last), key=lambda token: token[0][:2])[:MAX_TOKENS]
     data: list[int] = []
     line, start = 0, 0
     end = -1, 0
@@ -47,13 +47,12 @@ def _spans(outline: Outline, first: int, last: int) -> Iterator[tuple[Span, int]
             continue
         yield statement.name_at, TYPES.index("property" if statement.is_attribute else "keyword")
         for value in outline.value_words(statement):
-            names = (_OF_KIND[kind] for kind in value.kinds if kind in _OF_KIND)
-            is_listed = any(value.text.lower() in map(str.lower, word.values_of(kind)) for kind in value.kinds)
-            name = "enumMember" if is_listed and value.kinds[0] not in _OF_KIND else next(names, "enumMember")
-            yield value.span, TYPES.index(name)
+            listed = (kind for kind in value.kinds if value.text.lower() in map(str.lower, word.values_of(kind)))
+            kind = next(listed, next((kind for kind in value.kinds if kind in _OF_KIND), ""))
+            yield value.span, TYPES.index(_OF_KIND.get(kind, "enumMember"))
     if outline.form is Form.LINES:
         for number in range(first, last + 1):
             line = outline.document.line(number)
-            match = _COMMENT.match(line) if "#" in line else None
+            match = _COMMENT.search(line) if "#" in line else None
             if match:
                 yield Span(number, match.start(1), match.end(1)), TYPES.index("comment")
