@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from scrapy import Spider
 
 from comity.bounded import Bounded
-from comity.crawler.commands.policy import PolicySpider
+from comity.crawler.site_sources import PolicySpider
 from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.fetcher import Sites, policies_of
 from comity.crawler.fetching.files import ROBOTS

@@ -21,7 +21,10 @@ PATHS = ("/", "/a", "/ab", "/abc", "/a/b", "/b", "/b/a.css", "/a*", "/ab%20c", "
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 USES = ("crawl", "index", "present", "present-snippet", "train", "ai-train", "ai-input", "search", "tdm", "train-genai", "other")
 RULES = {
-    name: mend for each in FORMATS if each.name in ("robots", "acap", "aipref", "content-signals") for name, mend in each.authoring.fixes.items()
+    name: mend
+    for each in FORMATS
+    if each.name in ("robots", "acap", "aipref", "content-signals")
+    for name, mend in each.authoring.fixes.items()
 }
 
 AGENT_LINES = st.builds(
@@ -65,14 +68,18 @@ ACAP_LINES = st.one_of(
     ),
 )
 OTHER_LINES = st.one_of(
-    st.sampled_from(["", " ", "# comment", "Sitemap: /s.xml", "Sitemaps: /s.xml", "Crawl delay: 5", "Crawl-delay 7", "Host: a", "Disallow"]),
+    st.sampled_from(
+        ["", " ", "# comment", "Sitemap: /s.xml", "Sitemaps: /s.xml", "Crawl delay: 5", "Crawl-delay 7", "Host: a", "Disallow"]
+    ),
     st.builds("{}: {}".format, st.sampled_from(["Usage", "Usage-Pref"]), st.sampled_from(["tdm=n", "ai=y", "tdm=y, tdm=n"])),
     st.sampled_from(["Content-Usage: train-ai=n", "Content-Usage: /a train-ai=y", "Content-Usage: /a train-ai=n, search=y"]),
     st.builds(
         "{}: {}{}".format,
         st.sampled_from(["Content-Signal", "Content-Signals", "content-signal "]),
         st.lists(
-            st.sampled_from(["ai_train=no", "ai-train=yes", "search = yes", '"search"=no', "use=full", "use=reference", "x=no", "ai-input=n"]),
+            st.sampled_from(
+                ["ai_train=no", "ai-train=yes", "search = yes", '"search"=no', "use=full", "use=reference", "x=no", "ai-input=n"]
+            ),
             min_size=1,
             max_size=3,
         ).flatmap(lambda signals: st.sampled_from([", ", ";", " ", ","]).map(lambda separator: separator.join(signals))),
