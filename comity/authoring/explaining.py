@@ -146,7 +146,7 @@ def explain(source: Source, agent: Agent, *, agents: Iterable[str] = (), urls: I
     groups: dict[tuple[Answer, ...], list[str]] = {}
     for name in names:
         crawler = known(name)
-        groups.setdefault(asked.answers(_agent(agent, name)), []).append(crawler.token if crawler else name)
+        groups.setdefault(asked.answers(_agent(agent, name)), []).append(crawler.token if crawler else printable(name))
     as_everybody = tuple(groups.pop(everybody, ()))
     subject = "Everybody else" if groups else "Everybody"
     return Explanation(
@@ -529,7 +529,7 @@ def _enumerated(exceptions: Sequence[Exceptional]) -> str:
     for exception in exceptions:
         limits = f", {_told_limits(exception.limits)}" if exception.limits else ""
         text = next((place.text for place in exception.places if place.text), "")
-        name = f"`{text}`" if text else _few([urlsplit(url).path or url for url in exception.urls])
+        name = f"`{text}`" if text else _few([printable(urlsplit(url).path or url) for url in exception.urls])
         told.append(f"{name}{limits}{_where(exception.places)}")
     return _few(told)
 

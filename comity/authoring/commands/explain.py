@@ -136,7 +136,8 @@ def show(explanation: Explanation, console: Console) -> None:
     for group in explanation.groups:
         who = _heading(group, explanation)
         for answer in group.answers:
-            add_row(rows, who, answer.about, Text(answer.verdict, COLORS.get(answer.verdict, "")), answer.sentence)
+            about = answer.about if "," not in answer.about else "all else"
+            add_row(rows, who, about, Text(answer.verdict, COLORS.get(answer.verdict, "")), answer.sentence)
             who = ""
     console.print(rows)
     if explanation.as_everybody:
