@@ -30,7 +30,7 @@ _PLAIN = (
     rb"|#[^\r\n]*+)?+(?:%s|\Z)" % EOL
 )
 _ODD = re.compile(rb"(?:%s)*+([^\r\n]*+(?:%s|\Z))" % (_PLAIN, EOL))
-_BLANK_LINES = re.compile(rb"%s(?:[ \t]*+%s)++" % (EOL, EOL))
+_BLANK_LINES = re.compile(rb"(?>%s)(?:[ \t]*+(?>%s))++" % (EOL, EOL))
 # A record that is none, for what stands before it, or in the place of its colon.
 _HIDDEN = re.compile(rb"((?:[ \t]|%s)*+)(%s)((?:[ \t]|%s)*+)(:|=|\xef\xbc\x9a)" % (INVISIBLE.pattern, NAME, INVISIBLE.pattern))
 _UNKNOWN = re.compile(rb"[ \t]*+([A-Za-z][A-Za-z -]{2,20}+):")
@@ -249,10 +249,11 @@ class _GroupCheck:
             self._remarks.report("robots.no-rules", message, line=named[0])
 
     def _has_rule(self, group: int) -> bool:
+        """Look for a rule without a path, or a record of other crawlers'."""
         lines = self._robots.cursor(group)
         while line := lines.read():
             record = read_record(line)
-            if record and record.kind in RULE_KINDS:
+            if record.kind in RULE_KINDS if record else b":" in line.partition(b"#")[0]:
                 return True
         return False
 

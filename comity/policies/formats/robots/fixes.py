@@ -46,7 +46,7 @@ def _agent(draft: Draft, finding: Finding) -> Fix | None:
     if not token:
         return None
     rest = record.value[token.end() :]
-    if (rest[:1] != b"/" and INVISIBLE.sub(b"", rest)) or len(rest.split()) > 1:
+    if (rest[:1] != b"/" and INVISIBLE.sub(b"", rest) not in (b"", b"*")) or len(rest.split()) > 1:
         return None
     edit = draft.replaced(finding.line, record.column(line) + token.end(), len(rest), b"")
     return Fix(f"Write `{token[0].decode()}`", (edit,))

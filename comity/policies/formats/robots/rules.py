@@ -93,7 +93,9 @@ RULES = {
         FINDING, "RFC 9309 section-2.2.1", "several names in a User-agent line: only the first is named", severity=ERROR
     ),
     "robots.sitemap-url": Rule(FINDING, "RFC 9309 section-2.2.4", "a sitemap is named by no absolute URL"),
-    "robots.space": Rule(FINDING, "RFC 9309 section-2.2.2", "a space, and what follows it, is taken for a part of the path"),
+    "robots.space": Rule(
+        FINDING, "RFC 9309 section-2.2.2", "a space, and what follows it, is taken for a part of the path", severity=INFO
+    ),
     "robots.star": Rule(
         FINDING, "RFC 9309 section-2.2.3", "a `*` at the end of a pattern, which matches the same without it", severity=INFO
     ),
