@@ -124,9 +124,12 @@ def apply(body: bytes, fixes: Iterable[Fix]) -> tuple[bytes, tuple[Fix, ...]]:
         if not any((edit.start < other.end and other.start < edit.end) or edit == other for edit in fix.edits for other in taken):
             made.append(fix)
             taken += fix.edits
-    for edit in sorted(taken, key=lambda edit: edit.start, reverse=True):
-        body = body[: edit.start] + edit.text + body[edit.end :]
-    return body, tuple(made)
+    pieces: list[bytes] = []
+    end = 0
+    for edit in sorted(taken, key=lambda edit: (edit.start, edit.end)):  # what is put before something comes first
+        pieces += body[end : edit.start], edit.text
+        end = edit.end
+    return b"".join((*pieces, body[end:])), tuple(made)
 
 
 class FileKind(NamedTuple):

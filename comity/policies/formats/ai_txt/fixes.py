@@ -134,9 +134,11 @@ def leave_out_line(draft: Draft, finding: Finding) -> Fix | None:
         return None
     file, match = in_file
     number = file.numbers[finding.line]
-    before = file.written[number - 1].keyword if number else None
     after = file.written[number + 1].keyword if number + 1 < len(file.written) else None
-    is_alone = before is None or before.level < Keyword.DISALLOW.level
+    before = number - 1
+    while before >= 0 and file.written[before].keyword in (Keyword.LANG, Keyword.GUIDELINE):  # they end no block
+        before -= 1
+    is_alone = before < 0 or file.written[before].keyword.level < Keyword.DISALLOW.level
     if SPELLINGS[match[2].lower()] is not Keyword.DISALLOW or is_alone or after in (Keyword.LANG, Keyword.GUIDELINE):
         return None
     return Fix("Leave out the line", (draft.without_line(finding.line),))

@@ -98,6 +98,7 @@ RULES = {
         FINDING,
         "draft-liao-aipref-autoctl-core-01 formal-syntax",
         "a block that names no scope, host or user-agent continues the group before it",
+        severity=INFO,
     ),
     "automation.host": Rule(
         FINDING, "draft-liao-aipref-autoctl-core-01 scope-and-applicability", "a host that is none, or more than one"

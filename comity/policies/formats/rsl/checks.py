@@ -15,7 +15,7 @@ from comity.policies.document.document import Content
 from comity.policies.formats.authoring import Remarks, meant
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.file import lines_of, robots_of
-from comity.policies.formats.rsl.grammar import GENERAL, NAMESPACE, VOCABULARY, host_of
+from comity.policies.formats.rsl.grammar import GENERAL, NAMESPACE, PROHIBITED, VOCABULARY, host_of
 from comity.policies.formats.rsl.licensing import read
 from comity.policies.formats.rsl.references import MEDIA_TYPE, is_address
 from comity.policies.syntax import xml_tree
@@ -144,9 +144,6 @@ class _Checker:
                     self._report("rsl.contradiction", message, prohibits, word)
 
     def _check_words(self, permits: Any, words: list[str]) -> None:
-        for word in words:
-            if word not in GENERAL and (near := _MEANT.get(word.lower()) or meant(word, GENERAL)):
+        for word in dict.fromkeys(words):
+            if word not in GENERAL and (near := PROHIBITED.get(word.lower()) or meant(word, GENERAL)):
                 self._report("rsl.usage", f"`{{}}` permits nothing: write `{near}`", permits, word)
-
-
-_MEANT = {"train-ai": "ai-train", "ai-training": "ai-train", "training": "ai-train", "train": "ai-train", "ai": "ai-all"}

@@ -19,7 +19,7 @@ from comity.policies.formats.tdmrep.reservation import LOCATION, POLICY, RESERVA
 from comity.policies.syntax.path_patterns import PatternIndex
 from comity.policies.syntax.pattern_checks import oddity, sample
 
-_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[\[\]{}:,\n]|[^\s"\[\]{}:,]++')
+_TOKEN = re.compile(r'"(?:[^"\\\n]++|\\.)*+"?+|[\[\]{}:,\n]|[^\s"\[\]{}:,]++')
 _MEANT = {  # names that others have for the same
     "policy": POLICY,
     "licence": POLICY,
