@@ -15,7 +15,7 @@ from typing import NamedTuple
 from comity.policies.answers.decision import Finding
 from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
-from comity.policies.syntax.lines import MAX_FINDINGS, Lines, text_of
+from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS, MAX_LINE, Lines, text_of
 from comity.policies.syntax.printable import printable
 
 MAX_WORD = 40  # characters of a word that is compared with others
@@ -93,6 +93,20 @@ class Draft:
         """Return the edit that takes a line out, with its end."""
         return Edit(self._starts[line - 1], self._starts[line], b"")
 
+    def mendable_line(self, finding: Finding) -> bytes:
+        """Return the line of a finding; b"" where a change might change how much is read: file or line is near its limit."""
+        if len(self.body) > MAX_BYTES * 3 // 4 or not 0 < finding.line <= self.lines:
+            return b""
+        line = self.line(finding.line)
+        return line if len(line) < MAX_LINE else b""
+
+    def line_out(self, number: int) -> Fix:
+        """Return the fix that takes a line out. Its comment stays."""
+        comment = self.line(number).find(b"#")
+        if comment < 0:
+            return Fix("Take the line out", (self.without_line(number),))
+        return Fix("Take out what stands before the comment", (self.replaced(number, 1, comment, b""),))
+
 
 def apply(body: bytes, fixes: Iterable[Fix]) -> tuple[bytes, tuple[Fix, ...]]:
     """Return the body with the fixes made, and those that were: of two that touch the same octets only the first is."""
@@ -129,6 +143,10 @@ class Remarks:
         if self._counts[rule] <= MAX_FINDINGS:
             text = message.format(*map(printable, quoted))
             self._findings.append(Finding(rule=rule, message=text, url=self._url, line=line, column=column, length=length))
+
+    def __len__(self) -> int:
+        """Return how many were reported, listed or not."""
+        return self._counts.total()
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -9,12 +9,19 @@ from typing import NamedTuple
 INVISIBLE = re.compile(
     rb"\xc2[\xa0\xad]|\xe2\x80[\x80-\x8f\xa8-\xaf]|\xe2\x81[\x9f-\xa4]|\xe3\x80\x80|\xef\xbb\xbf|(?<![\x80-\xff])\xa0(?![\x80-\xbf])"
 )
+MAX_LOOKED = 1000  # octets of a path in which signs of regular expressions are looked for
 _QUOTE = rb"(?:[\"'`]|\xe2\x80[\x98-\x9f]|\xc2[\xab\xbb]|\xe2\x80[\xb9\xba])"
 _QUOTED = re.compile(rb"(%s)(.*?)(%s?)\Z" % (_QUOTE, _QUOTE), re.DOTALL)
 _URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*+://[^/?#\s]*+")
 # Not `.*`, `?` and single brackets: these stand in paths that are meant so.
-_REGEX = re.compile(rb"\\[.?/dw+*]|\([^()|]*+\|[^()]*+\)|\[(?:\^[^\]]++|[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9])[^\]]*+\]|\.\+|\^/")
+_REGEX = re.compile(
+    rb"\\[.?/dw+*]|\([^()|]*+\|[^()]*+\)|\[(?:\^[^\]]++|[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9])[^\]]*+\]|\.\+|\^/|\A/\^"
+)
+# Behind a file type, and before what no name goes on with: elsewhere paths have it.
+_DOLLAR = re.compile(rb"(?:(?<=\.[A-Za-z0-9]{2})|(?<=\.[A-Za-z0-9]{3})|(?<=\.[A-Za-z0-9]{4}))\$(?![A-Za-z0-9_{(]|\Z)")
+_RECORD = re.compile(rb"(?i:user-agent|(?:dis)?allow|sitemap)[ \t]*+:")
 _SPACE = re.compile(rb"[ \t]++")
+_BETWEEN = re.compile("[ _-]++")
 
 
 class Suspicion(NamedTuple):
@@ -41,34 +48,50 @@ def suspicions(path: bytes) -> list[Suspicion]:
     found = []
     if space := _SPACE.search(path):
         first, rest = path[: space.start()], path[space.end() :]
-        if rest[:1] in (b"/", b"*"):
-            message = "what follows `{}` is taken for a part of that path: write a line for each path"
+        if rest[:1] in (b"/", b"*") or _RECORD.match(rest):
+            message = "what follows `{}` is taken for a part of that path: write it in a line of its own"
             found.append(Suspicion("second", message, (first,), space.end(), len(rest)))
         else:
-            message = "`{}` is taken for a part of the path: begin a comment with #, and write a space as %20"
+            message = (
+                "`{}` is taken for a part of the path, but not by every reader: write a space as %20, and # before a comment"
+            )
             found.append(Suspicion("space", message, (rest,), space.end(), len(rest)))
-    dollar = path.find(b"$")
-    if 0 <= dollar < len(path) - 1:
+    if dollar := _DOLLAR.search(path, 0, MAX_LOOKED):
         message = "`$` means the end where it is the last character: here it is an ordinary one"
-        found.append(Suspicion("dollar", message, (), dollar, 1))
-    if regex := _REGEX.search(path):
+        found.append(Suspicion("dollar", message, (), dollar.start(), 1))
+    if regex := _REGEX.search(path, 0, MAX_LOOKED):
         message = "`{}` has no meaning in a pattern: only `*`, and `$` at the end, are more than themselves"
         found.append(Suspicion("regex", message, (regex[0],), regex.start(), len(regex[0])))
     return found
 
 
-_SEPARATOR = re.compile(rb"[ \t]*+[,;|][ \t]*+")
+# Names as crawlers have them. What has brackets is a whole User-Agent header.
+_NAMES = re.compile(
+    rb"[A-Za-z0-9_*][A-Za-z0-9_.*/ -]*+[,;][ \t]*+([A-Za-z0-9_*][A-Za-z0-9_.*/ -]*+)(?:[,;][A-Za-z0-9_.*/ ,;-]*+)?"
+)
 
 
 def several_names(value: bytes) -> tuple[int, bytes] | None:
     """Return where the second of several names begins, and that name; None: there is no second one."""
-    match = _SEPARATOR.search(value)
-    if not match or not match.start() or match.end() == len(value):
-        return None
-    return match.end(), _SEPARATOR.split(value[match.end() :], maxsplit=1)[0]
+    match = _NAMES.fullmatch(value)
+    return (match.start(1), match[1].rstrip()) if match else None
 
 
 def unquoted(value: bytes) -> bytes:
     """Return a value without the quotes around it; the same value where there are none."""
     match = _QUOTED.match(value)
     return match[2] if match else value
+
+
+def is_nearly(name: str, known: str) -> bool:
+    """Return whether one letter is missing, too many or another, or two have changed places; spaces, `-` and `_` don't count."""
+    name, known = (_BETWEEN.sub("", text) for text in (name, known))
+    if name == known:
+        return True
+    if abs(len(name) - len(known)) > 1 or name[:1] != known[:1]:
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(name, known, strict=False)) if a != b), min(len(name), len(known)))
+    name, known = name[start:], known[start:]
+    return (
+        name[1:] == known[1:] or name[1:] == known or name == known[1:] or (name[:2] == known[:2][::-1] and name[2:] == known[2:])
+    )

@@ -1,4 +1,4 @@
-"""What is probably not meant in the ACAP of a robots.txt, besides its syntax: fields that match nothing, that are overruled, names
+"""What is probably not meant in the ACAP of a robots.txt, besides its syntax: fields that match nothing or are overruled, names
 that nobody uses. Nothing here is asked by a crawler; all is linear in the octets of the file."""
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def check(acap: Acap, text: bytes, remarks: Remarks) -> None:
             used |= {f"usage {usage[1:-1]}"} if usage[:1] == "(" else set()
             used |= {f"set {name}"} if (name := _set_name(value)) else set()
             _check_resource(line, value, remarks, permits=line.name.startswith("allow"))
-    for key, (line, name) in defined.items():
+    for key, (line, word) in defined.items():
         if key not in used:
-            column = line.octets.lower().find(name, line.value_at) + 1
-            remarks.report("acap.unused", "`{}` is used by no field", name, line=line.number, column=column, length=len(name))
+            column = line.octets.lower().find(word, line.value_at) + 1
+            remarks.report("acap.unused", "`{}` is used by no field", word, line=line.number, column=column, length=len(word))
     _check_overruled(acap, remarks)
 
 

@@ -2,30 +2,11 @@
 
 from __future__ import annotations
 
+from comity.policies.formats.aipref.checks import check
+from comity.policies.formats.aipref.words import DICTIONARY_LABELS, STRING_LABELS
 from comity.policies.formats.authoring import Authoring, Directive
 
 _AGENT = ("User-agent",)
-
-# Label -> what it covers
-STRING_LABELS = {
-    "tdm": "any automated process that extracts information",
-    "ai": "training or use of any machine learning system",
-    "genai": "training or use of what can generate content",
-    "search": "search indexes and applications",
-}
-DICTIONARY_LABELS = {
-    "train-ai": "training of models that generate content",
-    "search": "search applications that lead to the content",
-    "ai-use": "input of a generative model",
-    "ai-output": "what an AI system shows (draft 04)",
-    "train-genai": "training of generative models (drafts 02 and 03)",
-    "bots": "any automated processing (drafts 03 and 04)",
-    "all": "any automated processing (draft 02)",
-    "tdm": "text and data mining (draft 01)",
-    "ai": "training of models (draft 01)",
-    "genai": "training of generative models (draft 01)",
-    "inference": "input of any model (draft 01)",
-}
 
 
 def _preferences(labels: dict[str, str]) -> dict[str, str]:
@@ -61,4 +42,5 @@ AUTHORING = Authoring(
         ),
     ),
     values={"preference": _preferences(DICTIONARY_LABELS), "short-preference": _preferences(STRING_LABELS)},
+    check_site=check,
 )

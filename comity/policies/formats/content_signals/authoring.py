@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from comity.policies.formats.authoring import Authoring, Directive
+from comity.policies.formats.content_signals.checks import FIXES, check
 
 _DRAFT = "draft-romm-aipref-contentsignals"
 
@@ -42,4 +43,6 @@ AUTHORING = Authoring(
             **{f"use={level}": summary for level, summary in LEVELS.items()},
         }
     },
+    check_site=check,
+    fixes=FIXES,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from comity.policies.formats.authoring import Authoring, Directive
 from comity.policies.formats.robots.checks import check
+from comity.policies.formats.robots.fixes import FIXES
 
 _AGENT = "User-agent"
 
@@ -29,4 +30,4 @@ VALUES = {
     "hours": {"0100-0500": "from 1 to 5 UTC"},
 }
 
-AUTHORING = Authoring(directives=DIRECTIVES, values=VALUES, check_site=check)
+AUTHORING = Authoring(directives=DIRECTIVES, values=VALUES, check_site=check, fixes=FIXES)

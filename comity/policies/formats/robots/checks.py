@@ -1,4 +1,4 @@
-"""What is probably not meant in a robots.txt, besides its syntax: lines that match nothing, that are overruled, that say the same.
+"""What is probably not meant in a robots.txt, besides its syntax: lines that match nothing, are overruled, or say the same.
 
 Nothing here is asked by a crawler. All is linear in the octets of the file, but for sorting the patterns."""
 
@@ -8,7 +8,8 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from functools import cached_property
+from itertools import compress, islice, repeat
 
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.acap import checks as acap
@@ -19,23 +20,24 @@ from comity.policies.formats.robots.grammar import TOKEN, Robots, RuleLines
 from comity.policies.formats.robots.rates import crawl_delay, request_rates, visit_time
 from comity.policies.syntax.lines import EOL
 from comity.policies.syntax.records import NAME, RULE_KINDS, Kind, Record, read_record
-from comity.policies.syntax.suspicions import INVISIBLE, several_names, suspicions, unquoted
+from comity.policies.syntax.suspicions import INVISIBLE, is_nearly, several_names, suspicions, unquoted
 
 # Lines of which nothing is to be said: by far the most.
 _PLAIN = (
-    rb"[ \t]*+(?:(?i:(?:dis)?+allow)[ \t]*+:[ \t]*+(?:[/*][A-Za-z0-9\-._~/?@!&+,;:=%%*]*+\$?+)?+[ \t]*+(?:(?<=[ \t:])#[^\r\n]*+)?+"
+    rb"[ \t]*+(?:(?i:(?:dis)?+allow)[ \t]*+:[ \t]*+(?:[/*][A-Za-z0-9\-._~/?@!&+,;:=%%*]*+\$?+)?+[ \t]*+"
+    rb"(?:(?<=[ \t:])#[^\r\n]*+)?+"
     rb"|(?i:user-agent)[ \t]*+:[ \t]*+[A-Za-z0-9_*-]*+[ \t]*+"
     rb"|#[^\r\n]*+)?+(?:%s|\Z)" % EOL
 )
 _ODD = re.compile(rb"(?:%s)*+([^\r\n]*+(?:%s|\Z))" % (_PLAIN, EOL))
-_BLANK_LINES = re.compile(rb"%s(?:[ \t]*+%s)++" % (EOL, EOL))
+_BLANK_LINES = re.compile(rb"(?>%s)(?:[ \t]*+(?>%s))++" % (EOL, EOL))
 # A record that is none, for what stands before it, or in the place of its colon.
-_HIDDEN = re.compile(
-    rb"((?:[ \t]|%s)*+)(%s)((?:[ \t]|%s)*+)(:|=|\xef\xbc\x9a)" % (INVISIBLE.pattern, NAME, INVISIBLE.pattern)
-)
+_HIDDEN = re.compile(rb"((?:[ \t]|%s)*+)(%s)((?:[ \t]|%s)*+)(:|=|\xef\xbc\x9a)" % (INVISIBLE.pattern, NAME, INVISIBLE.pattern))
 _UNKNOWN = re.compile(rb"[ \t]*+([A-Za-z][A-Za-z -]{2,20}+):")
 _ABSOLUTE = re.compile(rb"https?://", re.IGNORECASE)
 _AGENT_LINE = re.compile(rb"[\r\n]([ \t]*+(?i:user[ -]?+agent)[^\r\n]*+)")
+ANY = "*"  # whom a group for all other agents names
+MAX_SUSPICIOUS = 1000  # rules with something in their paths, after which no more are looked at
 MAX_NAMES = 200  # unknown names that are compared with known ones
 MOST_RULES = 4  # times as many rules as the file has are looked at, for agents that are bound by several groups
 
@@ -72,6 +74,7 @@ class _LineCheck:
         self._remarks = remarks
         self._known = {kind.value.decode(): kind.value.decode().capitalize() for kind in Kind if kind is not Kind.ACAP_CRAWLER}
         self._known |= {name: name.title() for name in sorted(others)}
+        self._suspicious = 0  # rules of which something is said
         self._meanings = dict.fromkeys(self._known, "")  # name -> the known one that it is a misspelling of
 
     def check(self) -> None:
@@ -122,7 +125,7 @@ class _LineCheck:
     def _meant(self, name: str) -> str:
         """The known name that one is a misspelling of; "": of none."""
         if name not in self._meanings and len(self._meanings) < MAX_NAMES:
-            self._meanings[name] = next((spelling for known, spelling in self._known.items() if _is_nearly(name, known)), "")
+            self._meanings[name] = next((spelling for known, spelling in self._known.items() if is_nearly(name, known)), "")
         return self._meanings.get(name, "")
 
     def _check_agent(self, record: Record, line: bytes, number: int) -> None:
@@ -138,7 +141,9 @@ class _LineCheck:
             self._report("robots.invisible", message, INVISIBLE.sub(b"", value), record, line, number)
 
     def _check_rule(self, record: Record, line: bytes, number: int) -> None:
-        column = record.column(line)
+        if self._suspicious >= MAX_SUSPICIOUS:
+            return
+        column, before = record.column(line), len(self._remarks)
         for kind, message, quoted, start, length in suspicions(record.value):
             self._remarks.report(_OF_SUSPICION[kind], message, *quoted, line=number, column=column + start, length=length)
         end = column - 1 + len(record.value)
@@ -146,34 +151,34 @@ class _LineCheck:
             message = "what follows `{}` is a comment: a fragment is never sent to a server, and a `#` in a path is written %23"
             fragment = line[end:].rstrip()
             self._remarks.report("robots.fragment", message, record.value, line=number, column=end + 1, length=len(fragment))
+        self._suspicious += len(self._remarks) > before
 
 
 def _line_ends(text: bytes, start: int, end: int) -> int:
     return text.count(b"\n", start, end) + text.count(b"\r", start, end) - text.count(b"\r\n", start, end)
 
 
-def _is_nearly(name: str, known: str) -> bool:
-    """One letter is missing, too many or another, or two have changed places; of spaces and hyphens none counts."""
-    name, known = (text.replace(" ", "").replace("-", "") for text in (name, known))
-    if name == known:
-        return True
-    if abs(len(name) - len(known)) > 1 or name[:1] != known[:1]:
-        return False
-    start = next((i for i, (a, b) in enumerate(zip(name, known, strict=False)) if a != b), min(len(name), len(known)))
-    name, known = name[start:], known[start:]
-    return (
-        name[1:] == known[1:]
-        or name[1:] == known
-        or name == known[1:]
-        or (name[:2] == known[:2][::-1] and name[2:] == known[2:])
-    )
+class _Rules:
+    """The rules of several groups, numbered in their order."""
 
+    def __init__(self, groups: Iterable[tuple[int, RuleLines]]) -> None:
+        self.patterns: list[str] = []
+        self.lines: list[int] = []
+        self.groups: list[int] = []
+        allows: list[int] = []
+        for group, rules in groups:
+            allows += (len(self.patterns) + rule for rule in rules.allows)
+            self.patterns += rules.patterns
+            self.lines += rules.numbers
+            self.groups += repeat(group, len(rules.patterns))
+        self.allows = frozenset(allows)
+        self.first = dict(zip(reversed(self.patterns), range(len(self.patterns) - 1, -1, -1), strict=True))  # pattern -> rule
+        self.allowed = frozenset(map(self.patterns.__getitem__, allows))
 
-class _Rule(NamedTuple):
-    pattern: str
-    allows: bool
-    line: int
-    group: int
+    @cached_property
+    def refused(self) -> frozenset[str]:
+        """The patterns of rules that are no Allow lines."""
+        return frozenset(pattern for rule, pattern in enumerate(self.patterns) if rule not in self.allows)
 
 
 class _GroupCheck:
@@ -193,16 +198,21 @@ class _GroupCheck:
         self._check_agents()
         compiled = {group: self._robots.rule_lines(group) for group in self._robots.groups}
         self._check_empty(compiled)
-        combinations = dict.fromkeys(map(tuple, self._groups.values()))
+        combinations = self._robots.combinations
         for combination in combinations:
             for group in combination:
                 self._bindings.setdefault(group, set()).add(combination)
         rules_left = MOST_RULES * sum(len(rules.patterns) for rules in compiled.values())
         for combination in combinations:
             rules_left -= sum(len(compiled[group].patterns) for group in combination)
-            if rules_left >= 0:
+            if rules_left < 0:
+                break
+            patterns = [pattern for group in combination for pattern in compiled[group].patterns[:2]]
+            if len(patterns) > 1 or (patterns and patterns[0].endswith("*")):
                 self._check_rules(combination, compiled)
-                self._check_rates(line for group in combination for line in compiled[group].rate_lines)
+            rates = [line for group in combination for line in compiled[group].rate_lines]
+            if rates:
+                self._check_rates(rates)
 
     def _check_agents(self) -> None:
         text = b"\n" + self._robots.text
@@ -233,34 +243,31 @@ class _GroupCheck:
         if not compiled or max(compiled) in self._speaking:
             return
         group = max(compiled)
-        named = [groups[group] for token, groups in self._groups.items() if group in groups and token != "*"]
+        named = [groups[group] for token, groups in self._groups.items() if group in groups and token != ANY]
         if named and not (compiled[group].patterns or compiled[group].rate_lines or self._has_rule(group)):
             message = "no rule follows: who is named here may fetch everything, whatever is said to `*`"
             self._remarks.report("robots.no-rules", message, line=named[0])
 
     def _has_rule(self, group: int) -> bool:
+        """Look for a rule without a path, or a record of other crawlers'."""
         lines = self._robots.cursor(group)
         while line := lines.read():
             record = read_record(line)
-            if record and record.kind in RULE_KINDS:
+            if record.kind in RULE_KINDS if record else b":" in line.partition(b"#")[0]:
                 return True
         return False
 
     def _check_rules(self, combination: tuple[int, ...], compiled: dict[int, RuleLines]) -> None:
-        by_pattern: dict[str, list[_Rule]] = {}
-        for group in combination:
-            lines = compiled[group]
-            allowing = frozenset(lines.allows)
-            for number, (pattern, line) in enumerate(zip(lines.patterns, lines.numbers, strict=True)):
-                by_pattern.setdefault(pattern, []).append(_Rule(pattern, number in allowing, line, group))
+        """`combination`: groups that bind an agent together."""
+        rules = _Rules([(group, compiled[group]) for group in combination])
         # The groups that bind nobody otherwise.
         own = frozenset(group for group in combination if len(self._bindings[group]) == 1)
-        for equals in by_pattern.values():
-            if len(equals) > 1:
-                self._check_equals(equals, own)
+        if len(rules.first) < len(rules.patterns):
+            self._check_equals(rules, own)
+        if own and not self._has_acap and len(rules.first) > 1:
+            self._check_covered(rules, own)
         if own and not self._has_acap:
-            self._check_covered(by_pattern, own)
-            self._check_stars(by_pattern, own)
+            self._check_stars(rules, own)
 
     def _report(self, rule: str, message: str, *quoted: bytes, line: int) -> None:
         """Of each line one thing is said."""
@@ -268,69 +275,91 @@ class _GroupCheck:
             self._said.add(line)
             self._remarks.report(rule, message, *quoted, line=line)
 
-    def _check_equals(self, equals: list[_Rule], own: frozenset[int]) -> None:
-        """Rules of one pattern, in the order of the file."""
-        allowing = next((rule for rule in equals if rule.allows), None)
-        firsts: dict[tuple[bool, int], _Rule] = {}  # of a group, and of all
-        for rule in equals:
-            first = firsts.setdefault((rule.allows, rule.group), rule)
-            if first is rule and rule.group in own:
-                first = firsts.setdefault((rule.allows, -1), rule)
-            firsts.setdefault((rule.allows, -1), rule)
-            if first is not rule:
-                self._report("robots.duplicate", f"line {first.line} says the same", line=rule.line)
-            elif not rule.allows and allowing and (allowing.group == rule.group or rule.group in own):
-                message = f"it has no effect: line {allowing.line} allows the same path, and Allow wins"
-                self._report("robots.overruled", message, line=rule.line)
+    def _check_equals(self, rules: _Rules, own: frozenset[int]) -> None:
+        """Rules of one pattern."""
+        allowing: dict[str, int] = {}
+        for rule in rules.allows:
+            allowing.setdefault(rules.patterns[rule], rule)
+        firsts: dict[tuple[str, bool], int] = {}
+        in_group: dict[tuple[str, bool, int], int] = {}
+        for rule, (pattern, group) in enumerate(zip(rules.patterns, rules.groups, strict=True)):
+            allows = rule in rules.allows
+            first, before = firsts.setdefault((pattern, allows), rule), in_group.setdefault((pattern, allows, group), rule)
+            allowed = allowing.get(pattern)
+            if before != rule:
+                self._report("robots.duplicate", f"line {rules.lines[before]} says the same", line=rules.lines[rule])
+            elif first != rule and group in own:
+                self._report("robots.repeated", f"line {rules.lines[first]} says the same", line=rules.lines[rule])
+            elif not allows and allowed is not None and (rules.groups[allowed] == group or group in own):
+                message = f"it has no effect: line {rules.lines[allowed]} allows the same path, and Allow wins"
+                self._report("robots.overruled", message, line=rules.lines[rule])
 
-    def _check_covered(self, by_pattern: dict[str, list[_Rule]], own: frozenset[int]) -> None:
+    def _check_covered(self, rules: _Rules, own: frozenset[int]) -> None:
         """Rules without which every decision would be the same: the one that would decide then has the same verdict."""
-        verdicts = {pattern: any(rule.allows for rule in equals) for pattern, equals in by_pattern.items()}
-        lengths = {True: _Lengths(verdicts, allows=True), False: _Lengths(verdicts, allows=False)}
+        patterns = sorted(rules.first)
+        # All that begins with a pattern stands behind it: where the next one does not, none does.
+        inner = list(compress(patterns, map(str.startswith, islice(patterns, 1, None), patterns)))
+        if not any(map(_is_covering, inner)):
+            return
+        lengths = {True: _Lengths(rules, allows=True), False: _Lengths(rules, allows=False)}
         prefixes: list[str] = []  # patterns without wildcards that the last one begins with
-        for pattern in sorted(verdicts):
+        covering = frozenset(filter(_is_covering, inner))
+        for pattern in patterns:
             while prefixes and not pattern.startswith(prefixes[-1]):
                 prefixes.pop()
-            is_literal = _is_literal(pattern)
-            allows, shorter = verdicts[pattern], prefixes[-1] if prefixes else ""
-            if shorter and verdicts[shorter] is allows:
-                others = lengths[not allows]
-                if not others.have_between(len(shorter), len(pattern), only_wildcards=is_literal):
-                    message = f"it has no effect: line {by_pattern[shorter][0].line} says the same of all that begins with `{{}}`"
-                    for rule in by_pattern[pattern]:
-                        if rule.allows is allows and rule.group in own:
-                            self._report("robots.covered", message, shorter.encode(), line=rule.line)
-            if is_literal and pattern[0] == "/":
+            if prefixes:
+                shorter, allows = prefixes[-1], pattern in rules.allowed
+                most, only_wildcards = len(pattern), _is_literal(pattern)
+                if (shorter in rules.allowed) is allows and not lengths[not allows].have_between(
+                    len(shorter), most, only_wildcards=only_wildcards
+                ):
+                    rule = rules.first[pattern]
+                    if rules.groups[rule] in own and (rule in rules.allows) is allows:
+                        line = rules.lines[rules.first[shorter]]
+                        message = f"it has no effect: line {line} says the same of all that begins with `{{}}`"
+                        self._report("robots.covered", message, shorter.encode(), line=rules.lines[rule])
+            if pattern in covering:
                 prefixes.append(pattern)
 
-    def _check_stars(self, by_pattern: dict[str, list[_Rule]], own: frozenset[int]) -> None:
-        """Wildcards at the end of patterns, where the pattern decides the same without them: its length is compared with others."""
-        starred = [pattern for pattern in by_pattern if pattern.endswith("*") and pattern[0] == "/"]
+    def _check_stars(self, rules: _Rules, own: frozenset[int]) -> None:
+        """Wildcards at the end of patterns that decide the same without them: their length is compared with that of others."""
+        starred = [pattern for pattern in rules.first if pattern.endswith("*") and pattern[0] == "/"]
         if not starred:
             return
-        shorter = Counter(pattern.rstrip("*") for pattern in by_pattern)
-        lengths: dict[bool, set[int]] = {True: set(), False: set()}  # that rules of a verdict have, with and without wildcards
-        for pattern, equals in by_pattern.items():
-            for allows in {rule.allows for rule in equals}:
-                lengths[allows].update(range(len(pattern.rstrip("*")), len(pattern) + 1))
+        bare = Counter(pattern.rstrip("*") for pattern in starred)
+        lengths = {True: set(map(len, rules.allowed)), False: set(map(len, rules.refused))}
+        for pattern in starred:  # as they are, and without any of the wildcards
+            for allows in (True, False):
+                if pattern in (rules.allowed if allows else rules.refused):
+                    lengths[allows].update(range(len(pattern.rstrip("*")), len(pattern)))
+        once = Counter(rules.patterns)
         for pattern in starred:
-            bare = pattern.rstrip("*")
-            [first, *more] = by_pattern[pattern]
-            between = range(len(bare), len(pattern) + 1)
-            if shorter[bare] == 1 and not more and first.group in own and lengths[not first.allows].isdisjoint(between):
+            shorter, rule = pattern.rstrip("*"), rules.first[pattern]
+            others = lengths[rule not in rules.allows]
+            if (
+                once[pattern] == 1
+                and bare[shorter] == 1
+                and shorter not in rules.first
+                and rules.groups[rule] in own
+                and others.isdisjoint(range(len(shorter), len(pattern) + 1))
+            ):
                 message = "`*` at the end changes nothing: `{}` matches all that begins with it"
-                self._report("robots.star", message, bare.encode(), line=first.line)
+                self._report("robots.star", message, shorter.encode(), line=rules.lines[rule])
 
     def _check_rates(self, lines: Iterable[tuple[Kind, int, str, bytes]]) -> None:
         delays: dict[int, float] = {}  # line -> seconds
         rates: dict[int, float] = {}  # the same, of Request-rates that hold at any time
         for kind, line, text, value in lines:
             if kind is Kind.CRAWL_DELAY:
-                is_read = (delay := crawl_delay([value])) is not None
-                delays |= {line: delay} if delay is not None else {}
+                delay = crawl_delay([value])
+                is_read = delay is not None
+                if delay is not None:
+                    delays[line] = delay
             elif kind is Kind.REQUEST_RATE:
                 is_read = bool(read := request_rates([value]))
-                rates |= {line: rate.seconds / rate.requests for rate in read if rate.start is None and rate.requests}
+                for rate in read:
+                    if rate.start is None and rate.requests:
+                        rates[line] = rate.seconds / rate.requests
             else:
                 is_read = visit_time([(line, text, value)]) is not None
             if not is_read:
@@ -358,11 +387,15 @@ def _is_literal(pattern: str) -> bool:
     return "*" not in pattern and not pattern.endswith("$")
 
 
+def _is_covering(pattern: str) -> bool:
+    return pattern[0] == "/" and _is_literal(pattern)
+
+
 class _Lengths:
     """The lengths of the patterns of one verdict."""
 
-    def __init__(self, verdicts: dict[str, bool], *, allows: bool) -> None:
-        patterns = [pattern for pattern, pattern_allows in verdicts.items() if pattern_allows is allows]
+    def __init__(self, rules: _Rules, *, allows: bool) -> None:
+        patterns = rules.allowed if allows else rules.refused
         self._all = sorted(map(len, patterns))
         self._wildcards = sorted(len(pattern) for pattern in patterns if not _is_literal(pattern))
 

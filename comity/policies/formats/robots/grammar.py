@@ -104,6 +104,14 @@ class Robots:
         `contested`: patterns in normal form of which something is said elsewhere, see `Replaced`."""
         return AgentRules(list(map(self.cursor, self.groups_naming(token))), contested)
 
+    @cached_property
+    def combinations(self) -> list[tuple[int, ...]]:
+        """The groups that bind an agent together, for each agent that is named; of equals one."""
+        groups: dict[bytes, dict[int, None]] = {}
+        for token, group in re.findall(rb"\n([^\t]++)\t([0-9]++)", self._agents):
+            groups.setdefault(token, {})[int(group)] = None
+        return list(dict.fromkeys(map(tuple, groups.values())))
+
     def rule_lines(self, group: int) -> RuleLines:
         """The rules of one group, as `for_agent` has them."""
         return RuleLines([self.cursor(group)])
@@ -195,7 +203,9 @@ class _FileReader:
         column = line.lower().find(record.name) + 1
         if record.name != record.kind.value:
             length = len(record.name)
-            self._report("robots.misspelled", "`{}` is read as `{}`", record.name, record.kind.value, column=column, length=length)
+            self._report(
+                "robots.misspelled", "`{}` is read as `{}`", record.name, record.kind.value, column=column, length=length
+            )
         if not record.colon:
             self._report("robots.missing-colon", "`{}` without a colon", record.name, column=column + len(record.name))
         if record.overlong:

@@ -59,7 +59,7 @@ RULES = {
     "robots.dollar": Rule(
         FINDING, "RFC 9309 section-2.2.3", "a `$` that is not the last character of a pattern is an ordinary character"
     ),
-    "robots.duplicate": Rule(FINDING, "RFC 9309 section-2.2.2", "a rule stands twice for the same agents", severity=INFO),
+    "robots.duplicate": Rule(FINDING, "RFC 9309 section-2.2.2", "a rule stands twice in its group", severity=INFO),
     "robots.fragment": Rule(FINDING, "RFC 9309 section-2.2", "a `#` right behind a path begins a comment"),
     "robots.invisible": Rule(
         FINDING,
@@ -80,6 +80,9 @@ RULES = {
         "the value of a Crawl-delay, Request-rate or Visit-time cannot be read: it asks for nothing",
     ),
     "robots.regex": Rule(FINDING, "RFC 9309 section-2.2.3", "a sign of regular expressions has no meaning in a pattern"),
+    "robots.repeated": Rule(
+        FINDING, "RFC 9309 section-2.2.2", "a rule stands in another group of the same agents too", severity=INFO
+    ),
     "robots.same-agent": Rule(
         FINDING, "RFC 9309 section-2.2.1", "two groups name the same agent: their rules hold together", severity=INFO
     ),
@@ -90,7 +93,9 @@ RULES = {
         FINDING, "RFC 9309 section-2.2.1", "several names in a User-agent line: only the first is named", severity=ERROR
     ),
     "robots.sitemap-url": Rule(FINDING, "RFC 9309 section-2.2.4", "a sitemap is named by no absolute URL"),
-    "robots.space": Rule(FINDING, "RFC 9309 section-2.2.2", "a space, and what follows it, is taken for a part of the path"),
+    "robots.space": Rule(
+        FINDING, "RFC 9309 section-2.2.2", "a space, and what follows it, is taken for a part of the path", severity=INFO
+    ),
     "robots.star": Rule(
         FINDING, "RFC 9309 section-2.2.3", "a `*` at the end of a pattern, which matches the same without it", severity=INFO
     ),
