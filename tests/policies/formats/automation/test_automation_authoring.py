@@ -88,7 +88,8 @@ def test_nothing_raises(lines: list[str]) -> None:
     [
         (f"scope /a\n{GET}", f"scope: /a\n{GET}"),
         (f"<!-- ours -->\nscope: /a <!-- b -->\n{GET}<!-- c", f"# ours\nscope: /a # b\n{GET}# c"),
-        (f"scope: /\n{GET}{GET}\n{GET}", f"scope: /\n{GET}\n{GET}"),
+        (f"scope: /\n{GET}{GET}\nscope: /a\n{GET}", f"scope: /\n{GET}\nscope: /a\n{GET}"),
+        (f"scope: /\n{GET}{GET}\n{GET}", None),  # the group goes on
         (f"scope: /\n{GET}Allowed-Methods: GET\n{GET}", f"scope: /\n{GET}"),
         # Nothing that is safe: without its colon it permits nothing.
         ("scope: /\nallowed-methods GET\n", None),
