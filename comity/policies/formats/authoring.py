@@ -6,6 +6,7 @@ Nothing here takes part in a decision. What reading a file finds (`SiteReading.f
 from __future__ import annotations
 
 import codecs
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
@@ -15,9 +16,10 @@ from typing import NamedTuple
 from comity.policies.answers.decision import Finding
 from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
-from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS, MAX_LINE, Lines, text_of
+from comity.policies.syntax.lines import EOL, MAX_BYTES, MAX_FINDINGS, MAX_LINE, Lines, text_of
 from comity.policies.syntax.printable import printable
 
+_LINE_END = re.compile(EOL)
 MAX_WORD = 40  # characters of a word that is compared with others
 NEAR = 0.8  # how like one another two words are of which one is meant by the other, 0 to 1
 
@@ -76,6 +78,12 @@ class Draft:
     def lines(self) -> int:
         return len(self._starts) - 1
 
+    @cached_property
+    def line_end(self) -> bytes:
+        """What ends the first line; LF where there is but one."""
+        match = _LINE_END.search(self.body)
+        return match[0] if match else b"\n"
+
     def start(self, line: int) -> int:
         """The octets of the body before a line."""
         return self._starts[line - 1]
@@ -116,9 +124,12 @@ def apply(body: bytes, fixes: Iterable[Fix]) -> tuple[bytes, tuple[Fix, ...]]:
         if not any((edit.start < other.end and other.start < edit.end) or edit == other for edit in fix.edits for other in taken):
             made.append(fix)
             taken += fix.edits
-    for edit in sorted(taken, key=lambda edit: edit.start, reverse=True):
-        body = body[: edit.start] + edit.text + body[edit.end :]
-    return body, tuple(made)
+    pieces: list[bytes] = []
+    end = 0
+    for edit in sorted(taken, key=lambda edit: (edit.start, edit.end)):  # what is put before something comes first
+        pieces += body[end : edit.start], edit.text
+        end = edit.end
+    return b"".join((*pieces, body[end:])), tuple(made)
 
 
 class FileKind(NamedTuple):

@@ -9,22 +9,25 @@ import re
 
 _ANYTHING = "\0"  # in no pattern in normal form
 
+_MAX_LOOKED_AT = 2000  # octets
 _QUOTES = re.compile('^["\'`\u2018-\u201f]|["\u2018-\u201f]')
 _SPACES = re.compile("[\u00a0\u2000-\u200f\u2028-\u202f\u205f\u2060\u3000\ufeff]")
-_EXPRESSION = re.compile(r"\^|\\[dwsDWS.*+?/]|\([^()/]*\|[^()/]*\)|\[[^\]/]*[a-zA-Z0-9]-[a-zA-Z0-9][^\]/]*\]|\.\+|\{\d+,?\d*\}")
+_EXPRESSION = re.compile(
+    r"\^|\\[dwsDWS.*+?/]|\([^()/]*\|[^()/]*\)|\[[^\[\]/]*[a-zA-Z0-9]-[a-zA-Z0-9][^\[\]/]*\]|\.\+|\{\d+,?\d*\}"
+)
 _PLACEHOLDER = re.compile(r"<[^<>/]*>|\{[^{}/]*\}")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def oddity(octets: bytes) -> str:
     """Return why the pattern probably matches nothing that is meant, as half a sentence; "" where nothing is odd."""
-    text = octets.decode("utf-8", "replace")
+    text = octets[:_MAX_LOOKED_AT].decode("utf-8", "replace")
     if _QUOTES.search(text):
         return "quotation marks are a part of it: leave them out"
     if _SPACES.search(text):
         return "it has a no-break or invisible space, which no address has: leave it out"
     if " " in text or "\t" in text:
-        return "white space is a part of it: write each path on a line of its own, and `%20` for a space"
+        return "white space is a part of it: write `%20` for a space, and several patterns one by one"
     if _EXPRESSION.search(text):
         return "it is no regular expression: only `*`, and `$` at the end, mean something"
     if _PLACEHOLDER.search(text):

@@ -10,6 +10,7 @@ import re
 from comity.policies.answers.element_rule import ACTIONS, ALL
 from comity.policies.document.document import FILE_TYPES
 from comity.policies.formats.ai_txt.checks import check_site, check_xml
+from comity.policies.formats.ai_txt.fixes import FIXES
 from comity.policies.formats.ai_txt.forms import ROOT
 from comity.policies.formats.ai_txt.grammar import Keyword
 from comity.policies.formats.ai_txt.words import ACTION_SUMMARIES, FILE_TYPE_SUMMARIES, LANGUAGES
@@ -117,5 +118,6 @@ AUTHORING = Authoring(
         "selector": {ALL: "the whole document"},
     },
     check_site=check_site,
+    fixes=FIXES,
     kinds=(FileKind("ai.xml", lambda name, body: root_name(body) == ROOT, check_xml),),
 )

@@ -40,6 +40,7 @@ class Written(NamedTuple):
     line: int  # 1-based
     column: int  # 1-based, in octets; 0: not known, as in XML
     file_type: str = EVERY_TYPE  # of a path
+    indentation: bytes = b""  # before the keyword
 
 
 def keyword_lines(text: bytes) -> Iterator[Written]:
@@ -58,7 +59,7 @@ def keyword_lines(text: bytes) -> Iterator[Written]:
             file_type, value = EVERY_TYPE, value.rstrip(b" \t")
             if keyword is Keyword.PATH:
                 value, file_type = _typed(value)
-            yield Written(keyword, value, lines.number, match.start(4) + 1, file_type)
+            yield Written(keyword, value, lines.number, match.start(4) + 1, file_type, match[1])
 
 
 def _typed(value: bytes) -> tuple[bytes, str]:
@@ -77,7 +78,7 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     if file.elements.rules:
         _check(remarks, file.elements, keyword_lines(file.text))
         _check_mixture(remarks, file)
-    elif file.text.strip() and not (file.spawning and file.spawning.patterns):
+    elif file.elements.findings and not (file.spawning and file.spawning.patterns):
         remarks.report("ait.unread", "no line of it is a rule: it says nothing to any reader of ai.txt")
     return remarks.findings
 
@@ -302,12 +303,13 @@ def _check_rules(remarks: Remarks, rules: tuple[ElementRule, ...]) -> None:
             for action in rule.actions:
                 actions.setdefault(action, rule.line)
     guides: dict[Any, int] = {}
-    told: set[tuple[int, str]] = set()
+    by_line: dict[int, list[tuple[str, str] | None]] = {}  # a line makes a rule for each of its paths and elements
     for rule, agents in zip(rules, agents_of, strict=True):
-        finding = _overruled(rule, agents, wide, same, guides)
-        if finding and (rule.line, finding[0]) not in told:
-            told.add((rule.line, finding[0]))
-            remarks.report(finding[0], finding[1], line=rule.line)
+        by_line.setdefault(rule.line, []).append(_overruled(rule, agents, wide, same, guides))
+    for line, of_line in by_line.items():
+        finding = next((each for each in of_line if each and each[0] == "ait.contradiction"), None)
+        if finding or (finding := of_line[0] if all(of_line) else None):
+            remarks.report(*finding, line=line)
 
 
 def _overruled(

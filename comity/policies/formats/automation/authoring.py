@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from comity.policies.formats.authoring import Authoring, Directive
 from comity.policies.formats.automation.annotation import TYPE, WITHOUT_EFFECT
+from comity.policies.formats.automation.checks import check_site
 from comity.policies.formats.automation.directives import ALLOW_XHR, API_AUTOMATION, METHODS, SESSION_VALIDATION
+from comity.policies.formats.automation.fixes import FIXES
+from comity.policies.formats.automation.words import MECHANISMS
 
 _CORE = "draft-liao-aipref-autoctl-core-01"
 _EXT = "draft-liao-aipref-autoctl-ext"
@@ -64,14 +67,6 @@ _MEMBERS = tuple(
     if line.name.replace("-", "") not in WITHOUT_EFFECT
 )
 
-_MECHANISMS = {
-    "webdriver": "WebDriver, as Selenium has it",
-    "cdp": "the Chrome DevTools Protocol, as Puppeteer and Playwright have it",
-    "webkit-remote": "the remote protocol of WebKit",
-    "firefox-remote": "the remote protocol of Firefox",
-    "headless": "a browser without a window",
-    "headed": "a browser with a window",
-}
 _METHODS = {
     "GET": "reads a resource",
     "HEAD": "reads the header fields of a resource",
@@ -97,7 +92,7 @@ AUTHORING = Authoring(
     ),
     values={
         "method": {method: _METHODS[method] for method in METHODS},
-        "mechanism": _MECHANISMS,
+        "mechanism": MECHANISMS,
         "api-automation": {value: _OF_API[value] for value in API_AUTOMATION},
         "allow-xhr": {value: _OF_XHR[value] for value in ALLOW_XHR},
         "session-validation": {value: _OF_SESSIONS[value] for value in SESSION_VALIDATION},
@@ -111,4 +106,6 @@ AUTHORING = Authoring(
         "duration": {"30m": "30 minutes", "1h": "one hour", "1d": "one day"},
         "agent": {"*": "any agent"},
     },
+    check_site=check_site,
+    fixes=FIXES,
 )

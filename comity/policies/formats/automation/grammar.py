@@ -90,7 +90,7 @@ def media_type_findings(fetched: Fetched, url: str = "") -> tuple[Finding, ...]:
 _NAMES = b"|".join((*SELECTORS, *DIRECTIVES))
 _NAME = rb"[ \t]*+(?i:%s)(?![^ \t:#\r\n])" % _NAMES
 # LENIENT: no colon. Prose that begins with such a word is no directive, where the word is one of _WHOM.
-_RECORD = re.compile(rb"[ \t]*+((?i:%s))(?:[ \t]*+(:)|(?![^ \t#\r\n]))[ \t]*+([^#\r\n]*+)" % _NAMES)
+RECORD = re.compile(rb"[ \t]*+((?i:%s))(?:[ \t]*+(:)|(?![^ \t#\r\n]))[ \t]*+([^#\r\n]*+)" % _NAMES)
 _WORDS = re.compile(rb"[^ \t,]++(?:[ \t]*+,[ \t]*+[^ \t,]++)*+[ \t]*+")
 _MARKUP = re.compile(rb"(?:\A|(?<=[\r\n]))[ \t]*+<!--")
 _BLANK = rb"[ \t]*+%s" % EOL
@@ -189,7 +189,7 @@ class _Reader:
         """ParsedValue one line, and whatever before it says nothing. False at the end of the text."""
         self._lines.skip(_OTHERS_IN_GROUP if self._block else _OTHERS)
         self._line = line = self._lines.read()
-        match = _RECORD.match(line)
+        match = RECORD.match(line)
         if match is None:
             if not line.strip(b" \t\r\n"):
                 self._end_block()

@@ -3,51 +3,23 @@
 from __future__ import annotations
 
 from comity.policies.formats.authoring import Authoring, Directive
+from comity.policies.formats.robots_meta.checks import check_document
+from comity.policies.formats.robots_meta.words import SUMMARIES, VALUED
 
 _SPEC = "robots meta (docs/robots-meta.md)"
 _CARRIERS = ("robots", "X-Robots-Tag")
-_SUMMARIES = {
-    "all": "Nothing is refused",
-    "none": "The same as `noindex, nofollow`",
-    "index": "The page may be found in search: it is so without it",
-    "noindex": "The page must not be found in search",
-    "follow": "Links may be followed: it is so without it",
-    "nofollow": "Links of the page must not be followed",
-    "archive": "Copies may be shown: it is so without it",
-    "noarchive": "No copies of the page may be shown",
-    "nocache": "The same as `noarchive`, to some",
-    "snippet": "Text may be shown: it is so without it",
-    "nosnippet": "No text, image or video of the page may be shown in search, or be input of AI",
-    "imageindex": "Images may be found in search: it is so without it",
-    "noimageindex": "Images of the page must not be found in search",
-    "indexifembedded": "Beside `noindex`: what is embedded in another page may be found in search",
-    "notranslate": "The page must not be translated",
-    "noai": "AI must not be trained on the page",
-    "noimageai": "AI must not be trained on the images of the page",
-    "noml": "The page must not be used for machine learning",
-    "noodp": "Obsolete: no description of the Open Directory",
-    "noydir": "Obsolete: no description of Yahoo's directory",
-    "noyaca": "Obsolete: no description of Yandex's catalogue",
-    "nositelinkssearchbox": "Obsolete: no search box below the result",
-}
-_VALUED = (
-    ("max-snippet", "How many characters may be shown: 0 for none, -1 for any number", "number"),
-    ("max-image-preview", "How large images may be shown", "image-preview"),
-    ("max-video-preview", "How many seconds of videos may be shown: 0 for none, -1 for any number", "number"),
-    ("unavailable_after", "From when on the page must not be found in search, such as 2030-01-31", "date"),
-)
-
 AUTHORING = Authoring(
     directives=(
         Directive("robots", _SPEC, "What everybody may do with the page", "robots-directive", form="meta"),
         Directive(
             "X-Robots-Tag", _SPEC, "What everybody, or an agent named, may do with the response", "robots-directive", form="field"
         ),
-        *(Directive(name, _SPEC, summary, "", _CARRIERS, "word") for name, summary in _SUMMARIES.items()),
-        *(Directive(name, _SPEC, summary, value, _CARRIERS, "word") for name, summary, value in _VALUED),
+        *(Directive(name, _SPEC, summary, "", _CARRIERS, "word") for name, summary in SUMMARIES.items()),
+        *(Directive(name, _SPEC, summary, value, _CARRIERS, "word") for name, summary, value in VALUED),
     ),
     values={
-        "robots-directive": {**_SUMMARIES, **{name: summary for name, summary, _ in _VALUED}},
+        "robots-directive": {**SUMMARIES, **{name: summary for name, summary, _ in VALUED}},
         "image-preview": {"none": "no images", "standard": "small ones", "large": "of any size"},
     },
+    check_document=check_document,
 )

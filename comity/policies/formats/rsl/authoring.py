@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from comity.policies.formats.authoring import Authoring, Directive, FileKind
+from comity.policies.formats.rsl.checks import check_document, check_rsl, check_site
 from comity.policies.formats.rsl.grammar import GENERAL, LEGAL_TYPES, USERS
-from comity.policies.formats.rsl.licensing import read
 from comity.policies.syntax.xml_tree import root_name
 
 _ELEMENTS = (
@@ -94,5 +94,7 @@ AUTHORING = Authoring(
         "boolean": {"true": "yes", "false": "no"},
         "link": {'<https://example.com/license.xml>; rel="license"; type="application/rsl+xml"': "a license"},
     },
-    kinds=(FileKind("rsl.xml", lambda name, body: root_name(body) == "rsl", lambda body, url: read(body, url).findings),),
+    kinds=(FileKind("rsl.xml", lambda name, body: root_name(body) == "rsl", check_rsl),),
+    check_site=check_site,
+    check_document=check_document,
 )

@@ -34,7 +34,7 @@ GENERAL: dict[str, tuple[str, ...]] = {
     "search": ("all",),
 }
 # LENIENT: what prohibitions say instead. Any other word that begins with "ai" is ai-all, and any other at all is all.
-_PROHIBITED = {word: word for word in GENERAL} | {
+PROHIBITED = {word: word for word in GENERAL} | {
     "train-ai": "ai-train",
     "ai-training": "ai-train",
     "training": "ai-train",
@@ -301,7 +301,7 @@ class _Reader:
         return word in GENERAL
 
     def _prohibited(self, word: str, prohibits: Any) -> str:
-        usage = _PROHIBITED.get(word, "ai-all" if word.startswith("ai") else "all")
+        usage = PROHIBITED.get(word, "ai-all" if word.startswith("ai") else "all")
         if usage != word:
             self._report("rsl.value", f"`{{}}` is no usage of RSL: it prohibits {usage}", word, line=self._lines[prohibits])
         return usage

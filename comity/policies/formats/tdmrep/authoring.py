@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from comity.policies.formats.authoring import Authoring, Directive
+from comity.policies.formats.tdmrep.checks import check_document, check_site
+from comity.policies.formats.tdmrep.fixes import FIXES
 
 _RESERVATION = "Whether the right to mine text and data is reserved: 1, or 0 where it is not"
 _POLICY = "Where the policy stands by which a permission can be had"
@@ -18,4 +20,7 @@ AUTHORING = Authoring(
         Directive("tdm-policy", "W3C TDMRep sec-tdm-html-meta", _POLICY, "url", form="meta"),
     ),
     values={"reservation": {"1": "the right is reserved", "0": "the right is not reserved"}},
+    check_site=check_site,
+    fixes=FIXES,
+    check_document=check_document,
 )
