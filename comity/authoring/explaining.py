@@ -11,9 +11,11 @@ What is said of everything is said by the first; the lines that say something el
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import time
+from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -29,10 +31,11 @@ from comity.policies.syntax.urls import origin_or_empty
 from comity.policies.tag import write_conditions
 
 MAX_AGENTS = 100  # named by the files; those after them are left out, with a note
-MAX_SAMPLES = 50  # paths that the files speak of, and as many pages; likewise
+MAX_SAMPLES = 500  # paths that the files speak of; likewise
+MAX_PAGES = 50  # likewise
 MAX_EXCEPTIONS = 5  # that a sentence names; `Answer.exceptions` has all
-MAX_RATE_LINES = 20  # that are tried for the one by which a rate is asked for
-UNSPOKEN = "/any-other-page"  # a path of which no file speaks, as far as that can be told
+MAX_RATE_SITES = 50  # that are made to find the lines by which rates are asked for; after that no line is named
+UNSPOKEN = ("/any-other-page", *(f"/{char * 3}" for char in "zqxjykvw0123456789_-~bcdefghilmnoprstu"))  # paths, to choose from
 NOBODY = "any-other-crawler"  # a product token that no file names
 SILENT = "silent"  # the verdict where nobody says anything
 
@@ -135,15 +138,15 @@ def explain(source: Source, agent: Agent, *, agents: Iterable[str] = (), urls: I
     samples = [_absolute(source.origin, url) for url in urls] or [source.origin + path for path in spoken_of(source)]
     if len(samples) > MAX_SAMPLES:
         notes.append(f"the files speak of {len(samples)} paths, of which {MAX_SAMPLES} were asked about")
-    pages = source.pages[:MAX_SAMPLES]
-    if len(source.pages) > MAX_SAMPLES:
-        notes.append(f"there are {len(source.pages)} pages, of which {MAX_SAMPLES} were asked about")
+    pages = source.pages[:MAX_PAGES]
+    if len(source.pages) > MAX_PAGES:
+        notes.append(f"there are {len(source.pages)} pages, of which {MAX_PAGES} were asked about")
     asked = _Asked(source, tuple(samples[:MAX_SAMPLES]), pages)
     everybody = asked.answers(_agent(agent, _unnamed(source.site)))
     groups: dict[tuple[Answer, ...], list[str]] = {}
     for name in names:
         crawler = known(name)
-        groups.setdefault(asked.answers(_agent(agent, name)), []).append(crawler.token if crawler else name)
+        groups.setdefault(asked.answers(_agent(agent, name)), []).append(crawler.token if crawler else printable(name))
     as_everybody = tuple(groups.pop(everybody, ()))
     subject = "Everybody else" if groups else "Everybody"
     return Explanation(
@@ -218,26 +221,51 @@ def _outcome_of_file(fetched: Fetched) -> str:
 
 # ---- sample URLs
 
-# A path in a policy file, not in a URL or a media type.
-_PATH = re.compile(r"(?<![\w:/.*)\]}-])/[^\s\"'<>,;()]*")
+_PATH = re.compile(r"(?<![^\s:,])[/*]\S*")  # in a line of text, not in a URL or a media type
+_QUOTED = re.compile(r"[\"'](/[^\"'\s]*)[\"']")  # in JSON and XML
 _COMMENT = re.compile(r"#.*")
 
 
 def spoken_of(source: Source) -> list[str]:
     """Return the root and the paths that match the patterns of which the policy files speak, each once."""
-    paths = {"/": None}
+    paths = (pattern.split("$")[0].replace("*", "any") for pattern in _patterns(source))
+    return list(dict.fromkeys(("/", *(path if path.startswith("/") else f"/{path}" for path in paths))))
+
+
+def _patterns(source: Source) -> Iterator[str]:
+    """Yield the paths and patterns that stand in the policy files, in whatever format."""
     for file in source.files:
         text = file.fetched.body.decode("utf-8", "replace")
-        is_markup = text.lstrip("\ufeff \t\r\n").startswith(("<", "{", "["))
+        if text.lstrip("\ufeff \t\r\n").startswith(("<", "{", "[")):
+            yield from _QUOTED.findall(text)
+            continue
         for line in text.splitlines():
-            for match in _PATH.finditer(line if is_markup else _COMMENT.sub("", line)):
-                path = match.group().split("$")[0].replace("*", "any")
-                if not (is_markup and path in ("/", "/>")) and not path.startswith("//"):
-                    paths[path] = None
-    return list(paths)
+            patterns = (match.group().rstrip(",") for match in _PATH.finditer(_COMMENT.sub("", line)))
+            yield from (pattern for pattern in patterns if "/" in pattern and not pattern.startswith("//"))
+
+
+def _unspoken_path(source: Source) -> str:
+    """Return a path of which no file speaks, but for what speaks of everything."""
+    parts = [pattern.lower().split("$")[0].split("*") for pattern in dict.fromkeys(_patterns(source))]
+    return min(UNSPOKEN, key=lambda path: sum(_matches(path, pattern) for pattern in parts))
+
+
+def _matches(path: str, parts: Sequence[str]) -> bool:
+    """Return whether a path begins as a pattern does. `parts`: what stands between its asterisks."""
+    position = len(parts[0]) if path.startswith(parts[0]) else -1
+    for part in parts[1:]:
+        if position < 0:
+            return False
+        start = path.find(part, position)
+        position = start + len(part) if start >= 0 else -1
+    return position >= 0
 
 
 # ---- decisions, in words
+
+
+class _TooManySitesError(Exception):
+    """There are more sites to make than MAX_RATE_SITES."""
 
 
 class _Asked:
@@ -246,11 +274,12 @@ class _Asked:
     def __init__(self, source: Source, samples: tuple[str, ...], pages: tuple[SourceFile, ...]) -> None:
         self._source = source
         self._site = source.site
-        self._general = source.origin + UNSPOKEN
+        self._general = source.origin + _unspoken_path(source)
         of_pages = {page.url for page in pages}
         self._urls = tuple(url for url in dict.fromkeys(samples) if url not in of_pages)
         self._pages = pages
         self.samples = (*self._urls, *(page.url for page in pages))
+        self._sites_without: dict[int, Site] = {}  # number of lines that are left out -> the site
 
     def answers(self, agent: Agent) -> tuple[Answer, ...]:
         """Return the answers, with {subject} for who is meant."""
@@ -361,20 +390,45 @@ class _Asked:
             yield Answer("rates", "limit", sentence, places)
 
     def _rate_lines(self, agent: Agent, asked: Sequence[str]) -> Iterator[Place]:
-        """Yield the lines without which something else would be asked."""
-        tried = 0
-        for file in self._source.files:
-            lines = file.fetched.body.splitlines(keepends=True)
-            for number, line in enumerate(lines):
-                if not _RATE_LINE.match(line):
-                    continue
-                tried += 1
-                if tried > MAX_RATE_LINES:
-                    return
-                without = b"".join([*lines[:number], b"\n", *lines[number + 1 :]])
-                site = Site(self._site.origin, {**self._site.files, file.url: replace(file.fetched, body=without)})
-                if _rates_of(site, agent, self._general) != asked:
-                    yield Place(file.name, number + 1, "body", printable(line), "", "")
+        """Yield the lines by which it is asked: the first without which, and those before it, a rate is asked for no more."""
+        lines = self._lines_on_rates
+
+        def asks(rate: str, count: int) -> bool:
+            """Return whether the rate is asked for without the first so many of the lines."""
+            return rate in _rates_of(self._without(count), agent, self._general)
+
+        try:
+            for rate in asked:
+                if not asks(rate, len(lines)):
+                    index = bisect_left(range(1, len(lines) + 1), x=True, key=lambda count: not asks(rate, count))
+                    file, number, text = lines[index]
+                    yield Place(self._source.name_of(file), number, "body", text, "", "")
+        except _TooManySitesError:
+            return
+
+    @cached_property
+    def _lines_on_rates(self) -> list[tuple[str, int, str]]:
+        """The URL of the file, the number and the text of each line that may be about rates."""
+        return [
+            (file.url, number, printable(line))
+            for file in self._source.files
+            for number, line in enumerate(file.fetched.body.splitlines(), 1)
+            if _RATE_LINE.match(line)
+        ]
+
+    def _without(self, count: int) -> Site:
+        """Return the site without the first so many of the lines on rates."""
+        if count not in self._sites_without:
+            if len(self._sites_without) == MAX_RATE_SITES:
+                raise _TooManySitesError
+            files = dict(self._site.files)
+            for url in dict.fromkeys(url for url, _, _ in self._lines_on_rates[:count]):
+                numbers = {number for of_url, number, _ in self._lines_on_rates[:count] if of_url == url}
+                lines = enumerate(files[url].body.splitlines(keepends=True), 1)
+                body = b"".join(b"#\n" if number in numbers else line for number, line in lines)
+                files[url] = replace(files[url], body=body)
+            self._sites_without[count] = Site(self._site.origin, files)
+        return self._sites_without[count]
 
     def _parts(self, pages: Mapping[str, Any]) -> Iterator[Answer]:
         refused: dict[tuple[Place, ...], str] = {}
@@ -475,7 +529,7 @@ def _enumerated(exceptions: Sequence[Exceptional]) -> str:
     for exception in exceptions:
         limits = f", {_told_limits(exception.limits)}" if exception.limits else ""
         text = next((place.text for place in exception.places if place.text), "")
-        name = f"`{text}`" if text else _few([urlsplit(url).path or url for url in exception.urls])
+        name = f"`{text}`" if text else _few([printable(urlsplit(url).path or url) for url in exception.urls])
         told.append(f"{name}{limits}{_where(exception.places)}")
     return _few(told)
 

@@ -66,15 +66,15 @@ def _without_digits(name: str) -> str:
     return "".join(char for char in name if not char.isdigit())
 
 
-def _distance(one: str, other: str, most: int) -> int:
+def _distance(name: str, other: str, most: int) -> int:
     """Return the number of mistakes between the names (restricted Damerau-Levenshtein), `most` + 1 where there are more."""
     before: list[int] = []
     last = list(range(len(other) + 1))
-    for row, char in enumerate(one, 1):
+    for row, char in enumerate(name, 1):
         line = [row]
         for column, other_char in enumerate(other, 1):
             cost = min(last[column] + 1, line[column - 1] + 1, last[column - 1] + (char != other_char))
-            is_swapped = row > 1 and column > 1 and char == other[column - 2] and one[row - 2] == other_char
+            is_swapped = row > 1 and column > 1 and char == other[column - 2] and name[row - 2] == other_char
             line.append(min(cost, before[column - 2] + 1) if is_swapped else cost)
         if min(line) > most:
             return most + 1

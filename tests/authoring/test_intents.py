@@ -81,7 +81,6 @@ class Published:
         return refused, stated.keys() - refused
 
 
-@pytest.mark.requirement("IDE-4")
 @pytest.mark.parametrize(("intent", "form"), FORMS)
 def test_a_form_says_what_the_table_has_and_no_more(intent: Intent, form: Form) -> None:
     published = Published(intent, form)

@@ -44,10 +44,10 @@ def run(options_: Namespace) -> int:
     except PolicyError as error:
         complain(f"comity explain: {error}")
         return FAILED
-    if not source.files and not source.pages:
-        for note in source.notes:
-            complain(note)
-        complain(f"comity explain: there is neither a policy file nor a page in {options_.target}")
+    if not source.pages and all(not file.fetched.status for file in source.files):
+        for name, outcome in explanation.files:
+            complain(f"{name}: {outcome}")
+        complain(f"comity explain: neither a policy file nor a page of {options_.target} could be had")
         return FAILED
     if options_.format == "json":
         say(json.dumps(as_json(explanation), indent=2))
@@ -136,7 +136,8 @@ def show(explanation: Explanation, console: Console) -> None:
     for group in explanation.groups:
         who = _heading(group, explanation)
         for answer in group.answers:
-            add_row(rows, who, answer.about, Text(answer.verdict, COLORS.get(answer.verdict, "")), answer.sentence)
+            about = answer.about if "," not in answer.about else "all else"
+            add_row(rows, who, about, Text(answer.verdict, COLORS.get(answer.verdict, "")), answer.sentence)
             who = ""
     console.print(rows)
     if explanation.as_everybody:
