@@ -8,10 +8,12 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from importlib.resources import files
+from itertools import takewhile
+from operator import eq
 from typing import NamedTuple
 
 SHORTEST = 5  # characters of a name that may be a misspelling of another; what is shorter may be anything
-LONG = 9  # characters from which on two mistakes are one misspelling; before that it is one
+LONG = 9  # letters of a name from which on one that is missing, too many or another is a misspelling
 
 
 class KnownCrawler(NamedTuple):
@@ -33,17 +35,34 @@ def known(token: str) -> KnownCrawler | None:
 def nearest(token: str) -> KnownCrawler | None:
     """Return the crawler that was probably meant by a misspelt name. None: it is known, or like none, or like several.
 
-    Mistakes are letters that are missing, too many, others, or in the place of their neighbours."""
+    A mistake is one letter that is missing, too many, another, or in the place of its neighbour; the first letter is right.
+    Short names are told apart by one letter: of these only doubled and swapped letters, and other separators, are mistakes."""
     name = token.strip().lower()
     if len(name) < SHORTEST or name in _by_name():
         return None
-    most = 2 if len(name) >= LONG else 1
-    distances = {other: _distance(name, other, most) for other in _by_name() if abs(len(other) - len(name)) <= most}
-    least = min(distances.values(), default=most + 1)
-    matches = [other for other, distance in distances.items() if distance == least]
-    if least > most or len(matches) > 1 or len(matches[0]) < SHORTEST or _is_variant(name, matches[0]):
-        return None
-    return _by_name()[matches[0]]
+    spelt = _letters(name)
+    matches = [other for other in _by_name() if len(other) >= SHORTEST and _is_mistaken(spelt, _letters(other))]
+    return _by_name()[matches[0]] if len(matches) == 1 and not _is_variant(name, matches[0]) else None
+
+
+def _letters(name: str) -> str:
+    """The name without what separates its parts."""
+    return name.replace("-", "").replace("_", "")
+
+
+def _is_mistaken(one: str, other: str) -> bool:
+    """Return whether one name is the other with one mistake, or with other separators."""
+    if one == other:
+        return True
+    if one[:1] != other[:1] or abs(len(one) - len(other)) > 1:
+        return False
+    start = sum(1 for _ in takewhile(bool, map(eq, one, other)))  # letters that they begin with alike
+    one, other, before = one[start:], other[start:], one[start - 1]
+    if len(one) == len(other):
+        is_swapped = one[:2] == other[1::-1] and one[2:] == other[2:]
+        return is_swapped or (start + len(one) >= LONG and one[1:] == other[1:])
+    longer, shorter = (one, other) if len(one) > len(other) else (other, one)
+    return longer[1:] == shorter and (longer[0] == before or start + len(longer) >= LONG)
 
 
 def known_crawlers() -> tuple[KnownCrawler, ...]:
@@ -64,19 +83,3 @@ def _is_variant(name: str, other: str) -> bool:
 
 def _without_digits(name: str) -> str:
     return "".join(char for char in name if not char.isdigit())
-
-
-def _distance(name: str, other: str, most: int) -> int:
-    """Return the number of mistakes between the names (restricted Damerau-Levenshtein), `most` + 1 where there are more."""
-    before: list[int] = []
-    last = list(range(len(other) + 1))
-    for row, char in enumerate(name, 1):
-        line = [row]
-        for column, other_char in enumerate(other, 1):
-            cost = min(last[column] + 1, line[column - 1] + 1, last[column - 1] + (char != other_char))
-            is_swapped = row > 1 and column > 1 and char == other[column - 2] and name[row - 2] == other_char
-            line.append(min(cost, before[column - 2] + 1) if is_swapped else cost)
-        if min(line) > most:
-            return most + 1
-        before, last = last, line
-    return last[-1]

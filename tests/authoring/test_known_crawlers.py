@@ -50,9 +50,11 @@ def test_others_are_not_known(token: str) -> None:
     [
         ("GTPBot", "GPTBot"),  # two letters in each other's place
         ("ClaudBot", "ClaudeBot"),
-        ("Goggelbot", "Googlebot"),  # two mistakes in nine letters
+        ("Googelbot", "Googlebot"),
+        ("AhrefsBBot", "AhrefsBot"),  # a letter twice
+        ("Googlebot_News", "Googlebot-News"),
         ("Bytespyder", "Bytespider"),
-        ("Google-Extend", "Google-Extended"),
+        ("Google-Extnded", "Google-Extended"),
         ("bing-bot", "bingbot"),
         ("PerplexityBott", "PerplexityBot"),
     ],
@@ -77,7 +79,14 @@ def test_misspelt_names_are_recognised(token: str, meant: str) -> None:
         "examplebot",
         "AI3Bot",  # another generation of AI2Bot, for all that anybody knows
         "360Spider2",
-        "GPBto",  # two mistakes in a short name
+        "GPBto",  # two mistakes
+        # Crawlers that robots.txt files name, and that are none of the known ones with one letter like it.
+        "NPBot",
+        "aipbot",
+        "EasouSpider",
+        "roverbot",
+        "YourBot",
+        "msrbot",
     ],
 )
 def test_names_that_may_be_anything_are_left_alone(token: str) -> None:

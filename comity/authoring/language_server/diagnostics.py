@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable
 from pathlib import Path
 
 from lsprotocol.types import CodeDescription, Diagnostic, DiagnosticSeverity, Position, Range
 
 from comity.authoring.language_server.documents import Document
 from comity.authoring.language_server.words import href
-from comity.authoring.lint import ORIGIN, lint_file, site_findings
-from comity.authoring.problems import Problem, problems_of
-from comity.policies import Fetched, Finding
+from comity.authoring.lint import lint_file, lint_site
+from comity.authoring.problems import Problem
+from comity.authoring.sites import Source, SourceFile, load
+from comity.policies import Fetched, Site
 from comity.policies.answers.rule import ERROR, WARNING, Severity
-from comity.policies.formats import FILES, ROBOTS_LINES
-from comity.policies.formats.authoring import Draft
-from comity.policies.formats.file import SiteFiles
-from comity.policies.syntax.lines import MAX_BYTES
 
 SOURCE = "comity"
 MAX_DIAGNOSTICS = 1000  # of one file
@@ -34,27 +30,18 @@ def problems_in(document: Document, folder: Path | None = None) -> list[Problem]
     kind = document.kind
     if kind is None:
         return []
-    problems = lint_file(kind, document.path, document.body)
-    if folder and kind.path:
-        found = (finding for finding in _of_site(kind.path, document.body, folder) if finding.url == ORIGIN + kind.path)
-        known = {problem.finding for problem in problems}
-        problems += [
-            problem
-            for problem in problems_of(Draft(ORIGIN + kind.path, document.body), found, document.path)
-            if problem.finding not in known
-        ]
-    return problems[:MAX_DIAGNOSTICS]
+    if folder is None or not kind.path:
+        return lint_file(kind, document.path, document.body)[:MAX_DIAGNOSTICS]
+    source = _as_edited(load(str(folder)), kind.path, document)
+    url = source.origin + kind.path
+    return [problem for problem in lint_site(source) if problem.finding.url == url][:MAX_DIAGNOSTICS]
 
 
-def _of_site(path: str, body: bytes, folder: Path) -> Iterator[Finding]:
-    """The findings of all formats in all files of the site together."""
-    fetched = {ORIGIN + path: Fetched(status=200, body=body)}
-    for file in FILES:
-        place = folder / file.path.lstrip("/")
-        if file.path != path and place.is_file():
-            with suppress(OSError), place.open("rb") as opened:
-                fetched[ORIGIN + file.path] = Fetched(status=200, body=opened.read(2 * MAX_BYTES))
-    yield from site_findings(SiteFiles(ORIGIN, fetched, robots_lines=ROBOTS_LINES))
+def _as_edited(source: Source, path: str, document: Document) -> Source:
+    """The site, with the document in the place of the file that is on the disk."""
+    edited = SourceFile(document.path, source.origin + path, Fetched(status=200, body=document.body))
+    files = (edited, *(file for file in source.files if file.url != edited.url))
+    return source._replace(site=Site.from_files(source.origin, {**source.site.files, edited.url: edited.fetched}), files=files)
 
 
 def diagnostics(document: Document, problems: Iterable[Problem] | None = None) -> list[Diagnostic]:

@@ -10,8 +10,8 @@ from lsprotocol.types import CodeLens, Command, InlayHint, InlayHintKind
 from comity.authoring.language_server.outline import Outline
 from comity.authoring.language_server.statements import Statement
 from comity.authoring.language_server.words import AGENT
-from comity.authoring.lint import ORIGIN
 from comity.authoring.problems import Problem
+from comity.authoring.sites import DEFAULT_ORIGIN
 from comity.policies import Agent, PolicyError, Reason, Site
 
 MAX_LENSES = 50
@@ -66,7 +66,7 @@ def lenses(outline: Outline, targets: tuple[str, ...]) -> list[CodeLens]:
     if kind is None or not kind.path or not targets or len(outline.document.text) > MAX_LENS_TEXT:
         return []
     try:
-        site = Site.from_files(ORIGIN, {kind.path: outline.document.body})
+        site = Site.from_files(DEFAULT_ORIGIN, {kind.path: outline.document.body})
     except (PolicyError, ValueError):
         return []
     made = []
@@ -96,7 +96,7 @@ def _token(outline: Outline, statement: Statement) -> str:
 
 def _lines(site: Site, agent: Agent, target: str) -> set[int]:
     """The lines that decide of a page."""
-    url = ORIGIN + target
+    url = DEFAULT_ORIGIN + target
     page = site.page(agent, url, body=None)
     reasons: list[Reason] = [*site.access(agent, url).reasons]
     reasons += (reason for use in page.uses.values() for reason in use.reasons)
