@@ -1,9 +1,9 @@
-"""What a key costs while a robots.txt of 500 KiB is edited with the language server: a real server, over standard input and output.
+"""What a key costs while a robots.txt of 500 KiB is edited with the language server: a real one, over standard input and output.
 
     python benchmarks/editing.py [KEYS]
 
-A key is what an editor sends then: the change, and the questions that follow it. Measured is the time until a question is answered
-that came right behind the change: whatever blocks the server delays it. Meanwhile the file is looked at by other processes."""
+A key is what an editor sends then: the change, and the questions that follow it. Measured is the time until a question is
+answered that came right behind the change: whatever blocks the server delays it. Meanwhile other processes look at the file."""
 
 from __future__ import annotations
 
@@ -41,10 +41,7 @@ async def main(keys: int) -> None:
     lines = text.count("\n")
     client = LanguageClient("benchmark", "1")
 
-    @client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
-    def published(params: lsp.PublishDiagnosticsParams) -> None:
-        """What is wrong is told now and then."""
-
+    client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: None)
     with TemporaryDirectory() as folder:
         await client.start_io(*COMMAND)
         folders = [lsp.WorkspaceFolder(Path(folder).as_uri(), "site")]
@@ -64,7 +61,9 @@ async def main(keys: int) -> None:
             start = time.perf_counter()
             client.text_document_did_change(lsp.DidChangeTextDocumentParams(versioned, [changed]))
             position = lsp.Position(line, 1)
-            shown = asyncio.ensure_future(client.text_document_hover_async(lsp.HoverParams(lsp.TextDocumentIdentifier(""), position)))
+            shown = asyncio.ensure_future(
+                client.text_document_hover_async(lsp.HoverParams(lsp.TextDocumentIdentifier(""), position))
+            )
             typed = asyncio.ensure_future(client.text_document_completion_async(lsp.CompletionParams(document, position)))
             seen = lsp.Range(lsp.Position(line - 30, 0), lsp.Position(line + 30, 0))
             asked = asyncio.ensure_future(
@@ -83,7 +82,7 @@ async def main(keys: int) -> None:
             print(f"{name:26} median {median:7.1f} ms   p95 {high:7.1f} ms   most {max(times) * 1000:7.1f} ms")
         await client.shutdown_async(None)
         client.exit(None)
-        await client.stop()
+        await client.stop()  # type: ignore[no-untyped-call]
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple
 
-from comity.authoring.language_server import actions, diagnostics, formatting, hints, symbols, tokens
+from comity.authoring.language_server import actions, diagnostics, formatting, hints, hover, names, symbols, tokens
 from comity.authoring.language_server.documents import Document
 from comity.authoring.language_server.outline import Outline
 from comity.authoring.language_server.samples import samples, spread
@@ -67,6 +67,12 @@ TASKS: dict[str, Callable[..., Any]] = {
     "fixes": lambda snapshot, problems, place, only: actions.fixes(outline_of(snapshot).document, problems, place, only),
     "conversion": lambda snapshot, only: actions.conversion(outline_of(snapshot).document, only),
     "other form": lambda snapshot: actions.other_form(outline_of(snapshot).document),
+    "hover": lambda snapshot, position: hover.hover(outline_of(snapshot), position),
+    "locations": lambda snapshot, position, definitions_only, with_definitions: names.locations(
+        outline_of(snapshot), position, definitions_only=definitions_only, with_definitions=with_definitions
+    ),
+    "rename": lambda snapshot, position, name: names.rename(outline_of(snapshot), position, name),
+    "place of a name": lambda snapshot, position: names.place(outline_of(snapshot), position),
     "completion": lambda snapshot, position, has_snippets: _completion(snapshot, position, has_snippets=has_snippets),
 }
 

@@ -1,6 +1,6 @@
 -- What a user does: opens a robots.txt, sees what is wrong, completes a line, mends it, and saves.
 local function wait(what, done)
-  if not vim.wait(60000, done, 50) then
+  if not vim.wait(40000, done, 50) then
     io.stderr:write("there is no " .. what .. "\n")
     vim.cmd("cquit 3")
   end

@@ -24,7 +24,9 @@ def test_neovim_shows_completes_mends_and_saves(tmp_path: Path) -> None:
     assert shutil.which("nvim"), "Neovim is missing: apt-get install neovim"
     (tmp_path / "robots.txt").write_text("User-agent: GPTBot\nDissallow: /private\n", "utf-8")
     command = json.dumps([sys.executable, "-c", SCRIPT, "languageserver"]).replace("[", "{").replace("]", "}")
-    (tmp_path / "init.lua").write_text(f"vim.g.comity_command = {command}\ndofile({str(EDITORS / 'neovim/comity.lua')!r})\n", "utf-8")
+    (tmp_path / "init.lua").write_text(
+        f"vim.g.comity_command = {command}\ndofile({str(EDITORS / 'neovim/comity.lua')!r})\n", "utf-8"
+    )
     folders = {name: str(tmp_path / "home") for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")}
     session = Path(__file__).with_name("neovim.lua")
     done = subprocess.run(
@@ -33,7 +35,7 @@ def test_neovim_shows_completes_mends_and_saves(tmp_path: Path) -> None:
         env=os.environ | folders,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=90,
         check=False,
     )
     assert done.returncode == 0, done.stderr
