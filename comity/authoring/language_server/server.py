@@ -168,7 +168,9 @@ class Server(LanguageServer):
 
     async def _look_after(self, uri: str, quiet: float, *, in_folder: bool) -> None:
         await asyncio.sleep(quiet)
-        await self.look(uri, in_folder=in_folder)
+        await self.look(uri)
+        if in_folder:
+            await self.look(uri, in_folder=True)
 
     async def look(self, uri: str, *, in_folder: bool = False) -> Looked | None:
         """What is wrong with the file as it is now. What is known already is not looked for again."""
@@ -181,7 +183,7 @@ class Server(LanguageServer):
             return None
         if known and known.snapshot == snapshot and not in_folder:
             return known
-        problems = await self.workers.ask("problems", snapshot, in_folder)
+        problems = await self.workers.ask("problems in folder" if in_folder else "problems", snapshot)
         looked = Looked(version, snapshot, problems)
         if uri in self.files.buffers and self.files.version(uri) == version:
             self.looked[uri] = looked
