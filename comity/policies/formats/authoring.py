@@ -116,12 +116,18 @@ class Draft:
         return Fix("Take out what stands before the comment", (self.replaced(number, 1, comment, b""),))
 
 
+def _meet(edit: Edit, other: Edit) -> bool:
+    """Return whether two edits cannot be made together. Nothing is put before what is taken out."""
+    overlap = edit.start < other.end and other.start < edit.end
+    return overlap or (edit.start == other.start and (edit == other or not (edit.text and other.text)))
+
+
 def apply(body: bytes, fixes: Iterable[Fix]) -> tuple[bytes, tuple[Fix, ...]]:
     """Return the body with the fixes made, and those that were: of two that touch the same octets only the first is."""
     made: list[Fix] = []
     taken: list[Edit] = []
     for fix in fixes:
-        if not any((edit.start < other.end and other.start < edit.end) or edit == other for edit in fix.edits for other in taken):
+        if not any(_meet(edit, other) for edit in fix.edits for other in taken):
             made.append(fix)
             taken += fix.edits
     pieces: list[bytes] = []

@@ -12,6 +12,7 @@ def test_edits_are_made_together_in_the_order_of_their_places() -> None:
         Fix("replace", (Edit(0, 2, b"xy"),)),
         Fix("insert before it", (Edit(0, 0, b"-"), Edit(4, 5, b""))),
         Fix("overlaps", (Edit(1, 3, b"?"),)),
+        Fix("before what is taken out", (Edit(4, 4, b"?"),)),
     ]
     assert apply(b"abcdef", fixes) == (b"-xycdf", tuple(fixes[:2]))
 

@@ -51,6 +51,12 @@ def leave_out_repetition(draft: Draft, finding: Finding) -> Fix | None:
         first -= 1
     while last < draft.lines and draft.line(last + 1).strip(b" \t"):
         last += 1
+    for line in range(last + 1, draft.lines + 1):  # blocks that continue the group
+        other = RECORD.match(draft.line(line))
+        if other and other[1].lower() in SELECTORS:
+            break
+        if other and other[1].lower() == match[1].lower():
+            return None
     same: list[int] = []
     for line in range(first, last + 1):
         other = RECORD.match(draft.line(line))
