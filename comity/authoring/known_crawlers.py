@@ -8,12 +8,12 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from importlib.resources import files
-from itertools import takewhile
-from operator import eq
 from typing import NamedTuple
 
+from comity.policies.syntax.suspicions import is_nearly
+
 SHORTEST = 5  # characters of a name that may be a misspelling of another; what is shorter may be anything
-LONG = 9  # letters of a name from which on one that is missing, too many or another is a misspelling
+LONG = 9  # characters of a name from which on one letter that is missing, too many or another is a misspelling
 
 
 class KnownCrawler(NamedTuple):
@@ -40,29 +40,13 @@ def nearest(token: str) -> KnownCrawler | None:
     name = token.strip().lower()
     if len(name) < SHORTEST or name in _by_name():
         return None
-    spelt = _letters(name)
-    matches = [other for other in _by_name() if len(other) >= SHORTEST and _is_mistaken(spelt, _letters(other))]
+    matches = [other for other in _by_name() if len(other) >= SHORTEST and is_nearly(name, other) and _is_told(name, other)]
     return _by_name()[matches[0]] if len(matches) == 1 and not _is_variant(name, matches[0]) else None
 
 
-def _letters(name: str) -> str:
-    """The name without what separates its parts."""
-    return name.replace("-", "").replace("_", "")
-
-
-def _is_mistaken(one: str, other: str) -> bool:
-    """Return whether one name is the other with one mistake, or with other separators."""
-    if one == other:
-        return True
-    if one[:1] != other[:1] or abs(len(one) - len(other)) > 1:
-        return False
-    start = sum(1 for _ in takewhile(bool, map(eq, one, other)))  # letters that they begin with alike
-    one, other, before = one[start:], other[start:], one[start - 1]
-    if len(one) == len(other):
-        is_swapped = one[:2] == other[1::-1] and one[2:] == other[2:]
-        return is_swapped or (start + len(one) >= LONG and one[1:] == other[1:])
-    longer, shorter = (one, other) if len(one) > len(other) else (other, one)
-    return longer[1:] == shorter and (longer[0] == before or start + len(longer) >= LONG)
+def _is_told(name: str, other: str) -> bool:
+    """Return whether names that are nearly the same are too long to be two, or have the same letters."""
+    return len(name) >= LONG or len(other) >= LONG or {*name} - {*"-_"} == {*other} - {*"-_"}
 
 
 def known_crawlers() -> tuple[KnownCrawler, ...]:

@@ -33,7 +33,7 @@ def test_every_record_that_is_read_is_a_directive() -> None:
 
 @pytest.mark.parametrize("directive", DIRECTIVES, ids=lambda directive: directive.name)
 def test_every_directive_says_what_it_is(directive: Directive) -> None:
-    name, spec, summary, value, within = directive
+    name, spec, summary, value, within, *_ = directive
     assert spec
     assert summary[0].isupper()
     assert summary[-1] != "."
