@@ -19,10 +19,14 @@ TESTS = pytest -n 6 --dist worksteal
 test: style  ## every check, and the tests but for what takes long (its end says what)
 	@$(MAKE) --no-print-directory --jobs=2 types quick
 
-test-all: lint .venv/compiled  ## every test in full, the tests with the oldest dependencies, and a minute of fuzzing
+test-all: editors lint .venv/compiled  ## every test in full, the tests with the oldest dependencies, and a minute of fuzzing
 	$(BIN)/$(TESTS) --all
 	@$(MAKE) --no-print-directory test-oldest
 	$(BIN)/python tests/fuzz/run.py --minutes 1
+
+# What the tests of editors/ take that pip cannot install.
+editors:
+	@command -v nvim >/dev/null && command -v npm >/dev/null || { echo "make test-all needs editors: apt-get install neovim npm" >&2; exit 1; }
 
 quick: .venv/compiled
 	$(BIN)/$(TESTS)
@@ -112,5 +116,5 @@ clean:  ## remove what was set up
 	$(PYTHON) -m pip --python .venv-scrapy/bin/python install --quiet pip . -r tests/scrapy_suite/requirements.txt
 	@touch $@
 
-.PHONY: help crawl test test-all quick style types test-oldest test-scrapy floors lint format docs bench fuzz mutants words clean
+.PHONY: help crawl test test-all editors quick style types test-oldest test-scrapy floors lint format docs bench fuzz mutants words clean
 .PRECIOUS: %/bin/python

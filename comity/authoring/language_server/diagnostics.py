@@ -12,7 +12,7 @@ from comity.authoring.language_server.words import href
 from comity.authoring.lint import lint_file, lint_site
 from comity.authoring.problems import Problem
 from comity.authoring.sites import Source, SourceFile, load
-from comity.policies import Fetched, Site
+from comity.policies import Fetched, PolicyError, Site
 from comity.policies.answers.rule import ERROR, WARNING, Severity
 
 SOURCE = "comity"
@@ -32,7 +32,10 @@ def problems_in(document: Document, folder: Path | None = None) -> list[Problem]
         return []
     if folder is None or not kind.path:
         return lint_file(kind, document.path, document.body)[:MAX_DIAGNOSTICS]
-    source = _as_edited(load(str(folder)), kind.path, document)
+    try:
+        source = _as_edited(load(str(folder)), kind.path, document)
+    except (PolicyError, ImportError, OSError):  # the folder cannot be read, or the settings of a project
+        return problems_in(document)
     url = source.origin + kind.path
     return [problem for problem in lint_site(source) if problem.finding.url == url][:MAX_DIAGNOSTICS]
 

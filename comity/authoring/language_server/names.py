@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from lsprotocol.types import Location, Position, TextEdit, WorkspaceEdit
+from lsprotocol.types import Location, Position, Range, TextEdit, WorkspaceEdit
 
 from comity.authoring.language_server.outline import Outline
 from comity.authoring.language_server.statements import Form, Span, Statement
@@ -109,6 +109,12 @@ def set_values(outline: Outline) -> list[str]:
 def at(outline: Outline, position: Position) -> Occurrence | None:
     place = outline.document.place(position)
     return next((occurrence for occurrence in occurrences(outline) if occurrence.span.holds(*place)), None)
+
+
+def place(outline: Outline, position: Position) -> Range | None:
+    """Where the name at a place stands."""
+    here = at(outline, position)
+    return outline.document.range(*here.span) if here else None
 
 
 def locations(outline: Outline, position: Position, *, definitions_only: bool, with_definitions: bool = True) -> list[Location]:

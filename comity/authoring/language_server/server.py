@@ -22,9 +22,8 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.typing import Origin
 
 from comity import __version__
-from comity.authoring.language_server import actions, hover, names, tokens
+from comity.authoring.language_server import actions, tokens
 from comity.authoring.language_server.documents import MAX_TEXT, Buffer, whole
-from comity.authoring.language_server.outline import Outline
 from comity.authoring.language_server.work import Snapshot, Workers, outline_of
 from comity.authoring.lint import Kind
 from comity.authoring.problems import Problem
@@ -136,10 +135,6 @@ class Server(LanguageServer):
         folder = self.files.site_folder(uri, kind)
         return bare._replace(folder=str(folder)) if folder else bare
 
-    def outline(self, uri: str) -> Outline | None:
-        snapshot = self.snapshot(uri)
-        return outline_of(snapshot) if snapshot else None
-
     async def ask(self, task: str, uri: str, *arguments: Any) -> Any:
         """None: there is no such file, or it is none of those that are known here."""
         snapshot = self.snapshot(uri)
@@ -173,7 +168,9 @@ class Server(LanguageServer):
 
     async def _look_after(self, uri: str, quiet: float, *, in_folder: bool) -> None:
         await asyncio.sleep(quiet)
-        await self.look(uri, in_folder=in_folder)
+        await self.look(uri)
+        if in_folder:
+            await self.look(uri, in_folder=True)
 
     async def look(self, uri: str, *, in_folder: bool = False) -> Looked | None:
         """What is wrong with the file as it is now. What is known already is not looked for again."""
@@ -186,7 +183,7 @@ class Server(LanguageServer):
             return None
         if known and known.snapshot == snapshot and not in_folder:
             return known
-        problems = await self.workers.ask("problems", snapshot, in_folder)
+        problems = await self.workers.ask("problems in folder" if in_folder else "problems", snapshot)
         looked = Looked(version, snapshot, problems)
         if uri in self.files.buffers and self.files.version(uri) == version:
             self.looked[uri] = looked
@@ -346,22 +343,17 @@ def _add_questions(server: Server) -> None:
         return found or lsp.CompletionList(is_incomplete=False, items=[])
 
     @_feature(server, lsp.TEXT_DOCUMENT_HOVER)
-    def hovered(params: lsp.HoverParams) -> Any:
-        outline = server.outline(params.text_document.uri)
-        return hover.hover(outline, params.position) if outline else None
+    async def hovered(params: lsp.HoverParams) -> Any:
+        return await server.ask("hover", params.text_document.uri, params.position)
 
     @_feature(server, lsp.TEXT_DOCUMENT_DEFINITION)
-    def definition(params: lsp.DefinitionParams) -> Any:
-        outline = server.outline(params.text_document.uri)
-        return names.locations(outline, params.position, definitions_only=True) if outline else None
+    async def definition(params: lsp.DefinitionParams) -> Any:
+        return await server.ask("locations", params.text_document.uri, params.position, True, True)
 
     @_feature(server, lsp.TEXT_DOCUMENT_REFERENCES)
-    def references(params: lsp.ReferenceParams) -> Any:
-        outline = server.outline(params.text_document.uri)
+    async def references(params: lsp.ReferenceParams) -> Any:
         with_definitions = params.context.include_declaration
-        if outline is None:
-            return None
-        return names.locations(outline, params.position, definitions_only=False, with_definitions=with_definitions)
+        return await server.ask("locations", params.text_document.uri, params.position, False, with_definitions)
 
     @_feature(server, lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     async def symbols(params: lsp.DocumentSymbolParams) -> Any:
@@ -414,15 +406,12 @@ def _add_changes(server: Server) -> None:
         return found
 
     @_feature(server, lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
-    def rename(params: lsp.RenameParams) -> Any:
-        outline = server.outline(params.text_document.uri)
-        return names.rename(outline, params.position, params.new_name) if outline else None
+    async def rename(params: lsp.RenameParams) -> Any:
+        return await server.ask("rename", params.text_document.uri, params.position, params.new_name)
 
     @_feature(server, lsp.TEXT_DOCUMENT_PREPARE_RENAME)
-    def prepare_rename(params: lsp.PrepareRenameParams) -> Any:
-        outline = server.outline(params.text_document.uri)
-        here = names.at(outline, params.position) if outline else None
-        return outline.document.range(*here.span) if outline and here else None
+    async def prepare_rename(params: lsp.PrepareRenameParams) -> Any:
+        return await server.ask("place of a name", params.text_document.uri, params.position)
 
     @_feature(server, lsp.TEXT_DOCUMENT_FORMATTING)
     async def formatting(params: lsp.DocumentFormattingParams) -> Any:

@@ -19,7 +19,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple
 
-from comity.authoring.language_server import actions, diagnostics, formatting, hints, symbols, tokens
+from comity.authoring.language_server import actions, diagnostics, formatting, hints, hover, names, symbols, tokens
 from comity.authoring.language_server.documents import Document
 from comity.authoring.language_server.outline import Outline
 from comity.authoring.language_server.samples import samples, spread
@@ -44,10 +44,9 @@ def outline_of(snapshot: Snapshot) -> Outline:
     return Outline(Document(snapshot.uri, snapshot.text, encoding=snapshot.encoding))
 
 
-def _problems(snapshot: Snapshot, in_folder: bool) -> list[Problem]:
-    document = outline_of(snapshot).document
-    folder = Path(snapshot.folder) if in_folder and snapshot.folder else None
-    return diagnostics.problems_in(document, folder)
+def _problems_in_folder(snapshot: Snapshot) -> list[Problem]:
+    folder = Path(snapshot.folder) if snapshot.folder else None
+    return diagnostics.problems_in(outline_of(snapshot).document, folder)
 
 
 def _lenses(snapshot: Snapshot) -> Any:
@@ -56,7 +55,8 @@ def _lenses(snapshot: Snapshot) -> Any:
 
 
 TASKS: dict[str, Callable[..., Any]] = {
-    "problems": _problems,
+    "problems": lambda snapshot: diagnostics.problems_in(outline_of(snapshot).document),
+    "problems in folder": _problems_in_folder,
     "diagnostics": lambda snapshot, problems: diagnostics.diagnostics(outline_of(snapshot).document, problems),
     "symbols": lambda snapshot: symbols.symbols(outline_of(snapshot)),
     "folding": lambda snapshot: symbols.folding(outline_of(snapshot)),
@@ -67,8 +67,17 @@ TASKS: dict[str, Callable[..., Any]] = {
     "fixes": lambda snapshot, problems, place, only: actions.fixes(outline_of(snapshot).document, problems, place, only),
     "conversion": lambda snapshot, only: actions.conversion(outline_of(snapshot).document, only),
     "other form": lambda snapshot: actions.other_form(outline_of(snapshot).document),
+    "hover": lambda snapshot, position: hover.hover(outline_of(snapshot), position),
+    "locations": lambda snapshot, position, definitions_only, with_definitions: names.locations(
+        outline_of(snapshot), position, definitions_only=definitions_only, with_definitions=with_definitions
+    ),
+    "rename": lambda snapshot, position, name: names.rename(outline_of(snapshot), position, name),
+    "place of a name": lambda snapshot, position: names.place(outline_of(snapshot), position),
     "completion": lambda snapshot, position, has_snippets: _completion(snapshot, position, has_snippets=has_snippets),
 }
+
+
+OF_FOLDERS = ("problems in folder",)  # that read whole folders: never at once
 
 
 def _completion(snapshot: Snapshot, position: Any, *, has_snippets: bool) -> Any:
@@ -105,7 +114,7 @@ class Workers:
 
     async def ask(self, task: str, snapshot: Snapshot, *arguments: Any) -> Any:
         """A worker that has ended, or does not, is replaced: the question is put once more in the first case."""
-        if len(snapshot.text) <= SMALL:
+        if len(snapshot.text) <= SMALL and task not in OF_FOLDERS:
             return run(task, snapshot, arguments)
         loop = asyncio.get_running_loop()
         for _ in range(2):

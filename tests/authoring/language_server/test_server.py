@@ -50,7 +50,7 @@ async def session(folder: Path, of_client: lsp.ClientCapabilities) -> AsyncItera
         assert client.log_messages == []
     finally:  # without it the server would not end, and the client wait for it
         await client.shutdown_session()
-        await client.stop()
+        await client.stop()  # type: ignore[no-untyped-call]
 
 
 def run(test: Callable[[], Any]) -> None:
@@ -282,7 +282,7 @@ def test_an_editor_connects(way: str, tmp_path: Path) -> None:
         shown = await client.text_document_hover_async(lsp.HoverParams(document, here(0, 3)))
         assert shown
         await client.shutdown_session()
-        await client.stop()
+        await client.stop()  # type: ignore[no-untyped-call]
         await ended(process)
 
     run(talk)
