@@ -9,7 +9,6 @@ import codecs
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from functools import cached_property
 from typing import NamedTuple
 
@@ -20,8 +19,6 @@ from comity.policies.syntax.lines import EOL, MAX_BYTES, MAX_FINDINGS, MAX_LINE,
 from comity.policies.syntax.printable import printable
 
 _LINE_END = re.compile(EOL)
-MAX_WORD = 40  # characters of a word that is compared with others
-NEAR = 0.8  # how like one another two words are of which one is meant by the other, 0 to 1
 
 
 class Directive(NamedTuple):
@@ -174,18 +171,6 @@ class Remarks:
             if count > MAX_FINDINGS
         ]
         return (*sorted(self._findings, key=lambda finding: (finding.line, finding.column)), *more)
-
-
-def meant(word: str, known: Iterable[str]) -> str:
-    """Return which of the known words somebody who writes another one probably means; "": none is near."""
-    folded = {_folded(each): each for each in known}
-    if (exact := folded.get(_folded(word))) or len(word) > MAX_WORD:
-        return exact or ""
-    return next((folded[near] for near in get_close_matches(_folded(word), folded, n=1, cutoff=NEAR)), "")
-
-
-def _folded(word: str) -> str:
-    return word.lower().replace("-", "").replace("_", "")
 
 
 class Authoring(NamedTuple):

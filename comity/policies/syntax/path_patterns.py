@@ -4,6 +4,7 @@
     normal_pattern(octets)     a pattern as it is compared
     foldings(normal)           either of them, as it is compared without regard to case
     covers(pattern, target)    whether one pattern matches
+    sample(pattern)            a target by which it is told which patterns cover others
     PatternIndex(patterns)     which of many patterns match, and which of them decides
 
 Patterns and targets are compared as ASCII text in one normal form, made on octets: escapes of unreserved characters are
@@ -21,6 +22,7 @@ from itertools import compress, count, islice
 from sys import intern
 
 _SPECIAL = re.compile(r"\*|\$$")
+_ANYTHING = "\0"  # in no pattern in normal form
 
 # RFC 3986 section-2.2, section-2.3
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -99,6 +101,12 @@ def covers(pattern: str, target: str) -> bool:
     special = _SPECIAL.search(pattern)
     start = special.start() if special else len(pattern)
     return target.startswith(pattern[:start]) and (special is None or matches(pattern[start:], target, start))
+
+
+def sample(pattern: str) -> str:
+    """Return a target that is covered by those patterns alone that cover all that the pattern does. `pattern`: normal form."""
+    exact = pattern.endswith("$")
+    return pattern.removesuffix("$").replace("*", _ANYTHING) + ("" if exact else _ANYTHING)
 
 
 def matches(rest: str, target: str, start: int) -> bool:

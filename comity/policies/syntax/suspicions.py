@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
+
+from comity.policies.syntax.printable import printable
 
 # No-break, narrow, wide and zero-width spaces, soft hyphens, marks of direction, byte order marks; a no-break space of Latin-1.
 INVISIBLE = re.compile(
     rb"\xc2[\xa0\xad]|\xe2\x80[\x80-\x8f\xa8-\xaf]|\xe2\x81[\x9f-\xa4]|\xe3\x80\x80|\xef\xbb\xbf|(?<![\x80-\xff])\xa0(?![\x80-\xbf])"
 )
+MAX_WORD = 40  # characters of a word that is compared with others
 MAX_LOOKED = 1000  # octets of a path in which signs of regular expressions are looked for
 _QUOTE = rb"(?:[\"'`]|\xe2\x80[\x98-\x9f]|\xc2[\xab\xbb]|\xe2\x80[\xb9\xba])"
 _QUOTED = re.compile(rb"(%s)(.*?)(%s?)\Z" % (_QUOTE, _QUOTE), re.DOTALL)
@@ -19,6 +23,7 @@ _REGEX = re.compile(
 )
 # Behind a file type, and before what no name goes on with: elsewhere paths have it.
 _DOLLAR = re.compile(rb"(?:(?<=\.[A-Za-z0-9]{2})|(?<=\.[A-Za-z0-9]{3})|(?<=\.[A-Za-z0-9]{4}))\$(?![A-Za-z0-9_{(]|\Z)")
+_DOLLAR_MESSAGE = "`$` means the end where it is the last character: here it is an ordinary one"
 _RECORD = re.compile(rb"(?i:user-agent|(?:dis)?allow|sitemap)[ \t]*+:")
 _SPACE = re.compile(rb"[ \t]++")
 _BETWEEN = re.compile("[ _-]++")
@@ -57,12 +62,31 @@ def suspicions(path: bytes) -> list[Suspicion]:
             )
             found.append(Suspicion("space", message, (rest,), space.end(), len(rest)))
     if dollar := _DOLLAR.search(path, 0, MAX_LOOKED):
-        message = "`$` means the end where it is the last character: here it is an ordinary one"
-        found.append(Suspicion("dollar", message, (), dollar.start(), 1))
+        found.append(Suspicion("dollar", _DOLLAR_MESSAGE, (), dollar.start(), 1))
     if regex := _REGEX.search(path, 0, MAX_LOOKED):
         message = "`{}` has no meaning in a pattern: only `*`, and `$` at the end, are more than themselves"
         found.append(Suspicion("regex", message, (regex[0],), regex.start(), len(regex[0])))
     return found
+
+
+# Of formats whose paths are written for the format alone: robots.txt files have all of these in paths that are meant so.
+_PLACEHOLDER = re.compile(rb"<[^<>/]*>|\{[^{}/]*\}")
+_BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+
+
+def oddity(path: bytes) -> str:
+    """Return why a path or pattern probably matches nothing that is meant; "" where nothing is odd."""
+    if found := suspicions(path):
+        return found[0].message.format(*map(printable, found[0].quoted))
+    if _PLACEHOLDER.search(path):
+        return "what stands in brackets is meant as it stands: write `*` for any characters"
+    if b"$" in path[:-1]:
+        return _DOLLAR_MESSAGE
+    if b"#" in path:
+        return "what follows a `#` is never sent to a server: leave it out"
+    if _BROKEN_ESCAPE.search(path):
+        return "`%` begins no escape of two hexadecimal digits: write `%25` for the character"
+    return ""
 
 
 # Names as crawlers have them. What has brackets is a whole User-Agent header.
@@ -81,6 +105,13 @@ def unquoted(value: bytes) -> bytes:
     """Return a value without the quotes around it; the same value where there are none."""
     match = _QUOTED.match(value)
     return match[2] if match else value
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return which of the known words somebody who writes another one, in any case, probably means; "": none is near."""
+    if len(word) > MAX_WORD:
+        return ""
+    return next((each for each in known if is_nearly(word.lower(), each.lower())), "")
 
 
 def is_nearly(name: str, known: str) -> bool:

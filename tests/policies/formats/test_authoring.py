@@ -1,10 +1,8 @@
-"""Edits of a file, and words that are meant by others."""
+"""Edits of a file."""
 
 from __future__ import annotations
 
-import pytest
-
-from comity.policies.formats.authoring import Draft, Edit, Fix, apply, meant
+from comity.policies.formats.authoring import Draft, Edit, Fix, apply
 
 
 def test_edits_are_made_together_in_the_order_of_their_places() -> None:
@@ -15,21 +13,6 @@ def test_edits_are_made_together_in_the_order_of_their_places() -> None:
         Fix("before what is taken out", (Edit(4, 4, b"?"),)),
     ]
     assert apply(b"abcdef", fixes) == (b"-xycdf", tuple(fixes[:2]))
-
-
-@pytest.mark.parametrize(
-    ("word", "near"),
-    [
-        ("no_Index", "noindex"),
-        ("noindx", "noindex"),
-        ("max-snipet", "max-snippet"),
-        ("something", ""),
-        ("noindex" * 100, ""),
-        ("", ""),
-    ],
-)
-def test_a_word_that_is_near_is_meant(word: str, near: str) -> None:
-    assert meant(word, ("noindex", "max-snippet")) == near
 
 
 def test_the_end_of_lines_is_that_of_the_file() -> None:

@@ -25,8 +25,8 @@ from comity.policies.formats.authoring import Remarks
 from comity.policies.formats.file import SiteFiles
 from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import Lines
-from comity.policies.syntax.path_patterns import PatternIndex, covers
-from comity.policies.syntax.pattern_checks import oddity, sample
+from comity.policies.syntax.path_patterns import PatternIndex, covers, sample
+from comity.policies.syntax.suspicions import oddity
 from comity.policies.syntax.xml_tree import XmlError, local_name
 
 MAX_TOLD = 100  # octets of a value that a message quotes

@@ -21,7 +21,7 @@ from comity.policies.formats.robots.grammar import Robots
 from comity.policies.formats.robots.line_site import place, spoken_together
 from comity.policies.syntax.lines import Findings
 from comity.policies.syntax.path_patterns import normal_pattern
-from comity.policies.syntax.suspicions import is_nearly
+from comity.policies.syntax.suspicions import nearest
 
 
 class _Member(NamedTuple):
@@ -79,9 +79,7 @@ def _check_labels(
     for line, members in lines.items():
         for member in members:
             if member.label not in known and len(known) < MAX_WORDS:
-                name = member.label.lower()
-                near = (label for label in labels if is_nearly(name, label))
-                known[member.label] = meant.get(name) or next(near, "")
+                known[member.label] = meant.get(member.label.lower()) or nearest(member.label, labels)
             if word := known.get(member.label):
                 column, length = place(line, member.label.encode(), robots)
                 message = f"nobody knows `{{}}` here, and nothing is said by it: write `{word}={member.value}`"

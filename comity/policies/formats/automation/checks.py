@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from comity.policies.answers.decision import Finding
-from comity.policies.formats.authoring import Remarks, meant
+from comity.policies.formats.authoring import Remarks
 from comity.policies.formats.automation.directives import PATH, Directives, Group, UrlPattern
 from comity.policies.formats.automation.file import AutomationFile
 from comity.policies.formats.automation.grammar import RECORD, SELECTORS
@@ -20,7 +20,7 @@ from comity.policies.formats.automation.value_syntax import DIRECTIVES, host_pat
 from comity.policies.formats.automation.words import MECHANISMS
 from comity.policies.formats.file import SiteFiles
 from comity.policies.syntax.lines import Lines
-from comity.policies.syntax.pattern_checks import oddity
+from comity.policies.syntax.suspicions import nearest, oddity
 from comity.policies.syntax.windows import Window
 
 KNOWN = tuple(name.decode() for name in (*SELECTORS, *DIRECTIVES))
@@ -69,7 +69,7 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
 def _check_record(remarks: Remarks, record: Record) -> None:
     if not record.is_known:
         name = record.name.encode()
-        near = meant(record.name, KNOWN)
+        near = nearest(record.name, KNOWN)
         message = f"`{{}}` is no directive: write `{near}`" if near else "`{}` is no directive: it says nothing"
         remarks.report("automation.unknown", message, name, line=record.line, column=record.name_column, length=len(name))
     elif record.name == "scope":
@@ -81,7 +81,7 @@ def _check_record(remarks: Remarks, record: Record) -> None:
     elif record.name == "allowed-automations":
         for match in re.finditer(rb"[^ \t,]++", record.value):
             word = match[0].decode("utf-8", "replace").lower()
-            if word not in MECHANISMS and (near := meant(word, MECHANISMS)):
+            if word not in MECHANISMS and (near := nearest(word, MECHANISMS)):
                 column = record.column + match.start()
                 message = f"`{{}}` is a word of nobody's: write `{near}`"
                 remarks.report("automation.word", message, match[0], line=record.line, column=column, length=len(match[0]))

@@ -12,7 +12,7 @@ from comity.policies.formats.robots.extension_lines import ExtensionLine
 from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.robots.grammar import Robots
 from comity.policies.formats.robots.line_site import place, spoken_together
-from comity.policies.syntax.suspicions import is_nearly
+from comity.policies.syntax.suspicions import nearest
 
 # Words of other vocabularies -> the signal that says nearly the same
 _MEANT = {
@@ -39,7 +39,7 @@ def _check_words(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -
     for line in lines:
         for key, _ in members(line.value):
             if key not in meant and len(meant) < MAX_WORDS:
-                meant[key] = _MEANT.get(key) or next((label for label in LABELS if is_nearly(key, label)), "")
+                meant[key] = _MEANT.get(key) or nearest(key, LABELS)
             if word := meant.get(key):
                 column, length = _place(line, key, robots)
                 message = f"`{{}}` is no signal: write `{word}=no` or `{word}=yes`"

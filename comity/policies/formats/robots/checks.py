@@ -20,7 +20,7 @@ from comity.policies.formats.robots.grammar import TOKEN, Robots, RuleLines
 from comity.policies.formats.robots.rates import crawl_delay, request_rates, visit_time
 from comity.policies.syntax.lines import EOL
 from comity.policies.syntax.records import NAME, RULE_KINDS, Kind, Record, read_record
-from comity.policies.syntax.suspicions import INVISIBLE, is_nearly, several_names, suspicions, unquoted
+from comity.policies.syntax.suspicions import INVISIBLE, nearest, several_names, suspicions, unquoted
 
 # Lines of which nothing is to be said: by far the most.
 _PLAIN = (
@@ -116,16 +116,16 @@ class _LineCheck:
                 self._remarks.report("robots.colon", message, name, line=number, column=column, length=len(name))
         elif match := _UNKNOWN.match(line):
             name = match[1].rstrip(b" \t")
-            if meant := self._meant(name.decode().lower()):
+            if spelling := self._meant(name.decode().lower()):
                 message, column = "`{}` is no record that is known: write `{}`", match.start(1) + 1
                 self._remarks.report(
-                    "robots.unknown", message, name, meant.encode(), line=number, column=column, length=len(name)
+                    "robots.unknown", message, name, spelling.encode(), line=number, column=column, length=len(name)
                 )
 
     def _meant(self, name: str) -> str:
         """The known name that one is a misspelling of; "": of none."""
         if name not in self._meanings and len(self._meanings) < MAX_NAMES:
-            self._meanings[name] = next((spelling for known, spelling in self._known.items() if is_nearly(name, known)), "")
+            self._meanings[name] = self._known.get(nearest(name, self._known), "")
         return self._meanings.get(name, "")
 
     def _check_agent(self, record: Record, line: bytes, number: int) -> None:

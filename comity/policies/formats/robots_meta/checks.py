@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding
 from comity.policies.document.document import Content
-from comity.policies.formats.authoring import Remarks, meant
+from comity.policies.formats.authoring import Remarks
 from comity.policies.formats.robots_meta.directives import DIRECTIVE_NAMES, MAX_CHARS, MEMBER, directives_in, is_for_others, scope
 from comity.policies.formats.robots_meta.words import SPELLINGS
+from comity.policies.syntax.suspicions import nearest
 
 # Each with those of which it says the opposite.
 _OPPOSITES = {
@@ -94,7 +95,7 @@ def _check_word(remarks: Remarks, directive: _Directive) -> None:
         _report(remarks, "robots-meta.obsolete", "nobody reads `{}` any more: leave it out", directive)
     elif not directive.name:
         for word in directive.text.split():
-            if near := meant(word.partition(":")[0], SPELLINGS.values()):
+            if near := nearest(word.partition(":")[0], SPELLINGS.values()):
                 message = f"`{{}}` is no directive: write `{near}`"
                 _report(remarks, "robots-meta.misspelled", message, directive._replace(text=word))
 

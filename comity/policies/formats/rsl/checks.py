@@ -12,14 +12,14 @@ from typing import Any
 
 from comity.policies.answers.decision import Finding
 from comity.policies.document.document import Content
-from comity.policies.formats.authoring import Remarks, meant
+from comity.policies.formats.authoring import Remarks
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.rsl.grammar import GENERAL, NAMESPACE, PROHIBITED, VOCABULARY, host_of
 from comity.policies.formats.rsl.licensing import read
 from comity.policies.formats.rsl.references import MEDIA_TYPE, is_address
 from comity.policies.syntax import xml_tree
-from comity.policies.syntax.pattern_checks import oddity
+from comity.policies.syntax.suspicions import nearest, oddity
 from comity.policies.syntax.xml_tree import XmlError, XmlTree, local_name, namespace, own_text, root_name
 
 _NAMES = frozenset(VOCABULARY) | VOCABULARY["content"][0] | VOCABULARY["license"][0]
@@ -145,5 +145,5 @@ class _Checker:
 
     def _check_words(self, permits: Any, words: list[str]) -> None:
         for word in dict.fromkeys(words):
-            if word not in GENERAL and (near := PROHIBITED.get(word.lower()) or meant(word, GENERAL)):
+            if word not in GENERAL and (near := PROHIBITED.get(word.lower()) or nearest(word, GENERAL)):
                 self._report("rsl.usage", f"`{{}}` permits nothing: write `{near}`", permits, word)

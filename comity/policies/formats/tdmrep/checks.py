@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding
 from comity.policies.document.document import Content
-from comity.policies.formats.authoring import Remarks, meant
+from comity.policies.formats.authoring import Remarks
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.tdmrep.reservation import LOCATION, POLICY, RESERVATION, WELL_KNOWN, TdmRule, read
-from comity.policies.syntax.path_patterns import PatternIndex
-from comity.policies.syntax.pattern_checks import oddity, sample
+from comity.policies.syntax.path_patterns import PatternIndex, sample
+from comity.policies.syntax.suspicions import nearest, oddity
 
 _TOKEN = re.compile(r'"(?:[^"\\\n]++|\\.)*+"?+|[\[\]{}:,\n]|[^\s"\[\]{}:,]++')
 _MEANT = {  # names that others have for the same
@@ -111,7 +111,9 @@ def check_document(content: Content, url: str) -> tuple[Finding, ...]:
 def _check_object(remarks: Remarks, rule: dict[str, Member]) -> None:
     for name, member in rule.items():
         length = len(name.encode("utf-8", "replace")) + 2
-        near = "" if name in MEMBERS else _MEANT.get(name.lower().replace("tdm-", "").replace("tdm_", "")) or meant(name, MEMBERS)
+        near = (
+            "" if name in MEMBERS else _MEANT.get(name.lower().replace("tdm-", "").replace("tdm_", "")) or nearest(name, MEMBERS)
+        )
         if near and near not in rule:
             message = f"`{{}}` is no member of a rule: write `{near}`"
             octets = name.encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What is odd in a path pattern, and which patterns cover others."""
+"""What is odd in a path pattern, which patterns cover others, and words that are meant by others."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from comity.policies.syntax.path_patterns import covers
-from comity.policies.syntax.pattern_checks import oddity, sample
+from comity.policies.syntax.path_patterns import covers, sample
+from comity.policies.syntax.suspicions import nearest, oddity
 
 ODD = """'/a'|/"a"|/“a”|/a\u00a0b|/a\u200bb|/a b|/^a|/\\d|/[a-z]|/a{2,3}|/<id>|/{id}|/a$b|/a#b|/50%"""
 PLAIN = "|/|*|/*.pdf$|/a.*|/A_(b)|/a[1]?x[]=2|/%C3%A9|/é|/it's|/a+b|/~x/@y:z"
@@ -30,3 +30,18 @@ _PATTERNS = st.text(alphabet="/ab*", min_size=1, max_size=6).flatmap(lambda text
 def test_a_pattern_that_covers_the_sample_covers_all_that_the_other_does(wide: str, narrow: str, target: str) -> None:
     assert not covers(wide, sample(narrow)) or not covers(narrow, target) or covers(wide, target)
     assert covers(narrow, sample(narrow))
+
+
+@pytest.mark.parametrize(
+    ("word", "near"),
+    [
+        ("no_Index", "noindex"),
+        ("noindx", "noindex"),
+        ("max-snipet", "max-snippet"),
+        ("something", ""),
+        ("noindex" * 100, ""),
+        ("", ""),
+    ],
+)
+def test_a_word_that_is_near_is_meant(word: str, near: str) -> None:
+    assert nearest(word, ("noindex", "max-snippet")) == near
