@@ -5,31 +5,24 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
-from scrapy import Spider
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from comity.crawler.commands.explanation import explain, show
 from comity.crawler.console import complain, open_console
-from comity.crawler.crawl import Crawl
-from comity.crawler.fetching.fetcher import MAX_REFERENCES
 from comity.crawler.fetching.store import PolicyStore
-from comity.crawler.flights import ClosingError
 from comity.crawler.options import ASYNCIO_REACTOR, Options
+from comity.crawler.site_sources import PolicySpider, read_folder
 from comity.policies import Agent, Fetched, PolicyError, Site, Verdict, instructions
 from comity.policies.answers.request import DOCUMENT, KINDS, Facts
 from comity.policies.answers.rule import RULES
-from comity.policies.formats import WELL_KNOWN
 from comity.policies.formats.ai_txt.conversion import other_form
 from comity.policies.formats.ai_txt.file import PATH as AI_PATH
 from comity.policies.syntax.printable import printable, unhidden
-from comity.policies.syntax.urls import origin_of, target_of
+from comity.policies.syntax.urls import origin_of
 
 EXIT = {Verdict.ALLOW: 0, Verdict.DENY: 1, Verdict.DEFER: 1}
 UNREACHABLE = 2
@@ -163,54 +156,13 @@ def _facts(opts: Namespace) -> Facts:
     )
 
 
-class PolicySpider(Spider):
-    """Fetches the policies of one site, and no page."""
-
-    name = "policy"
-    # Whatever the project does with pages and items is not wanted here.
-    custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]  # Scrapy reads it from the class only
-        "ADDONS": {"comity.crawler.addon.Addon": 100},
-        "COMITY_PROGRESS": "off",
-        "EXTENSIONS": {},
-        "FEEDS": {},
-        "ITEM_PIPELINES": {},
-        "JOBDIR": None,
-        "SPIDER_MIDDLEWARES": {},
-    }
-    url: str
-    site: Site | None = None
-
-    async def start(self) -> AsyncIterator[Any]:
-        crawl = Crawl.of(self.crawler)
-        crawl.actions.enabled = False
-        try:
-            policies = await crawl.policies.for_url(self.url)
-            self.site = policies.site if policies else None
-        except ClosingError:  # Ctrl-C
-            return
-        if False:  # what makes it a generator
-            yield
-
-
 def _read(origin: str, folder: Path, agent: Agent) -> Site:
-    """The policies in a folder, under the paths that they have on a site; what is not there, the site has not.
-
-    A file of another host stands in a folder with the name of the host. A file that robots.txt refers to cannot be had where it
-    is not there."""
     if not folder.is_dir():
         raise UsageError(f"--offline `{folder}` is no folder", print_help=False)
-    files = {path: file for path in WELL_KNOWN if (file := _offline(folder, path))}
-    site = Site.from_files(origin, files)
-    references = site.references(agent)
-    if len(references) > MAX_REFERENCES:
-        complain(
-            f"{origin} refers to {len(references)} policy files, of which only {MAX_REFERENCES} are read: everything is refused"
-        )
-    for url in (*references[:MAX_REFERENCES], *site.licenses(agent)):
-        path = target_of(url) if origin_of(url) == origin else f"/{urlsplit(url).netloc}{target_of(url)}"
-        if file := _offline(folder, path):
-            files[url] = file
-    return Site.from_files(origin, files)
+    try:
+        return read_folder(origin, folder, agent)
+    except PolicyError as error:
+        raise UsageError(str(error), print_help=False) from None
 
 
 def _octets(file: Path) -> bytes:
@@ -224,16 +176,3 @@ def _print(text: str) -> None:
     """Print as UTF-8, whatever the terminal is set to; to a terminal with nothing hidden in it."""
     sys.stdout.buffer.write((unhidden(text) if sys.stdout.isatty() else text).encode())
     sys.stdout.buffer.flush()
-
-
-def _offline(folder: Path, path: str) -> Fetched | None:
-    file = folder / path.lstrip("/")
-    try:
-        if not file.resolve().is_relative_to(folder.resolve()) or not file.is_file():
-            return None
-        changed = datetime.fromtimestamp(file.stat().st_mtime, UTC)
-        return Fetched(status=200, body=file.read_bytes(), fetched_at=changed)
-    except ValueError:  # no path
-        return None
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}", print_help=False) from None

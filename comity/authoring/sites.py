@@ -1,0 +1,195 @@
+"""Reads the policy files and pages that a publisher names: a folder on this machine, or a site as a crawler has it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+from urllib.parse import quote, urlsplit
+
+from scrapy.crawler import AsyncCrawlerRunner
+from scrapy.http import Request, Response
+from scrapy.settings import Settings
+from scrapy.utils.project import get_project_settings
+
+from comity.crawler.crawl import Crawl
+from comity.crawler.fetching.redirects import REDIRECTS
+from comity.crawler.fetching.store import PolicyStore
+from comity.crawler.options import Options
+from comity.crawler.site_sources import PolicySpider, path_in_folder, read_file, read_folder
+from comity.policies import Agent, Fetched, PolicyError, Site, Verdict
+from comity.policies.answers.decision import Source as ReasonSource
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_of
+
+DEFAULT_ORIGIN = "https://example.com"  # of a folder; RFC 2606 keeps it for examples
+MAX_PAGES = 1000  # of a folder; those after them are left out, with a note
+PAGE_SUFFIXES = (".html", ".htm", ".xhtml")
+ANSWERS = [status for status in range(200, 600) if status not in REDIRECTS]  # statuses with which the way to a page ends
+
+
+class SourceFile(NamedTuple):
+    """A policy file or a page that was had."""
+
+    name: str  # as it is shown to the user: the path on this machine, relative as given, or the URL
+    url: str  # absolute, at which the site has it
+    fetched: Fetched
+
+
+class Source(NamedTuple):
+    """Everything that was had of what a publisher named."""
+
+    origin: str
+    site: Site  # of all policy files that were had, with what they refer to
+    files: tuple[SourceFile, ...]  # policy files that are there, or came back with anything but 404; robots.txt first
+    pages: tuple[SourceFile, ...]  # of a folder the HTML pages below it, of a URL that page
+    notes: tuple[str, ...] = ()  # what could not be had, and why
+
+    def name_of(self, url: str) -> str:
+        """Return the name by which the user knows the file or page of this URL."""
+        return next((file.name for file in (*self.files, *self.pages) if file.url == url), url)
+
+
+def load(target: str, *, origin: str | None = None) -> Source:
+    """Return what is there of a folder, or of a site by an http(s) URL. PolicyError where it is neither, or cannot be read.
+
+    `origin`: of a folder, where its files are to be published. A site is asked in a loop of its own: who has a loop that runs
+    calls this in a thread."""
+    agent_options = options()
+    if urlsplit(target).scheme in ("http", "https") and "://" in target:
+        if origin is not None:
+            raise PolicyError("an origin is given for a folder: a URL has its own")
+        return _fetch(target)
+    folder = Path(target)
+    if folder.is_file():
+        raise PolicyError(f"`{printable(os.fsencode(target))}` is a file: name the folder that it is in, or a URL")
+    if not folder.is_dir():
+        raise PolicyError(f"`{printable(os.fsencode(target))}` is no folder, and no URL: write https:// before a host")
+    try:
+        return _read(folder, origin_of(origin or DEFAULT_ORIGIN), agent_options.agent)
+    except ValueError as error:
+        raise PolicyError(str(error)) from None
+
+
+def options() -> Options:
+    """Return the settings of the environment's project, as far as comity has them. PolicyError where one makes no sense."""
+    return Options.from_settings(_settings())
+
+
+def _settings() -> Settings:
+    settings = get_project_settings()
+    settings.setdict(
+        {
+            "COMITY_ELEMENTS": "tag",  # the page as it came
+            "COMITY_GC": False,  # an editor may be in this process
+            "COMITY_SKIP_UNUSABLE": False,  # the page is looked at, and not used
+            "DOWNLOAD_HANDLERS": {},
+            "TWISTED_REACTOR_ENABLED": False,  # which cannot be started twice, nor anywhere but in the main thread
+        },
+        priority="cmdline",
+    )
+    return settings
+
+
+# ---- folders
+
+
+def _read(folder: Path, origin: str, agent: Agent) -> Source:
+    site = read_folder(origin, folder, agent)
+    names = {url: str(folder / path_in_folder(origin, url).lstrip("/")) for url in site.files}
+    notes: list[str] = []
+    pages: list[SourceFile] = []
+    for path in _page_paths(folder):
+        if len(pages) == MAX_PAGES:
+            notes.append(f"{folder} has more pages than {MAX_PAGES}: the others were not read")
+            break
+        if page := read_file(folder, path):
+            pages.append(SourceFile(str(folder / path), f"{origin}/{quote(path)}", page))
+    files = (SourceFile(names[url], url, fetched) for url, fetched in site.files.items() if fetched.status != 404)
+    return Source(origin, site, _sorted(origin, files), tuple(pages), tuple(notes))
+
+
+def _page_paths(folder: Path) -> Iterator[str]:
+    """Yield the paths of pages in their order, with slashes. What begins with a dot is hidden, and nobody publishes it."""
+    for root, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if name.lower().endswith(PAGE_SUFFIXES) and not name.startswith("."):
+                yield (Path(root) / name).relative_to(folder).as_posix()
+
+
+def _sorted(origin: str, files: Iterable[SourceFile]) -> tuple[SourceFile, ...]:
+    return tuple(sorted(files, key=lambda file: file.url != f"{origin}/robots.txt"))
+
+
+# ---- sites
+
+
+class PageSpider(PolicySpider):
+    """Fetches the policies of one site anew, and one page where they let it."""
+
+    custom_settings: ClassVar[dict[str, Any]] = {**PolicySpider.custom_settings, "DOWNLOAD_HANDLERS": {}}  # type: ignore[misc]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.page: SourceFile | None = None
+        self.notes: list[str] = []
+
+    async def start(self) -> AsyncIterator[Any]:
+        crawl = Crawl.of(self.crawler)
+        crawl.policies.renew_before = time.time()  # who publishes has just changed them
+        async for request in super().start():
+            yield request
+        if self.site is None:
+            return
+        decision = self.site.access(crawl.agent, self.url)
+        if decision.verdict is Verdict.ALLOW:
+            meta = {"handle_httpstatus_list": ANSWERS, "dont_retry": True}
+            yield Request(self.url, meta=meta, callback=self.parse, errback=self.failed, dont_filter=True)
+        else:
+            when = f" until {decision.not_before:%Y-%m-%d %H:%M} UTC" if decision.not_before else ""
+            told = _told(decision.reasons[0].source)
+            self.notes.append(f"{self.url} was not asked for: it is refused to {crawl.agent.token}{when} by {told}")
+
+    def parse(self, response: Response, **kwargs: Any) -> None:
+        fields = tuple((name, value) for name, values in response.headers.items() for value in values)
+        page = Fetched(status=response.status, headers=fields, body=response.body, url=response.url, fetched_at=datetime.now(UTC))
+        self.page = SourceFile(self.url, self.url, page)
+
+    def failed(self, failure: Any) -> None:
+        reason = printable(str(failure.value).encode("utf-8", "replace")) or type(failure.value).__name__
+        self.notes.append(f"{self.url} could not be had: {reason}")
+
+
+def _told(source: ReasonSource) -> str:
+    position = f"{source.url}:{source.line}" if source.line else source.url
+    return f"{position}: {source.text}" if source.text else position
+
+
+def _fetch(url: str) -> Source:
+    try:
+        origin = origin_of(url)
+    except ValueError as error:
+        raise PolicyError(str(error)) from None
+    if not urlsplit(url).path:
+        url += "/"
+    settings = _settings()
+    PolicyStore(Options.from_settings(settings).store).close()  # PolicyError where it cannot be used
+    logging.basicConfig(level=logging.ERROR)  # nothing, where the program has a log of its own
+    spider = asyncio.run(_crawl(url, settings))
+    if spider is None or spider.site is None:
+        raise PolicyError(f"the policies of {origin} cannot be had: the crawl did not start")
+    site = spider.site
+    files = (SourceFile(of_url, of_url, fetched) for of_url, fetched in site.files.items() if fetched.status != 404)
+    return Source(origin, site, _sorted(origin, files), (spider.page,) if spider.page else (), tuple(spider.notes))
+
+
+async def _crawl(url: str, settings: Settings) -> PageSpider | None:
+    crawler = AsyncCrawlerRunner(settings).create_crawler(PageSpider)
+    await crawler.crawl_async(url=url)
+    return crawler.spider if isinstance(crawler.spider, PageSpider) else None

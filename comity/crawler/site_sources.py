@@ -1,0 +1,85 @@
+"""The policies of one site for the commands: fetched as a crawl would, or read from a folder."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from scrapy import Spider
+
+from comity.crawler.console import complain
+from comity.crawler.crawl import Crawl
+from comity.crawler.fetching.fetcher import MAX_REFERENCES
+from comity.crawler.flights import ClosingError
+from comity.policies import Agent, Fetched, PolicyError, Site
+from comity.policies.formats import WELL_KNOWN
+from comity.policies.syntax.urls import origin_of, target_of
+
+
+class PolicySpider(Spider):
+    """Fetches the policies of one site, and no page."""
+
+    name = "policy"
+    # Whatever the project does with pages and items is not wanted here.
+    custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]  # Scrapy reads it from the class only
+        "ADDONS": {"comity.crawler.addon.Addon": 100},
+        "COMITY_PROGRESS": "off",
+        "EXTENSIONS": {},
+        "FEEDS": {},
+        "ITEM_PIPELINES": {},
+        "JOBDIR": None,
+        "SPIDER_MIDDLEWARES": {},
+    }
+    url: str
+    site: Site | None = None
+
+    async def start(self) -> AsyncIterator[Any]:
+        crawl = Crawl.of(self.crawler)
+        crawl.actions.enabled = False
+        try:
+            policies = await crawl.policies.for_url(self.url)
+            self.site = policies.site if policies else None
+        except ClosingError:  # Ctrl-C
+            return
+        if False:  # what makes it a generator
+            yield
+
+
+def read_folder(origin: str, folder: Path, agent: Agent) -> Site:
+    """Return the policies in a folder, under the paths that they have on a site; what is not there, the site has not.
+
+    A file of another host stands in a folder with the name of the host. A file that robots.txt refers to cannot be had where it
+    is not there. PolicyError where a file that is there cannot be read."""
+    files = {path: file for path in WELL_KNOWN if (file := read_file(folder, path))}
+    site = Site.from_files(origin, files)
+    references = site.references(agent)
+    if len(references) > MAX_REFERENCES:
+        complain(
+            f"{origin} refers to {len(references)} policy files, of which only {MAX_REFERENCES} are read: everything is refused"
+        )
+    for url in (*references[:MAX_REFERENCES], *site.licenses(agent)):
+        if file := read_file(folder, path_in_folder(origin, url)):
+            files[url] = file
+    return Site.from_files(origin, files)
+
+
+def path_in_folder(origin: str, url: str) -> str:
+    """Return the path that a file of this URL has in the folder of a site, with a slash before it."""
+    return target_of(url) if origin_of(url) == origin else f"/{urlsplit(url).netloc}{target_of(url)}"
+
+
+def read_file(folder: Path, path: str) -> Fetched | None:
+    """Return a file of the folder as it would be fetched; None where it is not there. PolicyError where it cannot be read."""
+    file = folder / path.lstrip("/")
+    try:
+        if not file.resolve().is_relative_to(folder.resolve()) or not file.is_file():
+            return None
+        changed = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+        return Fetched(status=200, body=file.read_bytes(), fetched_at=changed)
+    except ValueError:  # no path
+        return None
+    except OSError as error:
+        raise PolicyError(f"{file} cannot be read: {error.strerror}") from None
