@@ -11,7 +11,7 @@ from comity import __version__
 from comity.crawler.console import complain, flush_output, read_or_not
 from comity.policies import PolicyError
 
-COMMANDS = ("lint",)  # modules of comity.authoring.commands
+COMMANDS = ("lint", "workbench")  # modules of comity.authoring.commands
 USAGE = 2  # exit status: wrong usage, or what was named cannot be had
 
 
