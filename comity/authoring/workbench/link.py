@@ -18,6 +18,7 @@ from comity.policies.syntax.printable import printable
 
 MAX_FRAGMENT = 64 * 1024  # characters
 MAX_CONTENT = 1024 * 1024  # octets of what is packed in it
+_URLS = ("page", "detail")  # choices that are URLs
 _START = "1."  # the version of its form
 
 _NO_LINK = "the link is not complete, or none of a workbench"
@@ -30,8 +31,7 @@ def fragment_of(state: State, saved: Mapping[str, Fetched]) -> str:
         if url not in saved or fetched.body != saved[url].body:
             files[state.name(url)] = base64.b64encode(fetched.body).decode()
     choices = {name: value for name, value in state.choices._asdict().items() if value != Choices._field_defaults[name]}
-    if choices.get("page"):
-        choices["page"] = state.name(choices["page"])
+    choices |= {name: state.name(choices[name]) for name in _URLS if choices.get(name)}
     packed = zlib.compress(json.dumps({"choices": choices, "files": files}).encode(), 9)
     fragment = _START + base64.urlsafe_b64encode(packed).decode().rstrip("=")
     if len(fragment) > MAX_FRAGMENT:
@@ -60,8 +60,9 @@ def restored(state: State, fragment: str) -> tuple[State, tuple[str, ...]]:
     for url, body in files.items():
         state = state.edited(url, body)
     known = {name: value[:MAX_FIELD] for name, value in choices.items() if name in Choices._fields}
-    if "page" in known:
-        known["page"] = url if (url := _url(state, known["page"])) in state.pages else ""
+    known |= {name: _url(state, known[name]) for name in _URLS if known.get(name)}
+    if known.get("page") not in state.pages:
+        known.pop("page", None)
     return state.chosen(**(Choices()._asdict() | {"page": state.choices.page} | known)), tuple(files)
 
 

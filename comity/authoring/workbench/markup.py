@@ -77,11 +77,11 @@ def form(state: State) -> str:
         f"{_field('agent', 'Crawler', choices.agent, extra='list=agents')}<datalist id=agents>{names}</datalist>"
         f"{_field('purposes', 'Purposes of the crawl', choices.purposes, hint='e.g. research, archiving')}"
         f"{_field('uses', 'Uses of the content', choices.uses, hint='e.g. train-ai, search')}"
-        '<label for=urls>Pages, a path a line</label>'
-        f'<textarea id=urls name=urls rows=3 spellcheck=false autocomplete=off>{text(choices.urls, keep=chr(10))}</textarea>'
-        f'<label for=action>Action on elements, and of the prompt</label><select id=action name=action>{actions}</select>'
+        '<div class=wider><label for=urls>Pages, a path a line</label>'
+        f'<textarea id=urls name=urls rows=3 spellcheck=false autocomplete=off>{text(choices.urls, keep=chr(10))}</textarea></div>'
+        f'<div><label for=action>Action on elements, and of the prompt</label><select id=action name=action>{actions}</select></div>'
         f"{_field('lang', 'Language of guidelines', choices.lang, hint='e.g. en')}"
-        f'<label for=page>Sample page</label><select id=page name=page><option value="">none</option>{pages}</select>'
+        f'<div class=wider><label for=page>Sample page</label><select id=page name=page><option value="">none</option>{pages}</select></div>'
     )
 
 
@@ -89,8 +89,8 @@ def _field(name: str, label: str, value: str, *, hint: str = "", extra: str = ""
     described = f' aria-describedby="{name}-hint"' if hint else ""
     note = f'<small id="{name}-hint">{hint}</small>' if hint else ""
     return (
-        f'<label for="{name}">{label}</label>'
-        f'<input id="{name}" name="{name}" value="{text(value)}" spellcheck=false autocomplete=off{described} {extra}>{note}'
+        f'<div><label for="{name}">{label}</label>'
+        f'<input id="{name}" name="{name}" value="{text(value)}" spellcheck=false autocomplete=off{described} {extra}>{note}</div>'
     )
 
 
@@ -98,7 +98,14 @@ def answers(state: State, view: View) -> str:
     """The decisions, and what decides."""
     if view.question_error:
         return f'<h2>Decisions</h2><p role="alert">{text(view.question_error)}</p>'
-    return "<h2>Decisions</h2>" + "".join(_answer(state, answer) for answer in view.answers)
+    if view.detail is None:
+        return "<h2>Decisions</h2><p>Write a page above.</p>"
+    rows = []
+    for answer in view.answers:
+        current = ' aria-current="true"' if answer["url"] == view.detail["url"] else ""
+        show = _button("detail", url=answer["url"], label=text(state.name(answer["url"])), extra=current)
+        rows.append(f'<li>{show} <strong class="verdict {answer["verdict"]}">{_VERDICTS[answer["verdict"]]}</strong></li>')
+    return f"<h2>Decisions</h2><ul class=pages>{''.join(rows)}</ul>{_answer(state, view.detail)}"
 
 
 def _answer(state: State, answer: dict[str, Any]) -> str:

@@ -34,6 +34,7 @@ const editor = getElement(%d);
 editor.editorPromise.then(() => {
   const content = editor.$el.querySelector('.cm-content');
   content.setAttribute('aria-label', %s);
+  content.tabIndex = 0;
   content.setAttribute('aria-describedby', 'editor-help');
 });
 """
@@ -65,7 +66,7 @@ class Bench:
         self._state = desk.state()
         self._opened = next(iter(self._state.documents), "")
         self._text = Text("")
-        self._view = View({}, (), "", "", False, (), "", "", None)
+        self._view = View({}, (), None, "", "", False, (), "", "", None)
         self._editor: ui.codemirror | None = None
         self._is_dark = False
         self._wanted = self._shown = 0  # numbers of states
@@ -191,6 +192,9 @@ class Bench:
             match told.get("act"):
                 case "open":
                     self._open(url, line)
+                case "detail":
+                    self._state = self._state.chosen(detail=url)
+                    self._change()
                 case "line":
                     self._open(self._opened, line or 1)
                 case "add" if url in self._state.missing:
@@ -348,7 +352,7 @@ class Bench:
 def deciding_lines(view: View, url: str) -> list[tuple[int, str]]:
     """Return the lines of a file that decide something that is shown, and the class that lights them up."""
     lines = []
-    for answer in view.answers:
+    if answer := view.detail:
         lines += [(reason, f"decides-{answer['verdict']}") for reason in answer["reasons"]]
         for decision in answer["uses"].values():
             lines += [(reason, f"decides-{decision['verdict']}") for reason in decision["reasons"] if decision["stated"]]

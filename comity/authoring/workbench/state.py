@@ -41,6 +41,7 @@ class Choices(NamedTuple):
     purposes: str = ""  # words, with commas or spaces between
     uses: str = ""
     urls: str = "/"  # a path or URL a line
+    detail: str = ""  # URL of those whose answer is shown in full; "": the first
     page: str = ""  # URL of the sample page; "": none
     action: str = "Train"  # on elements, and of the prompt
     lang: str = ""  # of guidelines
@@ -185,6 +186,7 @@ class View(NamedTuple):
 
     problems: Mapping[str, list[Problem]]  # URL of a file -> what is wrong with it
     answers: tuple[dict[str, Any], ...]  # as `explain` has them, one for each URL that is asked about
+    detail: dict[str, Any] | None  # the answer that is shown in full
     question_error: str  # why there are none; ""
     other_form: str  # ai.txt as XML, or as text where it is XML
     is_other_text: bool  # it is text: what was written is XML
@@ -201,8 +203,9 @@ def view_of(state: State) -> View:
     try:
         agent, urls = state.agent(), state.urls()
     except PolicyError as error:
-        return View(problems, (), str(error), form, is_text, notes, "", str(error), None)
+        return View(problems, (), None, str(error), form, is_text, notes, "", str(error), None)
     answers = tuple(explain(state.site, agent, url, response=state.pages.get(url)) for url in urls)
+    detail = next((answer for answer in answers if answer["url"] == state.choices.detail), next(iter(answers), None))
     prompt, prompt_error, preview = "", "", None
     url = state.choices.page or next(iter(urls), "")
     if url:
@@ -217,7 +220,7 @@ def view_of(state: State) -> View:
         except PolicyError as error:
             prompt_error = str(error)
         preview = preview_of(page, fetched, state.choices.action) if fetched else None
-    return View(problems, answers, "", form, is_text, notes, prompt, prompt_error, preview)
+    return View(problems, answers, detail, "", form, is_text, notes, prompt, prompt_error, preview)
 
 
 def _other_form(state: State) -> tuple[str, bool, tuple[str, ...]]:
