@@ -303,7 +303,9 @@ class Demonstration:
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
-        policies = {path: _body(answer, self._origin) for path, answer in PAGES.items() if answer.media_type == TEXT or path in WELL_KNOWN}
+        policies = {
+            path: _body(answer, self._origin) for path, answer in PAGES.items() if answer.media_type == TEXT or path in WELL_KNOWN
+        }
         self.guard = Guard(origin, policies, session=_session)
         self.wsgi = WSGIMiddleware(self._wsgi, self.guard)
         self.asgi = ASGIMiddleware(self._asgi, self.guard)

@@ -1,7 +1,8 @@
 """Who may ask the server of the workbench: its user's browser, and no other page that is open there.
 
-Every request, a WebSocket too, names this host (else a name that resolves to 127.0.0.1 would do: DNS rebinding), has no Origin but
-this one, and the token: first in the URL that was printed, then in a cookie that no script reads and no other site's page sends."""
+Every request, a WebSocket too, names this host (else a name that resolves to 127.0.0.1 would do: DNS rebinding), has no Origin
+but this one, and the token: first in the URL that was printed, then in a cookie that no script reads and no page of another site
+sends."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ MAX_COOKIE = 16 * 1024  # octets: all that are set by servers on this host come 
 
 _REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>comity workbench</title>
 <h1>This page is for who has started it</h1>
-<p>Open the address that <code>comity workbench</code> has printed, with its token. To open a link that somebody has sent, put what
-stands after its # behind that address.</p></html>"""
+<p>Open the address that <code>comity workbench</code> has printed, with its token. To open a link that somebody has sent, put
+what stands after its # behind that address.</p></html>"""
 
 
 def origin(port: int) -> str:

@@ -76,7 +76,9 @@ def _content(fragment: str) -> dict[str, Any]:
     try:
         octets = fragment.removeprefix(_START).encode("ascii")
         unpacker = zlib.decompressobj()
-        packed = unpacker.decompress(base64.b64decode(octets + b"=" * (-len(octets) % 4), altchars=b"-_", validate=True), MAX_CONTENT)
+        packed = unpacker.decompress(
+            base64.b64decode(octets + b"=" * (-len(octets) % 4), altchars=b"-_", validate=True), MAX_CONTENT
+        )
         if not unpacker.eof:
             raise PolicyError(_NO_LINK)
         content = json.loads(packed)

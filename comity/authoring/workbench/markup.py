@@ -1,6 +1,6 @@
 """The parts of the page as HTML: of values, each text escaped and with nothing hidden in it.
 
-A button with `data-act` is one that the page acts on (page.py): `open` and `line` for a file and a line of it, `fix` for a problem."""
+A button with `data-act` is one that page.py acts on: `open` and `line` for a file and a line of it, `fix` for a problem."""
 
 from __future__ import annotations
 
@@ -70,18 +70,22 @@ def form(state: State) -> str:
     names = "".join(f'<option value="{text(name)}">' for name in sorted(state.site.crawler_names)[:MAX_ROWS])
     actions = "".join(f"<option{' selected' * (name.lower() == choices.action.lower())}>{name}</option>" for name in ACTIONS)
     pages = "".join(
-        f'<option value="{text(url)}"{" selected" * (url == choices.page)}>{text(state.name(url))}</option>' for url in state.pages
+        f'<option value="{text(url)}"{" selected" * (url == choices.page)}>{text(state.name(url))}</option>'
+        for url in state.pages
     )
     return (
         "<h2>Who asks</h2>"
         f"{_field('agent', 'Crawler', choices.agent, extra='list=agents')}<datalist id=agents>{names}</datalist>"
         f"{_field('purposes', 'Purposes of the crawl', choices.purposes, hint='e.g. research, archiving')}"
         f"{_field('uses', 'Uses of the content', choices.uses, hint='e.g. train-ai, search')}"
-        '<div class=wider><label for=urls>Pages, a path a line</label>'
-        f'<textarea id=urls name=urls rows=3 spellcheck=false autocomplete=off>{text(choices.urls, keep=chr(10))}</textarea></div>'
-        f'<div><label for=action>Action on elements, and of the prompt</label><select id=action name=action>{actions}</select></div>'
+        "<div class=wider><label for=urls>Pages, a path a line</label>"
+        f"<textarea id=urls name=urls rows=3 spellcheck=false autocomplete=off>{text(choices.urls, keep=chr(10))}</textarea>"
+        "</div>"
+        "<div><label for=action>Action on elements, and of the prompt</label>"
+        f"<select id=action name=action>{actions}</select></div>"
         f"{_field('lang', 'Language of guidelines', choices.lang, hint='e.g. en')}"
-        f'<div class=wider><label for=page>Sample page</label><select id=page name=page><option value="">none</option>{pages}</select></div>'
+        "<div class=wider><label for=page>Sample page</label>"
+        f'<select id=page name=page><option value="">none</option>{pages}</select></div>'
     )
 
 
@@ -90,7 +94,8 @@ def _field(name: str, label: str, value: str, *, hint: str = "", extra: str = ""
     note = f'<small id="{name}-hint">{hint}</small>' if hint else ""
     return (
         f'<div><label for="{name}">{label}</label>'
-        f'<input id="{name}" name="{name}" value="{text(value)}" spellcheck=false autocomplete=off{described} {extra}>{note}</div>'
+        f'<input id="{name}" name="{name}" value="{text(value)}" spellcheck=false autocomplete=off{described} {extra}>'
+        f"{note}</div>"
     )
 
 
@@ -126,8 +131,14 @@ def _answer(state: State, answer: dict[str, Any]) -> str:
 
 def _use(state: State, use: str, decision: dict[str, Any]) -> str:
     verdict = decision["verdict"]
-    limits = "; ".join(f"{name} {_limit(value)}" if value is not True else name for name, value in decision.items() if name not in _LIMITS)
-    by = _reasons(state, decision["reasons"]) if decision["stated"] else '<span class="quiet">nothing: the operator\'s default</span>'
+    limits = "; ".join(
+        f"{name} {_limit(value)}" if value is not True else name for name, value in decision.items() if name not in _LIMITS
+    )
+    by = (
+        _reasons(state, decision["reasons"])
+        if decision["stated"]
+        else '<span class="quiet">nothing: the operator\'s default</span>'
+    )
     return (
         f'<tr><th scope=row>{text(use)}</th><td class="verdict {verdict}">{_VERDICTS[verdict]}</td>'
         f"<td>{text(limits)}</td><td>{by}</td></tr>"
@@ -146,7 +157,9 @@ def _rates(rates: dict[str, Any]) -> str:
     said = []
     if rates["crawl_delay"] is not None:
         said.append(f"{rates['crawl_delay']:g} s between requests")
-    said += [f"{rate['requests']} requests in {rate['seconds']} s" for rate in (*rates["request_rates"], *rates["request_limits"])]
+    said += [
+        f"{rate['requests']} requests in {rate['seconds']} s" for rate in (*rates["request_rates"], *rates["request_limits"])
+    ]
     if rates["visit_time"]:
         said.append(f"at {rates['visit_time']}")
     if rates["concurrent_limit"] is not None:
@@ -179,10 +192,12 @@ def elements(state: State, view: View) -> str:
 
 def _part(state: State, part: Part) -> str:
     action = text(state.choices.action)
-    covers = "the whole page" if part.is_whole else f"{part.count} element{'s' * (part.count != 1)}"
+    covers = "the whole page" if part.is_whole else f"{part.covered} element{'s' * (part.covered != 1)}"
     said = {"deny": f"No {action}", "guide": f"{action}, as it is guided", "": f"nothing about {action}"}[part.verdict]
     guidelines = "".join(f"<li>{text(guideline)}</li>" for guideline in part.guidelines)
-    reasons = [{"url": r.source.url, "line": r.source.line, "text": r.source.text, "rule": r.rule, "spec": r.spec} for r in part.reasons]
+    reasons = [
+        {"url": r.source.url, "line": r.source.line, "text": r.source.text, "rule": r.rule, "spec": r.spec} for r in part.reasons
+    ]
     return (
         f'<li class="{part.verdict}"><code>{text(part.selector)}</code> ({covers}): <strong>{said}</strong>. '
         f"{'Refused: ' + text(', '.join(part.denied)) + '. ' if part.denied else ''}"

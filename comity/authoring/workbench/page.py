@@ -47,7 +47,6 @@ editor.editorPromise.then(() => {
   view.focus();
 });
 """
-_LANGUAGES = {".xml": "XML", ".json": "JSON", ".html": "HTML", ".htm": "HTML", ".xhtml": "HTML"}
 
 
 async def build(desk: Desk) -> None:
@@ -142,7 +141,7 @@ class Bench:
         url = self._opened
         body = self._state.documents[url].body
         self._text = text_of(body)
-        name = self._state.name(url)
+        name, is_page = self._state.name(url), url in self._state.pages
         note = f'<p class="quiet">{markup.text(self._text.note)}</p>' if self._text.note else ""
         self._heading.content = f"<h2>{markup.text(name)}</h2>{note}"
         self._place.clear()
@@ -151,7 +150,7 @@ class Bench:
                 self._text.text,
                 on_change=self._type,
                 keymap={"Mod-s": lambda: self._save(url)},
-                language=next((language for end, language in _LANGUAGES.items() if name.endswith(end)), None),  # type: ignore[arg-type]
+                language="XML" if name.endswith(".xml") else "JSON" if name.endswith(".json") else "HTML" if is_page else None,
                 theme="basicDark" if self._is_dark else "basicLight",
                 line_wrapping=True,
             )

@@ -24,15 +24,15 @@ MAX_TEXT = 256 * 1024  # characters of JSON and XML that are shown
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 # Elements that keep their name: what they do is layout. Any other is a `div` or a `span`.
-ALLOWED = frozenset(
-    "html body main header footer nav section article aside h1 h2 h3 h4 h5 h6 hgroup address p hr pre blockquote ol ul menu li dl dt "
-    "dd figure figcaption div a em strong small s cite q dfn abbr ruby rt rp data time code var samp kbd sub sup i b u mark bdi bdo "
-    "span br wbr ins del table caption colgroup col tbody thead tfoot tr td th".split()
-)
-_BLOCKS = frozenset(("form", "fieldset", "details", "summary", "dialog", "center", "template", "noscript", "search", "legend"))
-_DROPPED = frozenset(
-    "head script style iframe frame frameset noframes object embed applet base link meta title param source track".split()
-)
+_ALLOWED = """
+    main header footer nav section article aside h1 h2 h3 h4 h5 h6 hgroup address p hr pre blockquote ol ul menu li dl dt dd
+    figure figcaption div a em strong small s cite q dfn abbr ruby rt rp data time code var samp kbd sub sup i b u mark bdi bdo span
+    br wbr ins del table caption colgroup col tbody thead tfoot tr td th"""
+ALLOWED = frozenset(_ALLOWED.split())
+_HTML_BLOCKS = "html body form fieldset details summary dialog center template noscript search legend"
+_LOADING = "head script style iframe frame frameset noframes object embed applet base link meta title param source track"
+_BLOCKS = frozenset(_HTML_BLOCKS.split())
+_DROPPED = frozenset(_LOADING.split())
 _KEPT_ATTRIBUTES = frozenset(("lang", "dir", "colspan", "rowspan", "start", "span"))
 _EMPTY = frozenset(("hr", "br", "wbr", "col"))
 
@@ -55,7 +55,7 @@ class Part(NamedTuple):
     denied: tuple[str, ...]  # actions, as they are shown
     guided: tuple[str, ...]
     guidelines: tuple[str, ...]  # for the action
-    count: int  # of nodes; 0 where it is the whole document
+    covered: int  # elements of the page; 0 where it is the whole document
     is_whole: bool
     reasons: tuple[Reason, ...]
 
@@ -155,7 +155,7 @@ class _Writer:
 
     def _tags(self, node: Any) -> tuple[str, str]:
         tag = _local(node)
-        name = tag if tag in ALLOWED and tag not in ("html", "body") else "div" if tag in _BLOCKS | {"html", "body"} else "span"
+        name = tag if tag in ALLOWED else "div" if tag in _BLOCKS else "span"
         attributes = [(key, value) for key, value in node.items() if key in _KEPT_ATTRIBUTES]
         replaced = _replaced(node, tag)
         if node in self._marks:
@@ -181,7 +181,7 @@ def _replaced(node: Any, tag: str) -> str:
 
 
 def _local(node: Any) -> str:
-    return etree.QName(node).localname.lower()
+    return str(etree.QName(node).localname).lower()
 
 
 def reasons_of(parts: Iterable[Part]) -> tuple[Reason, ...]:

@@ -109,7 +109,7 @@ class State:
     origin: str
     files: Mapping[str, Fetched]  # absolute URL -> policy file
     pages: Mapping[str, Fetched]  # absolute URL -> sample page
-    choices: Choices = Choices()
+    choices: Choices
 
     @cached_property
     def site(self) -> Site:
@@ -161,19 +161,20 @@ class State:
 
     def urls(self) -> tuple[str, ...]:
         """Return the URLs that are asked about, each once. PolicyError where one is none of this site."""
-        urls = tuple(
-            dict.fromkeys(urljoin(self.origin + "/", line.strip()) for line in self.choices.urls.splitlines() if line.strip())
-        )
-        if len(urls) > MAX_URLS:
-            raise PolicyError(f"{len(urls)} URLs: write {MAX_URLS} at most")
-        for url in urls:
-            try:
-                is_own = origin_of(url) == self.origin
-            except ValueError as error:
-                raise PolicyError(f"`{printable(url)}`: {error}") from None
-            if not is_own:
-                raise PolicyError(f"`{printable(url)}` is not of {self.origin}: write a path, e.g. /news/")
-        return urls
+        lines = [line.strip() for line in self.choices.urls.splitlines() if line.strip()]
+        if len(lines) > MAX_URLS:
+            raise PolicyError(f"{len(lines)} URLs: write {MAX_URLS} at most")
+        return tuple(dict.fromkeys(map(self._url, lines)))
+
+    def _url(self, line: str) -> str:
+        try:
+            url = urljoin(self.origin + "/", line)
+            is_own = origin_of(url) == self.origin
+        except ValueError as error:
+            raise PolicyError(f"`{printable(line)}`: {error}") from None
+        if not is_own:
+            raise PolicyError(f"`{printable(line)}` is not of {self.origin}: write a path, e.g. /news/")
+        return url
 
 
 def words(text: str) -> tuple[str, ...]:

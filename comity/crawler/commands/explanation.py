@@ -19,9 +19,7 @@ from comity.policies.syntax.urls import origin_of
 from comity.policies.tag import write_conditions
 
 
-def explain(
-    site: Site, agent: Agent, url: str, facts: Facts = PLAIN, *, response: Fetched | None = None
-) -> dict[str, Any]:
+def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN, *, response: Fetched | None = None) -> dict[str, Any]:
     """Everything that is known of a request for the URL, as JSON holds it. `response`: what came back for it, if anything has."""
     decision = site.judge(agent, url, facts)
     page = (
