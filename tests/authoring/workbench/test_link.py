@@ -33,7 +33,9 @@ def test_a_link_brings_back_what_was_shared(body: bytes, choices: dict[str, str]
     shared = SAVED.edited(ORIGIN + "/robots.txt", body).edited(ORIGIN + "/ai.txt", b"x").chosen(**choices, page=PAGE)
     state, changed = restored(SAVED, "#" + fragment_of(shared, SAVED.documents))
     assert (state.files, state.pages, state.choices) == (shared.files, shared.pages, shared.choices)
-    assert set(changed) == {url for url in shared.documents if shared.documents[url].body != getattr(SAVED.documents.get(url), "body", 0)}
+    assert set(changed) == {
+        url for url in shared.documents if shared.documents[url].body != getattr(SAVED.documents.get(url), "body", 0)
+    }
 
 
 def test_only_what_is_not_saved_is_in_it() -> None:

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from comity.authoring.problems import Place
 from comity.authoring.workbench import markup
 from comity.authoring.workbench.desk import DEMO, desk_of
 from comity.authoring.workbench.state import MAX_FIELD, MAX_FILE, MAX_URLS, Choices, State, hidden_in, text_of, view_of
 from comity.policies import Fetched, PolicyError
+from comity.policies.formats.authoring import Draft, Fix
 
 ORIGIN = "https://example.com"
 ROBOTS = ORIGIN + "/robots.txt"
@@ -73,8 +75,19 @@ def test_an_unknown_language_is_said() -> None:
 
 @pytest.mark.requirement("IDE-4")
 def test_problems_have_their_places() -> None:
-    problems = state({"/robots.txt": b"User-agent: *\nDisallow: /a\nNonsense\n"}).problems(ROBOTS)
-    assert [problem.place.line for problem in problems if problem.place] == [3]
+    problems = state({"/robots.txt": b"User-agent: *\nDisallow: a\n"}).problems(ROBOTS)
+    assert [problem.place for problem in problems] == [Place(2, 11, 12)]
+
+
+def test_a_fix_is_made_in_the_file_and_offered_where_it_can_be() -> None:
+    site = state({"/robots.txt": b"User-agent: *\nDisallow: a\n"})
+    (problem,) = site.problems(ROBOTS)
+    mended = site.mended(ROBOTS, Fix("Write `/a`", (Draft(ROBOTS, site.files[ROBOTS].body).replaced(2, 11, 0, b"/"),)))
+    assert mended.files[ROBOTS].body == b"User-agent: *\nDisallow: /a\n"
+    assert mended.problems(ROBOTS) == []
+    fixable = problem._replace(fix=Fix("Write `/a`", ()))
+    assert "Fix: Write /a" in markup.problems([fixable], is_editable=True)
+    assert "Fix:" not in markup.problems([fixable], is_editable=False) + markup.problems([problem], is_editable=True)
 
 
 def test_a_file_that_is_no_policy_by_itself_has_no_problems() -> None:
@@ -153,7 +166,9 @@ def test_nothing_that_is_chosen_raises(choices: dict[str, str]) -> None:
     _everything(site)
 
 
-@given(st.sampled_from(["/robots.txt", "/ai.txt", "/automation-preferences.txt", "/.well-known/tdmrep.json", "/a.html"]), st.binary())
+@given(
+    st.sampled_from(["/robots.txt", "/ai.txt", "/automation-preferences.txt", "/.well-known/tdmrep.json", "/a.html"]), st.binary()
+)
 def test_nothing_that_is_written_raises(path: str, body: bytes) -> None:
     site = state({"/robots.txt": b"", "/ai.txt": AI_TXT}, {"/a.html": b"<q>x</q>"}, page=ORIGIN + "/a.html", urls="/\n/a.html")
     _everything(site.edited(ORIGIN + path, body))
