@@ -29,24 +29,40 @@ addEventListener('hashchange', () => emitEvent('comity-link', location.hash));
 addEventListener('beforeunload', (e) => { if (document.querySelector('[data-unsaved=true]')) e.preventDefault(); });
 return {dark: dark.matches, link: location.hash};
 """
-_LABEL = """
+# The editor, once it is there; a file may have been closed by then.
+_EDITOR = """
+await Vue.nextTick();
 const editor = getElement(%d);
-editor.editorPromise.then(() => {
-  const content = editor.$el.querySelector('.cm-content');
-  content.setAttribute('aria-label', %s);
-  content.tabIndex = 0;
-  content.setAttribute('aria-describedby', 'editor-help');
-});
+if (!editor) return;
+await editor.editorPromise;
 """
-_TO_LINE = """
-const editor = getElement(%d);
-editor.editorPromise.then(() => {
-  const view = editor.editor, line = view.state.doc.line(Math.min(%d, view.state.doc.lines));
-  view.dispatch({selection: {anchor: line.from}});
-  editor.revealLine(line.number);
-  view.focus();
-});
+_LABEL = (
+    _EDITOR
+    + """
+const content = editor.$el.querySelector('.cm-content');
+content.setAttribute('aria-label', %s);
+content.tabIndex = 0;
+content.setAttribute('aria-describedby', 'editor-help');
 """
+)
+_TO_LINE = (
+    _EDITOR
+    + """
+const view = editor.editor, line = view.state.doc.line(Math.min(%d, view.state.doc.lines));
+view.dispatch({selection: {anchor: line.from}});
+editor.revealLine(line.number);
+view.focus();
+"""
+)
+# Not as properties of the element: with these goes its text, and what was typed meanwhile would be lost.
+_MARK = (
+    _EDITOR
+    + """
+if (editor.editor.state.doc.toString() !== %s) return;  // there is more to come
+editor.setDecorations(%s);
+editor.setLineTooltips(%s);
+"""
+)
 
 
 async def build(desk: Desk) -> None:
@@ -343,9 +359,7 @@ class Bench:
             if line < len(starts):
                 lines.setdefault(line, []).append(kind)
         marks += [{"kind": "line", "line": line, "class": " ".join(dict.fromkeys(kinds))} for line, kinds in lines.items()]
-        self._editor.decorations = marks
-        self._editor.line_tooltips = tips
-        self._editor.update()
+        self._client.run_javascript(_MARK % (self._editor.id, json.dumps(text), json.dumps(marks), json.dumps(tips)))
 
 
 def deciding_lines(view: View, url: str) -> list[tuple[int, str]]:
