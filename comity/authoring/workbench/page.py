@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -16,6 +17,7 @@ from comity.authoring.workbench.preview import reasons_of
 from comity.authoring.workbench.state import Choices, State, Text, View, hidden_in, text_of, view_of
 from comity.policies import PolicyError
 
+TYPING = 0.05  # seconds in which what is typed is taken together
 MAX_MARKS = 500  # of a file: problems and hidden characters that are marked in the editor
 
 # Of one listener for all buttons, or all fields, of a part of the page.
@@ -297,6 +299,7 @@ class Bench:
     async def _work(self) -> None:
         try:
             while self._shown != self._wanted:
+                await asyncio.sleep(TYPING)
                 number, state = self._wanted, self._state
                 view = await run.io_bound(view_of, state)
                 if number == self._wanted and view is not None:
@@ -312,13 +315,12 @@ class Bench:
         self._files.content = markup.files(state, view, self._opened, unsaved)
         self._problems.content = markup.problems(view.problems.get(self._opened, []), is_editable=self._text.is_editable)
         self._answers.content = markup.answers(state, view)
-        self._elements.content = markup.elements(state, view)
         self._other.content = markup.other_form(view)
         self._prompt.content = markup.prompt(view)
         page = state.choices.page
         edit = f'<button type="button" data-act="open" data-url="{markup.text(page)}">Edit this page</button>'
         self._page_of.content = f"<p>{markup.text(state.name(page))}</p>" if page else ""
-        self._elements.content = (edit if page in state.pages else "") + self._elements.content
+        self._elements.content = (edit if page in state.pages else "") + markup.elements(state, view)
         self._frame.set_visibility(view.preview is not None)
         if view.preview and self._frame.props.get("srcdoc") != view.preview.html:
             self._frame.props["srcdoc"] = view.preview.html
