@@ -99,7 +99,7 @@ def test_examples_have_nothing_to_find_fault_with() -> None:
 def test_fields() -> None:
     (version, *fields) = (code(row[0])[0].partition(":")[0] for row in cells(section("Fields")))
     assert version == "##ACAP version=1.0"
-    known = {grammar._IGNORE, grammar._REFERENCE, *grammar._DEFINITIONS, *(f"request-{action}" for action in grammar.ACTIONS)}
+    known = {grammar._IGNORE, grammar._REFERENCE, *grammar.DEFINITIONS, *(f"request-{action}" for action in grammar.ACTIONS)}
     known |= {"crawler", "usage-purpose", "allow-USAGE", "allow-(NAME)", "disallow-USAGE"}
     assert sorted(fields) == sorted(f"ACAP-{name}" for name in known)
     for field in (*fields, "ACAP-nothing"):

@@ -174,6 +174,7 @@ ROWS = {
     "SEC-7": "no link, redirect or sitemap of a public site leads inside, by where connections would lead and have led",
     "SIG-4": "two groups for `*`, one put before the other by somebody else, are merged",
     "SEC-6": "the policy store survives `kill -9`, and no policy is forgotten into permission",
+    "IDE-3": "code hints: what a line means, for whom, by which section",
     "WHY-1": "a decision carries rule, section, URL, line, text, hash and fetch time; the losing rules on request",
     "WHY-2": "the same decision is printed, logged, counted and written into the item's tag",
 }

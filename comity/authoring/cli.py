@@ -9,9 +9,10 @@ from importlib import import_module
 
 from comity import __version__
 from comity.crawler.console import complain, flush_output, read_or_not
+from comity.dataset.records import DatasetError
 from comity.policies import PolicyError
 
-COMMANDS = ("lint", "workbench")  # modules of comity.authoring.commands
+COMMANDS = ("lint", "explain", "languageserver", "workbench")  # modules of comity.authoring.commands
 USAGE = 2  # exit status: wrong usage, or what was named cannot be had
 
 
@@ -29,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with read_or_not():
             status: int = modules[options.command].run(options)
         flush_output()
-    except PolicyError as error:
+    except (PolicyError, DatasetError) as error:
         complain(f"comity {options.command}: {error}")
         return USAGE
     except KeyboardInterrupt:

@@ -1,27 +1,30 @@
 """Lint: everything that is known to be wrong with the files of a site.
 
-lint_file(kind, name, url, body)    one file, for itself: what a language server asks for at each key
-lint_site(source)                   all files of a site, and what they say together"""
+    lint_file(kind, name, body)    one file by itself: what an editor asks for at each key
+    lint_site(source)              all files of a site, and what they say together
+
+Formats say what is wrong in them (`SiteReading.findings`, `Format.authoring`); what no format can see by itself is in CHECKS."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from posixpath import basename
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
+from comity.authoring.checks import CHECKS
 from comity.authoring.problems import Problem, problems_of
-from comity.policies import Agent, Fetched, Finding, Site
+from comity.authoring.sites import DEFAULT_ORIGIN, PAGE_SUFFIXES, Source, SourceFile
+from comity.policies import Agent, Fetched, Finding, PolicyError, Site
+from comity.policies.answers.fetched import Availability, availability
 from comity.policies.document.document import Content
 from comity.policies.formats import FILES, FORMATS, ROBOTS_LINES
 from comity.policies.formats.authoring import Draft, FileKind
 from comity.policies.formats.file import SiteFiles
 from comity.policies.syntax.urls import origin_of
 
-ORIGIN = "https://example.com"  # of files that are on no site yet
 PAGE = "page.html"
-_PAGES = (".html", ".htm", ".xhtml")
-_AGENT = Agent("comitybot")  # who reads pages: findings are the same for all, but for directives to single agents
+_AGENT = Agent("comitybot")  # who reads pages
 
 
 class Kind(NamedTuple):
@@ -45,30 +48,49 @@ KINDS = {
 def kind_of(name: str, body: bytes) -> Kind | None:
     """Return what a file is by its name, or by what stands in it. None: no policy. `name`: a path or URL."""
     last = basename(urlsplit(name).path if "://" in name else name.replace("\\", "/")).lower()
-    if last in KINDS and last != PAGE:
+    if last in KINDS and KINDS[last].path:
         return KINDS[last]
     for kind in KINDS.values():
         if kind.file_kind and kind.file_kind.is_meant(last, body):
             return kind
-    return KINDS[PAGE] if last.endswith(_PAGES) else None
+    return KINDS[PAGE] if last.endswith(PAGE_SUFFIXES) else None
 
 
-def lint_file(kind: Kind, name: str, body: bytes, *, origin: str = ORIGIN) -> list[Problem]:
-    """Return the problems of one file. `name`: what its user calls it."""
-    url = origin + (kind.path or f"/{basename(name)}")
-    return problems_of(Draft(url, body), _findings(kind, url, Fetched(status=200, body=body)), name)
-
-
-def _findings(kind: Kind, url: str, fetched: Fetched) -> Iterator[Finding]:
+def lint_file(kind: Kind, name: str, body: bytes, *, origin: str = DEFAULT_ORIGIN) -> list[Problem]:
+    """Return the problems of one file by itself. `name`: what its user calls it."""
+    url = origin + (kind.path or f"/{quote(basename(name))}")
     if kind.file_kind:
-        yield from kind.file_kind.findings(fetched.body, url)
+        findings = kind.file_kind.findings(body, url)
     elif kind.path:
-        yield from site_findings(SiteFiles(origin_of(url), {url: fetched}, robots_lines=ROBOTS_LINES))
+        findings = _of_site(SiteFiles(origin, {url: Fetched(status=200, body=body)}, robots_lines=ROBOTS_LINES))
     else:
-        yield from _page_findings(url, fetched)
+        findings = _of_page(SourceFile(name, url, Fetched(status=200, body=body)))
+    return problems_of(Draft(url, body), findings, name)
 
 
-def site_findings(files: SiteFiles) -> Iterator[Finding]:
+def lint_site(source: Source, samples: Iterable[SourceFile] = ()) -> list[Problem]:
+    """Return the problems of a site's files, of each for itself and of all together; file by file, in the order of their lines.
+
+    `samples`: pages to which the rules for single elements are to apply. The site's own pages are samples too, of those rules
+    that are about them."""
+    fetched = {file.url: file.fetched for file in source.files}
+    findings = [*_of_site(SiteFiles(source.origin, fetched, robots_lines=ROBOTS_LINES))]
+    for page in source.pages:
+        findings += _of_page(page)
+    for check in CHECKS:
+        findings += check(source, tuple(samples))
+    problems = []
+    by_url: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_url.setdefault(finding.url, []).append(finding)
+    for file in (*source.files, *source.pages):
+        problems += problems_of(Draft(file.url, file.fetched.body), by_url.pop(file.url, ()), file.name)
+    for url, others in by_url.items():
+        problems += problems_of(Draft(url, b""), others, url)
+    return problems
+
+
+def _of_site(files: SiteFiles) -> Iterator[Finding]:
     """The findings of every format in the policy files of a site."""
     for format_ in FORMATS:
         reading = format_.read_site(files) if format_.read_site else None
@@ -76,9 +98,24 @@ def site_findings(files: SiteFiles) -> Iterator[Finding]:
         yield from format_.authoring.check_site(files) if format_.authoring.check_site else ()
 
 
-def _page_findings(url: str, fetched: Fetched) -> Iterator[Finding]:
-    site = Site.from_files(origin_of(url), {})
-    yield from site.page(_AGENT, url, headers=fetched.headers, body=fetched.body).findings
-    content = Content(fetched.headers, fetched.body)
+def _of_page(page: SourceFile) -> Iterator[Finding]:
+    """The findings of every format in the fields and the content of a page."""
+    if availability(page.fetched) is Availability.UNREACHABLE:
+        return
+    site = Site.from_files(origin_of(page.url), {})
+    yield from site.page(_AGENT, page.url, headers=page.fetched.headers, body=page.fetched.body).findings
+    content = Content(page.fetched.headers, page.fetched.body)
     for format_ in FORMATS:
-        yield from format_.authoring.check_document(content, url) if format_.authoring.check_document else ()
+        yield from format_.authoring.check_document(content, page.url) if format_.authoring.check_document else ()
+
+
+def known_rules(prefixes: Iterable[str], rules: Iterable[str]) -> frozenset[str]:
+    """Return the rules that are meant: `robots` means all that begin with `robots.`. PolicyError where none does."""
+    rules = tuple(rules)
+    meant: set[str] = set()
+    for prefix in prefixes:
+        of_prefix = {rule for rule in rules if rule == prefix or rule.startswith(f"{prefix.rstrip('.')}.")}
+        if not of_prefix:
+            raise PolicyError(f"`{prefix}` is no rule, and no rule begins with it: docs/rules.md lists them")
+        meant |= of_prefix
+    return frozenset(meant)

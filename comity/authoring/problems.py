@@ -6,7 +6,7 @@ Problem.edits                         see `comity.policies.formats.authoring.app
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding
@@ -60,7 +60,8 @@ def _problem(draft: Draft, finding: Finding, name: str) -> Problem:
         start, end = _octets(line, finding)
         place = Place(finding.line, _characters(line[:start]) + 1, _characters(line[:end]) + 1)
         text = line.decode("utf-8", "replace")
-    fix = next(_fixes(draft, finding), None) if draft.has_places else None
+    mend = _MENDING.get(finding.rule) if draft.has_places else None
+    fix = mend(draft, finding) if mend else None
     return Problem(name, finding.rule, finding.message, place, text, fix, finding)
 
 
@@ -80,8 +81,4 @@ def _characters(octets: bytes) -> int:
     return len(octets.decode("utf-8", "replace"))
 
 
-def _fixes(draft: Draft, finding: Finding) -> Iterator[Fix]:
-    for format_ in FORMATS:
-        if mend := format_.authoring.fixes.get(finding.rule):
-            if fix := mend(draft, finding):
-                yield fix
+_MENDING = {rule: mend for format_ in FORMATS for rule, mend in format_.authoring.fixes.items()}

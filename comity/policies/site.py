@@ -26,7 +26,17 @@ from comity.policies.document.document import Content
 from comity.policies.formats import FIELDS, FORMATS, ROBOTS_LINES, WELL_KNOWN
 from comity.policies.formats.distrusted import FormatError
 from comity.policies.formats.file import ABSENT, SiteFiles
-from comity.policies.formats.format import NO_STATEMENTS, Capture, FileReference, PageSource, Resource, Response, UseSource
+from comity.policies.formats.format import (
+    NO_STATEMENTS,
+    Capture,
+    ElementRuleSet,
+    FileReference,
+    Format,
+    PageSource,
+    Resource,
+    Response,
+    UseSource,
+)
 from comity.policies.page import Page, Refusal, jointly
 from comity.policies.syntax.urls import origin_of, spellings
 from comity.policies.syntax.windows import Limits
@@ -38,11 +48,12 @@ BODY = "body"  # part of a policy file, in the source of a reason
 class Site:
     """The policies of one origin (scheme, host, port). Immutable; what it compiles, it keeps."""
 
-    def __init__(self, origin: str, files: Mapping[str, Fetched]) -> None:
+    def __init__(self, origin: str, files: Mapping[str, Fetched], *, formats: Iterable[Format] = FORMATS) -> None:
+        """`formats`: in which the files are read."""
         self.origin = origin
         self.files = dict(files)  # absolute URL that was asked for -> what came back
         of_site = SiteFiles(origin, self.files, robots_lines=ROBOTS_LINES)
-        readings = ((format_.name, format_.read_site(of_site)) for format_ in FORMATS if format_.read_site)
+        readings = ((format_.name, format_.read_site(of_site)) for format_ in formats if format_.read_site)
         self._readings = {name: reading for name, reading in readings if reading is not None}
         self._views: Bounded[Agent, AgentView] = Bounded(MAX_AGENTS)
         self._agent: Agent | None = None  # who asked last
@@ -241,6 +252,11 @@ class Site:
     def referred_files(self) -> tuple[FileReference, ...]:
         """The files that the site's files refer to, whoever asks."""
         return tuple(reference for reading in self._readings.values() for reference in reading.referred_files)
+
+    @property
+    def element_rules(self) -> tuple[ElementRuleSet, ...]:
+        """The rules for parts of any page, whomever they bind."""
+        return tuple(reading.element_rules for reading in self._readings.values() if reading.element_rules)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:

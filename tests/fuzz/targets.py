@@ -23,6 +23,8 @@ from typing import Any, TypeVar
 
 import jsonschema
 
+from comity.authoring.explaining import explain
+from comity.authoring.sites import Source, SourceFile
 from comity.dataset import tag_sources
 from comity.dataset.files import arrow_schema as typed
 from comity.dataset.files import jsonl, parquet
@@ -36,7 +38,7 @@ from comity.dataset.verify.today import Today
 from comity.guard import Guard
 from comity.guard.guard import Pass
 from comity.guard.incoming import Incoming
-from comity.policies import Agent, Page, PolicyError, Site, Verdict, ai_txt_from_xml, ai_txt_to_xml, instructions
+from comity.policies import Agent, Fetched, Page, PolicyError, Site, Verdict, ai_txt_from_xml, ai_txt_to_xml, instructions
 from comity.policies.answers.rule import RULES
 from comity.policies.formats.robots.file import RobotsFile
 from comity.policies.syntax.lines import MAX_FINDINGS
@@ -483,6 +485,24 @@ def fuzz_site(octets: bytes) -> None:
     site.rates(AGENT)
     site.limits(AGENT, url)
     assert site.access(AGENT, f"{ORIGIN}/robots.txt", now=NOW).verdict is not None
+
+
+def fuzz_explain(octets: bytes) -> None:
+    """Whatever stands in the files of a site: it has a meaning in words, which is what is decided of the samples."""
+    _, given = parted(octets)
+    fetched = {path: Fetched(status=200, body=body) for path, body in given.items()}
+    site = Site.from_files(ORIGIN, dict(fetched))
+    files = tuple(SourceFile(path, ORIGIN + path, file) for path, file in fetched.items())
+    explanation = explain(Source(ORIGIN, site, files, ()), AGENT)
+    for group in explanation.groups:
+        assert all(answer.sentence and is_shown(answer.sentence) for answer in group.answers)
+        assert not any("{" in answer.sentence.partition("`")[0] for answer in group.answers)
+    access = explanation.groups[0].answers[0]
+    excepted = {url: exception.verdict for exception in access.exceptions for url in exception.urls}
+    anybody = Agent("any-other-crawler")
+    if anybody.token not in site.crawler_names:
+        told = {url: excepted.get(url, access.verdict) for url in explanation.samples}
+        assert told == {url: site.access(anybody, url).verdict.value for url in explanation.samples}
 
 
 REFUSALS: dict[str, tuple[bytes, ...]] = {

@@ -1,30 +1,172 @@
-"""`comity lint`: what is wrong with the files that a site has for crawlers."""
+"""`comity lint`: what is wrong with the files by which a site speaks to crawlers."""
 
 from __future__ import annotations
 
+import difflib
+import os
+import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from comity.authoring.lint import kind_of, lint_file
-from comity.crawler.console import say
-from comity.policies import PolicyError
+from comity.authoring.lint import KINDS, Kind, kind_of, known_rules, lint_file, lint_site
+from comity.authoring.problems import Problem
+from comity.authoring.reports import FORMS, selected
+from comity.authoring.sites import DEFAULT_ORIGIN, SourceFile, load
+from comity.crawler.console import complain, say
+from comity.dataset.files.replacement import Replacement
+from comity.policies import Fetched, PolicyError
+from comity.policies.answers.rule import FINDING, RULES, Severity
+from comity.policies.formats.authoring import apply
+from comity.policies.syntax.printable import printable
 
-HELP = "find what is wrong with policy files"
+HELP = "find what is wrong with robots.txt, ai.txt and other policy files"
+STANDARD_INPUT = "-"
+OTHER_SUFFIXES = (".xml", ".rsl", ".json", ".txt")  # of files that have no place of their own on a site
+MAX_ROUNDS = 10  # of fixes: one may make room for another
+PROBLEMS, USAGE = 1, 2  # exit statuses
+
+
+class Selection(NamedTuple):
+    rules: frozenset[str] | None  # None: all
+    ignored: frozenset[str]
+
+    def of(self, problems: Sequence[Problem]) -> list[Problem]:
+        return selected(problems, self.rules, self.ignored)
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.epilog = (
+        "Exit status: 0 nothing is wrong, or notes (severity info) alone; 1 there are errors or warnings; 2 wrong usage, or what "
+        "is named cannot be had."
+    )
+    kinds = ", ".join(sorted(KINDS))
+    option = parser.add_argument
+    option("targets", nargs="*", metavar="FILE|FOLDER|URL", help="what to look at; - is standard input (default: this folder)")
+    option("--as", dest="kind", metavar="NAME", choices=sorted(KINDS), help=f"what the files are: {kinds}")
+    option("--origin", metavar="URL", help=f"where files are to be published (default: {DEFAULT_ORIGIN})")
+    option("--sample", action="append", default=[], metavar="FILE|URL", help="a page that should have the elements of rules")
+    option("--select", action="append", default=[], metavar="RULE", help="only this rule, or all of e.g. `robots`")
+    option("--ignore", action="append", default=[], metavar="RULE", help="not this rule, or none of e.g. `robots`")
+    option("--format", choices=FORMS, default="text", help="of the output (default: %(default)s)")
+    mend = parser.add_mutually_exclusive_group()
+    mend.add_argument("--fix", action="store_true", help="mend in the files what can be mended safely; - is printed mended")
+    mend.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
 
 
 def run(options: Namespace) -> int:
-    problems = []
-    for name in options.files:
-        body = Path(name).read_bytes()
-        kind = kind_of(name, body)
-        if kind is None:
-            raise PolicyError(f"{name}: it is not known what this is: say it with --as")
-        problems += lint_file(kind, name, body)
-    for problem in problems:
-        where = f"{problem.file}:{problem.place.line}:{problem.place.column}" if problem.place else problem.file
-        say(f"{where}: {problem.severity.value}: {problem.message} [{problem.rule}, {problem.spec}]")
-    return 1 if problems else 0
+    finding_rules = [rule for rule, entry in RULES.items() if entry.effect is FINDING or rule == "ait.selector"]
+    selection = Selection(
+        known_rules(options.select, finding_rules) if options.select else None, known_rules(options.ignore, finding_rules)
+    )
+    samples = tuple(_sample(name, options.origin) for name in options.sample)
+    problems: list[Problem] = []
+    changed = False
+    for target in options.targets or ["."]:
+        if options.fix or options.diff:
+            for name in _files(target):
+                changed |= _mend(name, options, selection)
+        if not options.diff:
+            problems += selection.of(_lint(target, options, samples))
+    if options.diff:
+        return PROBLEMS if changed else 0
+    if not (options.fix and STANDARD_INPUT in options.targets):
+        FORMS[options.format](problems)
+    return PROBLEMS if any(problem.severity is not Severity.INFO for problem in problems) else 0
+
+
+def _lint(target: str, options: Namespace, samples: tuple[SourceFile, ...]) -> list[Problem]:
+    if target == STANDARD_INPUT or Path(target).is_file():
+        body = _octets(target)
+        name = "standard input" if target == STANDARD_INPUT else target
+        return lint_file(_kind(target, body, options), name, body, origin=options.origin or DEFAULT_ORIGIN)
+    source = load(target, origin=options.origin)
+    for note in source.notes:
+        complain(note)
+    if not source.files and not source.pages:
+        raise PolicyError(f"{target} has none of {', '.join(sorted(KINDS))}: name a file, or say what it is with --as")
+    problems = lint_site(source, samples)
+    of_site = {os.path.realpath(file.name) for file in (*source.files, *source.pages)}
+    for name in _others(target, of_site):
+        body = _octets(name)
+        if kind := kind_of(name, body):
+            problems += lint_file(kind, name, body, origin=source.origin)
+    return problems
+
+
+def _kind(target: str, body: bytes, options: Namespace) -> Kind:
+    if options.kind:
+        return KINDS[options.kind]
+    kind = kind_of(target, body) if target != STANDARD_INPUT else None
+    if kind is None:
+        raise PolicyError(f"{target}: nothing tells what it is: say it with --as, one of {', '.join(sorted(KINDS))}")
+    return kind
+
+
+def _octets(name: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
+    except OSError as error:
+        raise PolicyError(f"{printable(os.fsencode(name))} cannot be read: {error.strerror}") from None
+
+
+def _files(target: str) -> list[str]:
+    """The files on this machine that a target means, policies or not."""
+    if target == STANDARD_INPUT or Path(target).is_file():
+        return [target]
+    if "://" in target:
+        raise PolicyError(f"{target} is mended where its files are kept: name the folder")
+    source = load(target)
+    of_site = {os.path.realpath(file.name) for file in (*source.files, *source.pages)}
+    return [*(file.name for file in (*source.files, *source.pages)), *_others(target, of_site)]
+
+
+def _others(target: str, known: set[str]) -> list[str]:
+    """Other files at the top of a folder: kinds of files that have no place of their own."""
+    if not Path(target).is_dir():
+        return []
+    paths = (path for path in sorted(Path(target).iterdir()) if path.suffix in OTHER_SUFFIXES and path.is_file())
+    return [str(path) for path in paths if os.path.realpath(path) not in known]
+
+
+def _mend(name: str, options: Namespace, selection: Selection) -> bool:
+    """Mend a file, or show how; return whether anything changes."""
+    before = body = _octets(name)
+    kind = KINDS[options.kind] if options.kind else kind_of(name, body)
+    if kind is None:
+        if name in options.targets:
+            _kind(name, body, options)
+        return False
+    for _ in range(MAX_ROUNDS):
+        problems = selection.of(lint_file(kind, name, body, origin=options.origin or DEFAULT_ORIGIN))
+        mended, _ = apply(body, (problem.fix for problem in problems if problem.fix))
+        if mended == body:
+            break
+        body = mended
+    if options.diff:
+        _show_difference(name, before, body)
+    elif name == STANDARD_INPUT:
+        sys.stdout.buffer.write(body)
+    elif body != before:
+        with Replacement(Path(name)) as file:
+            file.write(body)
+    return body != before
+
+
+def _show_difference(name: str, before: bytes, after: bytes) -> None:
+    old, new = (body.decode("utf-8", "replace").splitlines(keepends=True) for body in (before, after))
+    for shown in difflib.unified_diff(old, new, fromfile=name, tofile=name):
+        say(shown.rstrip("\r\n"))
+
+
+def _sample(name: str, origin: str | None) -> SourceFile:
+    if "://" in name:
+        source = load(name)
+        for note in source.notes:
+            complain(note)
+        if not source.pages:
+            raise PolicyError(f"the sample {name} cannot be had")
+        return source.pages[0]
+    headers = ((b"Content-Type", b"text/html; charset=utf-8"),)
+    return SourceFile(name, f"{origin or DEFAULT_ORIGIN}/", Fetched(status=200, headers=headers, body=_octets(name)))

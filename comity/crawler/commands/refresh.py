@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 from scrapy import Spider
 
 from comity.bounded import Bounded
-from comity.crawler.commands.policy import PolicySpider
 from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.fetcher import Sites, policies_of
 from comity.crawler.fetching.files import ROBOTS
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.flights import ClosingError
+from comity.crawler.site_sources import PolicySpider
 from comity.dataset.records import DatasetError
 from comity.policies import Site
 from comity.policies.answers.fetched import Fetched

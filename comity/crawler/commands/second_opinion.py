@@ -2,6 +2,7 @@
 
     READERS                                      one row for each reader; none whose time a site can make exponential
     second_opinions(site, agent, url, decision)  what each that is installed would do
+    differing(site, tokens)                      which of them decide otherwise of URLs that its lines speak of
     unread_uses(agent, page, decision)           which refusals of uses none of them reads
     sentences(opinions, uses)                    both for people, where there is a difference
 
@@ -23,6 +24,7 @@ from urllib.parse import urlsplit
 from w3lib.url import safe_url_string
 
 from comity.policies import Agent, Decision, Fetched, Page, Site, Verdict
+from comity.policies.answers.fetched import Availability, availability
 from comity.policies.formats.robots import grammar as robots
 from comity.policies.syntax.lines import EOL, MAX_BYTES, text_of
 from comity.policies.syntax.path_patterns import normal_pattern, normal_target
@@ -159,6 +161,51 @@ def second_opinions(site: Site, agent: Agent, url: str, decision: Decision) -> l
     ]
 
 
+MAX_PROBES = 50  # URLs that are tried of a file
+
+
+def differing(site: Site, tokens: Iterable[str]) -> Iterator[tuple[str, Agent, str]]:
+    """The readers that are installed, the agents and the URLs of which robots.txt by itself says another thing to the reader.
+
+    Tried are the first MAX_PROBES URLs that its rules speak of, as it is taken. Never raises."""
+    fetched = site.files[f"{site.origin}/robots.txt"]
+    if availability(fetched) is not Availability.PRESENT:
+        return
+    alone = Site.from_files(site.origin, {"/robots.txt": fetched})
+    urls = [site.origin + target for target in islice(_probes(fetched.body), MAX_PROBES)]
+    asked = ((agent, url, alone.access(agent, url)) for agent in map(Agent, tokens) for url in urls)
+    # Visit-time, and what ACAP says: no reader knows of it.
+    decided = [each for each in asked if each[2].reasons[0].rule.startswith("robots.") and each[2].verdict is not Verdict.DEFER]
+    for reader in READERS:
+        module = _module(reader)
+        allows = _parsed(reader, module, fetched.body) if module else None
+        for agent, url, decision in decided:
+            if allows and _ask(allows, agent.token, safe_url_string(url)) is (decision.verdict is not Verdict.ALLOW):
+                yield reader.module, agent, url
+
+
+def _probes(body: bytes) -> Iterator[str]:
+    """A target for each pattern of a rule that begins with a slash, which matches it."""
+    lines = _lines(body)
+    patterns = (normal_pattern(record.value) for record in _records(lines) if record.kind is not Kind.AGENT)
+    targets = (pattern.removesuffix("$").replace("*", "x") for pattern in patterns)
+    yield from dict.fromkeys(target for target in targets if target.startswith("/"))
+
+
+def _parsed(reader: Reader, module: Any, body: bytes) -> Allows | None:
+    try:
+        return reader.parse(module, body)
+    except Exception:  # code of others, about a file that anybody may have written
+        return None
+
+
+def _ask(allows: Allows, token: str, url: str) -> bool | None:
+    try:
+        return allows(token, url)
+    except Exception:  # as above
+        return None
+
+
 def _module(reader: Reader) -> Any:
     """Import the reader; None where it is not installed, or cannot be imported."""
     try:
@@ -206,10 +253,8 @@ def _opinion(reader: Reader, module: Any, site: Site, question: Question, decisi
 
 def _answer(reader: Reader, module: Any, question: Question) -> bool | None:
     """The reader's answer; None: it raises."""
-    try:
-        return reader.parse(module, question.body)(question.token, question.url)
-    except Exception:  # as above
-        return None
+    allows = _parsed(reader, module, question.body)
+    return _ask(allows, question.token, question.url) if allows else None
 
 
 Asks = Callable[[Question], bool | None]

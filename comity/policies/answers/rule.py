@@ -129,6 +129,39 @@ declare(
         "comity.format": Rule(
             REFUSES, "comity, docs/formats.md", "a format of another package fails: nobody knows what the policy states"
         ),
+        "comity.file-status": Rule(
+            FINDING,
+            "RFC 9309 section-2.3.1",
+            "a policy file is answered with a status by which all is refused, or nothing stated",
+            severity=ERROR,
+        ),
+        "comity.file-type": Rule(FINDING, "RFC 9309 section-2.3", "a policy file is served with another media type than it has"),
+        "comity.file-encoding": Rule(FINDING, "RFC 9309 section-2.3", "a policy file is not in UTF-8, or not served as such"),
+        "comity.file-moved": Rule(
+            FINDING, "RFC 9309 section-2.3.1.2", "a policy file is redirected: not every crawler follows, and none everywhere"
+        ),
+        "comity.file-size": Rule(FINDING, "RFC 9309 section-2.5", "a policy file is longer than crawlers have to read"),
+        "comity.agent-misspelled": Rule(
+            FINDING, "comity, docs/authoring.md", "no crawler is known by this name, and one by nearly the same"
+        ),
+        "comity.agent-retired": Rule(
+            FINDING, "comity, docs/authoring.md", "a crawler that is not in use any more", severity=INFO
+        ),
+        "comity.agent-unknown": Rule(
+            FINDING, "comity, docs/authoring.md", "a crawler that is not in the list of known ones", severity=INFO
+        ),
+        "comity.contradiction": Rule(
+            FINDING, "comity, docs/uses.md", "one file or page permits what another one refuses: it is refused"
+        ),
+        "comity.other-readers": Rule(
+            FINDING,
+            "comity, docs/policy-command.md",
+            "by this line another reader of robots.txt decides otherwise",
+            severity=INFO,
+        ),
+        "comity.unmatched-element": Rule(
+            FINDING, "ai.txt paper section-3.2", "an element stands in none of the sample pages", severity=INFO
+        ),
         "comity.max-delay": Rule(
             REFUSES, "comity, docs/settings.md", "the wait that the site asks for is longer than COMITY_MAX_DELAY"
         ),

@@ -6,14 +6,22 @@ Nothing here takes part in a decision. What reading a file finds (`SiteReading.f
 from __future__ import annotations
 
 import codecs
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding
 from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
-from comity.policies.syntax.lines import Lines, text_of
+from comity.policies.syntax.lines import EOL, MAX_BYTES, MAX_FINDINGS, MAX_LINE, Lines, text_of
+from comity.policies.syntax.printable import printable
+
+_LINE_END = re.compile(EOL)
+MAX_WORD = 40  # characters of a word that is compared with others
+NEAR = 0.8  # how like one another two words are of which one is meant by the other, 0 to 1
 
 
 class Directive(NamedTuple):
@@ -22,8 +30,11 @@ class Directive(NamedTuple):
     name: str  # as the specification spells it
     spec: str  # specification and section
     summary: str  # what it says, a sentence without its full stop
-    value: str = ""  # what its value is: "path", "agent", "action", ...: see `Authoring.values`; "": anything, or nothing
+    value: str = ""
+    """What its value is: "path", "agent", "action", ...: see `Authoring.values`. Several, parted by spaces, follow one another,
+    and the last may be repeated or left out. "": anything, or nothing."""
     within: tuple[str, ...] = ()  # directives below which it stands; (): anywhere
+    form: str = "line"  # what it is: "line", "element" or "attribute" of XML, "member" of JSON, "field", "meta", "word" of a list
 
 
 class Edit(NamedTuple):
@@ -67,6 +78,12 @@ class Draft:
     def lines(self) -> int:
         return len(self._starts) - 1
 
+    @cached_property
+    def line_end(self) -> bytes:
+        """What ends the first line; LF where there is but one."""
+        match = _LINE_END.search(self.body)
+        return match[0] if match else b"\n"
+
     def start(self, line: int) -> int:
         """The octets of the body before a line."""
         return self._starts[line - 1]
@@ -84,18 +101,35 @@ class Draft:
         """Return the edit that takes a line out, with its end."""
         return Edit(self._starts[line - 1], self._starts[line], b"")
 
+    def mendable_line(self, finding: Finding) -> bytes:
+        """Return the line of a finding; b"" where a change might change what is read: the file, or the line, is near its limit."""
+        if len(self.body) > MAX_BYTES * 3 // 4 or not 0 < finding.line <= self.lines:
+            return b""
+        line = self.line(finding.line)
+        return line if len(line) < MAX_LINE else b""
+
+    def line_out(self, number: int) -> Fix:
+        """Return the fix that takes a line out. Its comment stays."""
+        comment = self.line(number).find(b"#")
+        if comment < 0:
+            return Fix("Take the line out", (self.without_line(number),))
+        return Fix("Take out what stands before the comment", (self.replaced(number, 1, comment, b""),))
+
 
 def apply(body: bytes, fixes: Iterable[Fix]) -> tuple[bytes, tuple[Fix, ...]]:
     """Return the body with the fixes made, and those that were: of two that touch the same octets only the first is."""
     made: list[Fix] = []
     taken: list[Edit] = []
     for fix in fixes:
-        if not any(edit.start < other.end and other.start < edit.end or edit == other for edit in fix.edits for other in taken):
+        if not any((edit.start < other.end and other.start < edit.end) or edit == other for edit in fix.edits for other in taken):
             made.append(fix)
             taken += fix.edits
-    for edit in sorted(taken, key=lambda edit: edit.start, reverse=True):
-        body = body[: edit.start] + edit.text + body[edit.end :]
-    return body, tuple(made)
+    pieces: list[bytes] = []
+    end = 0
+    for edit in sorted(taken, key=lambda edit: (edit.start, edit.end)):  # what is put before something comes first
+        pieces += body[end : edit.start], edit.text
+        end = edit.end
+    return b"".join((*pieces, body[end:])), tuple(made)
 
 
 class FileKind(NamedTuple):
@@ -104,6 +138,48 @@ class FileKind(NamedTuple):
     name: str  # "rsl.xml": what it is called where its name does not tell
     is_meant: Callable[[str, bytes], bool]  # by the last part of its path, in lower case, and its body
     findings: Callable[[bytes, str], Iterable[Finding]]  # of the body; the URL
+
+
+class Remarks:
+    """What a check has to say of a file: the first MAX_FINDINGS by each rule, so that none crowds out another."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._findings: list[Finding] = []
+        self._counts: Counter[str] = Counter()
+
+    def report(self, rule: str, message: str, *quoted: bytes, line: int = 0, column: int = 0, length: int = 0) -> None:
+        """Add a finding. `message`: with a `{}` for each text from the file that it quotes."""
+        self._counts[rule] += 1
+        if self._counts[rule] <= MAX_FINDINGS:
+            text = message.format(*map(printable, quoted))
+            self._findings.append(Finding(rule=rule, message=text, url=self._url, line=line, column=column, length=length))
+
+    def __len__(self) -> int:
+        """Return how many were reported, listed or not."""
+        return self._counts.total()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was reported, by its place."""
+        more = [
+            Finding(rule="comity.more-findings", message=f"only the first {MAX_FINDINGS} by {rule} are listed", url=self._url)
+            for rule, count in self._counts.items()
+            if count > MAX_FINDINGS
+        ]
+        return (*sorted(self._findings, key=lambda finding: (finding.line, finding.column)), *more)
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """Return which of the known words somebody who writes another one probably means; "": none is near."""
+    folded = {_folded(each): each for each in known}
+    if (exact := folded.get(_folded(word))) or len(word) > MAX_WORD:
+        return exact or ""
+    return next((folded[near] for near in get_close_matches(_folded(word), folded, n=1, cutoff=NEAR)), "")
+
+
+def _folded(word: str) -> str:
+    return word.lower().replace("-", "").replace("_", "")
 
 
 class Authoring(NamedTuple):

@@ -206,6 +206,7 @@ class SiteReading:
     findings: tuple[Finding, ...] = ()  # what their authors should know
     sitemaps: tuple[str, ...] = ()  # absolute URLs
     referred_files: tuple[FileReference, ...] = ()
+    element_rules: ElementRuleSet | None = None  # for parts of any page, whomever they bind
 
     def for_agent(self, agent: Agent) -> AgentReading | None:
         """Return the reading by an agent. None: nothing is said to it."""

@@ -82,10 +82,10 @@ class Findings(list[Finding]):
         super().__init__()
         self._url = url
 
-    def report(self, rule: str, message: str, *quoted: bytes, line: int = 0, column: int = 0) -> None:
+    def report(self, rule: str, message: str, *quoted: bytes, line: int = 0, column: int = 0, length: int = 0) -> None:
         """Add a finding. `message`: with a `{}` for each text from the file that it quotes."""
         if len(self) < MAX_FINDINGS:
             text = message.format(*(printable(octets) for octets in quoted))
-            self.append(Finding(rule=rule, message=text, url=self._url, line=line, column=column))
+            self.append(Finding(rule=rule, message=text, url=self._url, line=line, column=column, length=length))
         elif len(self) == MAX_FINDINGS:
             self.append(Finding(rule="comity.more-findings", message=f"only the first {MAX_FINDINGS} are listed", url=self._url))

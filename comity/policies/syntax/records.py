@@ -57,6 +57,11 @@ class Record(NamedTuple):
     colon: bool
     overlong: bool  # the value is cut at MAX_LINE
 
+    def column(self, line: bytes) -> int:
+        """Where the value stands in its line, 1-based; 0: there is none."""
+        # Not where its name has the same letters.
+        return line.find(self.value, line.lower().find(self.name) + len(self.name)) + 1 if self.value else 0
+
 
 def read_record(line: bytes) -> Record | None:
     """The record that a line is; None for unknown ones, blank lines and comments."""

@@ -1,6 +1,7 @@
 """XML from a site, as a tree of lxml: without DTDs and entities, and bounded (RSL-3).
 
     read(body)              the tree
+    root_name(body)         what the root element is called, without a tree
     local_name(element)     and namespace, own_text, plain_attributes: what those who read an element need of it
 
 libxml2 expands entities, reads files and lets declarations add attributes, so nothing behind `<!DOCTYPE` is ever read: a first
@@ -30,6 +31,9 @@ _OPTIONS = {"resolve_entities": False, "no_network": True, "load_dtd": False, "h
 _LINE_END = re.compile(r"\r\n?")
 # In what is well-formed `<` stands nowhere else. Start tags, and a DTD, are what two characters match.
 _MARKUP = re.compile(r"<!--.*?-->|<\?.*?\?>|<!\[CDATA\[.*?\]\]>|<[^/]", re.DOTALL)
+_ROOT = re.compile(
+    rb"(?:\xef\xbb\xbf)?+(?:\s++|<!--(?:[^-]++|-(?!->))*+-->|<\?(?:[^?]++|\?(?!>))*+\?>)*+<(?:[\w.-]++:)?+([\w.-]++)[\s/>]"
+)
 _UNICODE = frozenset(("utf-8", "utf-16", "utf-16-le", "utf-16-be"))
 _OCTETS = bytes(range(256))
 _NO_ENCODING = "the encoding is none that is read"
@@ -55,6 +59,12 @@ def local_name(element: Any) -> str:
     """The name without its prefix."""
     name: str = element.tag
     return name.rpartition("}")[2]
+
+
+def root_name(body: bytes) -> str:
+    """Return the name of the root element without its prefix, by a look at the octets before it; "" where there is none."""
+    match = _ROOT.match(body)
+    return match[1].decode("ascii") if match else ""
 
 
 def namespace(element: Any) -> str:

@@ -40,14 +40,14 @@ _LIMIT = "comity, docs/acap.md"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _LOCAL = re.compile(r"\(([A-Za-z][A-Za-z0-9._-]*)\)")
 _SPACE = re.compile(r"[ \t]+")
-_SCHEMES = ("the-acap:", "acap:")  # the second in versions before 1.0 ("Changes relative to previous version", 1.1)
+SCHEMES = ("the-acap:", "acap:")  # the second in versions before 1.0 ("Changes relative to previous version", 1.1)
 _SET = "resource-set:"
 _RESOURCE = re.compile(r"/(?!/)[^*\s]*")  # the path of an action request; two slashes would begin a host
 _VERSION = re.compile(rb"##ACAP[ \t]+version=([!-~]{1,40})", re.IGNORECASE)
 
 _IGNORE = "ignore-conventional-records"
 _REFERENCE = "permissions-reference"
-_DEFINITIONS = ("qualified-usage", "composite-usage", "resource-set")
+DEFINITIONS = ("qualified-usage", "composite-usage", "resource-set")
 
 # Lines that say nothing in ACAP and begin no record.
 _OTHERS = re.compile(rb"(?:(?![ \t]*+(?i:acap-|##acap|user[ -]?agent))[^\r\n]*+%s)++" % EOL)
@@ -147,11 +147,13 @@ def parse(
 
     Of a referenced file `definitions` are those of the file that refers to it (section-2.4.1.3), and `crawlers` those of the
     record that does: they are addressed by what stands before any record of its own."""
-    lines = list(_lines(text))
+    lines = list(field_lines(text))
     return _Reader(url, definitions, max_records, max_fields).read(lines, list(crawlers))
 
 
-class _Line(NamedTuple):
+class FieldLine(NamedTuple):
+    """A line that begins a record, or is a field of ACAP."""
+
     number: int
     offset: int
     octets: bytes
@@ -163,7 +165,8 @@ class _Line(NamedTuple):
     is_overlong: bool  # the value is cut at MAX_LINE
 
 
-def _lines(text: bytes) -> Iterator[_Line]:
+def field_lines(text: bytes) -> Iterator[FieldLine]:
+    """The lines that say something in ACAP, or end what does."""
     lines = Lines(text)
     while True:
         lines.skip(_OTHERS)
@@ -173,15 +176,15 @@ def _lines(text: bytes) -> Iterator[_Line]:
         record = read_record(octets)
         if record and record.kind in (Kind.AGENT, Kind.ACAP_CRAWLER):
             value = record.value.decode("utf-8", "replace")
-            yield _Line(lines.number, lines.line_start, octets, record.kind, "", value, 0, record.colon, record.overlong)
+            yield FieldLine(lines.number, lines.line_start, octets, record.kind, "", value, 0, record.colon, record.overlong)
         elif match := _FIELD.match(octets):
             name, colon, value = (part.decode("utf-8", "replace") for part in match.groups())
             value, is_overlong = value[:MAX_LINE].strip(" \t"), len(match[0]) > MAX_LINE
             # Whom a crawler field addresses that is no line of a record to both parsers: nobody knows.
             kind, name, value = (Kind.ACAP_CRAWLER, "", "") if name.lower() == "crawler" else (None, name.lower(), value)
-            yield _Line(lines.number, lines.line_start, octets, kind, name, value, match.start(3), bool(colon), is_overlong)
+            yield FieldLine(lines.number, lines.line_start, octets, kind, name, value, match.start(3), bool(colon), is_overlong)
         elif _VERSION.match(octets):
-            yield _Line(lines.number, lines.line_start, octets, None, "", "", 0, True, False)
+            yield FieldLine(lines.number, lines.line_start, octets, None, "", "", 0, True, False)
 
 
 class _Reader:
@@ -213,7 +216,7 @@ class _Reader:
         self._purposes: tuple[str, ...] | None = None  # the same, once a permission or prohibition has followed them
         self._is_purpose_unreadable = False  # of one of them
 
-    def read(self, lines: list[_Line], crawlers: list[str]) -> Acap:
+    def read(self, lines: list[FieldLine], crawlers: list[str]) -> Acap:
         version = ""
         ignores = ignores_offset = 0
         has_record = has_definition = False
@@ -230,7 +233,7 @@ class _Reader:
                     self._report("acap.ignored", "the field has an effect before all definitions and records only")
                 elif not ignores:
                     ignores, ignores_offset = self._line.number, self._line.offset
-            elif name in _DEFINITIONS:
+            elif name in DEFINITIONS:
                 has_definition = True
                 self._define(name, is_late=has_record)
         for composite, names in self._composites.items():
@@ -372,7 +375,7 @@ class _Reader:
                 self._purpose(value)
             case _ if name == _REFERENCE:
                 self._reference(value)
-            case _ if name not in _DEFINITIONS:
+            case _ if name not in DEFINITIONS:
                 self._report("acap.unknown-field", "`{}` is no field of ACAP 1.0", f"acap-{name}", in_name=True)
 
     def _crawler(self, name: str) -> None:
@@ -521,7 +524,7 @@ class _Reader:
         if not spec:
             self._report("acap.empty", "the field names no resource: it states nothing")
             return (), ""
-        scheme = next((scheme for scheme in _SCHEMES if spec.lower().startswith(scheme)), "")
+        scheme = next((scheme for scheme in SCHEMES if spec.lower().startswith(scheme)), "")
         if not scheme:
             if "://" in spec:
                 self._report("acap.syntax", "`{}` is no path: it is compared with paths all the same", spec)
@@ -530,7 +533,7 @@ class _Reader:
         patterns = self._definitions.sets.get(name) if is_set else None
         if not patterns:
             self._report("acap.unknown-set", f"no resources of `{{}}` are defined: {consequence}", spec)
-        elif scheme != _SCHEMES[0]:
+        elif scheme != SCHEMES[0]:
             self._report("acap.syntax", "`{}` is written as before version 1.0: it can prohibit, and permits nothing", spec)
             return patterns, _SET_REFERENCES
         return patterns or None, self._definitions.broken.get(f"set {name}", "")

@@ -182,6 +182,9 @@ _TYPES: Mapping[str, _Type] = {
     ),
 }
 
+QUALIFIED: Mapping[str, frozenset[str]] = {name: kind.usages for name, kind in _TYPES.items()}
+"""Qualifier -> the usages whose permissions can have it."""
+
 
 def read_qualifiers(text: str, usage: str) -> FieldQualifiers:
     """Read the qualifiers after the resource specification of a permission. QualifierError where one cannot be honoured."""

@@ -1,4 +1,7 @@
-"""Help for those who write an ai.txt: what may stand at a place of it (appendix A.2.1 of the paper)."""
+"""Help for those who write an ai.txt: what may stand at a place of it (appendix A.2.1 of the paper), and what is wrong with it.
+
+completions(text, position)     what may come next in the text form
+AUTHORING                       words, checks and fixes, for tools that know all formats"""
 
 from __future__ import annotations
 
@@ -6,20 +9,67 @@ import re
 
 from comity.policies.answers.element_rule import ACTIONS, ALL
 from comity.policies.document.document import FILE_TYPES
+from comity.policies.formats.ai_txt.checks import check_site, check_xml
+from comity.policies.formats.ai_txt.fixes import FIXES
+from comity.policies.formats.ai_txt.forms import ROOT
 from comity.policies.formats.ai_txt.grammar import Keyword
+from comity.policies.formats.ai_txt.words import ACTION_SUMMARIES, FILE_TYPE_SUMMARIES, LANGUAGES
+from comity.policies.formats.authoring import Authoring, Directive, FileKind
+from comity.policies.syntax.xml_tree import root_name
+
+_PAPER = "ai.txt paper section-3.2"
+_TEXT = (
+    Directive("User-agent", _PAPER, "Whom the block is for: names, or `*` for anybody", "agent"),
+    Directive(
+        "Path", _PAPER, "Which resources are meant: a path and all beneath it, of a file type", "path file-type", ("User-agent",)
+    ),
+    Directive(
+        "Element",
+        _PAPER,
+        "Which part of them: a CSS selector, a dotted name in JSON and XML, or `*` for all",
+        "selector",
+        ("Path",),
+    ),
+    Directive("Disallow", _PAPER, "AI must not do this with the element", "action", ("Element",)),
+    Directive("Guide", _PAPER, "AI may do this with the element, as the guidelines below say", "action", ("Element",)),
+    Directive("Lang", _PAPER, "The language of the guideline below, as a tag such as `en-US`", "language", ("Guide",)),
+    Directive("Guideline", _PAPER, "How AI is to do what the Guide permits, as a sentence or several", "text", ("Lang",)),
+)
+_SPAWNING_SPEC = "Spawning's ai.txt (docs/ai-txt.md)"
+_SPAWNING = (
+    Directive(
+        "Disallow", _SPAWNING_SPEC, "AI must not be trained on files of this type, or below this path", "path", ("User-agent",)
+    ),
+    Directive("Allow", _SPAWNING_SPEC, "An exception to a shorter pattern of a Disallow", "path", ("User-agent",)),
+)
+_FORM = "ai.txt paper section-4"
+_XML = tuple(
+    Directive(name, _FORM, summary, value, within, form)
+    for name, summary, value, within, form in (
+        ("ai-txt", "The root element", "", (), "element"),
+        ("user-agent", "A block for some agents", "", ("ai-txt",), "element"),
+        ("names", "Whom the block is for: names, or `*` for anybody", "agent", ("user-agent",), "attribute"),
+        ("path", "A block about some resources", "", ("user-agent",), "element"),
+        ("value", "Which resources are meant: a path and all beneath it", "path", ("path",), "attribute"),
+        ("file-type", "Of which type they are", "file-type", ("path",), "attribute"),
+        ("element", "A block about a part of them", "", ("path",), "element"),
+        (
+            "name",
+            "Which part: a CSS selector, a dotted name in JSON and XML, or `*` for all",
+            "selector",
+            ("element",),
+            "attribute",
+        ),
+        ("disallow", "AI must not do this with the element", "", ("element",), "element"),
+        ("guide", "AI may do this with the element, as the guidelines in it say", "", ("element",), "element"),
+        ("actions", "Which actions are meant, or `*` for every one", "action", ("disallow", "guide"), "attribute"),
+        ("guideline", "How AI is to do what the guide permits", "text", ("guide",), "element"),
+        ("lang", "The language of the guideline, as a tag such as `en-US`", "language", ("guideline",), "attribute"),
+    )
+)
 
 _BY_NAME = {keyword.value[0].decode(): keyword for keyword in Keyword}
 _KEYWORD = re.compile(r"[ \t]*([A-Za-z-]+)[ \t]*:[ \t]*(.*)", re.DOTALL)
-
-# What may follow a line, besides what may follow one of the blocks that it stands in.
-_WITHIN = {
-    None: ("User-agent",),
-    Keyword.USER_AGENT: ("Path",),
-    Keyword.PATH: ("Element",),
-    Keyword.ELEMENT: ("Disallow", "Guide"),
-    Keyword.GUIDE: ("Lang",),
-    Keyword.LANG: ("Guideline",),
-}
 
 
 def completions(text: str, position: int) -> list[str]:
@@ -53,7 +103,21 @@ def _expected(before: str) -> list[str]:
         keyword = _BY_NAME.get(match[1].capitalize()) if match else None
         if keyword:
             last = {level: block for level, block in last.items() if level < keyword.level} | {keyword.level: keyword}
-    expected: dict[str, None] = {}
-    for keyword in (*sorted(last.values(), key=lambda block: -block.level), None):
-        expected |= dict.fromkeys(_WITHIN.get(keyword, ()))
-    return list(expected)
+    open_blocks = [keyword.value[0].decode() for keyword in sorted(last.values(), key=lambda block: -block.level)]
+    within = [directive for block in open_blocks for directive in _TEXT if block in directive.within]
+    return list(dict.fromkeys(directive.name for directive in (*within, _TEXT[0])))
+
+
+AUTHORING = Authoring(
+    directives=(*_TEXT, *_SPAWNING, *_XML),
+    values={
+        "action": {action: ACTION_SUMMARIES[action] for action in (ALL, *ACTIONS)},
+        "file-type": {name: FILE_TYPE_SUMMARIES[name] for name in FILE_TYPES},
+        "language": LANGUAGES,
+        "agent": {ALL: "any agent"},
+        "selector": {ALL: "the whole document"},
+    },
+    check_site=check_site,
+    fixes=FIXES,
+    kinds=(FileKind("ai.xml", lambda name, body: root_name(body) == ROOT, check_xml),),
+)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from comity.policies.answers.decision import Finding
+from comity.policies.answers.decision import Finding, Reason, Verdict
+from comity.policies.answers.element_rule import ElementRule
 from comity.policies.answers.fetched import Fetched
 from comity.policies.formats.ai_txt.grammar import parse
 from comity.policies.formats.ai_txt.spawning import Spawning, spawning
@@ -34,3 +35,7 @@ class AiFile(File):
     @property
     def findings(self) -> tuple[Finding, ...]:
         return (*(self.elements.findings if self.elements else ()), *(self.spawning.findings if self.spawning else ()))
+
+    def rule_reason(self, rule: ElementRule, page_url: str) -> Reason:
+        """The reason that a rule for an element gives: its line, whatever page it is about."""
+        return self.line_reason("ait.disallow" if rule.verdict is Verdict.DENY else "ait.guide", rule.line, rule.offset)

@@ -22,6 +22,7 @@ from comity.policies.syntax.xml_tree import XmlError, XmlTree, local_name, own_t
 MAX_XML = 8 * MAX_SIZE  # octets; escapes and markup take room
 MAX_XML_ELEMENTS = 8 * MAX_RULES
 
+ROOT = "ai-txt"  # name of the root element
 _INDENTATION = "  "
 
 Blocks = Iterator[tuple[tuple[str, ...], Iterator[tuple[str, str, Iterator[tuple[str, Iterator[ElementRule]]]]]]]
@@ -58,7 +59,7 @@ def to_text(ai_txt: AiTxt) -> str:
 
 def to_xml(ai_txt: AiTxt) -> bytes:
     """The rules as an XML document, UTF-8."""
-    root = ET.Element("ai-txt")
+    root = ET.Element(ROOT)
     for agents, paths in _blocks(ai_txt.rules):
         block = ET.SubElement(root, "user-agent", {"names": " ".join(agents)})
         for path, file_type, of_path in paths:
@@ -87,8 +88,8 @@ def from_xml(body: bytes, *, url: str = "") -> AiTxt:
         findings.report("ait.format", "{}", str(error).encode(), line=error.line)
         return AiTxt(rules=(), findings=tuple(findings))
     root = tree.root
-    if (name := local_name(root)) != "ai-txt":
-        findings.report("ait.format", "the root is `{}`, not `ai-txt`", name.encode(), line=tree.lines[root])
+    if (name := local_name(root)) != ROOT:
+        findings.report("ait.format", f"the root is `{{}}`, not `{ROOT}`", name.encode(), line=tree.lines[root])
         return AiTxt(rules=(), findings=tuple(findings))
     rules = RuleList(findings)
     _XmlReader(findings, tree).read(rules)

@@ -34,7 +34,7 @@ class Keyword(Enum):
         return self.value[1]
 
 
-_SPELLINGS = {keyword.value[0].lower(): keyword for keyword in Keyword} | {
+SPELLINGS = {keyword.value[0].lower(): keyword for keyword in Keyword} | {
     # LENIENT: misspellings that robots.txt files have.
     b"useragent": Keyword.USER_AGENT,
     b"user agent": Keyword.USER_AGENT,
@@ -45,11 +45,11 @@ _SPELLINGS = {keyword.value[0].lower(): keyword for keyword in Keyword} | {
     b"disallaw": Keyword.DISALLOW,
 }
 # LENIENT: white space instead of the colon, and before it.
-_LINE = re.compile(
-    rb"(%s)((?i:%s))(?:[ \t]*+(:)|(?![^ \t\r\n]))[ \t]*+([^\r\n]*+)" % (INDENTATION, b"|".join(sorted(_SPELLINGS, reverse=True)))
+LINE = re.compile(
+    rb"(%s)((?i:%s))(?:[ \t]*+(:)|(?![^ \t\r\n]))[ \t]*+([^\r\n]*+)" % (INDENTATION, b"|".join(sorted(SPELLINGS, reverse=True)))
 )
 _EMPTY_LINE = re.compile(rb"%s(?:#|[\r\n]|\Z)" % INDENTATION)  # a comment, or a blank line
-_NOTHINGS = re.compile(rb"(?:%s(?:#[^\r\n]*+)?+%s)++" % (INDENTATION, EOL))
+NOTHINGS = re.compile(rb"(?:%s(?:#[^\r\n]*+)?+%s)++" % (INDENTATION, EOL))
 
 
 def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
@@ -65,12 +65,12 @@ def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
     reader = _Reader(findings)
     lines = Lines(text)
     while True:
-        lines.skip(_NOTHINGS)
+        lines.skip(NOTHINGS)
         line = lines.read()
         if not line:
             break
-        match = _LINE.match(line)
-        if match and (match[3] or _is_meant(_SPELLINGS[match[2].lower()], match[4])):
+        match = LINE.match(line)
+        if match and (match[3] or is_meant(SPELLINGS[match[2].lower()], match[4])):
             reader.read(match, lines.number, lines.line_start)
         elif not _EMPTY_LINE.match(line):
             name, column = line.lstrip(b" \t").partition(b":")[0], len(line) - len(line.lstrip(b" \t")) + 1
@@ -83,11 +83,11 @@ def parse(text: bytes, *, url: str = "", cut: bool = False) -> AiTxt:
 
 def _is_blank(text: bytes) -> bool:
     lines = Lines(text)
-    lines.skip(_NOTHINGS)
+    lines.skip(NOTHINGS)
     return _EMPTY_LINE.match(lines.read()) is not None
 
 
-def _is_meant(keyword: Keyword, value: bytes) -> bool:
+def is_meant(keyword: Keyword, value: bytes) -> bool:
     """Tell a line without its colon from prose that begins with such a word."""
     if keyword is Keyword.PATH:
         return value[:1] in (b"/", b"*")
@@ -115,7 +115,7 @@ class _Reader:
 
     def read(self, match: re.Match[bytes], line: int, offset: int) -> None:
         """A line with a keyword."""
-        keyword = _SPELLINGS[match[2].lower()]
+        keyword = SPELLINGS[match[2].lower()]
         self._check(match, keyword, line)
         value, position = match[4], Position(line, match.start(4) + 1)
         # A `#` in an element is a CSS id, in a guideline a character. LENIENT: elsewhere it begins a comment.

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from comity.policies.agent import Agent
-from comity.policies.answers.decision import Reason, Verdict
-from comity.policies.answers.element_rule import ElementRule
 from comity.policies.document.document import Content
 from comity.policies.formats.ai_txt.file import PATH, AiFile
 from comity.policies.formats.file import SiteFiles
@@ -37,13 +35,10 @@ class AiReading(AgentReading):
 
     def element_rules(self, target: str, content: Content) -> ElementRuleSet | None:
         rules = self._elements.rules_for(target, content.media_type, content.kind) if self._elements else ()
-        return ElementRuleSet(rules, self._reason) if rules else None
+        return ElementRuleSet(rules, self._file.rule_reason) if rules else None
 
     def element_rules_everywhere(self) -> ElementRuleSet | None:
-        return ElementRuleSet(self._elements.everywhere(), self._reason) if self._elements else None
-
-    def _reason(self, rule: ElementRule, url: str) -> Reason:
-        return self._file.line_reason("ait.disallow" if rule.verdict is Verdict.DENY else "ait.guide", rule.line, rule.offset)
+        return ElementRuleSet(self._elements.everywhere(), self._file.rule_reason) if self._elements else None
 
 
 class AiSite(SiteReading):
@@ -57,3 +52,8 @@ class AiSite(SiteReading):
     def for_agent(self, agent: Agent) -> AiReading | None:
         reading = AiReading(self._file, agent.token)
         return None if reading.is_silent else reading
+
+    @property
+    def element_rules(self) -> ElementRuleSet | None:  # type: ignore[override]
+        rules = self._file.elements.rules if self._file.elements else ()
+        return ElementRuleSet(rules, self._file.rule_reason) if rules else None

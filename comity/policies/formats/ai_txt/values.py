@@ -48,7 +48,7 @@ class AgentElementRules:
         self._numbers: dict[str, list[int]] = {}  # path -> its rules
         for number, rule in enumerate(bound):
             self._numbers.setdefault(rule.path, []).append(number)
-        patterns = [(pattern, path) for path in self._numbers for pattern in _patterns(path)]
+        patterns = [(pattern, path) for path in self._numbers for pattern in patterns_of(path)]
         self._paths = [path for _, path in patterns]
         self._index = PatternIndex([pattern for pattern, _ in patterns])
 
@@ -68,6 +68,6 @@ class AgentElementRules:
         )
 
 
-def _patterns(path: str) -> tuple[str, ...]:
+def patterns_of(path: str) -> tuple[str, ...]:
     """The patterns that cover a path and everything beneath it (AIT-4)."""
     return (path,) if "*" in path or path.endswith(("$", "/")) else (f"{path}$", f"{path}/")

@@ -4,6 +4,7 @@ What is supported, and every reading of an open point, stands in docs/usage-pref
 
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.formats.aipref import content_usage, short_strings
+from comity.policies.formats.aipref.authoring import AUTHORING
 from comity.policies.formats.aipref.rules import RULES
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import Format, Headers, Resource, Response, Statements
@@ -62,4 +63,5 @@ FORMAT = Format(
     header_fields=(b"content-usage", b"usage-pref"),
     read_site=line_site_reader(LINES, PreferenceLines),
     read_headers=read_headers,
+    authoring=AUTHORING,
 )

@@ -42,6 +42,14 @@ _OTHERS = frozenset(content_signal.LABELS) - {"search"}  # words of Content Sign
 _VALUE = re.compile(rb"(/[^ \t]*+)?+[ \t]*+(.*+)", re.DOTALL)
 
 
+def parts(value: bytes) -> tuple[bytes, bytes]:
+    """The path of a line, b"" where it has none, and its preferences."""
+    match = _VALUE.fullmatch(value)
+    assert match
+    path, preferences = match.groups(b"")
+    return path, preferences
+
+
 def read(value: bytes | str, findings: Findings | None = None, line: int = 0) -> Preferences | None:
     """Read the preference for each label, known or not (draft-ietf-aipref-vocab, section processing); None: no dictionary.
 
@@ -192,9 +200,7 @@ class _Reader:
         self.refusing: list[_Line] = []
 
     def read(self, line: ExtensionLine) -> None:
-        match = _VALUE.fullmatch(line.value)
-        assert match
-        path, value = match.groups(b"")
+        path, value = parts(line.value)
         if line.overlong:  # its last member may be cut, and what came after it is unknown
             value = value.rpartition(b",")[0]
             self.findings.report("content-usage.length", "it is too long: it permits nothing", line=line.line)

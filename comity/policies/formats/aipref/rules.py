@@ -1,6 +1,6 @@
 """The rules of usage preferences."""
 
-from comity.policies.answers.rule import ALLOWS, FINDING, REFUSES, Rule
+from comity.policies.answers.rule import ALLOWS, ERROR, FINDING, INFO, REFUSES, Rule
 
 RULES = {
     "usage.allow": Rule(ALLOWS, "draft-thomson-aipref-sup section-3.3", "a short usage preference string says `y`"),
@@ -11,26 +11,59 @@ RULES = {
         FINDING,
         "draft-thomson-aipref-sup section-6.1",
         "a usage line stands below the rules of its group: it counts all the same",
+        severity=INFO,
     ),
-    "usage.ignored": Rule(FINDING, "draft-thomson-aipref-sup section-3.1", "a member is no preference: it is ignored"),
+    "usage.ignored": Rule(
+        FINDING, "draft-thomson-aipref-sup section-3.1", "a member is no preference: it is ignored", severity=ERROR
+    ),
     "usage.length": Rule(
         FINDING,
         "draft-thomson-aipref-sup section-5.3",
         "an expression is longer than anybody has to read, or has too many labels",
     ),
     "usage.outside": Rule(
-        FINDING, "draft-thomson-aipref-sup section-6.1", "a usage line stands in no group: it refuses, and permits nothing"
+        FINDING,
+        "draft-thomson-aipref-sup section-6.1",
+        "a usage line stands in no group: it refuses, and permits nothing",
+        severity=ERROR,
     ),
-    "content-usage.syntax": Rule(FINDING, "draft-ietf-aipref-attach-05 robots", "a value is no dictionary: it states nothing"),
-    "content-usage.path": Rule(FINDING, "draft-ietf-aipref-attach-05 robots", "what stands before the preferences is no path"),
-    "content-usage.label": Rule(FINDING, "draft-ietf-aipref-vocab-07 section-4", "a word of another vocabulary"),
+    "content-usage.syntax": Rule(
+        FINDING, "draft-ietf-aipref-attach-05 robots", "a value is no dictionary: it states nothing", severity=ERROR
+    ),
+    "content-usage.path": Rule(
+        FINDING, "draft-ietf-aipref-attach-05 robots", "what stands before the preferences is no path", severity=ERROR
+    ),
+    "content-usage.label": Rule(FINDING, "draft-ietf-aipref-vocab-07 section-4", "a word of another vocabulary", severity=ERROR),
     "content-usage.value": Rule(
-        FINDING, "draft-ietf-aipref-vocab-07 y-or-n", "a value is neither `y` nor `n`: it states nothing"
+        FINDING, "draft-ietf-aipref-vocab-07 y-or-n", "a value is neither `y` nor `n`: it states nothing", severity=ERROR
     ),
     "content-usage.length": Rule(
-        FINDING, "draft-ietf-aipref-attach-05 robots", "a line or a field is longer than is read: it permits nothing"
+        FINDING,
+        "draft-ietf-aipref-attach-05 robots",
+        "a line or a field is longer than is read: it permits nothing",
+        severity=ERROR,
     ),
     "content-usage.outside": Rule(
-        FINDING, "draft-ietf-aipref-attach-05 robots", "a rule stands in no group: it refuses, and permits nothing"
+        FINDING,
+        "draft-ietf-aipref-attach-05 robots",
+        "a rule stands in no group: it refuses, and permits nothing",
+        severity=ERROR,
+    ),
+    "usage.contradiction": Rule(
+        FINDING, "draft-thomson-aipref-sup section-5.4", "a label is permitted and refused for the same agents: it is refused"
+    ),
+    "usage.label": Rule(
+        FINDING, "draft-thomson-aipref-sup section-4", "a word of another vocabulary, or nearly a label: nothing is said by it"
+    ),
+    "content-usage.contradiction": Rule(
+        FINDING,
+        "draft-ietf-aipref-attach-05 robots",
+        "a label is permitted and refused for the same path and agents: it is refused",
+    ),
+    "content-usage.repeated": Rule(
+        FINDING, "draft-ietf-aipref-vocab-07 section-5", "a label stands twice in a dictionary: the last one counts"
+    ),
+    "content-usage.unknown": Rule(
+        FINDING, "draft-ietf-aipref-vocab-07 section-4", "a word of another vocabulary, or nearly a label: nothing is said by it"
     ),
 }

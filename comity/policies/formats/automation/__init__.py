@@ -6,6 +6,7 @@ from comity.policies.agent import Agent
 from comity.policies.document.document import Content
 from comity.policies.formats.automation.access import Annotated, Automated
 from comity.policies.formats.automation.annotation import annotations_in
+from comity.policies.formats.automation.authoring import AUTHORING
 from comity.policies.formats.automation.directives import PATH
 from comity.policies.formats.automation.file import AutomationFile
 from comity.policies.formats.automation.grammar import rejection
@@ -41,4 +42,5 @@ FORMAT = Format(
     ),
     read_site=AutomationSite,
     read_document=annotated,
+    authoring=AUTHORING,
 )

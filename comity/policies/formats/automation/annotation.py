@@ -210,7 +210,7 @@ def _name(key: str) -> str:
 
 _DIRECTIVES = {_name(name.decode()): directive for name, directive in DIRECTIVES.items()}
 # They speak of endpoints and services, and an annotation of the page that it stands in.
-_WITHOUT_EFFECT = ("allowedmethods", "requestlimit", "concurrentlimit", "scope", "host")
+WITHOUT_EFFECT = ("allowedmethods", "requestlimit", "concurrentlimit", "scope", "host")
 
 
 def _is_addressed(node: _Object, token: str, findings: Findings, line: int) -> bool:
@@ -230,7 +230,7 @@ def _directives(node: _Object, source: DirectiveValue[None], findings: Findings)
     by_field: dict[str, list[DirectiveValue[Any]]] = {}
     for key, value in node.pairs:
         name, quoted = _name(key), _octets(key)
-        if name in _WITHOUT_EFFECT:
+        if name in WITHOUT_EFFECT:
             findings.report("automation.annotation", "`{}` has no effect in an annotation", quoted, line=source.line)
         elif name in _DIRECTIVES:
             directive = _DIRECTIVES[name]

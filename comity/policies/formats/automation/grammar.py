@@ -38,7 +38,7 @@ MAX_VALUES = 200  # items of a list
 MAX_ITEMS = 20_000  # of all lists of a file; equal ones count once
 MAX_REPEATED = 16  # times that a directive may stand in a group
 
-_SELECTORS = (b"scope", b"host", b"user-agent")  # to what and to whom a group applies; several of one count as one list
+SELECTORS = (b"scope", b"host", b"user-agent")  # to what and to whom a group applies; several of one count as one list
 
 
 class Automation(NamedTuple):
@@ -87,10 +87,10 @@ def media_type_findings(fetched: Fetched, url: str = "") -> tuple[Finding, ...]:
 
 # core, formal-syntax
 
-_NAMES = b"|".join((*_SELECTORS, *DIRECTIVES))
+_NAMES = b"|".join((*SELECTORS, *DIRECTIVES))
 _NAME = rb"[ \t]*+(?i:%s)(?![^ \t:#\r\n])" % _NAMES
 # LENIENT: no colon. Prose that begins with such a word is no directive, where the word is one of _WHOM.
-_RECORD = re.compile(rb"[ \t]*+((?i:%s))(?:[ \t]*+(:)|(?![^ \t#\r\n]))[ \t]*+([^#\r\n]*+)" % _NAMES)
+RECORD = re.compile(rb"[ \t]*+((?i:%s))(?:[ \t]*+(:)|(?![^ \t#\r\n]))[ \t]*+([^#\r\n]*+)" % _NAMES)
 _WORDS = re.compile(rb"[^ \t,]++(?:[ \t]*+,[ \t]*+[^ \t,]++)*+[ \t]*+")
 _MARKUP = re.compile(rb"(?:\A|(?<=[\r\n]))[ \t]*+<!--")
 _BLANK = rb"[ \t]*+%s" % EOL
@@ -189,7 +189,7 @@ class _Reader:
         """ParsedValue one line, and whatever before it says nothing. False at the end of the text."""
         self._lines.skip(_OTHERS_IN_GROUP if self._block else _OTHERS)
         self._line = line = self._lines.read()
-        match = _RECORD.match(line)
+        match = RECORD.match(line)
         if match is None:
             if not line.strip(b" \t\r\n"):
                 self._end_block()
@@ -197,7 +197,7 @@ class _Reader:
         name, colon, value = match.groups()
         self._name_at, self._value_at = match.start(1), match.start(3)
         name = name.lower()
-        if not colon and name in _SELECTORS and not _WORDS.fullmatch(value):
+        if not colon and name in SELECTORS and not _WORDS.fullmatch(value):
             return True
         if match.end() > MAX_LINE:
             raise _LimitError(f"the line has more than {MAX_LINE} octets")
@@ -217,7 +217,7 @@ class _Reader:
         if self._block is None:
             self._block = _Open(self._lines.number, self._lines.line_start)
         if not has_colon:
-            ends = "it counts all the same" if name in _SELECTORS else "it has its most restrictive value"
+            ends = "it counts all the same" if name in SELECTORS else "it has its most restrictive value"
             self._report("automation.colon", f"`{{}}` is written without its colon: {ends}", name, of_name=True)
         if name == b"scope":
             self._scope(self._block, value)

@@ -62,7 +62,7 @@ class Rules:
         rest: list[tuple[bool, bool, int]] = []  # groups without a scope
         self.has_limits = False  # whether one of them states limits
         for number, group in reversed(list(enumerate(self._groups))):  # the later one wins
-            exactness = _exactness(group.hosts, host)
+            exactness = exactness_of(group.hosts, host)
             if exactness is None or not (group.agents is None or "*" in group.agents or token in group.agents):
                 continue
             by_name = group.agents is not None and token in group.agents
@@ -71,7 +71,7 @@ class Rules:
             if not group.scopes:
                 rest.append((exactness, by_name, number))
             for scope in group.scopes:
-                scope_exactness = _exactness((scope.host,), host) if scope.host else False
+                scope_exactness = exactness_of((scope.host,), host) if scope.host else False
                 if scope_exactness is not None:
                     by_host[exactness or scope_exactness].append((scope.path, by_name, number))
         self._scopes = [_Scopes(by_host[exactness]) for exactness in (True, False) if by_host[exactness]]
@@ -94,7 +94,7 @@ class Rules:
         return [self._groups[number] for number in dict.fromkeys(numbers)]
 
 
-def _exactness(patterns: Iterable[str] | None, host: str) -> bool | None:
+def exactness_of(patterns: Iterable[str] | None, host: str) -> bool | None:
     """True where one of the patterns is the host, and not a wildcard or none at all; None: none matches it."""
     if patterns is None:
         return False

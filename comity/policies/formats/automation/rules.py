@@ -1,6 +1,6 @@
 """The rules of automation-preferences.txt."""
 
-from comity.policies.answers.rule import ALLOWS, FINDING, REFUSES, Rule
+from comity.policies.answers.rule import ALLOWS, ERROR, FINDING, INFO, REFUSES, Rule
 
 RULES = {
     "automation.allow": Rule(
@@ -92,23 +92,31 @@ RULES = {
         FINDING,
         "draft-liao-aipref-autoctl-core-01 file-location-and-format",
         "a directive without its colon: it has its most restrictive value",
+        severity=ERROR,
     ),
     "automation.continued": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-core-01 formal-syntax",
         "a block that names no scope, host or user-agent continues the group before it",
+        severity=INFO,
     ),
     "automation.host": Rule(
         FINDING, "draft-liao-aipref-autoctl-core-01 scope-and-applicability", "a host that is none, or more than one"
     ),
     "automation.json-ld": Rule(
-        FINDING, "draft-liao-aipref-autoctl-ext section-7", "JSON-LD that is broken, too long or too deep: it states nothing"
+        FINDING,
+        "draft-liao-aipref-autoctl-ext section-7",
+        "JSON-LD that is broken, too long or too deep: it states nothing",
+        severity=ERROR,
     ),
-    "automation.limit": Rule(FINDING, "draft-liao-aipref-autoctl-core-01 security-considerations", "there is more than is read"),
+    "automation.limit": Rule(
+        FINDING, "draft-liao-aipref-autoctl-core-01 security-considerations", "there is more than is read", severity=ERROR
+    ),
     "automation.markup": Rule(
         FINDING,
         "draft-liao-aipref-autoctl-core-01 file-location-and-format",
         "a line of markup is no comment, and no directive either",
+        severity=INFO,
     ),
     "automation.media-type": Rule(
         FINDING,
@@ -129,5 +137,37 @@ RULES = {
         FINDING,
         "draft-liao-aipref-autoctl-core-01 formal-syntax",
         "a value cannot be read: the most restrictive one of its directive applies",
+        severity=ERROR,
     ),
+    # Found for authors alone
+    "automation.no-effect": Rule(
+        FINDING,
+        "draft-liao-aipref-autoctl-ext section-3.3",
+        "a directive changes nothing, as another one refuses all that it is about",
+    ),
+    "automation.no-methods": Rule(
+        FINDING,
+        "draft-liao-aipref-autoctl-core-01 http-method-restrictions",
+        "a group without allowed-methods refuses every request",
+    ),
+    "automation.other-host": Rule(
+        FINDING,
+        "draft-liao-aipref-autoctl-core-01 scope-and-applicability",
+        "a group for another host stands in the file of this one",
+    ),
+    "automation.pattern": Rule(FINDING, "draft-liao-aipref-autoctl-core-01 formal-syntax", "a scope probably matches nothing"),
+    "automation.shadowed": Rule(
+        FINDING,
+        "draft-liao-aipref-autoctl-core-01 scope-and-applicability",
+        "a group never speaks, as a later one is for the same",
+    ),
+    "automation.slack-limit": Rule(
+        FINDING,
+        "draft-liao-aipref-autoctl-ext section-3.1",
+        "a limit that nobody reaches who keeps to another one",
+        severity=INFO,
+    ),
+    "automation.unknown": Rule(FINDING, "draft-liao-aipref-autoctl-core-01 formal-syntax", "a line has the name of no directive"),
+    "automation.word": Rule(FINDING, "draft-liao-aipref-autoctl-ext section-3.2", "a misspelled mechanism"),
+    "automation.zero": Rule(FINDING, "draft-liao-aipref-autoctl-ext section-3.1", "a limit of zero refuses every request"),
 }

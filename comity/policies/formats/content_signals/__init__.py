@@ -3,6 +3,7 @@
 What is supported, and every reading of an open point, stands in docs/content-signals.md."""
 
 from comity.policies.answers.decision import Finding
+from comity.policies.formats.content_signals.authoring import AUTHORING
 from comity.policies.formats.content_signals.rules import RULES
 from comity.policies.formats.content_signals.signals import NAMES, Signals, field
 from comity.policies.formats.file import SiteFiles
@@ -49,4 +50,5 @@ FORMAT = Format(
     header_fields=tuple(name.encode() for name in NAMES),
     read_site=line_site_reader(NAMES, SignalLines),
     read_headers=read_headers,
+    authoring=AUTHORING,
 )

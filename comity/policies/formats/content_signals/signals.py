@@ -141,11 +141,36 @@ def field(
     return tuple(statements.values()), tuple(findings)
 
 
+class Signal(NamedTuple):
+    word: str
+    verdict: Verdict
+
+
+def line_signals(value: bytes) -> list[Signal]:
+    """The signals of one line or field."""
+    read = _read(value, Location(), Findings(""))
+    return [Signal(signal.word, signal.verdict) for signal in read]
+
+
+def members(value: bytes) -> list[tuple[str, str]]:
+    """The keys of one line or field, in their usual form, and their values."""
+    return [(key.replace("_", "-"), text) for key, text in map(_parts, _members(value))]
+
+
+def _members(value: bytes) -> list[str]:
+    return _MEMBERS.findall(_SPACED.sub("=", value.decode("utf-8", "replace").lower()))
+
+
+def _parts(member: str) -> tuple[str, str]:
+    key, _, value = member.replace('"', "").partition("=")
+    return key, value
+
+
 def _read(value: bytes, source: Location, findings: Findings) -> Iterator[_Signal]:
     """The signals of one line or field: `key=value`, parted by commas, in upper or lower case."""
     unknown = 0
-    for member in _MEMBERS.findall(_SPACED.sub("=", value.decode("utf-8", "replace").lower())):
-        key, _, value_text = member.replace('"', "").partition("=")
+    for member in _members(value):
+        key, value_text = _parts(member)
         key = key.replace("_", "-")
         if not value_text or not _KEY.fullmatch(key):
             _report(findings, "`{}` is no signal: write key=yes or key=no", member, source)

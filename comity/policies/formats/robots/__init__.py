@@ -1,6 +1,7 @@
 """robots.txt (RFC 9309), with the records that many sites add to it."""
 
 from comity.policies.formats.format import Format, WellKnown
+from comity.policies.formats.robots.authoring import AUTHORING
 from comity.policies.formats.robots.file import PATH
 from comity.policies.formats.robots.reading import RobotsSite
 from comity.policies.formats.robots.rules import RULES
@@ -10,4 +11,5 @@ FORMAT = Format(
     rules=RULES,
     files=(WellKnown(PATH, restricts_access=True),),
     read_site=RobotsSite,
+    authoring=AUTHORING,
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from functools import cached_property
 from itertools import accumulate, islice
 from typing import NamedTuple
@@ -34,7 +34,7 @@ MAX_RATES = 1000  # Crawl-delay, Request-rate and Visit-time lines, of one file 
 #   product-token = identifier / "*"
 #   identifier = 1*(%x2D / %x41-5A / %x5F / %x61-7A)
 # LENIENT: digits, and whatever follows the token.
-_TOKEN = re.compile(rb"[A-Za-z0-9_-]++|\*(?![^ \t])")
+TOKEN = re.compile(rb"[A-Za-z0-9_-]++|\*(?![^ \t])")
 
 # Whole lines that need no look of ours. While a list of agents is open: no colon. Elsewhere: no record. Within rules: more rules.
 _BLANK = rb"(?!%s)[^\r\n:#]*+(?:#[^\r\n]*+)?+%s" % (NAME, EOL)
@@ -102,13 +102,28 @@ class Robots:
         """The rules of all groups that name the token, else of those for `*` (section-2.2.1).
 
         `contested`: patterns in normal form of which something is said elsewhere, see `Replaced`."""
-        return AgentRules(
-            [
-                Lines(self.text, self._starts[group], self._starts[group + 1], self._numbers[group] - 1)
-                for group in self.groups_naming(token)
-            ],
-            contested,
-        )
+        return AgentRules(list(map(self.cursor, self.groups_naming(token))), contested)
+
+    @cached_property
+    def combinations(self) -> list[tuple[int, ...]]:
+        """The groups that bind an agent together, for each agent that is named; of equals one."""
+        groups: dict[bytes, dict[int, None]] = {}
+        for token, group in re.findall(rb"\n([^\t]++)\t([0-9]++)", self._agents):
+            groups.setdefault(token, {})[int(group)] = None
+        return list(dict.fromkeys(map(tuple, groups.values())))
+
+    def rule_lines(self, group: int) -> RuleLines:
+        """The rules of one group, as `for_agent` has them."""
+        return RuleLines([self.cursor(group)])
+
+    @property
+    def groups(self) -> range:
+        """The numbers of all groups."""
+        return range(len(self._numbers))
+
+    def cursor(self, group: int) -> Lines:
+        """The lines of a group."""
+        return Lines(self.text, self._starts[group], self._starts[group + 1], self._numbers[group] - 1)
 
     def groups_naming(self, token: str) -> list[int]:
         """The numbers of the groups that bind the agent, which count as one, from 0 on."""
@@ -163,7 +178,7 @@ class _FileReader:
             elif self._in_acap and (record.kind in RULE_KINDS or record.kind in RATE_KINDS):
                 message = "`{}` has no effect within an ACAP record: a User-agent line begins a conventional one"
                 column = line.lower().find(record.name) + 1
-                self._report("acap.conventional", message, record.name, column=column)
+                self._report("acap.conventional", message, record.name, column=column, length=len(record.name))
             else:
                 if record.name != record.kind.value or not record.colon or record.overlong:
                     self._report_spelling(record, line)
@@ -181,13 +196,16 @@ class _FileReader:
             self._lines.skip(_MORE_RULES)
         return self._lines.read()
 
-    def _report(self, rule: str, message: str, *quoted: bytes, column: int = 0) -> None:
-        self._findings.report(rule, message, *quoted, line=self._lines.number, column=column)
+    def _report(self, rule: str, message: str, *quoted: bytes, column: int = 0, length: int = 0) -> None:
+        self._findings.report(rule, message, *quoted, line=self._lines.number, column=column, length=length)
 
     def _report_spelling(self, record: Record, line: bytes) -> None:
         column = line.lower().find(record.name) + 1
         if record.name != record.kind.value:
-            self._report("robots.misspelled", "`{}` is read as `{}`", record.name, record.kind.value, column=column)
+            length = len(record.name)
+            self._report(
+                "robots.misspelled", "`{}` is read as `{}`", record.name, record.kind.value, column=column, length=length
+            )
         if not record.colon:
             self._report("robots.missing-colon", "`{}` without a colon", record.name, column=column + len(record.name))
         if record.overlong:
@@ -197,7 +215,7 @@ class _FileReader:
         kind = record.kind
         if kind is Kind.AGENT:
             self._switch_acap(begins=False)
-            self._read_agent(record.value)
+            self._read_agent(record, line)
         elif kind in RULE_KINDS:
             self._read_rule(record, line)
         elif kind is Kind.SITEMAP:
@@ -218,15 +236,17 @@ class _FileReader:
         if self._is_naming and not self._interrupted_at:
             self._interrupted_at = self._lines.number
 
-    def _read_agent(self, value: bytes) -> None:
+    def _read_agent(self, record: Record, line: bytes) -> None:
+        value = record.value
         if not self._is_naming:
             self._is_naming, self._interrupted_at = True, 0
             self._groups.append((self._lines.line_start, self._lines.number))
         self._joined_at = self._interrupted_at
-        match = _TOKEN.match(value)
+        match = TOKEN.match(value)
         token = match[0] if match else b""
         if token != value or not token:
-            self._report("robots.agent", "`{}` is read as `{}`" if token else "`{}` names nobody", value, token)
+            message, column = "`{}` is read as `{}`" if token else "`{}` names nobody", record.column(line)
+            self._report("robots.agent", message, value, token, column=column, length=len(value))
         if token:
             self._agents += b"\n%s\t%d" % (token.lower(), len(self._groups) - 1)
 
@@ -239,9 +259,8 @@ class _FileReader:
             self._findings.report("robots.joined", message, line=self._joined_at)
             self._joined_at = 0
         if record.value and record.value[:1] not in (b"/", b"*"):
-            # Not where its name has the same letters.
-            column = line.find(record.value, line.lower().find(record.name) + len(record.name)) + 1
-            self._report("robots.path", "`{}` begins with neither / nor *: it matches nothing", record.value, column=column)
+            message, column = "`{}` begins with neither / nor *: it matches nothing", record.column(line)
+            self._report("robots.path", message, record.value, column=column, length=len(record.value))
 
     def _read_sitemap(self, value: bytes) -> None:
         if len(self._sitemaps) == MAX_SITEMAPS:
@@ -262,38 +281,27 @@ _NO_RATES = Rates()
 Replaced = Callable[[str], Verdict | None]
 
 
-class AgentRules:
-    """The rules that bind one agent: all lines of its groups, compiled."""
+class RuleLines:
+    """The rules of some groups, and the lines of their rates, as they stand."""
 
-    def __init__(self, groups: list[Lines], contested: Container[str]) -> None:
-        self.has_group = bool(groups)
+    def __init__(self, groups: Iterable[Lines]) -> None:
+        self.patterns: list[str] = []  # of the rules, in normal form
+        self.allows: list[int] = []  # rules of Allow lines
+        self.numbers = array("I")  # rule -> number of its line
         self.only_allows = True  # no Disallow line has a path, and no Allow line one that cannot be told
-        self._text = groups[0].text if groups else b""
-        self._number = array("I")  # rule -> number of its line
-        self._rate_lines: list[tuple[Kind, int, str, bytes]] = []  # of RATE_KINDS: line number, the line, value
-        patterns: list[str] = []  # of the rules
-        allows: list[int] = []  # rules of Allow lines
+        self.rate_lines: list[tuple[Kind, int, str, bytes]] = []  # of RATE_KINDS: line number, the line, value
         for lines in groups:
-            self._compile(lines, patterns, allows)
-        self._index = PatternIndex(patterns, allows)
-        # rule -> pattern and verdict
-        self._contested: dict[int, tuple[str, Verdict]] = {}
-        if contested:
-            allowing = frozenset(allows)
-            self._contested = {
-                rule: (pattern, Verdict.ALLOW if rule in allowing else Verdict.DENY)
-                for rule, pattern in enumerate(patterns)
-                if pattern in contested
-            }
+            self._compile(lines)
 
-    def _compile(self, lines: Lines, patterns: list[str], allows: list[int]) -> None:
-        """Add the patterns of a group, and which of them are Allow lines'; fills the arrays beside them."""
+    def _compile(self, lines: Lines) -> None:
+        """Add the lines of a group."""
+        patterns, allows = self.patterns, self.allows
         in_acap = False
         while True:
             first = lines.number + 1
             usual = b"" if in_acap else lines.skip(_USUAL_RULES)
             if usual:
-                self._number.extend(range(first, lines.number + 1))
+                self.numbers.extend(range(first, lines.number + 1))
                 allowing = _add_usual(usual, patterns)
                 allows += allowing
                 self.only_allows &= len(allowing) == lines.number + 1 - first
@@ -305,7 +313,7 @@ class AgentRules:
                 else:
                     allows.append(len(patterns))
                 patterns.append(normal_pattern(bare[2].rstrip(b" \t")))
-                self._number.append(lines.number)
+                self.numbers.append(lines.number)
                 continue
             lines.skip(_UNKNOWNS)
             line = lines.read()
@@ -327,9 +335,32 @@ class AgentRules:
                     if allow:
                         allows.append(len(patterns))
                     patterns.append(pattern)
-                    self._number.append(lines.number)
-            elif record.kind in RATE_KINDS and len(self._rate_lines) < MAX_RATES:
-                self._rate_lines.append((record.kind, lines.number, printable(line), record.value))
+                    self.numbers.append(lines.number)
+            elif record.kind in RATE_KINDS and len(self.rate_lines) < MAX_RATES:
+                self.rate_lines.append((record.kind, lines.number, printable(line), record.value))
+
+
+class AgentRules:
+    """The rules that bind one agent: all lines of its groups, compiled."""
+
+    def __init__(self, groups: list[Lines], contested: Container[str]) -> None:
+        compiled = RuleLines(groups)
+        patterns, allows = compiled.patterns, compiled.allows
+        self.has_group = bool(groups)
+        self.only_allows = compiled.only_allows
+        self._text = groups[0].text if groups else b""
+        self._number = compiled.numbers
+        self._rate_lines = compiled.rate_lines
+        self._index = PatternIndex(patterns, allows)
+        # rule -> pattern and verdict
+        self._contested: dict[int, tuple[str, Verdict]] = {}
+        if contested:
+            allowing = frozenset(allows)
+            self._contested = {
+                rule: (pattern, Verdict.ALLOW if rule in allowing else Verdict.DENY)
+                for rule, pattern in enumerate(patterns)
+                if pattern in contested
+            }
 
     def decide(self, target: str, replaced: Replaced | None = None) -> RuleLine | None:
         """The most specific rule that matches path and query: the longest, Allow on a tie (section-2.2.2)."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from comity.policies.agent import Agent
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import AgentReading, SiteReading
+from comity.policies.formats.robots.extension_lines import ExtensionLine
 from comity.policies.formats.robots.file import lines_of
+from comity.policies.formats.robots.grammar import Robots
 
 
 class LineReading(AgentReading):
@@ -19,6 +21,30 @@ class LineReading(AgentReading):
     @property
     def findings(self) -> tuple[Finding, ...]:
         return ()
+
+
+MOST_TOGETHER = 4  # times as many lines as the file has are looked at, for agents that are bound by several groups
+
+
+def spoken_together(lines: Sequence[ExtensionLine], robots: Robots) -> Iterator[list[ExtensionLine]]:
+    """Those of the lines that speak to the same agents: of each set of groups that binds any, and of none. A help for authors."""
+    by_group: dict[int, list[ExtensionLine]] = {}
+    for line in lines:
+        by_group.setdefault(line.group, []).append(line)
+    outside = by_group.pop(-1, [])
+    sets = dict.fromkeys(tuple(group for group in groups if group in by_group) for groups in robots.combinations)
+    left = MOST_TOGETHER * len(lines)
+    for groups in sets:
+        together = [line for group in groups for line in by_group[group]]
+        left -= len(together) + len(outside)
+        if left < 0:
+            return
+        yield [*outside, *together]
+
+
+def place(line: ExtensionLine, octets: bytes, robots: Robots) -> tuple[int, int]:
+    """Column and length, as of a finding, of octets of the value of a line."""
+    return robots.text.find(octets, robots.text.find(b":", line.offset) + 1) - line.offset + 1, len(octets)
 
 
 Reader = Callable[[SiteFiles, str], LineReading]  # of a site for the agent of this token; "*": for anybody

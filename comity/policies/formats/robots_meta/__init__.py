@@ -9,6 +9,7 @@ from comity.policies.answers.decision import Reason, Source, Verdict
 from comity.policies.answers.element_rule import ACTIONS, ALL, ElementRule
 from comity.policies.document.document import Content
 from comity.policies.formats.format import ElementRuleSet, Format, Headers, Response, Statements
+from comity.policies.formats.robots_meta.authoring import AUTHORING
 from comity.policies.formats.robots_meta.directives import header, markup
 from comity.policies.formats.robots_meta.rules import RULES
 from comity.policies.vocabulary.table import Vocabulary
@@ -63,4 +64,5 @@ FORMAT = Format(
     read_document=read_document,
     page_elements=page_elements,
     of_images={"robots-meta:noimageai": "robots-meta:noai", "robots-meta:noimageindex": "robots-meta:noindex"},
+    authoring=AUTHORING,
 )

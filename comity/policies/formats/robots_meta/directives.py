@@ -43,7 +43,7 @@ _PLAIN: Mapping[str, tuple[str, ...]] = {
 _REFUSED_UNREAD = (*_REFUSING, "max-image-preview", "max-video-preview", "unavailable_after")  # what the rest could refuse
 _TRANSLATION = Qualifiers(prohibited_modifications=frozenset(("translation",)))
 
-_MEMBER = re.compile(
+MEMBER = re.compile(
     r"[^,;]*?unavailable[\s_-]*after[^,;\d]{0,40}+,\s*+\d[^,;]*+"  # a date with a comma after the day of the week
     r"|[^,;]++",
     re.IGNORECASE,
@@ -74,7 +74,7 @@ def markup(content: Content, token: str, *, now: datetime | None = None, url: st
     if not content.is_markup or not _speaks(content, token):
         return (), ()
     names = (token.lower(), "robots")
-    metas = [meta for meta in content.metas_by_line() if meta[0] in names or _is_for_others(*meta[:2])]
+    metas = [meta for meta in content.metas_by_line() if meta[0] in names or is_for_others(*meta[:2])]
     return _reading(metas, token, now, url)
 
 
@@ -144,8 +144,8 @@ class _Reader:
             return
         for_others: list[str] = []
         ours = True
-        for member in _MEMBER.findall(text):
-            agents, rest = _scope(member, self._token)
+        for member in MEMBER.findall(text):
+            agents, rest = scope(member, self._token)
             if agents:
                 self._report_others(for_others)
                 ours = any(agent == self._token or agent in EVERYBODY for agent in agents)
@@ -165,7 +165,7 @@ class _Reader:
         if name in (self._token, "robots"):
             source = Location(part=f"meta {name}", line=line)
             if not self._is_too_much(text, source):
-                for member in _MEMBER.findall(text):
+                for member in MEMBER.findall(text):
                     self._member(member, source, member.strip())
         else:
             self._findings.report("robots-meta.agent", "`{}: {}` is for another agent", _octets(name), _octets(text), line=line)
@@ -183,7 +183,7 @@ class _Reader:
         return self._chars_left < 0
 
     def _member(self, text: str, source: Location, member: str) -> None:
-        for directive in _directives(text):
+        for directive in directives_in(text):
             if directive.name in _PLAIN:
                 for word in _PLAIN[directive.name]:
                     self._refuse(word, source, member)
@@ -262,10 +262,10 @@ _VALUED: Mapping[str, Callable[[_Reader, _Directive, Location, str], None]] = {
     "maxvideopreview": _Reader._max_video_preview,
     _DATED: _Reader._unavailable_after,
 }
-_DIRECTIVE_NAMES = frozenset((*_PLAIN, *_VALUED, "notranslate", "indexifembedded"))
+DIRECTIVE_NAMES = frozenset((*_PLAIN, *_VALUED, "notranslate", "indexifembedded"))
 
 
-def _scope(member: str, token: str) -> tuple[list[str], str]:
+def scope(member: str, token: str) -> tuple[list[str], str]:
     """The agents that the member is addressed to, none where it opens no scope, and what it says.
 
     A name that is not ours opens one where a directive stands after it: else it may be a directive that we do not know."""
@@ -274,21 +274,21 @@ def _scope(member: str, token: str) -> tuple[list[str], str]:
     for part, after in pairwise(parts):
         match = _AGENT.fullmatch(part.strip())
         name = match[1].lower() if match else part.strip()
-        if _compared(name) in _DIRECTIVE_NAMES:
+        if _compared(name) in DIRECTIVE_NAMES:
             break
         follows = _AGENT.match(after.strip())
         next_name = follows[1].lower() if follows else ""
-        if name == token or name in EVERYBODY or (match and (next_name == token or _compared(next_name) in _DIRECTIVE_NAMES)):
+        if name == token or name in EVERYBODY or (match and (next_name == token or _compared(next_name) in DIRECTIVE_NAMES)):
             agents.append(name)
         else:
             break
     return agents, ":".join(parts[len(agents) :])
 
 
-def _directives(text: str) -> Iterator[_Directive]:
+def directives_in(text: str) -> Iterator[_Directive]:
     """The directives in one member of a list: the one it is, or all that stand in it without a comma."""
     words = text.split()
-    starts = [number for number, word in enumerate(words) if _compared(_name(word)) in _DIRECTIVE_NAMES]
+    starts = [number for number, word in enumerate(words) if _compared(_name(word)) in DIRECTIVE_NAMES]
     ends = [*starts, len(words)]
     if ends[0]:
         yield _Directive("", "", " ".join(words[: ends[0]]))
@@ -298,14 +298,14 @@ def _directives(text: str) -> Iterator[_Directive]:
         yield _Directive(_compared(name), directive[len(name) :].strip(" :="), directive)
 
 
-def _is_for_others(name: str, text: str) -> bool:
+def is_for_others(name: str, text: str) -> bool:
     """True where an element is written for another agent."""
     return len(text) <= MAX_SHOWN and _AGENT.fullmatch(name) is not None and _is_all_directives(text)
 
 
 def _is_all_directives(text: str) -> bool:
     """True where the text is written for agents, and says something."""
-    directives = [directive for member in _MEMBER.findall(text) for directive in _directives(member)]
+    directives = [directive for member in MEMBER.findall(text) for directive in directives_in(member)]
     if not all(directive.name and (directive.name in _VALUED or not directive.value) for directive in directives):
         return False
     return any(_PLAIN.get(directive.name, True) for directive in directives)

@@ -1,6 +1,6 @@
 """The rules of robots meta elements and X-Robots-Tag."""
 
-from comity.policies.answers.rule import FINDING, LIMITS, REFUSES, Rule
+from comity.policies.answers.rule import ERROR, FINDING, INFO, LIMITS, REFUSES, Rule
 
 RULES = {
     "robots-meta.disallow": Rule(
@@ -17,8 +17,24 @@ RULES = {
         "there is more than is read of robots meta elements or X-Robots-Tag fields: all is refused that they could refuse",
     ),
     "robots-meta.agent": Rule(
-        FINDING, "robots meta (docs/robots-meta.md)", "directives for another agent: they have no effect here"
+        FINDING, "robots meta (docs/robots-meta.md)", "directives for another agent: they have no effect here", severity=INFO
     ),
     "robots-meta.unknown": Rule(FINDING, "robots meta (docs/robots-meta.md)", "a directive that nobody knows"),
-    "robots-meta.value": Rule(FINDING, "robots meta (docs/robots-meta.md)", "a directive whose value cannot be read"),
+    "robots-meta.value": Rule(
+        FINDING, "robots meta (docs/robots-meta.md)", "a directive whose value cannot be read", severity=ERROR
+    ),
+    # Found for authors alone
+    "robots-meta.contradiction": Rule(
+        FINDING, "robots meta (docs/robots-meta.md)", "two directives say the opposite: the one that refuses counts"
+    ),
+    "robots-meta.duplicate": Rule(FINDING, "robots meta (docs/robots-meta.md)", "a directive stands twice", severity=INFO),
+    "robots-meta.informal": Rule(
+        FINDING, "robots meta (docs/robots-meta.md)", "a directive that few readers know", severity=INFO
+    ),
+    "robots-meta.misspelled": Rule(
+        FINDING, "robots meta (docs/robots-meta.md)", "a directive that nobody knows, and that is near to one"
+    ),
+    "robots-meta.obsolete": Rule(
+        FINDING, "robots meta (docs/robots-meta.md)", "a directive that no search engine reads any more", severity=INFO
+    ),
 }

@@ -12,6 +12,7 @@ from comity.policies.formats.format import NO_STATEMENTS, Format, Headers, Resou
 from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.robots.line_site import LineReading, line_site_reader
 from comity.policies.formats.rsl import references
+from comity.policies.formats.rsl.authoring import AUTHORING
 from comity.policies.formats.rsl.licensing import Rsl, inline, read, unlicensed
 from comity.policies.formats.rsl.rules import RULES
 from comity.policies.syntax.printable import printable
@@ -131,4 +132,5 @@ FORMAT = Format(
     read_documents=read_documents,
     lifetime=lifetime,
     replay=replay,
+    authoring=AUTHORING,
 )

@@ -34,7 +34,7 @@ GENERAL: dict[str, tuple[str, ...]] = {
     "search": ("all",),
 }
 # LENIENT: what prohibitions say instead. Any other word that begins with "ai" is ai-all, and any other at all is all.
-_PROHIBITED = {word: word for word in GENERAL} | {
+PROHIBITED = {word: word for word in GENERAL} | {
     "train-ai": "ai-train",
     "ai-training": "ai-train",
     "training": "ai-train",
@@ -44,10 +44,10 @@ _PROHIBITED = {word: word for word in GENERAL} | {
     "ai-inference": "ai-input",
     "inference": "ai-input",
 }
-_USERS = frozenset(("commercial", "non-commercial", "education", "government", "personal"))  # section-3.4.1.2
+USERS = frozenset(("commercial", "non-commercial", "education", "government", "personal"))  # section-3.4.1.2
 
 # What an element of RSL may have: children and attributes. What else it has may be a condition that is not understood.
-_VOCABULARY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+VOCABULARY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     # LENIENT: version, which no version of RSL has and many documents have.
     "rsl": (frozenset(("content",)), frozenset(("max-age", "version"))),
     "content": (
@@ -59,7 +59,7 @@ _VOCABULARY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "prohibits": (frozenset(), frozenset(("type",))),
     "prohibit": (frozenset(), frozenset(("type",))),
 }
-_LEGAL = ("warranty", "disclaimer", "attestation", "contact", "proof")  # section-3.13: what the publisher says of itself
+LEGAL_TYPES = ("warranty", "disclaimer", "attestation", "contact", "proof")  # section-3.13: what the publisher says of itself
 
 
 class Party(NamedTuple):
@@ -73,7 +73,7 @@ class Party(NamedTuple):
         """True where one of the users is meant; None: that is not known."""
         if "all" in self.words:
             return True
-        ours = [word.lower() for word in users if (word.lower() in _USERS) == (self.kind == "user")]
+        ours = [word.lower() for word in users if (word.lower() in USERS) == (self.kind == "user")]
         return any(word in self.words for word in ours) if ours else None
 
 
@@ -221,7 +221,7 @@ class _Reader:
 
     def _not_understood(self, element: Any, root: Any) -> int:
         """The line of what stands in an element of RSL and is not of RSL; 0: nothing. That of others is left out (section-3)."""
-        children, attributes = _VOCABULARY[local_name(element)]
+        children, attributes = VOCABULARY[local_name(element)]
         odd = 0
         for child in _children(element, root):
             if (name := local_name(child)) not in children:
@@ -244,7 +244,7 @@ class _Reader:
                 has_more = len(child) or own_text(child).strip() or plain_attributes(child).keys() - {"type"}
                 is_free = kind in ("", "free") and not has_more
                 terms.condition = terms.condition or (0 if is_free else self._lines[child])
-            elif name == "reporting" or (name == "legal" and kind not in _LEGAL):
+            elif name == "reporting" or (name == "legal" and kind not in LEGAL_TYPES):
                 terms.condition = terms.condition or self._lines[child]
         permits = None if terms.permits is None else tuple(terms.permits.items())
         limits = tuple(terms.limits.values())
@@ -264,7 +264,7 @@ class _Reader:
         terms.kinds.add(kind)
         if kind in ("user", "geo"):
             parties = frozenset(word.lower() for word in words)
-            if "all" not in parties and not (kind == "user" and parties >= _USERS):
+            if "all" not in parties and not (kind == "user" and parties >= USERS):
                 terms.limits.setdefault(kind, Party(kind, parties, self._lines[permits]))
         elif kind == "usage":
             terms.permits = terms.permits or {}
@@ -280,10 +280,10 @@ class _Reader:
         terms.condition = terms.condition or self._not_understood(prohibits, root)
         words = [word.lower() for word in _words(prohibits) if ":" not in word]  # section-3.4.1: those of others
         if not kind and words:
-            kind = "user" if _USERS.issuperset(words) else "usage"
+            kind = "user" if USERS.issuperset(words) else "usage"
         if kind in ("user", "geo"):
             parties = frozenset(words)
-            if kind == "user" and not parties <= _USERS:
+            if kind == "user" and not parties <= USERS:
                 parties = frozenset(("all",))  # whom an unknown word means nobody knows
             if parties:
                 terms.bars.setdefault(kind, set()).update(parties)
@@ -301,7 +301,7 @@ class _Reader:
         return word in GENERAL
 
     def _prohibited(self, word: str, prohibits: Any) -> str:
-        usage = _PROHIBITED.get(word, "ai-all" if word.startswith("ai") else "all")
+        usage = PROHIBITED.get(word, "ai-all" if word.startswith("ai") else "all")
         if usage != word:
             self._report("rsl.value", f"`{{}}` is no usage of RSL: it prohibits {usage}", word, line=self._lines[prohibits])
         return usage

@@ -51,7 +51,7 @@ def in_robots(lines: Iterable[_Line], groups: Collection[int], text: bytes, url:
 
     section-4.4.2: the lines in a group of the agent replace those that stand in none."""
     addresses = [(line, line.value.decode("utf-8", "replace")) for line in lines if line.name == "license"]
-    addresses = [(line, address) for line, address in addresses if _is_address(address)]
+    addresses = [(line, address) for line, address in addresses if is_address(address)]
     in_groups = [(line, address) for line, address in addresses if line.group in groups]
     # LENIENT: at the end of a file a line stands in the group above it, though an empty line sets it apart.
     deciding = in_groups or ((line, address) for line, address in addresses if line.group < 0 or _is_set_apart(text, line.offset))
@@ -60,7 +60,7 @@ def in_robots(lines: Iterable[_Line], groups: Collection[int], text: bytes, url:
     )
 
 
-def _is_address(text: str) -> bool:
+def is_address(text: str) -> bool:
     """Tell an address from prose: `License: MIT` and its like have nothing to do with RSL."""
     return not re.search(r"\s", text) and ("://" in text or text.startswith("/") or text.lower().endswith(".xml"))
 

@@ -9,6 +9,7 @@ from comity.policies.agent import Agent
 from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import AgentReading, Format, Headers, Resource, Response, SiteReading, Statements, WellKnown
+from comity.policies.formats.tdmrep.authoring import AUTHORING
 from comity.policies.formats.tdmrep.reservation import WELL_KNOWN, Reservation, TdmRep, document, fields, markup, read, statements
 from comity.policies.formats.tdmrep.rules import RULES
 from comity.policies.vocabulary.statement import Statement
@@ -83,4 +84,5 @@ FORMAT = Format(
     document_overrides=True,
     overruling=((b"tdm-reservation", b"0"),),
     replay=replay,
+    authoring=AUTHORING,
 )

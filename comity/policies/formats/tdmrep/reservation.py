@@ -30,7 +30,7 @@ TERM = "tdmrep:reservation"
 MAX_RULES = 5000  # of a file, with what stands there and is none
 MAX_POLICY = 2000  # characters of the address of a policy
 
-_RESERVATION, _POLICY, _LOCATION = "tdm-reservation", "tdm-policy", "location"
+RESERVATION, POLICY, LOCATION = "tdm-reservation", "tdm-policy", "location"
 
 
 class Reservation(NamedTuple):
@@ -104,7 +104,7 @@ def _reservation(reservations: list[Any], policies: list[Any], part: str, url: s
         return None
     report = Findings(url)
     reserved, policy = _reserved(reservations, report), _policy(policies, url, report)
-    properties = [f"{_RESERVATION}: {value}" for value in reservations] + [f"{_POLICY}: {value}" for value in policies]
+    properties = [f"{RESERVATION}: {value}" for value in reservations] + [f"{POLICY}: {value}" for value in policies]
     text = printable("; ".join(properties).encode(errors="replace"))
     return Reservation(reserved, policy, Location(part=part, text=text), tuple(report))
 
@@ -134,7 +134,7 @@ def statements(reservations: Iterable[Reservation | None]) -> tuple[Statement, .
         return (Statement(TERM, Verdict.ALLOW, "tdmrep.not-reserved", holds.source),)
     source = holds.source
     if holds.licensing not in source.text:
-        source = source._replace(text=f"{source.text}; {_POLICY}: {printable(holds.licensing.encode())}")
+        source = source._replace(text=f"{source.text}; {POLICY}: {printable(holds.licensing.encode())}")
     return (Statement(TERM, Verdict.DENY, "tdmrep.reserved", source),)
 
 
@@ -252,16 +252,16 @@ class _Reader:
         return True
 
     def _read_rule(self, rule: Any, line: int, source: str) -> None:
-        if not isinstance(rule, dict) or (_RESERVATION not in rule and _LOCATION not in rule):
+        if not isinstance(rule, dict) or (RESERVATION not in rule and LOCATION not in rule):
             self._report("tdmrep.syntax", "`{}` is no rule", source, line=line)
             return
-        if _RESERVATION not in rule:
+        if RESERVATION not in rule:
             self._report("tdmrep.syntax", "the rule has no tdm-reservation: it is not set", line=line)
-        reserved = _reserved([rule[_RESERVATION]] if _RESERVATION in rule else [], self._findings, line)
-        policy = _policy([rule.get(_POLICY)], self._url, self._findings, line)
-        location, means = _location(rule.get(_LOCATION), self._url)
+        reserved = _reserved([rule[RESERVATION]] if RESERVATION in rule else [], self._findings, line)
+        policy = _policy([rule.get(POLICY)], self._url, self._findings, line)
+        location, means = _location(rule.get(LOCATION), self._url)
         if means:
-            written_location = rule.get(_LOCATION)
+            written_location = rule.get(LOCATION)
             quoted = written_location if isinstance(written_location, str) else ""
             self._report("tdmrep.syntax", f"location `{{}}` {means}", quoted, line=line)
             reserved = reserved or None  # what is not written as the specification has it gives nothing up
@@ -275,8 +275,8 @@ class _Reader:
         value, end = decoded
         line = self._line_of(position)
         self._report("tdmrep.syntax", "the file is no array of rules", line=line)
-        if isinstance(value, dict) and _RESERVATION in value and _reserved([value[_RESERVATION]], self._findings, line):
-            policy = _policy([value.get(_POLICY)], self._url, self._findings, line)
+        if isinstance(value, dict) and RESERVATION in value and _reserved([value[RESERVATION]], self._findings, line):
+            policy = _policy([value.get(POLICY)], self._url, self._findings, line)
             self._rules.append(TdmRule("/", True, policy, line, _excerpt(self._text[position:end])))
 
 
@@ -284,9 +284,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A property that stands twice: of two reservations the one that is reserved counts, else the last."""
     properties = dict(pairs)
     if len(properties) < len(pairs):
-        reservations = [value for key, value in pairs if key == _RESERVATION]
+        reservations = [value for key, value in pairs if key == RESERVATION]
         if len(reservations) > 1 and _reserved(reservations, Findings("")):
-            properties[_RESERVATION] = 1
+            properties[RESERVATION] = 1
     return properties
 
 
@@ -316,11 +316,11 @@ def _excerpt(source: str) -> str:
 
 def fields(headers: Iterable[tuple[bytes, bytes]], url: str = "") -> Reservation | None:
     """`url`: of the response."""
-    properties: dict[str, list[Any]] = {_RESERVATION: [], _POLICY: []}
+    properties: dict[str, list[Any]] = {RESERVATION: [], POLICY: []}
     for name, value in headers:
         if name[:4].lower() == b"tdm-" and (values := properties.get(name.lower().decode("latin-1"))) is not None:
             values.append(value.decode("utf-8", "replace").strip())
-    return _reservation(properties[_RESERVATION], properties[_POLICY], f"header {_RESERVATION}", url)
+    return _reservation(properties[RESERVATION], properties[POLICY], f"header {RESERVATION}", url)
 
 
 # sec-tdm-html-meta
@@ -330,11 +330,11 @@ def markup(content: Content, url: str = "") -> Reservation | None:
     """`url`: of the page. It is parsed only where it has a word of the protocol."""
     if not content.mentions(b"tdm-"):
         return None
-    properties: dict[str, list[Any]] = {_RESERVATION: [], _POLICY: []}
+    properties: dict[str, list[Any]] = {RESERVATION: [], POLICY: []}
     for name, value in content.metas():
         if name in properties:
             properties[name].append(value.strip())
-    return _reservation(properties[_RESERVATION], properties[_POLICY], f"meta {_RESERVATION}", url)
+    return _reservation(properties[RESERVATION], properties[POLICY], f"meta {RESERVATION}", url)
 
 
 # sec-epub2, sec-epub3, sec-pdf

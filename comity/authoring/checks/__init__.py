@@ -1,0 +1,23 @@
+"""What no format sees by itself: how files are served, whom they name, and what they say together.
+
+Each check is given what was had of a site, and sample pages; its findings name the file by its URL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from comity.authoring.checks.addressees import check_addressees
+from comity.authoring.checks.contradictions import check_contradictions
+from comity.authoring.checks.readers import check_readers
+from comity.authoring.checks.samples import check_samples
+from comity.authoring.checks.serving import check_serving
+from comity.authoring.sites import Source, SourceFile
+from comity.policies import Finding
+
+CHECKS: tuple[Callable[[Source, tuple[SourceFile, ...]], Iterable[Finding]], ...] = (
+    check_serving,
+    check_addressees,
+    check_contradictions,
+    check_readers,
+    check_samples,
+)

@@ -1,0 +1,50 @@
+"""The names of crawlers in the files: whether anybody has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from comity.authoring.known_crawlers import known, nearest
+from comity.authoring.sites import Source, SourceFile
+from comity.policies import Finding
+from comity.policies.formats.authoring import Draft
+
+_AGENT_LINE = re.compile(rb"[ \t]*(?:user-?agent|acap-crawler)[ \t]*:[ \t]*([^#\r\n]*)", re.IGNORECASE)
+_TOKEN = re.compile(rb"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
+MAX_REPORTED = 50  # of one file
+
+
+def check_addressees(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
+    named = source.site.crawler_names
+    for file in source.files:
+        yield from _in_file(Draft(file.url, file.fetched.body), named)
+
+
+def _in_file(draft: Draft, named: frozenset[str]) -> Iterator[Finding]:
+    """`named`: the names that some format reads, in lower case."""
+    reported: set[str] = set()
+    for line in range(1, draft.lines + 1):
+        match = _AGENT_LINE.match(draft.line(line))
+        token = _TOKEN.match(match[1]) if match else None
+        name = token[0].decode() if token else ""
+        if match is None or token is None or name.lower() not in named or name.lower() in reported:
+            continue
+        if (problem := _problem(name)) and len(reported) < MAX_REPORTED:
+            reported.add(name.lower())
+            rule, message = problem
+            yield Finding(rule=rule, message=message, url=draft.url, line=line, column=match.start(1) + 1, length=len(name))
+
+
+def _problem(name: str) -> tuple[str, str] | None:
+    crawler = known(name)
+    if crawler is not None and crawler.retired:
+        return "comity.agent-retired", f"`{name}` is not in use any more, by {crawler.operator}"
+    if crawler is not None:
+        return None
+    if similar := nearest(name):
+        return (
+            "comity.agent-misspelled",
+            f"no crawler is known by the name `{name}`: `{similar.token}` ({similar.operator}) may be meant",
+        )
+    return "comity.agent-unknown", f"no crawler is known by the name `{name}`"

@@ -1,0 +1,71 @@
+"""Contradictions between files, and between files and pages: any refusal refuses, so what is permitted beside it has no effect.
+
+Each file's word for a use is asked of the site as if only one format were there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+
+from comity.authoring.sites import Source, SourceFile
+from comity.policies import Agent, Finding, Page, Reason, Site, Verdict
+from comity.policies.formats import FORMATS
+
+NOBODY = "comity-nobody"  # a crawler that no file names: what is said to everybody
+MAX_AGENTS = 50
+MAX_PAGES = 100
+
+
+def check_contradictions(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
+    names = [NOBODY, *islice(sorted(name for name in source.site.crawler_names if is_token(name)), MAX_AGENTS)]
+    reported: set[tuple[Reason, Reason]] = set()
+    of_names = ((name, contradiction) for name in names for contradiction in _of_files(source, Agent(name)))
+    of_pages = ((NOBODY, contradiction) for page in source.pages[:MAX_PAGES] for contradiction in _of_page(source, page))
+    for name, (permitting, refusing, use) in chain(of_names, of_pages):
+        if (permitting, refusing) not in reported:
+            reported.add((permitting, refusing))
+            yield _finding(source, permitting, refusing, use, "" if name == NOBODY else f" to {name}")
+
+
+def is_token(name: str) -> bool:
+    """Return whether a name is a product token, by which a crawler can be asked for."""
+    return name.replace("-", "").replace("_", "").isalnum()
+
+
+Contradiction = tuple[Reason, Reason, str]  # why it is permitted, why it is refused, the use
+
+
+def _of_files(source: Source, agent: Agent) -> Iterator[Contradiction]:
+    """The contradictions between formats about the site's first page."""
+    url = f"{source.origin}/"
+    alone = (Site(source.origin, source.site.files, formats=(format_,)) for format_ in FORMATS if format_.read_site)
+    yield from _between([site.page(agent, url, body=None) for site in alone])
+
+
+def _of_page(source: Source, page: SourceFile) -> Iterator[Contradiction]:
+    """What a page permits for itself, and the files refuse."""
+    agent = Agent(NOBODY)
+    itself = Site.from_files(source.origin, {}).page(agent, page.url, headers=page.fetched.headers, body=page.fetched.body)
+    of_files = source.site.page(agent, page.url, body=None)
+    for permitting, refusing, use in _between([itself, of_files]):
+        if permitting.source.url == page.url:
+            yield permitting, refusing, use
+
+
+def _between(pages: Sequence[Page]) -> Iterator[Contradiction]:
+    """`pages`: the same one, as each source speaks of it. A permission that follows from silence is none."""
+    named = dict.fromkeys(use for page in pages for use, decision in page.uses.items() if decision.stated)
+    for use in (use for use in named if use not in ("crawl", "follow")):  # to fetch is no use of what is fetched
+        decisions = [page.uses[use] for page in pages]
+        permitting = [each.reasons[0] for each in decisions if each.stated and each.verdict is Verdict.ALLOW]
+        refusing = [each.reasons[0] for each in decisions if each.stated and each.verdict is Verdict.DENY]
+        yield from ((one, other, use) for one in permitting for other in refusing)
+
+
+def _finding(source: Source, permitting: Reason, refusing: Reason, use: str, to_whom: str) -> Finding:
+    origin = refusing.source
+    position = source.name_of(origin.url) + (f":{origin.line}" if origin.line else "")
+    text = f" (`{origin.text}`)" if origin.text else ""
+    message = f"`{use}` is permitted here{to_whom}, and refused by {position}{text}: it is refused"
+    place = permitting.source
+    return Finding(rule="comity.contradiction", message=message, url=place.url, line=place.line)

@@ -1,0 +1,42 @@
+"""Lines of robots.txt by which other readers decide otherwise (`comity.crawler.commands.second_opinion`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby, islice
+from operator import itemgetter
+
+from comity.authoring.checks.contradictions import NOBODY, is_token
+from comity.authoring.sites import Source, SourceFile
+from comity.crawler.commands.second_opinion import Opinion, differing, second_opinions, sentences
+from comity.policies import Agent, Finding, Site
+from comity.policies.answers.fetched import Availability, availability
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import target_of
+
+MAX_AGENTS = 5
+MAX_EXPLAINED = 2  # URLs of one reader of which is looked why: that takes some hundred readings of the file
+
+
+def check_readers(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
+    """Name for each cause by which a reader differs the first line."""
+    url = f"{source.origin}/robots.txt"
+    robots = source.site.files[url]
+    if availability(robots) is not Availability.PRESENT:
+        return
+    alone = Site.from_files(source.origin, {"/robots.txt": robots})
+    tokens = [NOBODY, *islice(sorted(filter(is_token, alone.crawler_names)), MAX_AGENTS)]
+    reported: set[tuple[str, str]] = set()
+    for _, differences in groupby(differing(source.site, tokens), itemgetter(0)):
+        for reader, agent, probe in islice(differences, MAX_EXPLAINED):
+            decision = alone.access(agent, probe)
+            for opinion in second_opinions(alone, agent, probe, decision):
+                if opinion.reader == reader and (reader, opinion.cause) not in reported:
+                    reported.add((reader, opinion.cause))
+                    line = opinion.line or decision.reasons[0].source.line
+                    yield Finding(rule="comity.other-readers", message=_message(opinion, agent, probe), url=url, line=line)
+
+
+def _message(opinion: Opinion, agent: Agent, probe: str) -> str:
+    told = "; ".join(sentences([opinion.as_json], []))
+    return told.replace("fetch this", f"fetch {printable(target_of(probe))} as {agent.token}")

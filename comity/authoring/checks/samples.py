@@ -1,0 +1,40 @@
+"""The elements that rules name: whether they stand in sample pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from comity.authoring.sites import Source, SourceFile
+from comity.policies import Finding
+from comity.policies.answers.element_rule import ALL, EVERY_TYPE, ElementRule
+from comity.policies.document.document import Content
+from comity.policies.elements.coverage import covered
+from comity.policies.syntax.path_patterns import covers, normal_target
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import target_of
+
+MAX_PAGES = 20  # of the site's own that are looked at
+
+
+def check_samples(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
+    """Name the elements that are in no sample, nor in any page of the site to which their rules apply."""
+    for rules in source.site.element_rules:
+        named = [rule for rule in rules.rules if rule.element != ALL and rule.file_type in (EVERY_TYPE, "html")]
+        looked_at: dict[ElementRule, int] = {}
+        matched: set[tuple[str, str]] = set()
+        for page in (*samples, *source.pages[:MAX_PAGES]):
+            target = normal_target(target_of(page.url))
+            of_page = [rule for rule in named if page in samples or covers(rule.path, target)]
+            for part in covered(Content(page.fetched.headers, page.fetched.body), of_page):
+                looked_at[part.rule] = looked_at.get(part.rule, 0) + 1
+                if part.nodes or part.is_whole:
+                    matched.add((part.rule.file_type, part.rule.element))
+        reported: set[tuple[int, str]] = set()
+        for rule, pages in looked_at.items():
+            if (rule.file_type, rule.element) not in matched and (rule.line, rule.element) not in reported:
+                reported.add((rule.line, rule.element))
+                place = rules.reason_of(rule, "").source
+                element = printable(rule.element.encode("utf-8", "replace"))
+                where = "the sample page" if pages == 1 else f"any of the {pages} sample pages"
+                message = f"`{element}` selects nothing in {where}"
+                yield Finding(rule="comity.unmatched-element", message=message, url=place.url, line=place.line)

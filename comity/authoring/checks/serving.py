@@ -1,0 +1,76 @@
+"""The answers of a server for policy files: status, media type, encoding, redirects, size."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from email.message import Message
+from urllib.parse import urlsplit
+
+from comity.authoring.sites import Source, SourceFile
+from comity.policies import Fetched, Finding
+from comity.policies.answers.fetched import Availability, availability, is_html
+from comity.policies.formats import FILES
+from comity.policies.syntax.lines import MAX_BYTES
+
+MEDIA_TYPES = {file.path: file.media_type for file in FILES}
+RESTRICTING = frozenset(file.path for file in FILES if file.restricts_access)
+MUST_BE_READ = 500 * 1024  # octets, of robots.txt: RFC 9309 section-2.5
+
+
+def check_serving(source: Source, samples: tuple[SourceFile, ...]) -> Iterator[Finding]:
+    for file in source.files:
+        for rule, message in _served(file.url, file.fetched):
+            yield Finding(rule=rule, message=message, url=file.url)
+
+
+def _served(url: str, fetched: Fetched) -> Iterator[tuple[str, str]]:
+    """Rule and message."""
+    path = urlsplit(url).path
+    if availability(fetched) is Availability.UNREACHABLE:
+        consequence = (
+            "until it is there again, crawlers may fetch nothing" if path in RESTRICTING else "nobody knows what it states"
+        )
+        yield "comity.file-status", f"it cannot be had ({fetched.error or f'status {fetched.status}'}): {consequence}"
+        return
+    if fetched.status // 100 == 2 and is_html(fetched):
+        yield "comity.file-type", "an HTML page is served in its place: it counts as not there, answer with status 404"
+        return
+    if fetched.status // 100 != 2:
+        if fetched.status not in (404, 410):
+            yield "comity.file-status", f"status {fetched.status} counts as no file: everything that it would refuse is permitted"
+        return
+    if fetched.url and fetched.url != url:
+        yield "comity.file-moved", f"it is redirected to {fetched.url}: serve it here"
+    if fetched.oversized or len(fetched.body) > MUST_BE_READ:
+        size = f"more than {MAX_BYTES}" if fetched.oversized else str(len(fetched.body))
+        yield "comity.file-size", f"it has {size} octets, and crawlers have to read the first {MUST_BE_READ} alone"
+    yield from _typed(path, fetched)
+
+
+def _typed(path: str, fetched: Fetched) -> Iterator[tuple[str, str]]:
+    if fetched.body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        yield "comity.file-encoding", "it is in UTF-16: save it as UTF-8"
+    elif not _is_utf8(fetched.body):
+        yield "comity.file-encoding", "some octets are no UTF-8: save it as UTF-8"
+    field = Message()
+    field["Content-Type"] = fetched.header(b"Content-Type").decode("latin-1") or "none"
+    expected = MEDIA_TYPES.get(path, "").partition(";")[0]
+    if not fetched.headers or not expected:  # from a folder, which says nothing of it
+        return
+    if not fetched.header(b"Content-Type"):
+        yield "comity.file-type", f"it is served without a media type: send `Content-Type: {MEDIA_TYPES[path]}`"
+    elif field.get_content_type() != expected:
+        message = f"it is served as {field.get_content_type()}: send `Content-Type: {MEDIA_TYPES[path]}`"
+        yield "comity.file-type", message
+    charset = field.get_param("charset")
+    if isinstance(charset, str) and charset.lower().replace("_", "-") not in ("utf-8", "utf8", "us-ascii"):
+        yield "comity.file-encoding", f"it is served as {charset}, and read as UTF-8"
+
+
+def _is_utf8(body: bytes) -> bool:
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,151 @@
+"""`comity explain DIR|URL`: what the files of a site mean together, as a person would say it."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from comity.authoring.explaining import Answer, Explanation, Group, Place, explain
+from comity.authoring.sites import DEFAULT_ORIGIN, load, options
+from comity.crawler.console import add_row, complain, line, open_console, read_or_not, say, table
+from comity.policies import PolicyError
+from comity.policies.syntax.printable import unhidden
+
+HELP = "say what the files of a site mean together"
+FAILED = 2  # exit status for wrong usage, and where nothing could be had
+FORMATS = ("table", "markdown", "json")
+COLORS = {"allow": "green", "deny": "red", "defer": "yellow", "limit": "yellow"}
+
+
+def add_options(parser: ArgumentParser) -> None:
+    parser.add_argument("target", metavar="DIR|URL", help="folder with the files of a site, or URL of a site or page")
+    parser.add_argument(
+        "--agent", action="append", default=[], metavar="NAME", help="crawler to explain; may be repeated (default: all named)"
+    )
+    parser.add_argument("--origin", metavar="URL", help=f"where the files of a folder are published (default: {DEFAULT_ORIGIN})")
+    parser.add_argument(
+        "--url",
+        action="append",
+        default=[],
+        help="sample URL or path; may be repeated (default: the root, and the paths that the files speak of)",
+    )
+    parser.add_argument("--format", choices=FORMATS, default="table", help="form of the output (default: %(default)s)")
+
+
+def run(options_: Namespace) -> int:
+    """Print the explanation. Return the exit status: 0, or FAILED."""
+    try:
+        source = load(options_.target, origin=options_.origin)
+        explanation = explain(source, options().agent, agents=options_.agent, urls=options_.url)
+    except PolicyError as error:
+        complain(f"comity explain: {error}")
+        return FAILED
+    if not source.pages and all(not file.fetched.status for file in source.files):
+        for name, outcome in explanation.files:
+            complain(f"{name}: {outcome}")
+        complain(f"comity explain: neither a policy file nor a page of {options_.target} could be had")
+        return FAILED
+    if options_.format == "json":
+        say(json.dumps(as_json(explanation), indent=2))
+    elif options_.format == "markdown":
+        say(as_markdown(explanation))
+    else:
+        with read_or_not():
+            show(explanation, open_console())
+    return 0
+
+
+def as_json(explanation: Explanation) -> dict[str, Any]:
+    return {
+        "origin": explanation.origin,
+        "files": [{"file": name, "outcome": outcome} for name, outcome in explanation.files],
+        "groups": [
+            {"agents": list(group.agents), "answers": [_answer(answer) for answer in group.answers]}
+            for group in explanation.groups
+        ],
+        "as_everybody": list(explanation.as_everybody),
+        "samples": list(explanation.samples),
+        "notes": list(explanation.notes),
+    }
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    return {
+        "about": answer.about,
+        "verdict": answer.verdict,
+        "sentence": answer.sentence,
+        "limits": dict(answer.limits),
+        "decided_by": [_place(place) for place in answer.places],
+        "exceptions": [
+            {
+                "verdict": exception.verdict,
+                "limits": dict(exception.limits),
+                "decided_by": [_place(place) for place in exception.places],
+                "urls": list(exception.urls),
+            }
+            for exception in answer.exceptions
+        ],
+    }
+
+
+def _place(place: Place) -> dict[str, Any]:
+    return place._asdict()
+
+
+def as_markdown(explanation: Explanation) -> str:
+    """Return the explanation in Markdown. What is quoted from the files stands in code, or is escaped."""
+    lines = [f"# What the files of {_escaped(explanation.origin)} mean", ""]
+    for group in explanation.groups:
+        lines += [f"## {_escaped(_heading(group, explanation))}", ""]
+        lines += [f"- {_escaped(answer.sentence)}" for answer in group.answers]
+        lines.append("")
+    if explanation.as_everybody:
+        lines += [f"As everybody else: {_escaped(', '.join(explanation.as_everybody))}.", ""]
+    lines += ["## Files", "", *(f"- {_escaped(name)}: {_escaped(outcome)}" for name, outcome in explanation.files), ""]
+    if explanation.notes:
+        lines += ["## Notes", "", *(f"- {_escaped(note)}" for note in explanation.notes), ""]
+    return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    """Return the text for Markdown: what stands between backticks is code, and nothing else is markup."""
+    text = unhidden(text, keep="")
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one of the files has a backtick itself
+        return _without_markup(text)
+    return "`".join(part if number % 2 else _without_markup(part) for number, part in enumerate(parts))
+
+
+def _without_markup(text: str) -> str:
+    return "".join(f"\\{char}" if char in "\\`*_[]<>|#" else char for char in text)
+
+
+def _heading(group: Group, explanation: Explanation) -> str:
+    if group.agents:
+        return ", ".join(group.agents)
+    return "Everybody else" if len(explanation.groups) > 1 else "Everybody"
+
+
+def show(explanation: Explanation, console: Console) -> None:
+    """Print the explanation for people."""
+    rows = table(f"What the files of {explanation.origin} mean", "who", "about", "answer", "what they say")
+    for group in explanation.groups:
+        who = _heading(group, explanation)
+        for answer in group.answers:
+            about = answer.about if "," not in answer.about else "all else"
+            add_row(rows, who, about, Text(answer.verdict, COLORS.get(answer.verdict, "")), answer.sentence)
+            who = ""
+    console.print(rows)
+    if explanation.as_everybody:
+        console.print(line(f"As everybody else: {', '.join(explanation.as_everybody)}"))
+    files = table("Files", "file", "what came back")
+    for name, outcome in explanation.files:
+        add_row(files, name, outcome)
+    if files.row_count:
+        console.print(files)
+    for note in explanation.notes:
+        console.print(line(note))

@@ -1,0 +1,51 @@
+"""`comity languageserver`: help for those who write policies, in their editors."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+
+from comity.policies import PolicyError
+
+HELP = "answer an editor by the Language Server Protocol"
+LOOPBACK = "127.0.0.1"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--stdio", action="store_true", help="by standard input and output, as it is without any of these")
+    way.add_argument(
+        "--tcp", metavar="[HOST:]PORT", type=_address, help="by TCP, for one editor; without HOST on this machine alone"
+    )
+    way.add_argument("--websocket", metavar="[HOST:]PORT", type=_address, help="by WebSocket, in the same way")
+    parser.add_argument(
+        "--allow-origin", action="append", default=[], metavar="ORIGIN", help="let a web page of that origin connect by WebSocket"
+    )
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ArgumentTypeError(f"`{text}` is no address: write {LOOPBACK}:2087")
+    return host.removeprefix("[").removesuffix("]") or LOOPBACK, int(port)
+
+
+def run(options: Namespace) -> int:
+    try:
+        from comity.authoring.language_server import server
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] in ("comity", ""):
+            raise
+        raise PolicyError("pygls is not installed: pip install comity[languageserver]") from None
+    if options.tcp or options.websocket:
+        server.show_address()
+    try:
+        if options.tcp:
+            server.create().start_tcp(*options.tcp)
+        elif options.websocket:
+            host, port = options.websocket
+            server.create().start_ws(host, port, options.allow_origin)
+        else:
+            server.serve_stdio()
+    except OSError as error:
+        raise PolicyError(f"cannot listen: {error.strerror or error}") from None
+    return 0

@@ -1,0 +1,539 @@
+"""The meaning of all files of a site together, as a person would say it: for everybody, for each crawler that they name, and for
+classes of use.
+
+    explained = explain(source, agent)
+    for group in explained.groups:      who is meant, and the answers about them
+        for answer in group.answers:    a sentence, and the lines that decide
+
+It is made of decisions about sample URLs: a path that no file speaks of, those that they speak of, and the pages that were had.
+What is said of everything is said by the first; the lines that say something else of another are named as exceptions."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import time
+from functools import cached_property
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from comity.authoring.known_crawlers import known
+from comity.authoring.sites import Source, SourceFile
+from comity.policies import Agent, PolicyError, Reason, Site, Verdict
+from comity.policies.agent import PRODUCT_TOKEN
+from comity.policies.answers.element_rule import display_names
+from comity.policies.answers.fetched import Availability, Fetched, availability
+from comity.policies.answers.rule import RULES
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_or_empty
+from comity.policies.tag import write_conditions
+
+MAX_AGENTS = 100  # named by the files; those after them are left out, with a note
+MAX_SAMPLES = 500  # paths that the files speak of; likewise
+MAX_PAGES = 50  # likewise
+MAX_EXCEPTIONS = 5  # that a sentence names; `Answer.exceptions` has all
+MAX_RATE_SITES = 50  # that are made to find the lines by which rates are asked for; after that no line is named
+UNSPOKEN = ("/any-other-page", *(f"/{char * 3}" for char in "zqxjykvw0123456789_-~bcdefghilmnoprstu"))  # paths, to choose from
+NOBODY = "any-other-crawler"  # a product token that no file names
+SILENT = "silent"  # the verdict where nobody says anything
+
+
+Limits = tuple[tuple[str, str], ...]  # names of what limits a use, and the values as texts
+
+
+class UseClass(NamedTuple):
+    """A class of uses as people speak of it."""
+
+    name: str
+    use: str  # of the table of vocabularies, that stands for it
+    verb: str  # what somebody does who may
+
+
+CLASSES = (
+    UseClass("index", "index", "put pages into an index"),
+    UseClass("search", "search", "show pages as results of a search"),
+    UseClass("snippets", "present-snippet", "show snippets of pages"),
+    UseClass("copies", "present", "show whole pages to others"),
+    UseClass("training", "train-ai", "train AI with pages"),
+    UseClass("answers", "ai-input", "have AI answer from pages"),
+    UseClass("archive", "preserve", "keep pages in an archive"),
+    UseClass("mining", "tdm", "mine pages for text and data"),
+)
+
+
+class Place(NamedTuple):
+    """A line, field or element that decides."""
+
+    file: str  # as it is shown to the user
+    line: int  # 1-based; 0: the file as a whole, or no file
+    part: str  # "body", "header X-Robots-Tag", ...
+    text: str  # as written
+    rule: str
+    spec: str
+
+    def __str__(self) -> str:
+        part = "" if self.part in ("body", "status") else f" ({self.part})"
+        return (f"{self.file}:{self.line}" if self.line else self.file) + part
+
+
+class Exceptional(NamedTuple):
+    """Something else than in general, that a line says of some URLs."""
+
+    verdict: str  # "allow", "deny", "defer" or SILENT
+    places: tuple[Place, ...]
+    limits: Limits
+    urls: tuple[str, ...]  # the sample URLs of which it says so
+
+
+class Answer(NamedTuple):
+    """One sentence, and where it comes from."""
+
+    about: str  # "access", "rates", "parts", "requests", or the name of one of CLASSES
+    verdict: str  # "allow", "deny", "defer" or SILENT; of rates "limit"
+    sentence: str
+    places: tuple[Place, ...] = ()  # that decide in general
+    exceptions: tuple[Exceptional, ...] = ()
+    limits: Limits = ()
+
+
+class Group(NamedTuple):
+    """Those of whom the same holds."""
+
+    agents: tuple[str, ...]  # (): everybody, but for the agents of other groups
+    answers: tuple[Answer, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The meaning of the files of a site."""
+
+    origin: str
+    files: tuple[tuple[str, str], ...]  # name, and what came back in a word
+    groups: tuple[Group, ...]  # everybody first
+    as_everybody: tuple[str, ...]  # crawlers that are named, and of whom nothing else holds
+    samples: tuple[str, ...]  # URLs that were asked about
+    notes: tuple[str, ...]
+
+
+class _Outcome(NamedTuple):
+    """A decision, as far as it tells sentences apart."""
+
+    verdict: str
+    places: tuple[Place, ...]
+    limits: Limits
+
+
+def explain(source: Source, agent: Agent, *, agents: Iterable[str] = (), urls: Iterable[str] = ()) -> Explanation:
+    """Return what the files mean together. PolicyError for a URL of another site.
+
+    `agent`: whose vocabulary counts. `agents`: the crawlers that are asked about; none: all that the files name. `urls`: the
+    sample URLs, absolute or paths; none: the root and what the files speak of."""
+    notes = list(source.notes)
+    names = tuple(dict.fromkeys(agents)) or tuple(sorted(source.site.crawler_names - {"*", ""}))
+    if len(names) > MAX_AGENTS:
+        notes.append(f"the files name {len(names)} crawlers, of which {MAX_AGENTS} are explained: ask about others by name")
+        names = names[:MAX_AGENTS]
+    samples = [_absolute(source.origin, url) for url in urls] or [source.origin + path for path in spoken_of(source)]
+    if len(samples) > MAX_SAMPLES:
+        notes.append(f"the files speak of {len(samples)} paths, of which {MAX_SAMPLES} were asked about")
+    pages = source.pages[:MAX_PAGES]
+    if len(source.pages) > MAX_PAGES:
+        notes.append(f"there are {len(source.pages)} pages, of which {MAX_PAGES} were asked about")
+    asked = _Asked(source, tuple(samples[:MAX_SAMPLES]), pages)
+    everybody = asked.answers(_agent(agent, _unnamed(source.site)))
+    groups: dict[tuple[Answer, ...], list[str]] = {}
+    for name in names:
+        crawler = known(name)
+        groups.setdefault(asked.answers(_agent(agent, name)), []).append(crawler.token if crawler else printable(name))
+    as_everybody = tuple(groups.pop(everybody, ()))
+    subject = "Everybody else" if groups else "Everybody"
+    return Explanation(
+        source.origin,
+        tuple((file.name, _outcome_of_file(file.fetched)) for file in source.files),
+        (
+            Group((), _with_subject(subject, everybody)),
+            *(Group(tuple(members), _with_subject(_listed(members), answers)) for answers, members in groups.items()),
+        ),
+        as_everybody,
+        asked.samples,
+        tuple(notes),
+    )
+
+
+def _with_subject(subject: str, answers: Iterable[Answer]) -> tuple[Answer, ...]:
+    """Return the answers with the subject in their sentences. Of everybody a refusal is told of nobody."""
+    words = {"{subject}": subject}
+    if subject.startswith("Everybody"):
+        nobody = subject.replace("Everybody", "Nobody")
+        words = {
+            "{subject} may not": f"{nobody} may",
+            "{subject} may fetch nothing": f"{nobody} may fetch anything",
+            "whether {subject}": f"whether {subject.replace('Everybody', 'anybody')}",
+        } | words
+    told = []
+    for answer in answers:
+        sentence = answer.sentence
+        for placeholder, word in words.items():
+            sentence = sentence.replace(placeholder, word)
+        told.append(answer._replace(sentence=sentence))
+    return tuple(told)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _absolute(origin: str, url: str) -> str:
+    absolute = origin + url if url.startswith("/") else url
+    if origin_or_empty(absolute) != origin:
+        raise PolicyError(f"`{printable(url)}` is no URL of {origin}: write it with that, or as a path")
+    return absolute
+
+
+def _unnamed(site: Site) -> str:
+    token = NOBODY
+    while token in site.crawler_names:
+        token += "-"
+    return token
+
+
+def _agent(agent: Agent, name: str) -> Agent:
+    """Return the crawler of that name, of which nothing is arranged. A name of several words, as ACAP has them, is one of a
+    User-Agent."""
+    token = name if PRODUCT_TOKEN.fullmatch(name) else re.sub(r"[^A-Za-z0-9_-]+", "-", name) or NOBODY
+    user_agent = "" if token == name else name.rstrip("*")
+    return replace(agent, token=token, user_agent=user_agent, purposes=(), uses=(), arrangements=(), defaults={})
+
+
+def _outcome_of_file(fetched: Fetched) -> str:
+    if fetched.unreachable_since:
+        return f"cannot be had since {fetched.unreachable_since:%Y-%m-%d %H:%M} UTC; its last good copy holds"
+    match availability(fetched):
+        case Availability.PRESENT:
+            return "read" + (", up to the size that is read" if fetched.oversized else "")
+        case Availability.ABSENT:
+            return f"states nothing: HTTP status {fetched.status}" + (", an HTML page" if fetched.status // 100 == 2 else "")
+        case Availability.UNREACHABLE:
+            return f"cannot be had: {printable(fetched.error) or f'HTTP status {fetched.status}'}"
+
+
+# ---- sample URLs
+
+_PATH = re.compile(r"(?<![^\s:,])[/*]\S*")  # in a line of text, not in a URL or a media type
+_QUOTED = re.compile(r"[\"'](/[^\"'\s]*)[\"']")  # in JSON and XML
+_COMMENT = re.compile(r"#.*")
+
+
+def spoken_of(source: Source) -> list[str]:
+    """Return the root and the paths that match the patterns of which the policy files speak, each once."""
+    paths = (pattern.split("$")[0].replace("*", "any") for pattern in _patterns(source))
+    return list(dict.fromkeys(("/", *(path if path.startswith("/") else f"/{path}" for path in paths))))
+
+
+def _patterns(source: Source) -> Iterator[str]:
+    """Yield the paths and patterns that stand in the policy files, in whatever format."""
+    for file in source.files:
+        text = file.fetched.body.decode("utf-8", "replace")
+        if text.lstrip("\ufeff \t\r\n").startswith(("<", "{", "[")):
+            yield from _QUOTED.findall(text)
+            continue
+        for line in text.splitlines():
+            patterns = (match.group().rstrip(",") for match in _PATH.finditer(_COMMENT.sub("", line)))
+            yield from (pattern for pattern in patterns if "/" in pattern and not pattern.startswith("//"))
+
+
+def _unspoken_path(source: Source) -> str:
+    """Return a path of which no file speaks, but for what speaks of everything."""
+    parts = [pattern.lower().split("$")[0].split("*") for pattern in dict.fromkeys(_patterns(source))]
+    return min(UNSPOKEN, key=lambda path: sum(_matches(path, pattern) for pattern in parts))
+
+
+def _matches(path: str, parts: Sequence[str]) -> bool:
+    """Return whether a path begins as a pattern does. `parts`: what stands between its asterisks."""
+    position = len(parts[0]) if path.startswith(parts[0]) else -1
+    for part in parts[1:]:
+        if position < 0:
+            return False
+        start = path.find(part, position)
+        position = start + len(part) if start >= 0 else -1
+    return position >= 0
+
+
+# ---- decisions, in words
+
+
+class _TooManySitesError(Exception):
+    """There are more sites to make than MAX_RATE_SITES."""
+
+
+class _Asked:
+    """What is asked about every agent."""
+
+    def __init__(self, source: Source, samples: tuple[str, ...], pages: tuple[SourceFile, ...]) -> None:
+        self._source = source
+        self._site = source.site
+        self._general = source.origin + _unspoken_path(source)
+        of_pages = {page.url for page in pages}
+        self._urls = tuple(url for url in dict.fromkeys(samples) if url not in of_pages)
+        self._pages = pages
+        self.samples = (*self._urls, *(page.url for page in pages))
+        self._sites_without: dict[int, Site] = {}  # number of lines that are left out -> the site
+
+    def answers(self, agent: Agent) -> tuple[Answer, ...]:
+        """Return the answers, with {subject} for who is meant."""
+        pages = {url: self._site.page(agent, url, body=None) for url in (self._general, *self._urls)}
+        for file in self._pages:
+            got = file.fetched
+            pages[file.url] = self._site.page(agent, file.url, status=got.status, headers=got.headers, body=got.body)
+        access = {url: self._access(agent, url) for url in pages}
+        for file in self._pages:
+            crawl = pages[file.url].uses["crawl"]
+            if crawl.verdict is Verdict.DENY:  # the page itself says so
+                access[file.url] = _Outcome("deny", self._places(crawl.reasons[:1]), ())
+        allowed = [url for url in access if url != self._general and access[url].verdict == "allow"]
+        uses: list[Answer] = []
+        for class_ in CLASSES:
+            outcomes = {}
+            for url in (self._general, *allowed):
+                use = pages[url].uses[class_.use]
+                verdict = use.verdict.value if use.stated else SILENT
+                limits = tuple((name, _told_value(value)) for name, value in write_conditions(use).items())
+                reasons = [reason for reason in use.reasons if reason.rule != "comity.default"]
+                outcomes[url] = _Outcome(verdict, self._places(reasons if limits else reasons[:1]), limits)
+            uses.append(self._of_use(class_, outcomes))
+        return (
+            self._of_access(access),
+            *self._rates(agent),
+            *(answer for answer in uses if answer.sentence),
+            *_unspoken([answer for answer in uses if not answer.sentence]),
+            *self._parts(pages),
+            *self._requests(agent),
+        )
+
+    def _access(self, agent: Agent, url: str) -> _Outcome:
+        decision = self._site.access(agent, url)
+        limits = (("not_before", f"{decision.not_before:%Y-%m-%d %H:%M} UTC"),) if decision.not_before else ()
+        return _Outcome(decision.verdict.value, self._places(decision.reasons[:1]), limits)
+
+    def _places(self, reasons: Iterable[Reason]) -> tuple[Place, ...]:
+        return tuple(dict.fromkeys(map(self._place, reasons)))
+
+    def _place(self, reason: Reason) -> Place:
+        source = reason.source
+        return Place(self._source.name_of(source.url), source.line, source.part, source.text, reason.rule, reason.spec)
+
+    def _of_access(self, outcomes: Mapping[str, _Outcome]) -> Answer:
+        general, exceptions = self._divided(outcomes)
+        where, is_silent = _where(general.places), not general.places or not general.places[0].line
+        unreachable = [place for place in general.places if place.rule in RULES and RULES[place.rule].is_unreachable]
+        match general.verdict:
+            case "allow":
+                refused = [exception for exception in exceptions if exception.verdict != "allow"]
+                sentence = "{subject} may fetch everything" + ("" if is_silent else where)
+                if refused:
+                    sentence += f" but what {_count(refused)} {_verb(refused, 'refuse')}: {_enumerated(refused)}"
+                elif is_silent:
+                    sentence += ": no line that was asked about refuses it"
+            case "deny" if unreachable:
+                sentence = "{subject} may fetch nothing, as " + f"{unreachable[0].file} cannot be had: {unreachable[0].text}"
+            case verdict:
+                until = dict(general.limits).get("not_before")
+                permitted = [exception for exception in exceptions if exception.verdict == "allow"]
+                sentence = "{subject} may fetch nothing" + (f" until {until}" if verdict == "defer" and until else "")
+                if permitted:
+                    sentence += f" but what {_count(permitted)} {_verb(permitted, 'permit')}: {_enumerated(permitted)};"
+                    sentence += f" the rest is refused{where}"
+                else:
+                    sentence += where
+        return Answer("access", general.verdict, f"{sentence}.", general.places, exceptions, general.limits)
+
+    def _of_use(self, class_: UseClass, outcomes: Mapping[str, _Outcome]) -> Answer:
+        """Return the answer, without a sentence where nothing is said at all."""
+        general, exceptions = self._divided(outcomes)
+        limits = f", {_told_limits(general.limits)}" if general.limits else ""
+        where = _where(general.places)
+        if general.verdict == SILENT and not exceptions and not limits:
+            return Answer(class_.name, SILENT, "")
+        if general.verdict == "allow":
+            sentence = f"{{subject}} may {class_.verb}{limits}{where}"
+        elif general.verdict == "deny":
+            sentence = f"{{subject}} may not {class_.verb}{where}"
+        else:
+            sentence = f"Nothing says in general whether {{subject}} may {class_.verb}"
+            sentence += f"; who may, {limits[2:]}{where}" if limits else ""
+        words = {"allow": "permitted by", "deny": "refused by", SILENT: "nothing is said of"}
+        for verdict, word in words.items():
+            of_verdict = [exception for exception in exceptions if exception.verdict == verdict]
+            if of_verdict:
+                sentence += f"; {word} {_enumerated(of_verdict)}"
+        return Answer(class_.name, general.verdict, f"{sentence}.", general.places, exceptions, general.limits)
+
+    def _divided(self, outcomes: Mapping[str, _Outcome]) -> tuple[_Outcome, tuple[Exceptional, ...]]:
+        """Return what holds in general, and what holds of some URLs, by what decides there."""
+        general = outcomes[self._general]
+        others: dict[_Outcome, list[str]] = {}
+        for url, outcome in outcomes.items():
+            if (outcome.verdict, outcome.limits) != (general.verdict, general.limits):
+                others.setdefault(outcome, []).append(url)
+        exceptions = (
+            Exceptional(outcome.verdict, outcome.places, outcome.limits, tuple(urls)) for outcome, urls in others.items()
+        )
+        return general, tuple(exceptions)
+
+    def _rates(self, agent: Agent) -> Iterator[Answer]:
+        asked = _rates_of(self._site, agent, self._general)
+        if asked:
+            places = tuple(self._rate_lines(agent, asked))
+            sentence = f"{{subject}} may come only so often: {', '.join(asked)}{_where(places)}."
+            yield Answer("rates", "limit", sentence, places)
+
+    def _rate_lines(self, agent: Agent, asked: Sequence[str]) -> Iterator[Place]:
+        """Yield the lines by which it is asked: the first without which, and those before it, a rate is asked for no more."""
+        lines = self._lines_on_rates
+
+        def asks(rate: str, count: int) -> bool:
+            """Return whether the rate is asked for without the first so many of the lines."""
+            return rate in _rates_of(self._without(count), agent, self._general)
+
+        try:
+            for rate in asked:
+                if not asks(rate, len(lines)):
+                    index = bisect_left(range(1, len(lines) + 1), x=True, key=lambda count: not asks(rate, count))
+                    file, number, text = lines[index]
+                    yield Place(self._source.name_of(file), number, "body", text, "", "")
+        except _TooManySitesError:
+            return
+
+    @cached_property
+    def _lines_on_rates(self) -> list[tuple[str, int, str]]:
+        """The URL of the file, the number and the text of each line that may be about rates."""
+        return [
+            (file.url, number, printable(line))
+            for file in self._source.files
+            for number, line in enumerate(file.fetched.body.splitlines(), 1)
+            if _RATE_LINE.match(line)
+        ]
+
+    def _without(self, count: int) -> Site:
+        """Return the site without the first so many of the lines on rates."""
+        if count not in self._sites_without:
+            if len(self._sites_without) == MAX_RATE_SITES:
+                raise _TooManySitesError
+            files = dict(self._site.files)
+            for url in dict.fromkeys(url for url, _, _ in self._lines_on_rates[:count]):
+                numbers = {number for of_url, number, _ in self._lines_on_rates[:count] if of_url == url}
+                lines = enumerate(files[url].body.splitlines(keepends=True), 1)
+                body = b"".join(b"#\n" if number in numbers else line for number, line in lines)
+                files[url] = replace(files[url], body=body)
+            self._sites_without[count] = Site(self._site.origin, files)
+        return self._sites_without[count]
+
+    def _parts(self, pages: Mapping[str, Any]) -> Iterator[Answer]:
+        refused: dict[tuple[Place, ...], str] = {}
+        guided: dict[tuple[Place, ...], str] = {}
+        for page in pages.values():
+            for element in page.elements:
+                selector = f"`{printable(element.selector)}`"
+                places = self._places(element.reasons)
+                if element.deny:
+                    refused.setdefault(places, f"{selector} for {_actions(element.deny)}{_where(places)}")
+                elif element.guides:
+                    actions = {action for guide in element.guides for action in guide.actions}
+                    guided.setdefault(places, f"{selector} for {_actions(actions)}{_where(places)}")
+        for verdict, words, parts in (
+            ("deny", "{subject} may not use parts of pages: ", refused),
+            ("allow", "{subject} is to follow instructions about parts of pages: ", guided),
+        ):
+            if parts:
+                sentence = words + _few(list(parts.values()))
+                yield Answer("parts", verdict, f"{sentence}.", tuple(place for places in parts for place in places))
+
+    def _requests(self, agent: Agent) -> Iterator[Answer]:
+        requests = self._site.requests(agent)
+        if requests:
+            places = self._places(request.reason for request in requests)
+            told = _few([f"{request.action} of {printable(request.url)}" for request in requests])
+            yield Answer("requests", "limit", f"{{subject}} is asked for: {told}{_where(places)}.", places)
+
+
+_RATE_LINE = re.compile(rb"[\s\w-]*(?:delay|rate|limit|visit|concurren|window)[\w-]*\s*:", re.IGNORECASE)
+
+
+def _unspoken(answers: Sequence[Answer]) -> Iterator[Answer]:
+    """Yield one answer for all classes of which nothing is said."""
+    if answers:
+        verbs = {class_.name: class_.verb for class_ in CLASSES}
+        told = "; ".join(verbs[answer.about] for answer in answers)
+        yield Answer(", ".join(answer.about for answer in answers), SILENT, f"Nothing says whether {{subject}} may {told}.")
+
+
+def _rates_of(site: Site, agent: Agent, url: str) -> list[str]:
+    rates, asked = site.rates(agent), []
+    if rates:
+        asked += [f"{rates.crawl_delay:g} s between requests"] if rates.crawl_delay else []
+        asked += [_told_rate(rate.requests, rate.seconds) + _told_hours(rate.start, rate.end) for rate in rates.request_rates]
+        asked += [f"visits{_told_hours(rates.visit_time.start, rates.visit_time.end)}"] if rates.visit_time else []
+    for limit in site.limits(agent, url):
+        asked += [_told_rate(window.requests, window.seconds) for window in limit.windows]
+        asked += [f"{limit.concurrent} at a time"] if limit.concurrent is not None else []
+    return list(dict.fromkeys(asked))
+
+
+def _told_rate(requests: int, seconds: float) -> str:
+    return f"{requests} request{'s' if requests != 1 else ''} in {seconds:g} s"
+
+
+def _told_hours(start: time | None, end: time | None) -> str:
+    return f" from {start:%H:%M} to {end:%H:%M} UTC" if start and end else ""
+
+
+def _told_value(value: Any) -> str:
+    return " ".join(printable(str(item)) for item in value) if isinstance(value, list) else printable(str(value))
+
+
+_LIMITS = {
+    "max_chars": "at most {} characters of them",
+    "max_words": "at most {} words of them",
+    "until": "until {}",
+    "until_recrawled": "until they are fetched again",
+}
+
+
+def _told_limits(limits: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(_LIMITS.get(name, f"with {name.replace('_', ' ')} {{}}").format(value) for name, value in limits)
+
+
+def _actions(actions: Iterable[str]) -> str:
+    names = display_names(actions)
+    return "everything" if "*" in names else ", ".join(map(printable, names))
+
+
+def _where(places: Sequence[Place]) -> str:
+    told = list(dict.fromkeys(str(place) for place in places if place.line or place.part != "body" or place.text))
+    return f" ({_few(told)})" if told else ""
+
+
+def _count(exceptions: Sequence[Exceptional]) -> str:
+    return "one line" if len(exceptions) == 1 else f"{len(exceptions)} lines"
+
+
+def _verb(exceptions: Sequence[Exceptional], verb: str) -> str:
+    return f"{verb}s" if len(exceptions) == 1 else verb
+
+
+def _enumerated(exceptions: Sequence[Exceptional]) -> str:
+    """Return what the exceptions say, as written, and where; of what no line says, the URLs."""
+    told = []
+    for exception in exceptions:
+        limits = f", {_told_limits(exception.limits)}" if exception.limits else ""
+        text = next((place.text for place in exception.places if place.text), "")
+        name = f"`{text}`" if text else _few([printable(urlsplit(url).path or url) for url in exception.urls])
+        told.append(f"{name}{limits}{_where(exception.places)}")
+    return _few(told)
+
+
+def _few(texts: Sequence[str]) -> str:
+    more = len(texts) - MAX_EXCEPTIONS
+    return ", ".join(texts[:MAX_EXCEPTIONS]) + (f" and {more} more" if more > 0 else "")

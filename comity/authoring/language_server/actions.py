@@ -1,0 +1,98 @@
+"""Code actions: what mends a problem, and the other written form of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from posixpath import basename
+
+from lsprotocol.types import (
+    CodeAction,
+    CodeActionKind,
+    CreateFile,
+    CreateFileOptions,
+    Diagnostic,
+    OptionalVersionedTextDocumentIdentifier,
+    Position,
+    Range,
+    TextDocumentEdit,
+    TextEdit,
+    WorkspaceEdit,
+)
+
+from comity.authoring.language_server.diagnostics import diagnostic
+from comity.authoring.language_server.documents import Document
+from comity.authoring.language_server.statements import Form, form_of
+from comity.authoring.problems import Problem
+from comity.policies import PolicyError, ai_txt_from_xml, ai_txt_to_xml
+from comity.policies.formats.authoring import Fix, apply
+
+FIX_ALL = "source.fixAll.comity"
+OTHER_FORM = "source.otherForm.comity"
+_TEXT, _XML = "ai.txt", "ai.xml"
+
+
+def edits_of(document: Document, fixes: Iterable[Fix]) -> list[TextEdit]:
+    """Those that can be made together, in one go."""
+    _, made = apply(document.body, fixes)
+    edits = dict.fromkeys(edit for fix in made for edit in fix.edits)
+    return [TextEdit(document.range_of(edit), edit.text.decode("utf-8", "replace")) for edit in edits]
+
+
+def fixes(document: Document, problems: Sequence[Problem], place: Range, only: Sequence[str] | None = None) -> list[CodeAction]:
+    """The fixes of the problems at a place, and all fixes of the file. `only`: kinds of action, None: any."""
+    actions: list[CodeAction] = []
+    fixable = [problem for problem in problems if problem.fix]
+    if _asked(CodeActionKind.QuickFix, only):
+        for problem in fixable:
+            report: Diagnostic = diagnostic(document, problem)
+            if problem.fix and report.range.start.line <= place.end.line and report.range.end.line >= place.start.line:
+                edit = WorkspaceEdit(changes={document.uri: edits_of(document, [problem.fix])})
+                action = CodeAction(
+                    problem.fix.title, kind=CodeActionKind.QuickFix, diagnostics=[report], edit=edit, is_preferred=True
+                )
+                actions.append(action)
+    if fixable and _asked(FIX_ALL, only):
+        edit = WorkspaceEdit(changes={document.uri: edits_of(document, (problem.fix for problem in fixable if problem.fix))})
+        actions.append(CodeAction("Fix all that comity can fix", kind=FIX_ALL, edit=edit))
+    return actions
+
+
+def _asked(kind: str, only: Sequence[str] | None) -> bool:
+    return only is None or any(kind == asked or kind.startswith(f"{asked}.") for asked in only)
+
+
+def other_form(document: Document) -> tuple[str, str] | None:
+    """An ai.txt as XML, or the text of such a document, and the name of that file. None: it has no other form."""
+    kind = document.kind
+    if kind is None or kind.name not in (_TEXT, _XML):
+        return None
+    try:
+        if kind.name == _XML or form_of(kind, document.text) is Form.XML:
+            return ai_txt_from_xml(document.body).decode(), _TEXT
+        return ai_txt_to_xml(document.body).decode(), _XML
+    except PolicyError:
+        return None
+
+
+def conversion(document: Document, only: Sequence[str] | None = None) -> list[CodeAction]:
+    """The action that writes the other form beside the file."""
+    if not _asked(OTHER_FORM, only):
+        return []
+    form = other_form(document)
+    if form is None:
+        return []
+    text, name = form
+    if basename(document.path) == name:
+        return []
+    uri = document.uri.rpartition("/")[0] + "/" + name
+    edit = WorkspaceEdit(
+        document_changes=[
+            CreateFile(uri, options=CreateFileOptions(overwrite=True)),
+            TextDocumentEdit(
+                OptionalVersionedTextDocumentIdentifier(uri),
+                [TextEdit(Range(Position(0, 0), Position(0, 0)), text)],
+            ),
+        ]
+    )
+    title = f"Generate XML ({name})" if name == _XML else f"Generate text ({name})"
+    return [CodeAction(title, kind=OTHER_FORM, edit=edit)]

@@ -1,0 +1,309 @@
+"""Completion: what may stand at a place, by what stands around it, with its documentation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lsprotocol.types import (
+    CompletionItem,
+    CompletionItemKind,
+    CompletionList,
+    InsertTextFormat,
+    MarkupContent,
+    MarkupKind,
+    Position,
+    TextEdit,
+)
+
+from comity.authoring.known_crawlers import known_crawlers
+from comity.authoring.language_server import names
+from comity.authoring.language_server.hover import section
+from comity.authoring.language_server.outline import Outline
+from comity.authoring.language_server.samples import NONE, Samples
+from comity.authoring.language_server.snippets import snippets
+from comity.authoring.language_server.statements import Form, Span, Statement, field
+from comity.authoring.language_server.words import AGENT, NAME, PATH, PLACEHOLDER, SELECTORS, Word, kinds_at
+
+MAX_ITEMS = 300
+
+_TYPED_NAME = re.compile(r"[\ufeff\s]*([A-Za-z0-9_.()-]*(?: [A-Za-z]*)?)")
+_LAST_WORD = re.compile(r"[^\s,;]*\Z")
+_LAST_NAME = re.compile(r"[A-Za-z0-9_.:-]*\Z")
+
+
+class _Items:
+    """Items for the text that stands between two columns of a line."""
+
+    def __init__(self, outline: Outline, line: int, start: int, end: int) -> None:
+        self._range = outline.document.range(line, start, end)
+        self.typed = outline.document.line(line)[start:end]
+        self.items: dict[str, CompletionItem] = {}
+
+    def add(
+        self,
+        label: str,
+        kind: CompletionItemKind,
+        *,
+        detail: str = "",
+        documentation: str = "",
+        text: str | None = None,
+        is_snippet: bool = False,
+    ) -> None:
+        """What does not begin with what is typed is left out, whatever its case."""
+        if label in self.items or len(self.items) >= MAX_ITEMS or not label.lower().startswith(self.typed.lower()):
+            return
+        self.items[label] = CompletionItem(
+            label=label,
+            kind=kind,
+            detail=detail or None,
+            documentation=MarkupContent(MarkupKind.Markdown, documentation) if documentation else None,
+            text_edit=TextEdit(self._range, label if text is None else text),
+            insert_text_format=InsertTextFormat.Snippet if is_snippet else InsertTextFormat.PlainText,
+            filter_text=label,
+            sort_text=f"{len(self.items):04}",
+        )
+
+
+def completion(outline: Outline, position: Position, samples: Samples = NONE, *, has_snippets: bool = False) -> CompletionList:
+    """`has_snippets`: the editor can insert texts with places to fill in."""
+    line, column = outline.document.place(position)
+    if outline.form is not Form.LINES and not outline.document.line(line)[:column].strip("\ufeff \t"):
+        items = _Items(outline, line, column, column)
+        _add_snippets(items, outline, has_snippets)
+        found = list(items.items.values())
+    else:
+        found = []
+    complete = {Form.LINES: _of_line, Form.XML: _of_xml, Form.JSON: _of_json, Form.HTML: _of_html}[outline.form]
+    found += complete(outline, line, column, samples, has_snippets) if outline.document.kind else []
+    return CompletionList(is_incomplete=len(found) >= MAX_ITEMS, items=found)
+
+
+def _documented(word: Word) -> str:
+    return f"{word.directive.summary}.\n\n{section(word.directive.spec)}"
+
+
+def _add_words(items: _Items, words: Iterator[Word], *, after: str = "") -> None:
+    for word in words:
+        name = word.directive.name
+        text = f"{name}{after}"
+        items.add(name, CompletionItemKind.Keyword, detail=word.directive.spec, documentation=_documented(word), text=text)
+
+
+def expected(outline: Outline, line: int) -> Iterator[Word]:
+    """The names of lines that may stand in a line: in the innermost block first."""
+    seen: set[str] = set()
+    before = outline.between(0, line - 1)
+    if before:
+        last = outline.statements[before[-1]]
+        for block in (last, *outline.ancestors(last)):
+            if block.name.lower() not in seen:
+                seen.add(block.name.lower())
+                yield from outline.words.below(block.name)
+    yield from outline.words.anywhere
+
+
+def _of_line(outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool) -> list[CompletionItem]:
+    text = outline.document.line(line)
+    before = text[:column]
+    read = field(before) if ":" in before else None
+    if read is None:
+        typed = _TYPED_NAME.fullmatch(before)
+        if typed is None:
+            return []
+        end = column
+        while end < len(text) and (text[end].isalnum() or text[end] in "-_"):
+            end += 1
+        items = _Items(outline, line, typed.start(1), end)
+        items.typed = typed[1]
+        has_colon = text[end:].lstrip().startswith(":")
+        _add_words(items, expected(outline, line), after="" if has_colon else ": ")
+        if not before[: typed.start(1)].strip("\ufeff"):
+            _add_snippets(items, outline, has_snippets)
+        return list(items.items.values())
+    number = next(iter(outline.between(line, line)), None)
+    statement = outline.statements[number] if number is not None else None
+    word = outline.word(statement) if statement else None
+    if word is None:
+        return []
+    value = before[read[4] :]
+    kinds = word.value_kinds
+    typed_word = _typed(value, kinds)
+    earlier = len(re.findall(r"[^\s,;]+", value[: len(value) - len(typed_word)]))
+    return _values(outline, word, kinds_at(kinds, earlier), Span(line, column - len(typed_word), column), samples, value)
+
+
+def _typed(value: str, kinds: tuple[str, ...]) -> str:
+    """The part of a value that is being typed: the last word, or all of a selector."""
+    if kinds[:1] and kinds[0] in SELECTORS:
+        return value
+    return value[_LAST_WORD.search(value).start() :]  # type: ignore[union-attr]
+
+
+def _add_snippets(items: _Items, outline: Outline, has_snippets: bool) -> None:
+    """What publishers want, as this file can say it."""
+    for snippet in snippets(outline):
+        items.add(
+            snippet.title,
+            CompletionItemKind.Snippet,
+            detail=snippet.format,
+            documentation=f"{snippet.summary}\n\n```\n{snippet.text}```",
+            text=snippet.template if has_snippets else snippet.text,
+            is_snippet=has_snippets,
+        )
+
+
+def _values(
+    outline: Outline, word: Word, kinds: tuple[str, ...], span: Span, samples: Samples, value: str = ""
+) -> list[CompletionItem]:
+    """What may stand in the place of a word of a value. `value`: all before it and it."""
+    items = _Items(outline, *span)
+    taken = set(re.findall(r"[^\s,;]+", value.lower()[: len(value) - len(items.typed)]))
+    for kind in kinds:
+        if kind == AGENT:
+            for name in outline.agents:
+                if name.lower() not in taken and name.lower() != items.typed.lower():
+                    items.add(name, CompletionItemKind.Reference, detail="named in this file")
+        for text, summary in word.values_of(kind).items():
+            if text.endswith(PLACEHOLDER):
+                continue
+            if text.lower() not in taken:
+                item_kind = CompletionItemKind.File if kind == PATH else CompletionItemKind.EnumMember
+                items.add(text, item_kind, detail=summary, documentation=f"{summary}.\n\n{section(word.directive.spec)}")
+        if kind == AGENT:
+            for crawler in known_crawlers():
+                if crawler.token.lower() not in taken and not crawler.retired:
+                    documentation = f"{crawler.operator}: {crawler.purpose}. <{crawler.source}>"
+                    items.add(crawler.token, CompletionItemKind.Constant, detail=crawler.operator, documentation=documentation)
+        elif kind == PATH:
+            if word.directive.form == "line":
+                for text in names.set_values(outline) if outline.form is Form.LINES else ():
+                    items.add(text, CompletionItemKind.Reference, detail="a set of this file")
+            for path in (*samples.folders, *samples.targets):
+                items.add(path, CompletionItemKind.File, detail="of this folder")
+        elif kind in SELECTORS:
+            for selector in samples.selectors:
+                items.add(selector, CompletionItemKind.Class, detail="in pages of this folder")
+        elif kind == "usage" and NAME in word.value_kinds:
+            for name in names.defined(outline, usages=True):
+                items.add(f"({name})", CompletionItemKind.Reference, detail="a usage of this file")
+    return list(items.items.values())
+
+
+def _of_xml(outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool) -> list[CompletionItem]:
+    before = outline.document.line(line)[:column]
+    typed = _LAST_NAME.search(before)[0]  # type: ignore[index]
+    start = column - len(typed)
+    if statement := _valued(outline, line, column):
+        return _of_found(outline, statement, line, column, samples)
+    if not before[:start].endswith("<"):
+        tag = re.search(r"<([A-Za-z][\w.-]*)(?:[^<>\"']|\"[^\"]*\"|'[^']*')*\Z", before)
+        if tag is None:
+            return []
+        items = _Items(outline, line, start, column)
+        for word in outline.words.below(tag[1]):
+            if word.directive.form == "attribute":
+                _add_property(items, word, has_snippets)
+        return list(items.items.values())
+    items = _Items(outline, line, start, column)
+    block = _element_around(outline, line, column)
+    words = outline.words.below(block.name) if block else outline.words.anywhere
+    for word in words:
+        if word.directive.form == "element":
+            name = word.directive.name
+            detail, documentation = word.directive.spec, _documented(word)
+            items.add(name, CompletionItemKind.Class, detail=detail, documentation=documentation)
+    return list(items.items.values())
+
+
+def _add_property(items: _Items, word: Word, has_snippets: bool) -> None:
+    name = word.directive.name
+    items.add(
+        name,
+        CompletionItemKind.Property,
+        detail=word.directive.spec,
+        documentation=_documented(word),
+        text=f'{name}="$1"' if has_snippets else name,
+        is_snippet=has_snippets,
+    )
+
+
+def _element_around(outline: Outline, line: int, column: int) -> Statement | None:
+    """The innermost element that begins before a place and has no end before it."""
+    text = "\n".join(outline.document.line(number) for number in range(max(0, line - 5000), line))
+    text += "\n" + outline.document.line(line)[:column].rpartition("<")[0]
+    open_names: list[str] = []
+    for match in re.finditer(r"<(/?)([A-Za-z][\w.:-]*)(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*?(/?)>", text):
+        if match[1]:
+            if match[2] in open_names:
+                while open_names.pop() != match[2]:
+                    pass
+        elif not match[3]:
+            open_names.append(match[2])
+    if not open_names:
+        return None
+    return next((statement for statement in outline.statements if statement.name == open_names[-1]), None)
+
+
+def _of_found(outline: Outline, statement: Statement, line: int, column: int, samples: Samples) -> list[CompletionItem]:
+    """The values of a statement whose value is at the place."""
+    word = outline.word(statement)
+    if word is None:
+        return []
+    value = outline.document.line(line)[statement.value_at.start : column]
+    kinds = word.value_kinds or outline.kinds_by_attribute(statement, word)
+    typed = _typed(value, kinds)
+    earlier = len(re.findall(r"[^\s,;]+", value[: len(value) - len(typed)]))
+    return _values(outline, word, kinds_at(kinds, earlier), Span(line, column - len(typed), column), samples, value)
+
+
+def _of_json(outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool) -> list[CompletionItem]:
+    before = outline.document.line(line)[:column]
+    if statement := _valued(outline, line, column) or _value_here(outline, line, column):
+        return _of_found(outline, statement, line, column, samples)
+    typed = re.search(r"[A-Za-z0-9_-]*\Z", before)[0]  # type: ignore[index]
+    start = column - len(typed)
+    has_quote = before[:start].endswith('"')
+    items = _Items(outline, line, start, column)
+    for word in outline.words.words:
+        name = word.directive.name
+        text = name if has_quote else f'"{name}": '
+        detail, documentation = word.directive.spec, _documented(word)
+        items.add(name, CompletionItemKind.Property, detail=detail, documentation=documentation, text=text)
+    return list(items.items.values())
+
+
+def _valued(outline: Outline, line: int, column: int) -> Statement | None:
+    """The statement whose value is at a place, or would begin there."""
+    for number in reversed(outline.between(line - 20, line)):
+        statement = outline.statements[number]
+        if statement.name_at.holds(line, column):
+            return None
+        if statement.value_at.holds(line, column):
+            # The content of an element whose tag has no end yet is not there.
+            is_content = outline.form is Form.XML and not statement.is_attribute
+            before = outline.document.line(line)[: statement.value_at.start]
+            return None if is_content and not statement.value and not before.endswith(">") else statement
+    return None
+
+
+def _value_here(outline: Outline, line: int, column: int) -> Statement | None:
+    """The member whose value would begin at a place where nothing is yet."""
+    for number in reversed(outline.between(line, line)):
+        statement = outline.statements[number]
+        if statement.value_at.line == line and statement.name_at.end < column and not statement.value:
+            return statement
+    return None
+
+
+def _of_html(outline: Outline, line: int, column: int, samples: Samples, has_snippets: bool) -> list[CompletionItem]:
+    if statement := _valued(outline, line, column):
+        return _of_found(outline, statement, line, column, samples)
+    found = outline.at(line, column)
+    statement = found[0] if found else None
+    if statement and statement.name_at.holds(line, column):
+        items = _Items(outline, *statement.name_at)
+        items.typed = items.typed[: column - statement.name_at.start]
+        _add_words(items, (word for word in outline.words.anywhere if word.directive.form in ("meta", "field")))
+        return list(items.items.values())
+    return []

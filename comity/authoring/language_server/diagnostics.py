@@ -1,0 +1,71 @@
+"""Diagnostics: the problems of a file, at their places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from lsprotocol.types import CodeDescription, Diagnostic, DiagnosticSeverity, Position, Range
+
+from comity.authoring.language_server.documents import Document
+from comity.authoring.language_server.words import href
+from comity.authoring.lint import lint_file, lint_site
+from comity.authoring.problems import Problem
+from comity.authoring.sites import Source, SourceFile, load
+from comity.policies import Fetched, Site
+from comity.policies.answers.rule import ERROR, WARNING, Severity
+
+SOURCE = "comity"
+MAX_DIAGNOSTICS = 1000  # of one file
+
+_SEVERITIES = {ERROR: DiagnosticSeverity.Error, WARNING: DiagnosticSeverity.Warning}
+
+
+def severity_of(severity: Severity) -> DiagnosticSeverity:
+    return _SEVERITIES.get(severity, DiagnosticSeverity.Information)
+
+
+def problems_in(document: Document, folder: Path | None = None) -> list[Problem]:
+    """What is wrong with the file. `folder`: the site's, whose other files are to be read too, as they are on the disk."""
+    kind = document.kind
+    if kind is None:
+        return []
+    if folder is None or not kind.path:
+        return lint_file(kind, document.path, document.body)[:MAX_DIAGNOSTICS]
+    source = _as_edited(load(str(folder)), kind.path, document)
+    url = source.origin + kind.path
+    return [problem for problem in lint_site(source) if problem.finding.url == url][:MAX_DIAGNOSTICS]
+
+
+def _as_edited(source: Source, path: str, document: Document) -> Source:
+    """The site, with the document in the place of the file that is on the disk."""
+    edited = SourceFile(document.path, source.origin + path, Fetched(status=200, body=document.body))
+    files = (edited, *(file for file in source.files if file.url != edited.url))
+    return source._replace(site=Site.from_files(source.origin, {**source.site.files, edited.url: edited.fetched}), files=files)
+
+
+def diagnostics(document: Document, problems: Iterable[Problem] | None = None) -> list[Diagnostic]:
+    """`problems`: those of the file that are known; None: those that it has for itself."""
+    return [diagnostic(document, problem) for problem in (problems_in(document) if problems is None else problems)]
+
+
+def diagnostic(document: Document, problem: Problem) -> Diagnostic:
+    address = href(problem.spec)
+    return Diagnostic(
+        range=range_of(document, problem),
+        message=f"{problem.message} ({problem.spec})",
+        severity=severity_of(problem.severity),
+        code=problem.rule,
+        code_description=CodeDescription(address) if address else None,
+        source=SOURCE,
+        data={"fix": problem.fix.title} if problem.fix else None,
+    )
+
+
+def range_of(document: Document, problem: Problem) -> Range:
+    """A file as a whole is meant by its beginning."""
+    if problem.place is None:
+        return Range(Position(0, 0), Position(0, 0))
+    line = problem.place.line - 1
+    mark = 1 if line == 0 and document.text.startswith("\ufeff") else 0
+    return document.range(line, problem.place.column - 1 + mark, problem.place.end_column - 1 + mark)

@@ -1,0 +1,58 @@
+"""Formatting: lines of an ai.txt are indented as its grammar has them. Elsewhere alignment is its author's: only what stands
+behind the last character of a line is taken away. No decision changes by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lsprotocol.types import TextEdit
+
+from comity.authoring.language_server.outline import Outline
+from comity.authoring.language_server.statements import Form, field
+from comity.policies.formats.ai_txt import kind_of
+from comity.policies.formats.ai_txt.grammar import Keyword
+
+_LEVELS = {keyword.value[0].decode().lower(): keyword.level for keyword in Keyword}
+_PATH = "/ai.txt"
+
+
+def formatting(outline: Outline, *, tab_size: int = 2, spaces: bool = True) -> list[TextEdit]:
+    """`tab_size`, `spaces`: what the editor would take, where the file has no indentation yet."""
+    if outline.form is not Form.LINES or outline.document.kind is None:
+        return []
+    is_nested = outline.document.kind.path == _PATH and kind_of(outline.document.body) == "elements"
+    unit = _unit(outline) or (" " * (tab_size if tab_size in (2, 4) else 2) if spaces else "\t")
+    edits = _indentation(outline, unit) if is_nested else iter(())
+    return [*edits, *_line_ends(outline)]
+
+
+def _unit(outline: Outline) -> str:
+    """The indentation of the first line of level 1, as the file has it already."""
+    for line in outline.document.lines:
+        read = field(line)
+        if read and _LEVELS.get(read[0].lower()) == 1:
+            start = line[: read[1]]
+            return start if start in ("  ", "    ", "\t") else ""
+    return ""
+
+
+def _indentation(outline: Outline, unit: str) -> Iterator[TextEdit]:
+    for number in range(len(outline.document.lines)):
+        line = outline.document.line(number)
+        read = field(line)
+        level = _LEVELS.get(read[0].lower()) if read else None
+        if read and level is not None:
+            start = line[: read[1]]
+            mark = "\ufeff" if number == 0 and start.startswith("\ufeff") else ""
+            if start != mark + unit * level:
+                yield TextEdit(outline.document.range(number, len(mark), read[1]), unit * level)
+
+
+def _line_ends(outline: Outline) -> Iterator[TextEdit]:
+    for number in range(len(outline.document.lines)):
+        line = outline.document.line(number)
+        kept = len(line.rstrip(" \t"))
+        if kept < len(line) and (kept or line.isspace()):
+            read = field(line)
+            if kept == 0 or (line[:kept].strip("\ufeff \t") and (read is None or kept >= read[2])):
+                yield TextEdit(outline.document.range(number, kept, len(line)), "")

@@ -1,0 +1,104 @@
+"""Inlay hints, and lenses: what a line is read as, where an agent is named besides, and of how much of a site a group decides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from lsprotocol.types import CodeLens, Command, InlayHint, InlayHintKind
+
+from comity.authoring.language_server.outline import Outline
+from comity.authoring.language_server.statements import Statement
+from comity.authoring.language_server.words import AGENT
+from comity.authoring.problems import Problem
+from comity.authoring.sites import DEFAULT_ORIGIN
+from comity.policies import Agent, PolicyError, Reason, Site
+
+MAX_LENSES = 50
+MAX_LENS_TEXT = 128 * 1024  # characters; of a larger file no lens tells anything
+MAX_LINES_NAMED = 3
+ANYBODY = "any-agent"  # a product token that no file names
+
+_READ_AS = re.compile(r"is read as (`[^`]+`)")
+_TOKEN = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def hints(outline: Outline, problems: Iterable[Problem], first: int, last: int) -> list[InlayHint]:
+    """Those of the lines from `first` to `last`."""
+    found = [*_other_places(outline, first, last), *_readings(outline, problems, first, last)]
+    return sorted(found, key=lambda hint: (hint.position.line, hint.position.character))
+
+
+def _other_places(outline: Outline, first: int, last: int) -> Iterator[InlayHint]:
+    """An agent that is named in several places: its rules are those of all of them."""
+    lines: dict[str, list[int]] = {}
+    for statement in outline.statements:
+        word = outline.word(statement)
+        if word and AGENT in word.value_kinds:
+            for value in outline.value_words(statement):
+                lines.setdefault(f"{word.format.name} {value.text.lower()}", []).append(statement.name_at.line)
+    for number in outline.between(first, last):
+        statement = outline.statements[number]
+        word = outline.word(statement)
+        for value in outline.value_words(statement) if word and AGENT in word.value_kinds else ():
+            assert word
+            named = lines[f"{word.format.name} {value.text.lower()}"]
+            others = [line + 1 for line in dict.fromkeys(named) if line != statement.name_at.line]
+            if others:
+                shown = ", ".join(map(str, others[:MAX_LINES_NAMED])) + (", …" if len(others) > MAX_LINES_NAMED else "")
+                position = outline.document.position(value.span.line, value.span.end)
+                yield InlayHint(position, f"and line {shown}", padding_left=True)
+
+
+def _readings(outline: Outline, problems: Iterable[Problem], first: int, last: int) -> Iterator[InlayHint]:
+    for problem in problems:
+        match = _READ_AS.search(problem.message)
+        if match and problem.place and first < problem.place.line <= last + 1:
+            line = problem.place.line - 1
+            mark = 1 if line == 0 and outline.document.text.startswith("\ufeff") else 0
+            position = outline.document.position(line, problem.place.end_column - 1 + mark)
+            yield InlayHint(position, f"= {match[1].strip('`')}", kind=InlayHintKind.Type, padding_left=True)
+
+
+def lenses(outline: Outline, targets: tuple[str, ...]) -> list[CodeLens]:
+    """One for each group. `targets`: paths and queries of sample pages."""
+    kind = outline.document.kind
+    if kind is None or not kind.path or not targets or len(outline.document.text) > MAX_LENS_TEXT:
+        return []
+    try:
+        site = Site.from_files(DEFAULT_ORIGIN, {kind.path: outline.document.body})
+    except (PolicyError, ValueError):
+        return []
+    made = []
+    decided: dict[str, list[set[int]]] = {}  # by token: of each target, the lines that decide
+    for statement in list(_groups(outline))[:MAX_LENSES]:
+        token = _token(outline, statement)
+        if token not in decided:
+            decided[token] = [_lines(site, Agent(token), target) for target in targets]
+        group = range(statement.name_at.line + 1, statement.last_line + 2)
+        count = sum(not lines.isdisjoint(group) for lines in decided[token])
+        title = f"decides {count} of {len(targets)} sample URL{'s' if len(targets) > 1 else ''}"
+        made.append(CodeLens(outline.document.range(*statement.name_at), Command(title, "")))
+    return made
+
+
+def _groups(outline: Outline) -> Iterator[Statement]:
+    for statement in outline.statements:
+        word = outline.word(statement)
+        if word and AGENT in word.value_kinds and statement.last_line > statement.name_at.line:
+            yield statement
+
+
+def _token(outline: Outline, statement: Statement) -> str:
+    names = (match[0] for agent in outline.agents_of(statement) if (match := _TOKEN.match(agent)))
+    return next(names, ANYBODY)
+
+
+def _lines(site: Site, agent: Agent, target: str) -> set[int]:
+    """The lines that decide of a page."""
+    url = DEFAULT_ORIGIN + target
+    page = site.page(agent, url, body=None)
+    reasons: list[Reason] = [*site.access(agent, url).reasons]
+    reasons += (reason for use in page.uses.values() for reason in use.reasons)
+    reasons += (reason for element in page.elements for reason in element.reasons)
+    return {reason.source.line for reason in reasons} - {0}

@@ -1,0 +1,143 @@
+"""Names that a file defines and refers to, as ACAP's resource sets and usages: their definition, references, and renaming.
+
+A directive whose value begins with a `name` defines one. It is referred to as a value of the format shows by `NAME`
+(`the-acap:resource-set:NAME`), else in parentheses: in names of lines (`ACAP-allow-(NAME)`), and in values of definitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lsprotocol.types import Location, Position, TextEdit, WorkspaceEdit
+
+from comity.authoring.language_server.outline import Outline
+from comity.authoring.language_server.statements import Form, Span, Statement
+from comity.authoring.language_server.words import NAME, PLACEHOLDER, Word
+
+_VALID = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
+_PARENTHESES = re.compile(r"\(([A-Za-z][A-Za-z0-9._-]*)\)")
+
+
+class Definition(NamedTuple):
+    """A name that is defined. Names of sets and of usages are apart; their case does not count."""
+
+    name: str  # as written
+    span: Span
+    word: Word  # of the directive that defines it
+    statement: Statement
+
+    @property
+    def is_usage(self) -> bool:
+        return _reference_prefix(self.word) == ""
+
+
+class Occurrence(NamedTuple):
+    """A name where it is defined or referred to."""
+
+    key: tuple[bool, str]  # whether it is of a usage; the name in lower case
+    span: Span
+    is_definition: bool
+
+
+def _reference_prefix(word: Word) -> str:
+    """What stands before the name in values that refer to it: "the-acap:resource-set:"; "" where the name stands alone."""
+    last = word.directive.name.partition("-")[2].lower()
+    for values in word.format.authoring.values.values():
+        for value in values:
+            if value.endswith(f":{PLACEHOLDER}") and f":{last}:" in value.lower():
+                return value.removesuffix(PLACEHOLDER).lower()
+    return ""
+
+
+def definitions(outline: Outline) -> Iterator[Definition]:
+    for statement in outline.statements if outline.form is Form.LINES else ():
+        word = outline.word(statement)
+        if word and word.value_kinds[:1] == (NAME,):
+            first = next(outline.value_words(statement), None)
+            if first and _VALID.fullmatch(first.text):
+                yield Definition(first.text, first.span, word, statement)
+
+
+def occurrences(outline: Outline) -> Iterator[Occurrence]:
+    """Every place of every name that the file defines, in order."""
+    known: dict[tuple[bool, str], Definition] = {}
+    prefixes: dict[str, None] = {}
+    for definition in definitions(outline):
+        known.setdefault((definition.is_usage, definition.name.lower()), definition)
+        if prefix := _reference_prefix(definition.word):
+            prefixes[prefix] = None
+    if not known:
+        return
+    for statement in outline.statements:
+        word = outline.word(statement)
+        is_defining = word is not None and word.value_kinds[:1] == (NAME,)
+        for at in (statement.name_at, *((statement.value_at,) if is_defining else ())):
+            for match in _PARENTHESES.finditer(outline.document.line(at.line)[at.start : at.end]):
+                key = (True, match[1].lower())
+                if key in known:
+                    span = Span(at.line, at.start + match.start(1), at.start + match.end(1))
+                    yield Occurrence(key, span, is_definition=False)
+        for number, value in enumerate(outline.value_words(statement)):
+            if is_defining and number == 0:
+                key = (_is_usage(word), value.text.lower())
+                if key in known:
+                    yield Occurrence(key, value.span, is_definition=True)
+                continue
+            before = next((prefix for prefix in prefixes if value.text.lower().startswith(prefix)), None)
+            if before is not None and (key := (False, value.text[len(before) :].lower())) in known:
+                line, start, end = value.span
+                yield Occurrence(key, Span(line, start + len(before), end), is_definition=False)
+
+
+def _is_usage(word: Word | None) -> bool:
+    return word is not None and _reference_prefix(word) == ""
+
+
+def defined(outline: Outline, *, usages: bool) -> list[str]:
+    """The names of usages, or of sets, that the file defines."""
+    names = (definition.name for definition in definitions(outline) if definition.is_usage is usages)
+    return list(dict.fromkeys(names))
+
+
+def set_values(outline: Outline) -> list[str]:
+    """The values that refer to the sets that the file defines."""
+    sets = [definition for definition in definitions(outline) if not definition.is_usage]
+    return list(dict.fromkeys(_reference_prefix(definition.word) + definition.name for definition in sets))
+
+
+def at(outline: Outline, position: Position) -> Occurrence | None:
+    place = outline.document.place(position)
+    return next((occurrence for occurrence in occurrences(outline) if occurrence.span.holds(*place)), None)
+
+
+def locations(outline: Outline, position: Position, *, definitions_only: bool, with_definitions: bool = True) -> list[Location]:
+    """Where the name at a place is defined, or everywhere where it stands."""
+    here = at(outline, position)
+    return [
+        Location(outline.document.uri, outline.document.range(*occurrence.span))
+        for occurrence in (occurrences(outline) if here else ())
+        if here
+        and occurrence.key == here.key
+        and (occurrence.is_definition if definitions_only else with_definitions or not occurrence.is_definition)
+    ]
+
+
+def rename(outline: Outline, position: Position, new_name: str) -> WorkspaceEdit | None:
+    """None where there is no name, or it cannot be the new one: that is none, has another meaning, or is taken."""
+    here = at(outline, position)
+    if here is None or not _VALID.fullmatch(new_name):
+        return None
+    is_taken = new_name.lower() in map(str.lower, defined(outline, usages=here.key[0])) and new_name.lower() != here.key[1]
+    if is_taken or (here.key[0] and _is_built_in(outline, new_name)):
+        return None
+    edits = [
+        TextEdit(outline.document.range(*occurrence.span), new_name)
+        for occurrence in occurrences(outline)
+        if occurrence.key == here.key
+    ]
+    return WorkspaceEdit(changes={outline.document.uri: edits})
+
+
+def _is_built_in(outline: Outline, name: str) -> bool:
+    return any(name.lower() in map(str.lower, word.values_of("usage")) for word in outline.words.words)

@@ -1,0 +1,156 @@
+"""A document with the words of its formats: which names stand where, for whom they are, and which values they have.
+
+Outline(document)
+Outline.at(line, column)     the word of a statement at a place"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from comity.authoring.language_server.documents import Document
+from comity.authoring.language_server.statements import Form, Span, Statement, form_of, statements
+from comity.authoring.language_server.words import AGENT, Word, Words, kinds_at, words_of
+
+# Values are parted by spaces, commas and semicolons; a `#` behind a space begins a comment, but for selectors and prose.
+_VALUE_WORD = re.compile(r"[^\s,;]+")
+_PARENTHESES = re.compile(r"\(.*\)")  # of a usage that the file defines: such a line is like that of any other
+_WHOLE = ("selector", "element", "text", "guideline", "url")  # kinds of value that are one, with spaces and all
+
+
+class ValueWord(NamedTuple):
+    """One word of a value."""
+
+    text: str
+    span: Span
+    kinds: tuple[str, ...]  # of value that it can be
+
+
+class Outline:
+    """Worked out as far as it is asked for."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.form = form_of(document.kind, document.text)
+        self.words: Words = words_of(document.kind, self.form)
+
+    @cached_property
+    def statements(self) -> list[Statement]:
+        if self.document.kind is None:
+            return []
+        return statements(self.document.text, self.document.lines, self.form, self.words.nesting())
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        return [statement.name_at.line for statement in self.statements]
+
+    def word(self, statement: Statement) -> Word | None:
+        name = _PARENTHESES.sub("other", statement.name) if "(" in statement.name else statement.name
+        return self.words.get(name, self.statements[statement.parent].name if statement.parent >= 0 else "")
+
+    def between(self, first: int, last: int) -> range:
+        """The numbers of the statements whose names stand in these lines."""
+        return range(bisect_right(self._lines, first - 1), bisect_right(self._lines, last))
+
+    def at(self, line: int, column: int) -> tuple[Statement, ValueWord | None] | None:
+        """The statement at a place, and the word of its value; None where the place is in its name."""
+        for number in reversed(self.between(line - 20, line)):
+            statement = self.statements[number]
+            if statement.name_at.holds(line, column):
+                return statement, None
+            if statement.value_at.line == line and statement.value_at.start <= column <= statement.value_at.end:
+                word = next((word for word in self.value_words(statement) if word.span.holds(line, column)), None)
+                return (statement, word) if word else None
+        return None
+
+    def value_words(self, statement: Statement) -> Iterator[ValueWord]:
+        """The words of a value, as far as its first line goes."""
+        word = self.word(statement)
+        line, start, end = statement.value_at
+        value = self.document.line(line)[start:end]
+        kinds = word.value_kinds if word else ()
+        kinds = kinds or self.kinds_by_attribute(statement, word)
+        if any(kind in _WHOLE for kind in kinds[:1]):
+            if value:
+                yield ValueWord(value, statement.value_at, kinds[:1])
+            return
+        if self.form is Form.LINES:
+            value = without_comment(value)
+        for number, match in enumerate(_VALUE_WORD.finditer(value)):
+            at = Span(line, start + match.start(), start + match.end())
+            yield ValueWord(match[0], at, kinds_at(kinds, number))
+
+    def kinds_by_attribute(self, statement: Statement, word: Word | None) -> tuple[str, ...]:
+        """The kind of the content of an element whose attribute names one: `type="usage"`."""
+        if word is None or self.form is not Form.XML or statement.is_attribute:
+            return ()
+        attributes = (other for other in self.statements[self.number_of(statement) + 1 :][:10] if other.is_attribute)
+        return tuple(other.value for other in attributes if other.value in word.format.authoring.values)[:1]
+
+    def number_of(self, statement: Statement) -> int:
+        return next(number for number in self.between(*[statement.name_at.line] * 2) if self.statements[number] == statement)
+
+    def ancestors(self, statement: Statement) -> Iterator[Statement]:
+        while statement.parent >= 0:
+            statement = self.statements[statement.parent]
+            yield statement
+
+    def agents_of(self, statement: Statement) -> list[str]:
+        """Whom a statement is for: the agents that the nearest line above names, and those before it in the same list."""
+        for naming in (statement, *self.ancestors(statement)):
+            word = self.word(naming)
+            if word and AGENT in word.value_kinds:
+                return self._listed(naming)
+        return [] if self.words.openers else self._of_block(statement)
+
+    def _of_block(self, statement: Statement) -> list[str]:
+        """Whom the lines name that stand together with one, without a blank line between."""
+        number = self.number_of(statement)
+        first = last = number
+        while first and self._lines[first] - self._lines[first - 1] == 1:
+            first -= 1
+        while last + 1 < len(self._lines) and self._lines[last + 1] - self._lines[last] == 1:
+            last += 1
+        block = self.statements[first : last + 1]
+        naming = [other for other in block if (word := self.word(other)) and AGENT in word.value_kinds]
+        return [word.text for other in naming for word in self.value_words(other)]
+
+    def _listed(self, naming: Statement) -> list[str]:
+        """The values of the lines of the same name that stand together."""
+        if naming.parent >= 0 and naming.is_attribute:
+            return [word.text for word in self.value_words(naming)]
+        number = bisect_right(self._lines, naming.name_at.line) - 1
+        first = number
+        while first and _joins(self.statements[first - 1], naming):
+            first -= 1
+        last = number
+        while last + 1 < len(self.statements) and self._is_empty(last) and _joins(self.statements[last + 1], naming):
+            last += 1
+        return [word.text for of in self.statements[first : last + 1] for word in self.value_words(of)]
+
+    def _is_empty(self, number: int) -> bool:
+        return self.statements[number].last_line == self.statements[number].name_at.line
+
+    @cached_property
+    def agents(self) -> list[str]:
+        """The agents that it names, once each."""
+        names: dict[str, None] = {}
+        for statement in self.statements:
+            word = self.word(statement)
+            if word and AGENT in word.value_kinds:
+                names |= {value.text: None for value in self.value_words(statement)}
+        return list(names)
+
+
+def _joins(other: Statement, naming: Statement) -> bool:
+    return other.name.lower() == naming.name.lower() and other.depth == naming.depth
+
+
+def without_comment(value: str) -> str:
+    if value.startswith("#"):
+        return ""
+    at = min((place for mark in (" #", "\t#") if (place := value.find(mark)) >= 0), default=-1)
+    return value[:at].rstrip() if at >= 0 else value

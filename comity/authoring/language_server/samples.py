@@ -1,0 +1,111 @@
+"""The site that a file is for, as far as the folder shows it in which the file is: its pages, their elements, its sitemaps.
+
+samples(folder) -> Samples     what is there now; a folder that has not changed is not read again"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, urlsplit
+
+MAX_FILES = 2000  # that are looked at
+MAX_PAGES = 50  # that are read
+MAX_PATHS = 500
+MAX_OCTETS = 256 * 1024  # of a page, 4 MiB of a sitemap
+MAX_DEPTH = 6
+URLS = 20  # of which a lens tells what is decided
+
+_PAGES = (".html", ".htm", ".xhtml")
+_LOCATION = re.compile(rb"<loc>\s*([^<\s]+)\s*</loc>", re.IGNORECASE)
+_TAG = re.compile(r"<([A-Za-z][A-Za-z0-9-]*)((?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*)>")
+_ID = re.compile(r"\bid\s*=\s*[\"']?([A-Za-z][\w-]*)")
+_CLASS = re.compile(r"\bclass\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|(\S+))")
+_CLASS_NAME = re.compile(r"[A-Za-z_][\w-]*")
+
+
+class Samples(NamedTuple):
+    """What is known of a site."""
+
+    targets: tuple[str, ...] = ()  # paths and queries of its pages
+    folders: tuple[str, ...] = ()  # "/images/"
+    selectors: tuple[str, ...] = ()  # of elements in its pages: "article", "#main", ".price"
+
+
+NONE = Samples()
+_kept: dict[Path, tuple[tuple[tuple[str, int], ...], Samples]] = {}
+
+
+def samples(folder: Path | None) -> Samples:
+    """Never raises: what cannot be read is not there."""
+    if folder is None:
+        return NONE
+    try:
+        files = tuple(_files(folder))
+        state = tuple((str(path), path.stat().st_mtime_ns) for path in files)
+        kept = _kept.get(folder)
+        if kept is None or kept[0] != state:
+            kept = _kept[folder] = state, _read(folder, files)
+    except OSError:
+        return NONE
+    return kept[1]
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    count = 0
+    for root, folders, names in os.walk(folder):
+        depth = len(Path(root).relative_to(folder).parts)
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "node_modules"))) if depth < MAX_DEPTH else []
+        for name in sorted(names):
+            if not name.startswith("."):
+                count += 1
+                if count > MAX_FILES:
+                    return
+                yield Path(root) / name
+
+
+def _read(folder: Path, files: tuple[Path, ...]) -> Samples:
+    targets, folders, selectors = dict[str, None](), dict[str, None](), dict[str, int]()
+    pages = 0
+    for path in files:
+        target = "/" + quote(path.relative_to(folder).as_posix())
+        for parent in path.relative_to(folder).parents:
+            folders["/" + quote(parent.as_posix()) + "/" if parent.name else "/"] = None
+        suffix = path.suffix.lower()
+        if suffix in _PAGES:
+            targets[target] = None
+            pages += 1
+            if pages <= MAX_PAGES:
+                for selector in _selectors(path.read_bytes()[:MAX_OCTETS].decode("utf-8", "replace")):
+                    selectors[selector] = selectors.get(selector, 0) + 1
+        elif path.name.lower().startswith("sitemap") and suffix == ".xml":
+            for location in _LOCATION.findall(path.read_bytes()[: 16 * MAX_OCTETS])[: MAX_PATHS * 10]:
+                try:
+                    url = urlsplit(location.decode("utf-8", "replace").replace("&amp;", "&"))
+                except ValueError:
+                    continue
+                targets[(url.path or "/") + (f"?{url.query}" if url.query else "")] = None
+    for target in targets:
+        above = target.partition("?")[0].rpartition("/")[0]
+        while above:
+            folders[above + "/"] = None
+            above = above.rpartition("/")[0]
+    ordered = sorted(selectors, key=lambda selector: (-selectors[selector], selector))
+    return Samples(tuple(targets)[:MAX_PATHS], tuple(folders)[:MAX_PATHS], tuple(ordered[:MAX_PATHS]))
+
+
+def _selectors(page: str) -> set[str]:
+    found = set()
+    for name, attributes in _TAG.findall(page):
+        found.add(name.lower())
+        found |= {f"#{value}" for value in _ID.findall(attributes)}
+        for classes in _CLASS.findall(attributes):
+            found |= {f".{value}" for value in "".join(classes).split() if _CLASS_NAME.fullmatch(value)}
+    return found
+
+
+def spread(targets: tuple[str, ...], count: int = URLS) -> tuple[str, ...]:
+    """So many of them, from everywhere among them."""
+    return targets if len(targets) <= count else tuple(targets[number * len(targets) // count] for number in range(count))

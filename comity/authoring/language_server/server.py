@@ -1,0 +1,460 @@
+"""The protocol: what editors ask, and what they are told (LSP 3.17).
+
+No question ends in an error of the server, whatever the text is at that moment: what cannot be answered has no answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from threading import Event
+from typing import Any, NamedTuple, cast
+
+from lsprotocol import types as lsp
+from pygls.io_ import run_websocket
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+from pygls.workspace import Workspace
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.typing import Origin
+
+from comity import __version__
+from comity.authoring.language_server import actions, hover, names, tokens
+from comity.authoring.language_server.documents import MAX_TEXT, Buffer, whole
+from comity.authoring.language_server.outline import Outline
+from comity.authoring.language_server.work import Snapshot, Workers, outline_of
+from comity.authoring.lint import Kind
+from comity.authoring.problems import Problem
+
+NAME = "comity"
+OTHER_FORM = "comity.otherForm"
+QUIET = 0.2  # seconds without a key after which a file is looked at
+MAX_MESSAGE = 64 * 1024 * 1024  # octets
+_TRIGGERS = [":", " ", "/", "=", "<", '"', ",", "(", "-", ".", "#"]
+
+log = logging.getLogger(__name__)
+
+
+class Files(Workspace):
+    """The texts that editors have open, and the files of the disk."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.buffers: dict[str, Buffer] = {}
+
+    @property
+    def encoding(self) -> str:
+        return str(getattr(self.position_encoding, "value", self.position_encoding))
+
+    def put_text_document(self, text_document: lsp.TextDocumentItem, notebook_uri: str | None = None) -> None:
+        self.buffers[text_document.uri] = Buffer(text_document.text, text_document.version)
+
+    def remove_text_document(self, doc_uri: str) -> None:
+        self.buffers.pop(doc_uri, None)
+
+    def update_text_document(
+        self, text_doc: lsp.VersionedTextDocumentIdentifier, change: lsp.TextDocumentContentChangeEvent
+    ) -> None:
+        """A text that is not open is not there."""
+        buffer = self.buffers.get(text_doc.uri)
+        if buffer is not None:
+            buffer.replace(getattr(change, "range", None), change.text, self.encoding)
+            buffer.version = text_doc.version
+
+    def text(self, uri: str) -> str | None:
+        """None: there is no such file that can be read."""
+        if uri in self.buffers:
+            return self.buffers[uri].text
+        path = to_fs_path(uri)
+        try:
+            if path is None or not Path(path).is_file() or Path(path).stat().st_size > MAX_TEXT:
+                return None
+            return whole(Path(path).read_bytes().decode("utf-8", "replace"))
+        except (OSError, ValueError):
+            return None
+
+    def version(self, uri: str) -> int | None:
+        return self.buffers[uri].version if uri in self.buffers else None
+
+    def site_folder(self, uri: str, kind: Kind | None) -> Path | None:
+        """The folder of the site that a file is of: that in which it has its place, or the one that is open in the editor."""
+        path = to_fs_path(uri) if uri.startswith("file:") else None
+        if path is None:
+            return None
+        file = Path(path)
+        if kind and kind.path and file.as_posix().endswith(kind.path):
+            folder = file.parents[kind.path.count("/") - 1]
+        else:
+            opened = [Path(of) for folder in self.folders.values() if (of := to_fs_path(folder.uri)) is not None]
+            folder = max((of for of in opened if of in file.parents), key=lambda of: len(of.parts), default=file.parent)
+        return None if folder in (Path(folder.anchor), Path.home()) else folder
+
+
+class Looked(NamedTuple):
+    """What was found in a file."""
+
+    version: int | None
+    snapshot: Snapshot
+    problems: list[Problem]
+
+
+class Server(LanguageServer):
+    """A language server of one editor."""
+
+    def __init__(self) -> None:
+        super().__init__(NAME, __version__)
+        self.workers = Workers()
+        self.looked: dict[str, Looked] = {}
+        self._looking: dict[str, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    @property
+    def files(self) -> Files:
+        return cast(Files, self.workspace)
+
+    def open_files(self) -> None:
+        """Put the files of comity in the place of those of pygls, which parts lines at more characters than LSP."""
+        of_pygls = self.protocol.workspace
+        folders = list(of_pygls.folders.values())
+        self.protocol._workspace = Files(
+            of_pygls.root_uri, workspace_folders=folders, position_encoding=of_pygls.position_encoding
+        )
+        if not folders and of_pygls.root_uri:
+            self.files.add_folder(lsp.WorkspaceFolder(of_pygls.root_uri, "root"))
+
+    def snapshot(self, uri: str) -> Snapshot | None:
+        text = self.files.text(uri)
+        if text is None or len(text) > MAX_TEXT:
+            return None
+        bare = Snapshot(uri, text, self.files.encoding)
+        kind = outline_of(bare).document.kind
+        if kind is None:
+            return None
+        folder = self.files.site_folder(uri, kind)
+        return bare._replace(folder=str(folder)) if folder else bare
+
+    def outline(self, uri: str) -> Outline | None:
+        snapshot = self.snapshot(uri)
+        return outline_of(snapshot) if snapshot else None
+
+    async def ask(self, task: str, uri: str, *arguments: Any) -> Any:
+        """None: there is no such file, or it is none of those that are known here."""
+        snapshot = self.snapshot(uri)
+        return await self.workers.ask(task, snapshot, *arguments) if snapshot else None
+
+    # Diagnostics
+
+    @property
+    def pulls(self) -> bool:
+        """The editor asks for diagnostics itself."""
+        documents = self.client_capabilities.text_document
+        return documents is not None and documents.diagnostic is not None
+
+    def begin(self, work: Awaitable[Any]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            log.error("a task ended with %r", error)
+
+    def look_later(self, uri: str, *, quiet: float = QUIET, in_folder: bool = False) -> None:
+        """Look at a file when there has been no key for a while."""
+        if task := self._looking.get(uri):
+            task.cancel()
+        task = self._looking[uri] = asyncio.ensure_future(self._look_after(uri, quiet, in_folder=in_folder))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    async def _look_after(self, uri: str, quiet: float, *, in_folder: bool) -> None:
+        await asyncio.sleep(quiet)
+        await self.look(uri, in_folder=in_folder)
+
+    async def look(self, uri: str, *, in_folder: bool = False) -> Looked | None:
+        """What is wrong with the file as it is now. What is known already is not looked for again."""
+        version, snapshot = self.files.version(uri), self.snapshot(uri)
+        known = self.looked.get(uri)
+        if snapshot is None:
+            if known and not self.pulls:
+                self._publish(uri, version, [])
+            self.looked.pop(uri, None)
+            return None
+        if known and known.snapshot == snapshot and not in_folder:
+            return known
+        problems = await self.workers.ask("problems", snapshot, in_folder)
+        looked = Looked(version, snapshot, problems)
+        if uri in self.files.buffers and self.files.version(uri) == version:
+            self.looked[uri] = looked
+            if not self.pulls:
+                self._publish(uri, version, await self.workers.ask("diagnostics", snapshot, problems))
+            elif in_folder:
+                self._refresh(lsp.WORKSPACE_DIAGNOSTIC_REFRESH)
+        return looked
+
+    def _publish(self, uri: str, version: int | None, found: list[lsp.Diagnostic]) -> None:
+        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, version))
+
+    def _refresh(self, method: str) -> None:
+        workspace = self.client_capabilities.workspace
+        if workspace and workspace.diagnostics and workspace.diagnostics.refresh_support:
+            self.workspace_diagnostic_refresh(None)
+
+    async def problems(self, uri: str) -> list[Problem]:
+        looked = await self.look(uri)
+        return looked.problems if looked else []
+
+    def known_problems(self, uri: str) -> list[Problem]:
+        """Those of the text as it is, if it was looked at."""
+        known = self.looked.get(uri)
+        return known.problems if known and known.version == self.files.version(uri) else []
+
+    def forget(self, uri: str) -> None:
+        if task := self._looking.pop(uri, None):
+            task.cancel()
+        self.looked.pop(uri, None)
+        if not self.pulls:
+            self._publish(uri, None, [])
+
+    def shutdown(self) -> None:
+        self.workers.close()
+        super().shutdown()  # type: ignore[no-untyped-call]
+
+    def start_ws(self, host: str, port: int, origins: Sequence[str] = ()) -> None:
+        """Serve one editor by WebSocket. `origins`: of web pages that may; what is no browser sends none."""
+        self._stop_event = stop_event = Event()
+        allowed = [None, *map(Origin, origins)]
+
+        async def connected(websocket: ServerConnection) -> None:
+            await run_websocket(stop_event=stop_event, websocket=websocket, protocol=self.protocol, logger=log)
+            self.shutdown()
+
+        async def listen() -> None:
+            async with serve(connected, host, port, origins=allowed, max_size=MAX_MESSAGE) as listening:
+                self._server = listening
+                for listener in listening.sockets:
+                    log.info("Serving on %s", listener.getsockname())
+                await listening.wait_closed()
+
+        asyncio.run(listen())
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Errors go into the log alone."""
+        log.error("%s: %r", getattr(source, "__name__", source), error)
+
+
+def create() -> Server:
+    """A server with all features."""
+    server = Server()
+    _add_documents(server)
+    _add_questions(server)
+    _add_changes(server)
+    return server
+
+
+Register = Callable[[Callable[[Any], Any]], None]
+
+
+def _feature(server: Server, method: str, options: Any = None, *, otherwise: Any = None) -> Register:
+    """Register a handler that always has an answer."""
+
+    def register(handler: Callable[[Any], Any]) -> None:
+        async def answer(params: Any) -> Any:
+            try:
+                result = handler(params)
+                return await result if asyncio.iscoroutine(result) else result
+            except Exception:
+                log.exception("%s has no answer", method)
+                return otherwise
+
+        server.feature(method, options)(answer)
+
+    return register
+
+
+def _add_documents(server: Server) -> None:
+    @server.feature(lsp.INITIALIZE)
+    def initialize(params: lsp.InitializeParams) -> None:
+        server.open_files()
+
+    # These are no coroutines: they have to be done before what follows them is read.
+    @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
+    def opened(params: lsp.DidOpenTextDocumentParams) -> None:
+        server.look_later(params.text_document.uri, quiet=0, in_folder=True)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    def changed(params: lsp.DidChangeTextDocumentParams) -> None:
+        if not server.pulls:
+            server.look_later(params.text_document.uri)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
+    def saved(params: lsp.DidSaveTextDocumentParams) -> None:
+        for uri in server.files.buffers:
+            server.look_later(uri, quiet=0, in_folder=True)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def closed(params: lsp.DidCloseTextDocumentParams) -> None:
+        server.forget(params.text_document.uri)
+
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    def configured(params: lsp.DidChangeConfigurationParams) -> None:
+        """There is nothing to configure."""
+
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def files_changed(params: lsp.DidChangeWatchedFilesParams) -> None:
+        """Folders are looked at when they are needed."""
+
+
+def _add_questions(server: Server) -> None:
+    no_report = lsp.RelatedFullDocumentDiagnosticReport(items=[])
+
+    @_feature(
+        server,
+        lsp.TEXT_DOCUMENT_DIAGNOSTIC,
+        lsp.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=False, identifier=NAME),
+        otherwise=no_report,
+    )
+    async def diagnostic(params: lsp.DocumentDiagnosticParams) -> Any:
+        uri = params.text_document.uri
+        version = server.files.version(uri)
+        snapshot = server.snapshot(uri)
+        if snapshot is not None and len(snapshot.text) > MAX_AT_ONCE:
+            await asyncio.sleep(QUIET)
+            if server.files.version(uri) != version:  # the next question is on its way
+                known = server.looked.get(uri)
+                items = await server.workers.ask("diagnostics", known.snapshot, known.problems) if known else []
+                return lsp.RelatedFullDocumentDiagnosticReport(items=items)
+        looked = await server.look(uri)
+        items = await server.workers.ask("diagnostics", looked.snapshot, looked.problems) if looked else []
+        return lsp.RelatedFullDocumentDiagnosticReport(items=items)
+
+    @_feature(
+        server,
+        lsp.TEXT_DOCUMENT_COMPLETION,
+        lsp.CompletionOptions(trigger_characters=_TRIGGERS),
+        otherwise=lsp.CompletionList(is_incomplete=False, items=[]),
+    )
+    async def complete(params: lsp.CompletionParams) -> Any:
+        documents = server.client_capabilities.text_document
+        item = documents.completion.completion_item if documents and documents.completion else None
+        has_snippets = bool(item and item.snippet_support)
+        found = await server.ask("completion", params.text_document.uri, params.position, has_snippets)
+        return found or lsp.CompletionList(is_incomplete=False, items=[])
+
+    @_feature(server, lsp.TEXT_DOCUMENT_HOVER)
+    def hovered(params: lsp.HoverParams) -> Any:
+        outline = server.outline(params.text_document.uri)
+        return hover.hover(outline, params.position) if outline else None
+
+    @_feature(server, lsp.TEXT_DOCUMENT_DEFINITION)
+    def definition(params: lsp.DefinitionParams) -> Any:
+        outline = server.outline(params.text_document.uri)
+        return names.locations(outline, params.position, definitions_only=True) if outline else None
+
+    @_feature(server, lsp.TEXT_DOCUMENT_REFERENCES)
+    def references(params: lsp.ReferenceParams) -> Any:
+        outline = server.outline(params.text_document.uri)
+        with_definitions = params.context.include_declaration
+        if outline is None:
+            return None
+        return names.locations(outline, params.position, definitions_only=False, with_definitions=with_definitions)
+
+    @_feature(server, lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    async def symbols(params: lsp.DocumentSymbolParams) -> Any:
+        return await server.ask("symbols", params.text_document.uri)
+
+    @_feature(server, lsp.TEXT_DOCUMENT_FOLDING_RANGE)
+    async def folding(params: lsp.FoldingRangeParams) -> Any:
+        return await server.ask("folding", params.text_document.uri)
+
+    @_feature(server, lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, tokens.LEGEND, otherwise=lsp.SemanticTokens([]))
+    async def all_tokens(params: lsp.SemanticTokensParams) -> Any:
+        snapshot = server.snapshot(params.text_document.uri)
+        if snapshot is None or len(snapshot.text) > MAX_AT_ONCE:  # of a large file those that are seen are asked for
+            return lsp.SemanticTokens([])
+        return await server.workers.ask("tokens", snapshot)
+
+    @_feature(server, lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, tokens.LEGEND, otherwise=lsp.SemanticTokens([]))
+    async def tokens_of_lines(params: lsp.SemanticTokensRangeParams) -> Any:
+        first, last = params.range.start.line, min(params.range.end.line, params.range.start.line + MAX_LINES)
+        return await server.ask("tokens", params.text_document.uri, first, last) or lsp.SemanticTokens([])
+
+    @_feature(server, lsp.TEXT_DOCUMENT_INLAY_HINT)
+    async def hints(params: lsp.InlayHintParams) -> Any:
+        uri = params.text_document.uri
+        first, last = params.range.start.line, min(params.range.end.line, params.range.start.line + MAX_LINES)
+        return await server.ask("hints", uri, server.known_problems(uri), first, last)
+
+    @_feature(server, lsp.TEXT_DOCUMENT_CODE_LENS, lsp.CodeLensOptions(resolve_provider=False))
+    async def lenses(params: lsp.CodeLensParams) -> Any:
+        return await server.ask("lenses", params.text_document.uri)
+
+
+MAX_AT_ONCE = 128 * 1024  # characters of a file of which all tokens are told at once
+MAX_LINES = 2000  # that are asked about at once
+
+
+def _add_changes(server: Server) -> None:
+    kinds = [lsp.CodeActionKind.QuickFix, actions.FIX_ALL, actions.OTHER_FORM]
+
+    @_feature(server, lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=kinds), otherwise=[])
+    async def code_actions(params: lsp.CodeActionParams) -> Any:
+        uri, only = params.text_document.uri, params.context.only
+        kinds_asked = [str(getattr(kind, "value", kind)) for kind in only] if only is not None else None
+        looked = await server.look(uri)
+        if looked is None:
+            return []
+        found = await server.workers.ask("fixes", looked.snapshot, looked.problems, params.range, kinds_asked)
+        if _creates_files(server):
+            found += await server.workers.ask("conversion", looked.snapshot, kinds_asked)
+        return found
+
+    @_feature(server, lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
+    def rename(params: lsp.RenameParams) -> Any:
+        outline = server.outline(params.text_document.uri)
+        return names.rename(outline, params.position, params.new_name) if outline else None
+
+    @_feature(server, lsp.TEXT_DOCUMENT_PREPARE_RENAME)
+    def prepare_rename(params: lsp.PrepareRenameParams) -> Any:
+        outline = server.outline(params.text_document.uri)
+        here = names.at(outline, params.position) if outline else None
+        return outline.document.range(*here.span) if outline and here else None
+
+    @_feature(server, lsp.TEXT_DOCUMENT_FORMATTING)
+    async def formatting(params: lsp.DocumentFormattingParams) -> Any:
+        options = params.options
+        return await server.ask("formatting", params.text_document.uri, options.tab_size, options.insert_spaces)
+
+    @server.command(OTHER_FORM)
+    async def other_form(uri: str) -> dict[str, str] | None:
+        """The other written form of an ai.txt, for editors that cannot create files: its text and name."""
+        found = await server.ask("other form", str(uri))
+        return {"text": found[0], "name": found[1]} if found else None
+
+
+def _creates_files(server: Server) -> bool:
+    workspace = server.client_capabilities.workspace
+    edit = workspace.workspace_edit if workspace else None
+    can = edit.resource_operations if edit else None
+    return bool(edit and edit.document_changes and can and lsp.ResourceOperationKind.Create in can)
+
+
+def serve_stdio() -> None:
+    """Serve the editor that has started the process. What anything prints goes to standard error: the protocol is alone."""
+    sys.stdout.flush()
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    create().start_io(sys.stdin.buffer, output)
+
+
+def show_address() -> None:
+    """Say on standard error where the server listens."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    for name in ("pygls.server", __name__):
+        logging.getLogger(name).setLevel(logging.INFO)
+        logging.getLogger(name).addHandler(handler)

@@ -1,0 +1,58 @@
+"""Snippets: what publishers want, as a file can say it (comity.authoring.intents)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from posixpath import splitext
+from typing import NamedTuple
+
+from comity.authoring.intents import ELEMENT, INTENTS, Artefact, Intent
+from comity.authoring.intents import Form as WrittenForm
+from comity.authoring.language_server.outline import Outline
+from comity.authoring.language_server.statements import Form
+
+
+class Snippet(NamedTuple):
+    title: str
+    format: str
+    summary: str
+    text: str  # with the usual values of its parameters
+    template: str  # with places to fill in, as LSP writes them
+
+
+def snippets(outline: Outline) -> Iterator[Snippet]:
+    """Those for the file, one for each way in which it can say each thing."""
+    for intent in INTENTS:
+        for form in intent.forms:
+            for artefact in form.artefacts:
+                if _is_for(artefact, outline):
+                    yield _snippet(intent, form, artefact)
+
+
+def _is_for(artefact: Artefact, outline: Outline) -> bool:
+    kind = outline.document.kind
+    if kind is None:
+        return False
+    if outline.form is Form.HTML:
+        return artefact.place == ELEMENT
+    if kind.path:
+        return artefact.place == kind.path and _form(artefact) is outline.form
+    root = kind.name.partition(".")[0]
+    return splitext(artefact.place)[1] == splitext(kind.name)[1] and f"<{root}" in artefact.template
+
+
+def _form(artefact: Artefact) -> Form:
+    start = artefact.template.lstrip()[:1]
+    return Form.XML if start == "<" else Form.JSON if start in ("{", "[") else Form.LINES
+
+
+def _snippet(intent: Intent, form: WrittenForm, artefact: Artefact) -> Snippet:
+    values = intent.values()
+    # Whatever stands in the text stands there as it is; a parameter is a place to fill in, the same one wherever it stands.
+    marks = {name: f"\0{name}\0" for name in values}
+    template = artefact.written(marks).replace("\\", "\\\\").replace("$", "\\$").replace("}", "\\}")
+    names = [parameter.name for parameter in intent.parameters]
+    for name, value in values.items():
+        shown = value.replace("\\", "\\\\").replace("$", "\\$").replace("}", "\\}")
+        template = template.replace(marks[name], f"${{{names.index(name) + 1}:{shown}}}" if name in names else shown)
+    return Snippet(f"{intent.title} ({form.format})", form.format, form.remark, artefact.written(values), template)

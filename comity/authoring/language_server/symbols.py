@@ -1,0 +1,78 @@
+"""The outline of a file: its groups and lines, and what can be folded."""
+
+from __future__ import annotations
+
+from lsprotocol.types import DocumentSymbol, FoldingRange, FoldingRangeKind, Range, SymbolKind
+
+from comity.authoring.language_server.outline import Outline
+from comity.authoring.language_server.statements import Form, Statement
+from comity.authoring.language_server.words import AGENT, NAME
+
+MAX_SYMBOLS = 2000  # what is in groups is left out first
+MAX_RANGES = 5000
+
+
+def symbols(outline: Outline) -> list[DocumentSymbol]:
+    read = outline.statements
+    chosen = range(len(read))
+    if len(read) > MAX_SYMBOLS:
+        chosen = range(0)
+        numbers = [number for number, statement in enumerate(read) if statement.last_line > statement.name_at.line]
+        chosen_numbers = numbers[:MAX_SYMBOLS]
+    else:
+        chosen_numbers = list(chosen)
+    made: dict[int, DocumentSymbol] = {}
+    roots: list[DocumentSymbol] = []
+    for number in chosen_numbers:
+        symbol = made[number] = _symbol(outline, read[number])
+        parent = read[number].parent
+        siblings = made[parent].children if parent in made else roots
+        assert siblings is not None
+        list.append(siblings, symbol)  # type: ignore[arg-type]
+    return roots
+
+
+def _symbol(outline: Outline, statement: Statement) -> DocumentSymbol:
+    word = outline.word(statement)
+    document = outline.document
+    selection = document.range(*statement.name_at)
+    end = max(statement.last_line, statement.name_at.line)
+    whole = Range(selection.start, document.position(end, len(document.line(end))))
+    kind = SymbolKind.Property
+    if statement.last_line > statement.name_at.line or (word and AGENT in word.value_kinds):
+        kind = SymbolKind.Namespace
+    elif word and word.value_kinds[:1] == (NAME,):
+        kind = SymbolKind.Variable
+    name = f"{statement.name}: {statement.value[:80]}" if statement.value and outline.form is Form.LINES else statement.name
+    return DocumentSymbol(
+        name=name,
+        kind=kind,
+        range=whole,
+        selection_range=selection,
+        detail=statement.value[:80] if outline.form is not Form.LINES and statement.value else None,
+        children=[],
+    )
+
+
+def folding(outline: Outline) -> list[FoldingRange]:
+    """Blocks, and comments of several lines."""
+    ranges = [
+        FoldingRange(statement.name_at.line, statement.last_line)
+        for statement in outline.statements
+        if statement.last_line > statement.name_at.line and not statement.is_attribute
+    ][:MAX_RANGES]
+    if outline.form is Form.LINES:
+        ranges += _comments(outline)[: MAX_RANGES - len(ranges)]
+    return ranges
+
+
+def _comments(outline: Outline) -> list[FoldingRange]:
+    ranges, first = [], -1
+    for number, line in enumerate((*outline.document.lines, "")):
+        if line.lstrip().startswith("#"):
+            first = number if first < 0 else first
+        else:
+            if 0 <= first < number - 1:
+                ranges.append(FoldingRange(first, number - 1, kind=FoldingRangeKind.Comment))
+            first = -1
+    return ranges

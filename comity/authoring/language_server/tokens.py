@@ -1,0 +1,58 @@
+"""Semantic tokens: what the words of a file are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lsprotocol.types import SemanticTokens, SemanticTokensLegend
+
+from comity.authoring.language_server.documents import units
+from comity.authoring.language_server.outline import Outline
+from comity.authoring.language_server.statements import Form, Span
+from comity.authoring.language_server.words import AGENT, NAME, PATH, URL
+
+TYPES = ("keyword", "string", "variable", "enumMember", "comment", "type", "property", "class")
+LEGEND = SemanticTokensLegend(token_types=list(TYPES), token_modifiers=[])
+MAX_TOKENS = 20_000  # of one answer: a larger file is asked for by the part that is seen
+
+_OF_KIND = {AGENT: "type", PATH: "string", URL: "string", NAME: "variable", "selector": "class", "text": "string"}
+_COMMENT = re.compile(r"(?:^[ \t\ufeff]*|[ \t])(#.*)")
+
+
+def tokens(outline: Outline, first: int = 0, last: int | None = None) -> SemanticTokens:
+    """`first`, `last`: the lines that are asked for."""
+    last = len(outline.document.lines) - 1 if last is None else min(last, len(outline.document.lines) - 1)
+    found = sorted(_spans(outline, max(first, 0), last), key=lambda token: token[0][:2])[:MAX_TOKENS]
+    data: list[int] = []
+    line, start = 0, 0
+    end = -1, 0
+    for span, kind in found:
+        if (span.line, span.start) < end or span.end <= span.start:
+            continue
+        end = span.line, span.end
+        text = outline.document.line(span.line)
+        column = units(text[: span.start], outline.document.encoding)
+        length = units(text[span.start : span.end], outline.document.encoding)
+        data += [span.line - line, column - start if span.line == line else column, length, kind, 0]
+        line, start = span.line, column
+    return SemanticTokens(data)
+
+
+def _spans(outline: Outline, first: int, last: int) -> Iterator[tuple[Span, int]]:
+    for number in outline.between(first, last):
+        statement = outline.statements[number]
+        word = outline.word(statement)
+        if word is None:
+            continue
+        yield statement.name_at, TYPES.index("property" if statement.is_attribute else "keyword")
+        for value in outline.value_words(statement):
+            listed = (kind for kind in value.kinds if value.text.lower() in map(str.lower, word.values_of(kind)))
+            kind = next(listed, next((kind for kind in value.kinds if kind in _OF_KIND), ""))
+            yield value.span, TYPES.index(_OF_KIND.get(kind, "enumMember"))
+    if outline.form is Form.LINES:
+        for number in range(first, last + 1):
+            line = outline.document.line(number)
+            match = _COMMENT.search(line) if "#" in line else None
+            if match:
+                yield Span(number, match.start(1), match.end(1)), TYPES.index("comment")

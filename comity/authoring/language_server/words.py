@@ -1,0 +1,126 @@
+"""The words that the formats have in a kind of file, as they say themselves (`Format.authoring`).
+
+words_in(kind, form) -> Words"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from comity.authoring.language_server.statements import Form, Nesting
+from comity.authoring.lint import PAGE, Kind
+from comity.policies.formats import FORMATS
+from comity.policies.formats.authoring import Directive
+from comity.policies.formats.format import Format
+
+AGENT = "agent"  # the kind of value that says whom the rest is for
+PATH = "path"
+SELECTORS = ("selector", "element")
+NAME = "name"  # the kind of value that is defined
+URL = "url"
+PLACEHOLDER = "NAME"  # in a value: any name that the file defines
+
+_ROBOTS = "/robots.txt"
+_SPEC = re.compile(r"(RFC (\d+)|draft-[a-z0-9-]*[a-z0-9])(?:.*?section-([\d.]+))?", re.IGNORECASE)
+
+
+class Word(NamedTuple):
+    """A name that a format has, and the format."""
+
+    directive: Directive
+    format: Format
+
+    @property
+    def value_kinds(self) -> tuple[str, ...]:
+        return tuple(self.directive.value.split())
+
+    def values_of(self, kind: str) -> Mapping[str, str]:
+        return self.format.authoring.values.get(kind, {})
+
+
+def kinds_at(kinds: tuple[str, ...], number: int) -> tuple[str, ...]:
+    """The kinds of value of which the word of that number can be. A path that stands first may be left out."""
+    if not kinds:
+        return ()
+    kind = kinds[min(number, len(kinds) - 1)]
+    return (kind, kinds[1]) if number == 0 and kind == PATH and len(kinds) > 1 else (kind,)
+
+
+class Words:
+    """The words of one kind of file."""
+
+    def __init__(self, words: list[Word]) -> None:
+        self.words = words
+        self._by_name: dict[str, list[Word]] = {}
+        for word in words:
+            self._by_name.setdefault(word.directive.name.lower(), []).append(word)
+        self.openers = {name.lower() for word in words for name in word.directive.within}
+
+    def get(self, name: str, within: str = "") -> Word | None:
+        """`within`: what it stands below; a name can be that of several things."""
+        words = self._by_name.get(name.lower(), ())
+        return next((word for word in words if within in word.directive.within), None) or next(iter(words), None)
+
+    def below(self, name: str) -> Iterator[Word]:
+        """The words that stand below one."""
+        return (word for word in self.words if name.lower() in map(str.lower, word.directive.within))
+
+    @property
+    def anywhere(self) -> Iterator[Word]:
+        return (word for word in self.words if not word.directive.within)
+
+    def nesting(self) -> dict[str, Nesting]:
+        """How lines stand in one another, by their names in lower case."""
+        return {
+            name: Nesting(
+                frozenset(parent.lower() for word in words for parent in word.directive.within),
+                name in self.openers,
+                any(not word.directive.within for word in words),
+            )
+            for name, words in self._by_name.items()
+        }
+
+
+_FORMS = {
+    Form.LINES: ("line",),
+    Form.XML: ("element", "attribute"),
+    Form.JSON: ("member",),
+    Form.HTML: ("meta", "field", "word"),
+}
+
+
+@lru_cache
+def words_in(kind_name: str, path: str, form: Form) -> Words:
+    """`path`: where a site has the file; "": anywhere."""
+    words: list[Word] = []
+    for format_ in FORMATS:
+        directives = [directive for directive in format_.authoring.directives if directive.form in _FORMS[form]]
+        owns = path in (file.path for file in format_.files) or kind_name in (kind.name for kind in format_.authoring.kinds)
+        if not owns and path == _ROBOTS:
+            directives = [directive for directive in directives if _is_robots_line(directive, format_)]
+        elif not owns and kind_name != PAGE:
+            directives = []
+        words += (Word(directive, format_) for directive in directives)
+    return Words(words)
+
+
+def _is_robots_line(directive: Directive, format_: Format) -> bool:
+    """A format that has no carrier of its own stands in robots.txt."""
+    if not (format_.files or format_.header_fields or format_.read_document or format_.robots_lines):
+        return True
+    return directive.name.lower() in format_.robots_lines
+
+
+def words_of(kind: Kind | None, form: Form) -> Words:
+    return words_in(kind.name, kind.path, form) if kind else Words([])
+
+
+def href(spec: str) -> str:
+    """Where a specification can be read; "" where it has no address that is known."""
+    match = _SPEC.match(spec)
+    if match is None:
+        return ""
+    base = f"https://www.rfc-editor.org/rfc/rfc{match[2]}" if match[2] else f"https://datatracker.ietf.org/doc/html/{match[1]}"
+    return f"{base}#section-{match[3]}" if match[3] else base

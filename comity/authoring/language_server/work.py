@@ -1,0 +1,118 @@
+"""The work of the language server on one document: at once where it is small, in another process where it is not.
+
+A key must not wait for it: what a file of 500 KiB has wrong with it takes most of a second to find.
+
+Workers().ask(task, snapshot, ...)    the answer of a task
+TASKS                                 what can be asked"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from functools import lru_cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from comity.authoring.language_server import actions, diagnostics, formatting, hints, symbols, tokens
+from comity.authoring.language_server.documents import Document
+from comity.authoring.language_server.outline import Outline
+from comity.authoring.language_server.samples import samples, spread
+from comity.authoring.problems import Problem
+
+SMALL = 16 * 1024  # characters of a document that is read at once
+WORKERS = 2
+PATIENCE = 60.0  # seconds for one task; a worker that takes longer is left alone, and another one is begun
+
+
+class Snapshot(NamedTuple):
+    """A document as it is at one moment, in words that another process understands."""
+
+    uri: str
+    text: str
+    encoding: str
+    folder: str = ""  # of the site; "": nobody knows
+
+
+@lru_cache(maxsize=4)
+def outline_of(snapshot: Snapshot) -> Outline:
+    return Outline(Document(snapshot.uri, snapshot.text, encoding=snapshot.encoding))
+
+
+def _problems(snapshot: Snapshot, in_folder: bool) -> list[Problem]:
+    document = outline_of(snapshot).document
+    folder = Path(snapshot.folder) if in_folder and snapshot.folder else None
+    return diagnostics.problems_in(document, folder)
+
+
+def _lenses(snapshot: Snapshot) -> Any:
+    site = samples(Path(snapshot.folder) if snapshot.folder else None)
+    return hints.lenses(outline_of(snapshot), spread(site.targets))
+
+
+TASKS: dict[str, Callable[..., Any]] = {
+    "problems": _problems,
+    "diagnostics": lambda snapshot, problems: diagnostics.diagnostics(outline_of(snapshot).document, problems),
+    "symbols": lambda snapshot: symbols.symbols(outline_of(snapshot)),
+    "folding": lambda snapshot: symbols.folding(outline_of(snapshot)),
+    "tokens": lambda snapshot, *lines: tokens.tokens(outline_of(snapshot), *lines),
+    "formatting": lambda snapshot, *options: formatting.formatting(outline_of(snapshot), tab_size=options[0], spaces=options[1]),
+    "hints": lambda snapshot, problems, *lines: hints.hints(outline_of(snapshot), problems, *lines),
+    "lenses": _lenses,
+    "fixes": lambda snapshot, problems, place, only: actions.fixes(outline_of(snapshot).document, problems, place, only),
+    "conversion": lambda snapshot, only: actions.conversion(outline_of(snapshot).document, only),
+    "other form": lambda snapshot: actions.other_form(outline_of(snapshot).document),
+    "completion": lambda snapshot, position, has_snippets: _completion(snapshot, position, has_snippets=has_snippets),
+}
+
+
+def _completion(snapshot: Snapshot, position: Any, *, has_snippets: bool) -> Any:
+    from comity.authoring.language_server.completion import completion
+
+    site = samples(Path(snapshot.folder) if snapshot.folder else None)
+    return completion(outline_of(snapshot), position, site, has_snippets=has_snippets)
+
+
+def run(task: str, snapshot: Snapshot, arguments: tuple[Any, ...]) -> Any:
+    return TASKS[task](snapshot, *arguments)
+
+
+def _begin() -> None:
+    """Let keys come first."""
+    with suppress(OSError):
+        os.nice(10)
+
+
+class Workers:
+    """Processes that are begun when the first large document is asked about."""
+
+    def __init__(self, count: int = WORKERS) -> None:
+        self._count = count
+        self._pool: ProcessPoolExecutor | None = None
+
+    async def ask(self, task: str, snapshot: Snapshot, *arguments: Any) -> Any:
+        """A worker that has ended, or does not, is replaced: the question is put once more in the first case."""
+        if len(snapshot.text) <= SMALL:
+            return run(task, snapshot, arguments)
+        loop = asyncio.get_running_loop()
+        for _ in range(2):
+            pool = self._pool = self._pool or ProcessPoolExecutor(self._count, get_context("spawn"), initializer=_begin)
+            try:
+                return await asyncio.wait_for(loop.run_in_executor(pool, run, task, snapshot, arguments), PATIENCE)
+            except (BrokenProcessPool, TimeoutError) as error:
+                self.close()
+                if isinstance(error, TimeoutError):
+                    raise
+        raise RuntimeError("workers end as soon as they begin")
+
+    def close(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            processes = list((getattr(pool, "_processes", None) or {}).values())
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                process.terminate()

@@ -1,0 +1,173 @@
+"""Problems as they are told: to people, and to programs in JSON, SARIF 2.1.0 and the workflow commands of GitHub."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import quote
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from comity import __version__
+from comity.authoring.problems import Problem
+from comity.crawler.console import line, open_console, say
+from comity.policies.answers.rule import RULES, Severity
+from comity.policies.syntax.printable import unhidden
+
+MAX_WIDTH = 200  # characters of a line that are shown
+_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}  # SARIF 2.1.0 section-3.27.10
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+
+def as_text(problems: Sequence[Problem]) -> None:
+    console = open_console()
+    for problem in problems:
+        console.print(_heading(problem), soft_wrap=True)
+        for shown in _excerpt(problem):
+            console.print(shown, soft_wrap=True)
+        if problem.fix:
+            console.print(line(f"    --fix: {problem.fix.title}", "green"), soft_wrap=True)
+    console.print(line(summary(problems)), soft_wrap=True)
+
+
+def _heading(problem: Problem) -> Text:
+    position = f"{problem.file}:{problem.place.line}:{problem.place.column}" if problem.place else problem.file
+    heading = line(f"{position}: ", "bold")
+    heading.append(problem.severity.value, _STYLES[problem.severity])
+    return heading.append_text(line(f": {problem.message} [{problem.rule}, {problem.spec}]"))
+
+
+def _excerpt(problem: Problem) -> list[Text]:
+    """The line, and below it where in it."""
+    place = problem.place
+    if place is None or not problem.text.strip():
+        return []
+    start = max(0, place.column - MAX_WIDTH // 2)
+    shown = unhidden(problem.text[start : start + MAX_WIDTH], keep="")
+    before, marked = shown[: place.column - 1 - start], shown[place.column - 1 - start : place.end_column - 1 - start]
+    number = str(place.line)
+    caret = line(f"  {' ' * len(number)} | {' ' * cell_len(before)}")
+    return [line(f"  {number} | {shown}"), caret.append("^" * max(cell_len(marked), 1), _STYLES[problem.severity])]
+
+
+def summary(problems: Sequence[Problem]) -> str:
+    """Return how many there are, in a sentence."""
+    if not problems:
+        return "Nothing is wrong."
+    counts = Counter(problem.severity for problem in problems)
+    listed = ", ".join(f"{count} {severity.value}{'s' * (count > 1)}" for severity in Severity if (count := counts[severity]))
+    fixable = sum(problem.fix is not None for problem in problems)
+    files = len({problem.file for problem in problems})
+    mended = f"; --fix mends {fixable}" if fixable else ""
+    return f"{listed} in {files} file{'s' * (files > 1)}{mended}."
+
+
+def as_json(problems: Sequence[Problem]) -> None:
+    say(json.dumps({"version": 1, "problems": [problem_as_json(problem) for problem in problems]}, indent=2))
+
+
+def problem_as_json(problem: Problem) -> dict[str, Any]:
+    """Lines and columns count from 1 on, columns in characters (Unicode code points); edits are in octets of the file."""
+    place, fix = problem.place, problem.fix
+    return {
+        "file": problem.file,
+        "rule": problem.rule,
+        "severity": problem.severity.value,
+        "message": problem.message,
+        "spec": problem.spec,
+        "line": place.line if place else None,
+        "column": place.column if place else None,
+        "end_column": place.end_column if place else None,
+        "text": problem.text,
+        "fix": {
+            "title": fix.title,
+            "edits": [{"start": edit.start, "end": edit.end, "text": edit.text.decode("utf-8", "replace")} for edit in fix.edits],
+        }
+        if fix
+        else None,
+    }
+
+
+def as_sarif(problems: Sequence[Problem]) -> None:
+    """SARIF 2.1.0."""
+    rules = sorted({problem.rule for problem in problems})
+    driver = {
+        "name": "comity",
+        "version": __version__,
+        "rules": [
+            {
+                "id": rule,
+                "shortDescription": {"text": RULES[rule].summary},
+                "fullDescription": {"text": f"{RULES[rule].summary} ({RULES[rule].spec})"},
+                "defaultConfiguration": {"level": _LEVELS[RULES[rule].severity]},
+            }
+            for rule in rules
+        ],
+    }
+    results = [
+        {
+            "ruleId": problem.rule,
+            "ruleIndex": rules.index(problem.rule),
+            "level": _LEVELS[problem.severity],
+            "message": {"text": problem.message},
+            "locations": [{"physicalLocation": _location(problem)}],
+            **({"fixes": [_fix(problem)]} if problem.fix else {}),
+        }
+        for problem in problems
+    ]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    say(json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2))
+
+
+def _location(problem: Problem) -> dict[str, Any]:
+    location: dict[str, Any] = {"artifactLocation": {"uri": _uri(problem.file)}}
+    if place := problem.place:
+        location["region"] = {"startLine": place.line, "startColumn": place.column, "endColumn": place.end_column}
+    return location
+
+
+def _uri(name: str) -> str:
+    return name if "://" in name else quote(PurePath(name).as_posix())
+
+
+def _fix(problem: Problem) -> dict[str, Any]:
+    assert problem.fix
+    replacements = [
+        {
+            "deletedRegion": {"byteOffset": edit.start, "byteLength": edit.end - edit.start},
+            "insertedContent": {"text": edit.text.decode("utf-8", "replace")},
+        }
+        for edit in problem.fix.edits
+    ]
+    change = {"artifactLocation": {"uri": _uri(problem.file)}, "replacements": replacements}
+    return {"description": {"text": problem.fix.title}, "artifactChanges": [change]}
+
+
+def as_github(problems: Sequence[Problem]) -> None:
+    """Workflow commands, by which GitHub shows them at their lines."""
+    for problem in problems:
+        fields = {"file": problem.file, "title": problem.rule}
+        if place := problem.place:
+            fields |= {"line": str(place.line), "col": str(place.column), "endColumn": str(place.end_column)}
+        properties = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in fields.items())
+        say(f"::{_COMMANDS[problem.severity]} {properties}::{_escaped(f'{problem.message} ({problem.spec})')}")
+
+
+def _escaped(text: str, more: str = "") -> str:
+    for char in f"%\r\n{more}":
+        text = text.replace(char, f"%{ord(char):02X}")
+    return text
+
+
+FORMS: dict[str, Callable[[Sequence[Problem]], None]] = {"text": as_text, "json": as_json, "sarif": as_sarif, "github": as_github}
+
+
+def selected(problems: Iterable[Problem], rules: frozenset[str] | None, ignored: frozenset[str]) -> list[Problem]:
+    """Return the problems by these rules (None: by any), but for those that are ignored."""
+    return [problem for problem in problems if (rules is None or problem.rule in rules) and problem.rule not in ignored]

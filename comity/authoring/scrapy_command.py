@@ -1,0 +1,36 @@
+"""`scrapy lint`: the same as `comity lint`, for who works in a Scrapy project."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from comity.authoring.commands import lint
+from comity.dataset.records import DatasetError
+from comity.policies import PolicyError
+
+
+class Command(ScrapyCommand):
+    requires_project = False
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        return "[options] [FILE|FOLDER|URL ...]"
+
+    def short_desc(self) -> str:
+        return lint.HELP[0].upper() + lint.HELP[1:]
+
+    def long_desc(self) -> str:
+        return f"{self.short_desc()}: the same as `comity lint`."
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
+        lint.add_options(parser)
+
+    def run(self, args: list[str], opts: Namespace) -> None:
+        try:
+            self.exitcode = lint.run(opts)
+        except (PolicyError, DatasetError) as error:
+            raise UsageError(str(error), print_help=False) from None

@@ -1,0 +1,133 @@
+"""The help for those who write ACAP in a robots.txt."""
+
+from __future__ import annotations
+
+import re
+
+from comity.policies.answers.decision import Finding
+from comity.policies.formats.acap.usages import OTHER, QUALIFIED, USAGES
+from comity.policies.formats.authoring import Authoring, Directive, Draft, Fix
+
+_CRAWLER = "ACAP-crawler"
+
+USAGE_SUMMARIES = {
+    "crawl": "fetch it",
+    "follow": "follow its links",
+    "index": "make index entries for it",
+    "preserve": "keep a copy",
+    "present": "show it in any way",
+    "present-original": "show the original, fetched when it is shown",
+    "present-currentcopy": "show the copy that was fetched last",
+    "present-oldcopy": "show a copy that was fetched before",
+    "present-snippet": "show a snippet of the last copy",
+    "present-thumbnail": "show a thumbnail of the last copy",
+    "present-oldsnippet": "show a snippet of an earlier copy",
+    "present-oldthumbnail": "show a thumbnail of an earlier copy",
+    "present-link": "show a link to it",
+    OTHER: "do anything of which no other field speaks, fetching included",
+}
+_SECTIONS = {"crawl": "2.5.1", "follow": "2.5.2", "index": "2.5.3", "preserve": "2.5.4", "present": "2.5.5", OTHER: "2.5.6"}
+
+# Qualifier -> its values, each with what it says
+QUALIFIER_VALUES = {
+    "time-limit": {
+        "until-recrawled": "until it is fetched again",
+        "until-2030-12-31": "to the end of that day, UTC",
+        "30-days": "for so many days from the first use",
+    },
+    "max-length": {"30-words": "at most so many words", "250-chars": "at most so many characters"},
+    "prohibited-modification": {
+        "any": "it may not be changed in any way",
+        "format": "it may not be converted to another format",
+        "style": "its style may not be changed",
+        "translation": "it may not be translated",
+        "annotation": "nothing may be added to it",
+    },
+    "prohibited-context": {"within-user-frame": "not within a frame of those who show it"},
+    "required-context": {"within-original-frame": "only within the frame of its own site"},
+    "must-use-resource": {"/summary.txt": "that resource is used in its place, by arrangement"},
+    "must-include-resource": {
+        "the-acap:credit:/credit.html": "that credit is shown with it, by arrangement",
+        "the-acap:link:/": "that link is shown with it, by arrangement",
+        "/terms.html": "that resource is shown with it, by arrangement",
+    },
+}
+
+
+def _fields() -> tuple[Directive, ...]:
+    """The permission and the prohibition of each usage."""
+    fields = []
+    for usage in USAGES:
+        spec, summary = f"ACAP 1.0 section-{_SECTIONS[usage.partition('-')[0]]}", USAGE_SUMMARIES[usage]
+        qualifiers = f" {usage}-qualifier" if any(usage in usages for usages in QUALIFIED.values()) else ""
+        fields += [
+            Directive(f"ACAP-allow-{usage}", spec, f"Permits to {summary}", f"path{qualifiers}", (_CRAWLER,)),
+            Directive(f"ACAP-disallow-{usage}", spec, f"Prohibits to {summary}", "path", (_CRAWLER,)),
+        ]
+    return tuple(fields)
+
+
+DIRECTIVES = (
+    Directive(
+        "ACAP-ignore-conventional-records",
+        "ACAP 1.0 section-2.9.1",
+        "The rules of the User-agent records of this file have no effect on who reads ACAP",
+    ),
+    Directive("ACAP-resource-set", "ACAP 1.0 section-2.7.3", "Gives several patterns a name", "name path"),
+    Directive(
+        "ACAP-qualified-usage", "ACAP 1.0 section-2.7.1", "Gives a usage with its qualifiers a name", "name usage qualifier"
+    ),
+    Directive("ACAP-composite-usage", "ACAP 1.0 section-2.7.2", "Gives several usages a name", "name usage"),
+    Directive(_CRAWLER, "ACAP 1.0 section-2.3.1", "Begins a record: whom the fields after it address", "agent"),
+    Directive(
+        "ACAP-permissions-reference",
+        "ACAP 1.0 section-2.3.2",
+        "Names another file with fields for the same crawlers, alone in its record",
+        "url",
+        (_CRAWLER,),
+    ),
+    Directive(
+        "ACAP-usage-purpose",
+        "ACAP 1.0 section-2.3.3",
+        "Begins a sub-record: its fields hold for crawls with such a purpose",
+        "purpose",
+        (_CRAWLER,),
+    ),
+    *_fields(),
+    Directive("ACAP-request-take-down", "ACAP 1.0 section-2.6", "Asks to remove what was taken from there", "path", (_CRAWLER,)),
+    Directive("ACAP-request-re-crawl", "ACAP 1.0 section-2.6", "Asks to fetch it again", "path", (_CRAWLER,)),
+)
+
+
+def _qualifiers(usages: tuple[str, ...]) -> dict[str, str]:
+    """The qualifiers that permissions of any of these can have, as they are written."""
+    return {
+        f"{name}={value}": summary
+        for name, values in QUALIFIER_VALUES.items()
+        if not QUALIFIED[name].isdisjoint(usages)
+        for value, summary in values.items()
+    }
+
+
+VALUES = {
+    "agent": {"*": "any crawler, where no record for its name says otherwise"},
+    "path": {"/": "the whole site", "the-acap:resource-set:NAME": "the patterns of a set that the file defines"},
+    "usage": USAGE_SUMMARIES,
+    "qualifier": _qualifiers(USAGES),
+    **{f"{usage}-qualifier": qualifiers for usage in USAGES if (qualifiers := _qualifiers((usage,)))},
+}
+
+# Crawler fields are records of robots.txt, whose colons are mended there.
+_WITHOUT_COLON = re.compile(rb"[ \t]*+(?i:acap-(?!crawler))[^:#\s]++(?=[ \t]++[^ \t:#])")
+
+
+def _colon(draft: Draft, finding: Finding) -> Fix | None:
+    match = _WITHOUT_COLON.match(draft.mendable_line(finding))
+    return Fix("Write a colon", (draft.replaced(finding.line, match.end() + 1, 0, b":"),)) if match else None
+
+
+def _repeated(draft: Draft, finding: Finding) -> Fix | None:
+    return draft.line_out(finding.line) if draft.mendable_line(finding) else None
+
+
+AUTHORING = Authoring(directives=DIRECTIVES, values=VALUES, fixes={"acap.syntax": _colon, "acap.repeated": _repeated})

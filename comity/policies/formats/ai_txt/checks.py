@@ -1,0 +1,379 @@
+"""What may be wrong with an ai.txt besides its syntax: what is never meant, says nothing, or is said elsewhere.
+
+    check_site(files)         the file of a site, in either of its formats
+    check_xml(body, url)      the XML form: what reading it finds, and the same checks
+    keyword_lines(text)       the lines of the text form that are read
+Everything is linear in the octets, but for the sorting of rules by their paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from comity.policies.answers.decision import Finding, Verdict
+from comity.policies.answers.element_rule import ALL, EVERY_TYPE, ElementRule, display_names
+from comity.policies.document.document import FILE_TYPES
+from comity.policies.document.selectors import SelectorError, compiled
+from comity.policies.formats.ai_txt.file import PATH, AiFile
+from comity.policies.formats.ai_txt.forms import MAX_XML, MAX_XML_ELEMENTS, from_xml
+from comity.policies.formats.ai_txt.grammar import LINE, NOTHINGS, SPELLINGS, Keyword, is_meant
+from comity.policies.formats.ai_txt.reading import NAME
+from comity.policies.formats.ai_txt.values import AiTxt, patterns_of
+from comity.policies.formats.ai_txt.words import LANGUAGES
+from comity.policies.formats.authoring import Remarks
+from comity.policies.formats.file import SiteFiles
+from comity.policies.syntax import xml_tree
+from comity.policies.syntax.lines import Lines
+from comity.policies.syntax.path_patterns import PatternIndex, covers
+from comity.policies.syntax.pattern_checks import oddity, sample
+from comity.policies.syntax.xml_tree import XmlError, local_name
+
+MAX_TOLD = 100  # octets of a value that a message quotes
+
+
+class Written(NamedTuple):
+    """A value as it is written: that of a line, or of an attribute."""
+
+    keyword: Keyword
+    value: bytes
+    line: int  # 1-based
+    column: int  # 1-based, in octets; 0: not known, as in XML
+    file_type: str = EVERY_TYPE  # of a path
+    indentation: bytes = b""  # before the keyword
+
+
+def keyword_lines(text: bytes) -> Iterator[Written]:
+    """Yield the lines that are read, without comments behind their values."""
+    lines = Lines(text)
+    while True:
+        lines.skip(NOTHINGS)
+        line = lines.read()
+        if not line:
+            return
+        match = LINE.match(line)
+        if match and (match[3] or is_meant(SPELLINGS[match[2].lower()], match[4])):
+            keyword, value = SPELLINGS[match[2].lower()], match[4]
+            if keyword not in (Keyword.ELEMENT, Keyword.GUIDELINE):
+                value = value.partition(b"#")[0]
+            file_type, value = EVERY_TYPE, value.rstrip(b" \t")
+            if keyword is Keyword.PATH:
+                value, file_type = _typed(value)
+            yield Written(keyword, value, lines.number, match.start(4) + 1, file_type, match[1])
+
+
+def _typed(value: bytes) -> tuple[bytes, str]:
+    """A path without the file type behind it, and that."""
+    words = value.rsplit(None, 1)
+    last = words[-1].lower().decode("latin-1") if len(words) > 1 else ""
+    return (words[0], last) if last in FILE_TYPES else (value, EVERY_TYPE)
+
+
+def check_site(files: SiteFiles) -> tuple[Finding, ...]:
+    """What is wrong with the ai.txt of a site besides what reading it finds."""
+    file = AiFile(files.origin + PATH, files.get(PATH))
+    if not file.elements:
+        return ()
+    remarks = Remarks(file.url)
+    if file.elements.rules:
+        _check(remarks, file.elements, keyword_lines(file.text))
+        _check_mixture(remarks, file)
+    elif file.elements.findings and not (file.spawning and file.spawning.patterns):
+        remarks.report("ait.unread", "no line of it is a rule: it says nothing to any reader of ai.txt")
+    return remarks.findings
+
+
+def check_xml(body: bytes, url: str) -> tuple[Finding, ...]:
+    """What is wrong with a document in the XML form."""
+    ai_txt = from_xml(body, url=url)
+    remarks = Remarks(url)
+    if ai_txt.rules:
+        _check(remarks, ai_txt, _attributes(body))
+    else:
+        remarks.report("ait.unread", "no rule can be read in it: it says nothing")
+    return (*ai_txt.findings, *remarks.findings)
+
+
+_XML_KEYWORDS = {
+    "user-agent": (Keyword.USER_AGENT, "names"),
+    "path": (Keyword.PATH, "value"),
+    "element": (Keyword.ELEMENT, "name"),
+    "guideline": (Keyword.LANG, "lang"),
+}
+
+
+def _attributes(body: bytes) -> Iterator[Written]:
+    try:
+        tree = xml_tree.read(body, max_bytes=MAX_XML, max_elements=MAX_XML_ELEMENTS)
+    except XmlError:
+        return
+    for element in tree.root.iter("*"):
+        keyword, attribute = _XML_KEYWORDS.get(local_name(element), (None, ""))
+        if keyword:
+            value = element.get(attribute, "").strip(" \t\r\n").encode()
+            yield Written(keyword, value, tree.lines[element], 0, element.get("file-type", "").strip().lower())
+            if keyword is Keyword.LANG:
+                yield Written(Keyword.GUIDELINE, b"", tree.lines[element], 0)
+
+
+def _check(remarks: Remarks, ai_txt: AiTxt, written: Iterable[Written]) -> None:
+    lang: Written | None = None  # that has no guideline yet
+    types: set[str] = set()  # of the paths that are open
+    last: Keyword | None = None
+    for each in written:
+        if lang and each.keyword is not Keyword.GUIDELINE:
+            _report(remarks, "ait.unused-language", _UNUSED_LANGUAGE, lang)
+        lang = each if each.keyword is Keyword.LANG else None
+        match each.keyword:
+            case Keyword.USER_AGENT:
+                _check_agents(remarks, each)
+            case Keyword.PATH:
+                types = {*types, each.file_type} if last is Keyword.PATH else {each.file_type}
+                _check_path(remarks, each)
+            case Keyword.ELEMENT:
+                _check_element(remarks, each, types)
+            case Keyword.LANG:
+                _check_language(remarks, each)
+        last = each.keyword
+    if lang:
+        _report(remarks, "ait.unused-language", _UNUSED_LANGUAGE, lang)
+    _check_rules(remarks, ai_txt.rules)
+
+
+_UNUSED_LANGUAGE = "no Guideline stands below this Lang: it says nothing"
+
+
+def _report(remarks: Remarks, rule: str, message: str, place: Written, *quoted: bytes, offset: int = 0, length: int = 0) -> None:
+    column = place.column + offset if place.column else 0
+    remarks.report(rule, message, *quoted, line=place.line, column=column, length=(length or len(place.value)) if column else 0)
+
+
+def _check_agents(remarks: Remarks, written: Written) -> None:
+    names: set[bytes] = set()
+    for word in NAME.finditer(written.value):
+        if word[0].lower() in names:
+            message = "`{}` is named twice in this line"
+            _report(remarks, "ait.repeated-agent", message, written, word[0], offset=word.start(), length=len(word[0]))
+        names.add(word[0].lower())
+
+
+# What the grammar of the paper (figure 11) has in a path, the wildcards of robots.txt, and octets that are no ASCII.
+_OF_PATHS = re.compile(rb"[A-Za-z0-9_.&%/~:@*$?\x80-\xff-]*")
+
+
+def _check_path(remarks: Remarks, written: Written) -> None:
+    value = written.value
+    if written.column and len(words := value.split()) > 1 and words[-1].isalnum():
+        return  # `ait.file-type`
+    if odd := oddity(value):
+        _report(remarks, "ait.path-characters", f"`{{}}` probably matches nothing: {odd}", written, value)
+    elif not _OF_PATHS.fullmatch(value):
+        character = _OF_PATHS.sub(b"", value)[:1]
+        message = (
+            f"`{{}}` in a path is outside the grammar of ai.txt: other readers may pass over it. Write `%{character[0]:02X}`"
+        )
+        _report(remarks, "ait.path-characters", message, written, character, offset=value.find(character), length=1)
+    _check_extension(remarks, written)
+
+
+_EXTENSION = re.compile(rb"\.([a-z0-9]{1,8})\$?\Z", re.IGNORECASE)
+_TYPES = {
+    **dict.fromkeys((b"html", b"htm"), ("html",)),
+    b"xhtml": ("html", "xml"),
+    **dict.fromkeys((b"json", b"ndjson", b"jsonl", b"geojson"), ("json",)),
+    **dict.fromkeys((b"xml", b"rss", b"atom", b"rdf"), ("xml",)),
+    **dict.fromkeys((b"jpg", b"jpeg", b"png", b"gif", b"webp", b"pdf", b"mp3", b"mp4", b"zip", b"css", b"js", b"csv"), ()),
+}
+
+
+def _check_extension(remarks: Remarks, written: Written) -> None:
+    match = _EXTENSION.search(written.value, max(0, len(written.value) - 10))
+    types = _TYPES.get(match[1].lower()) if match else None
+    if written.file_type and types is not None and written.file_type not in types:
+        advice = f"write `{types[0]}`" if types else "rules for elements are known of html, json and xml alone"
+        message = f"the rule is for {written.file_type}, and the path ends as what is not: {advice}"
+        _report(remarks, "ait.extension", message, written)
+
+
+# RFC 5646 section-2.2.1: no language has a primary subtag of four letters or more.
+_TAGS = {name.split(",")[0].lower(): tag for tag, name in reversed(LANGUAGES.items())} | {
+    "deutsch": "de",
+    "espanol": "es",
+    "español": "es",
+    "francais": "fr",
+    "français": "fr",
+    "italiano": "it",
+    "mandarin": "zh",
+    "portugues": "pt",
+    "português": "pt",
+}
+_COUNTRIES = {"UK": "GB"}  # that ISO 3166 calls otherwise
+_COUNTRY_AS_LANGUAGE = {"jp": "ja", "cn": "zh", "cz": "cs", "dk": "da", "gr": "el", "ua": "uk", "kr": "ko", "us": "en-US"}
+
+
+def _check_language(remarks: Remarks, written: Written) -> None:
+    text = written.value.decode("utf-8", "replace")
+    primary, *others = text.replace("_", "-").split("-")
+    known = _TAGS.get(text.lower()) or _TAGS.get(primary.lower()) or ("" if others else _COUNTRY_AS_LANGUAGE.get(primary.lower()))
+    if known:
+        message = f"`{{}}` is no tag of a language: write `{known}`"
+    elif len(primary) > 3 and primary.isascii() and primary.isalpha():
+        message = "`{}` is no tag of a language: write one such as `en` or `en-US`"
+    elif others and others[-1].upper() in _COUNTRIES:
+        message = f"no country has the code `{others[-1]}`: write `{primary}-{_COUNTRIES[others[-1].upper()]}`"
+    elif "_" in text:
+        message = "`{}`: the parts of a tag are parted by hyphens"
+    else:
+        return
+    _report(remarks, "ait.language-tag", message, written, *([written.value] if "{}" in message else ()))
+
+
+def _check_element(remarks: Remarks, written: Written, types: Iterable[str]) -> None:
+    """What cannot be applied, and what is applied in part. `types`: of its paths."""
+    element = written.value.decode("utf-8", "replace")
+    if element in ("", ALL):
+        return
+    quoted = written.value[:MAX_TOLD]
+    if any(file_type in ("json", "xml") for file_type in types) and not all(element.split(".")):
+        message = "`{}` is no dotted name, as a part of it is empty: the whole document is meant. Write one such as `a.b`"
+        _report(remarks, "ait.no-element", message, written, quoted)
+    elif any(file_type in ("html", EVERY_TYPE) for file_type in types):
+        try:
+            unread = compiled(element).unread
+        except SelectorError as error:
+            message = "`{}` cannot be applied, as {}: the whole document is meant. Write a CSS selector such as `article p`"
+            _report(remarks, "ait.no-element", message, written, quoted, str(error).encode("utf-8", "replace"))
+        else:
+            if unread:
+                message = "`{}` is read without {}, which can be told of no page that is not rendered: more is meant"
+                _report(remarks, "ait.element-part", message, written, quoted, ", ".join(unread).encode("utf-8", "replace"))
+
+
+class _Wide:
+    """The prohibitions of whole documents, for some agents and a file type."""
+
+    def __init__(self) -> None:
+        self._actions: dict[str, dict[str, int]] = {}  # path -> action -> line
+        self._index: tuple[PatternIndex, list[str]] | None = None
+
+    def add(self, rule: ElementRule) -> None:
+        actions = self._actions.setdefault(rule.path, {})
+        for action in rule.actions:
+            actions.setdefault(action, rule.line)
+
+    def lines(self, path: str, actions: frozenset[str], but: int) -> set[int]:
+        """The lines that prohibit all of the actions wherever the path matches; none where they don't. `but`: a line to leave
+        out."""
+        if self._index is None:
+            patterns = [(pattern, path) for path in self._actions for pattern in patterns_of(path)]
+            self._index = PatternIndex([pattern for pattern, _ in patterns]), [path for _, path in patterns]
+        index, paths = self._index
+        covering = [{paths[number] for number in index.all(sample(pattern))} for pattern in patterns_of(path)]
+        left, lines = set(actions), set()
+        for wide in covering[0].intersection(*covering[1:]):
+            of_path = self._actions[wide]
+            for action in tuple(left):
+                line = of_path.get(ALL, 0) or of_path.get(action, 0)
+                if line and line != but and (line < but or not _covers(path, wide)):
+                    left.discard(action)
+                    lines.add(line)
+        return set() if left else lines
+
+
+def _covers(path: str, other: str) -> bool:
+    """Return whether a path covers all that another does."""
+    return all(any(covers(pattern, sample(narrow)) for pattern in patterns_of(path)) for narrow in patterns_of(other))
+
+
+_Key = tuple[frozenset[str], str]  # agents, lower case; file type
+_ANYBODY = frozenset((ALL,))
+
+
+def _check_rules(remarks: Remarks, rules: tuple[ElementRule, ...]) -> None:
+    """Rules that others leave nothing to. All rules that bind an agent hold together, and Disallow comes before Guide."""
+    keys: dict[tuple[str, ...], frozenset[str]] = {}
+    agents_of = [keys.setdefault(rule.agents, frozenset(map(str.lower, rule.agents))) for rule in rules]
+    wide: dict[_Key, _Wide] = {}
+    same: dict[tuple[frozenset[str], str, str, str], dict[str, int]] = {}  # agents, path, type, element -> action -> line
+    for rule, agents in zip(rules, agents_of, strict=True):
+        if rule.verdict is Verdict.DENY:
+            if rule.element == ALL:
+                wide.setdefault((agents, rule.file_type), _Wide()).add(rule)
+            actions = same.setdefault((agents, rule.path, rule.file_type, rule.element), {})
+            for action in rule.actions:
+                actions.setdefault(action, rule.line)
+    guides: dict[Any, int] = {}
+    by_line: dict[int, list[tuple[str, str] | None]] = {}  # a line makes a rule for each of its paths and elements
+    for rule, agents in zip(rules, agents_of, strict=True):
+        by_line.setdefault(rule.line, []).append(_overruled(rule, agents, wide, same, guides))
+    for line, of_line in by_line.items():
+        finding = next((each for each in of_line if each and each[0] == "ait.contradiction"), None)
+        if finding or (finding := of_line[0] if all(of_line) else None):
+            remarks.report(*finding, line=line)
+
+
+def _overruled(
+    rule: ElementRule,
+    agents: frozenset[str],
+    wide: dict[_Key, _Wide],
+    same: dict[tuple[frozenset[str], str, str, str], dict[str, int]],
+    guides: dict[Any, int],
+) -> tuple[str, str] | None:
+    binding = dict.fromkeys((agents, _ANYBODY))
+    if rule.verdict is None:
+        said = agents, rule.path, rule.file_type, rule.element, rule.actions, rule.guidelines
+        first = guides.setdefault(said, rule.line)
+        if first != rule.line:
+            return "ait.duplicate", f"line {first} says the same"
+        prohibited = _prohibited(rule, binding, same)
+        if prohibited:
+            action, line = min(prohibited.items(), key=lambda item: (item[1], item[0]))
+            (name,) = display_names((action,))
+            return (
+                "ait.contradiction",
+                f"line {line} disallows {_called(name)} of the same element: Disallow counts, whatever is said here",
+            )
+    else:
+        lines = {same[agents, rule.path, rule.file_type, rule.element].get(action, 0) for action in rule.actions}
+        if max(lines) < rule.line and 0 not in lines:
+            return "ait.duplicate", f"line {min(lines)} says the same"
+    for key in ((who, file_type) for who in binding for file_type in dict.fromkeys((rule.file_type, EVERY_TYPE))):
+        if key in wide and (lines := wide[key].lines(rule.path, rule.actions, rule.line)):
+            return _by_wider(rule, min(lines))
+    return None
+
+
+def _called(name: str) -> str:
+    return "every action" if name == ALL else name
+
+
+def _by_wider(rule: ElementRule, line: int) -> tuple[str, str]:
+    if rule.verdict is None:
+        return "ait.contradiction", f"line {line} disallows it of the whole document: Disallow counts, whatever is said here"
+    return "ait.overruled", f"line {line} disallows it of the whole document already: nothing is added here"
+
+
+def _prohibited(
+    rule: ElementRule, binding: Iterable[frozenset[str]], same: dict[tuple[frozenset[str], str, str, str], dict[str, int]]
+) -> dict[str, int]:
+    """The actions of a Guide that a Disallow of the same element has, and its line."""
+    prohibited: dict[str, int] = {}
+    for who in binding:
+        for file_type in dict.fromkeys((rule.file_type, EVERY_TYPE)):
+            actions = same.get((who, rule.path, file_type, rule.element), {})
+            for action in rule.actions:
+                if line := actions.get(action, 0) or actions.get(ALL, 0):
+                    prohibited.setdefault(action, line)
+    return prohibited
+
+
+def _check_mixture(remarks: Remarks, file: AiFile) -> None:
+    """Lines in Spawning's form among those of the other one."""
+    for pattern in file.spawning.patterns if file.spawning else ():
+        verb = (
+            "refuses the training of AI, and nothing else,"
+            if pattern.verdict is Verdict.DENY
+            else "makes an exception for training"
+        )
+        message = f"Spawning's form: it {verb} by the address alone. Rules for elements stand below a Path and an Element"
+        remarks.report("ait.mixture", message, line=pattern.source.line)

@@ -1,0 +1,154 @@
+"""What mends an ai.txt and changes no rule of it.
+
+Where lines of both languages stand in one file, or there is more than is read, nothing is mended: each line may count by
+what stands before it."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from comity.policies.answers.decision import Finding
+from comity.policies.formats.ai_txt.checks import Written, keyword_lines
+from comity.policies.formats.ai_txt.grammar import LINE, SPELLINGS, Keyword, parse
+from comity.policies.formats.ai_txt.reading import NAME
+from comity.policies.formats.ai_txt.spawning import spawning
+from comity.policies.formats.authoring import Draft, Edit, Fix
+from comity.policies.syntax.lines import text_of
+
+_UNITS = (b"  ", b"    ", b"\t")
+_PLAIN = re.compile(rb"[ \t]*")
+_OF_BOTH = re.compile(rb"[/*.]")  # begins a value that is one of Spawning's where its line is not indented
+
+
+class _File(NamedTuple):
+    written: tuple[Written, ...]
+    numbers: dict[int, int]  # line -> place among those that are written
+    unit: bytes  # one level of indentation
+
+
+@lru_cache(maxsize=2)  # every finding of a file asks for it
+def _file(body: bytes) -> _File | None:
+    """None where nothing can be mended."""
+    text, cut = text_of(body)
+    ai_txt = parse(text, cut=cut)
+    if cut or spawning(text).patterns or any(finding.rule == "ait.limit" for finding in ai_txt.findings):
+        return None
+    written = tuple(keyword_lines(text))
+    return _File(written, {each.line: number for number, each in enumerate(written)}, _unit(written))
+
+
+def _unit(written: tuple[Written, ...]) -> bytes:
+    """The indentation that the parser takes for that of the file."""
+    for each in written:
+        if level := each.keyword.level:
+            for unit in _UNITS:
+                if each.indentation == unit * level:
+                    return unit
+    return _UNITS[0]
+
+
+def _line(draft: Draft, finding: Finding) -> tuple[_File, re.Match[bytes]] | None:
+    file = _file(draft.body) if draft.has_places and finding.line else None
+    match = LINE.match(draft.line(finding.line)) if file and finding.line in file.numbers else None
+    return (file, match) if file and match else None
+
+
+def indent(draft: Draft, finding: Finding) -> Fix | None:
+    """Indent a line as its keyword asks."""
+    if not (in_file := _line(draft, finding)):
+        return None
+    file, match = in_file
+    # Other white space hides a line from who reads Spawning's form.
+    if not _PLAIN.fullmatch(match[1]):
+        return None
+    keyword = SPELLINGS[match[2].lower()]
+    return Fix("Indent the line", (draft.replaced(finding.line, 1, len(match[1]), file.unit * keyword.level),))
+
+
+def spell(draft: Draft, finding: Finding) -> Fix | None:
+    """Write a keyword as the paper has it, or its colon."""
+    if not (in_file := _line(draft, finding)):
+        return None
+    _, match = in_file
+    keyword = SPELLINGS[match[2].lower()]
+    if finding.column == match.start(2) + 1 and match[2] != keyword.value[0]:
+        name = keyword.value[0]
+        return Fix(f"Write `{name.decode()}`", (draft.replaced(finding.line, finding.column, len(match[2]), name),))
+    if match[3] is None and finding.column == match.end(2) + 1:
+        if keyword is Keyword.DISALLOW and _OF_BOTH.match(match[4]):
+            return None
+        return Fix("Write the colon", (draft.replaced(finding.line, finding.column, 0, b":"),))
+    return None
+
+
+def move_comment(draft: Draft, finding: Finding) -> Fix | None:
+    """Put a comment on a line of its own, above."""
+    if not (in_file := _line(draft, finding)) or not finding.column:
+        return None
+    _, match = in_file
+    line = draft.line(finding.line)
+    before = line[: finding.column - 1].rstrip(b" \t")
+    if not line.startswith(b"#", finding.column - 1):
+        return None
+    start = draft.start(finding.line)
+    own_line = match[1] + line[finding.column - 1 :].rstrip(b" \t") + draft.line_end
+    return Fix(
+        "Put the comment on a line of its own",
+        (Edit(start, start, own_line), draft.replaced(finding.line, len(before) + 1, len(line) - len(before), b"")),
+    )
+
+
+def leave_out_agent(draft: Draft, finding: Finding) -> Fix | None:
+    """Leave out a name that stands there already."""
+    if not (in_file := _line(draft, finding)):
+        return None
+    file, _ = in_file
+    written = file.written[file.numbers[finding.line]]
+    end = 0
+    for word in NAME.finditer(written.value):
+        if written.column + word.start() == finding.column and end:
+            edit = draft.replaced(finding.line, written.column + end, word.end() - end, b"")
+            return Fix(f"Leave out `{word[0].decode('utf-8', 'replace')}`", (edit,))
+        end = word.end()
+    return None
+
+
+def hyphenate(draft: Draft, finding: Finding) -> Fix | None:
+    """Part the subtags of a language by hyphens, as which underscores are read."""
+    if not (in_file := _line(draft, finding)):
+        return None
+    file, _ = in_file
+    written = file.written[file.numbers[finding.line]]
+    if b"_" not in written.value:
+        return None
+    tag = written.value.replace(b"_", b"-")
+    edit = draft.replaced(finding.line, written.column, len(written.value), tag)
+    return Fix(f"Write `{tag.decode('utf-8', 'replace')}`", (edit,))
+
+
+def leave_out_line(draft: Draft, finding: Finding) -> Fix | None:
+    """Leave out a Disallow that another one has said before it, where its block has another line."""
+    if not (in_file := _line(draft, finding)):
+        return None
+    file, match = in_file
+    number = file.numbers[finding.line]
+    after = file.written[number + 1].keyword if number + 1 < len(file.written) else None
+    before = number - 1
+    while before >= 0 and file.written[before].keyword in (Keyword.LANG, Keyword.GUIDELINE):  # they end no block
+        before -= 1
+    is_alone = before < 0 or file.written[before].keyword.level < Keyword.DISALLOW.level
+    if SPELLINGS[match[2].lower()] is not Keyword.DISALLOW or is_alone or after in (Keyword.LANG, Keyword.GUIDELINE):
+        return None
+    return Fix("Leave out the line", (draft.without_line(finding.line),))
+
+
+FIXES = {
+    "ait.comment": move_comment,
+    "ait.duplicate": leave_out_line,
+    "ait.indentation": indent,
+    "ait.keyword": spell,
+    "ait.language-tag": hyphenate,
+    "ait.repeated-agent": leave_out_agent,
+}

@@ -1,0 +1,120 @@
+"""What is probably not meant in the lines of usage preferences, besides their syntax. Nothing here is asked by a crawler."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from comity.policies.answers.decision import Finding, Verdict
+from comity.policies.formats.aipref import content_usage, short_strings
+from comity.policies.formats.aipref.words import (
+    DICTIONARY_LABELS,
+    MEANT_IN_DICTIONARIES,
+    MEANT_IN_STRINGS,
+    STRING_LABELS,
+)
+from comity.policies.formats.authoring import Remarks
+from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.robots.extension_lines import ExtensionLine
+from comity.policies.formats.robots.file import lines_of, robots_of
+from comity.policies.formats.robots.grammar import Robots
+from comity.policies.formats.robots.line_site import place, spoken_together
+from comity.policies.syntax.lines import Findings
+from comity.policies.syntax.path_patterns import normal_pattern
+from comity.policies.syntax.suspicions import is_nearly
+
+
+class _Member(NamedTuple):
+    """One label of a line with its value."""
+
+    line: ExtensionLine
+    label: str
+    value: str
+    path: str  # in normal form
+
+
+def check(site: SiteFiles) -> Iterator[Finding]:
+    """Say what is probably not meant in the preferences of a robots.txt."""
+    file = robots_of(site)
+    if file.robots:
+        remarks = Remarks(file.url)
+        lines = [line for line in lines_of(site) if not line.overlong]
+        strings = {line: list(_string(line)) for line in lines if line.name in short_strings.NAMES}
+        _check_labels("usage.label", strings, STRING_LABELS, MEANT_IN_STRINGS, file.robots, remarks)
+        _check_contradictions("usage.contradiction", strings, file.robots, remarks)
+        dictionaries = {line: list(_dictionary(line)) for line in lines if line.name == content_usage.NAME}
+        for members in dictionaries.values():
+            _check_repeated(members, file.robots, remarks)
+        last = {line: list({member.label: member for member in members}.values()) for line, members in dictionaries.items()}
+        _check_labels("content-usage.unknown", last, DICTIONARY_LABELS, MEANT_IN_DICTIONARIES, file.robots, remarks)
+        _check_contradictions("content-usage.contradiction", last, file.robots, remarks)
+        yield from remarks.findings
+
+
+_Lines = Mapping[ExtensionLine, list[_Member]]
+
+
+def _string(line: ExtensionLine) -> Iterator[_Member]:
+    for member in line.value.decode("utf-8", "replace").split(","):
+        label, _, value = (part.strip(" \t") for part in member.partition("="))
+        if label and value in short_strings.VERDICTS:
+            yield _Member(line, label, value, "")
+
+
+def _dictionary(line: ExtensionLine) -> Iterator[_Member]:
+    """Those of a value that is one, without quotes: a comma might stand within them."""
+    path, value = content_usage.parts(line.value)
+    if b'"' in value or not content_usage.read(value, Findings("")):
+        return
+    for member in value.decode("ascii").split(","):
+        label, _, member_value = member.partition(";")[0].strip(" \t").partition("=")
+        if member_value in short_strings.VERDICTS:
+            yield _Member(line, label, member_value, normal_pattern(path))
+
+
+def _check_labels(
+    rule: str, lines: _Lines, labels: Iterable[str], meant: Mapping[str, str], robots: Robots, remarks: Remarks
+) -> None:
+    known: dict[str, str] = dict.fromkeys(labels, "")
+    for line, members in lines.items():
+        for member in members:
+            if member.label not in known and len(known) < MAX_WORDS:
+                name = member.label.lower()
+                near = (label for label in labels if is_nearly(name, label))
+                known[member.label] = meant.get(name) or next(near, "")
+            if word := known.get(member.label):
+                column, length = place(line, member.label.encode(), robots)
+                message = f"nobody knows `{{}}` here, and nothing is said by it: write `{word}={member.value}`"
+                remarks.report(rule, message, member.label.encode(), line=line.line, column=column, length=length)
+
+
+def _check_contradictions(rule: str, lines: _Lines, robots: Robots, remarks: Remarks) -> None:
+    """A permission of what is refused by the same path for the same agents."""
+    said: set[tuple[ExtensionLine, Hashable]] = set()
+    for together in spoken_together(list(lines), robots):
+        members = [member for line in together for member in lines[line]]
+        refused: dict[tuple[str, str], ExtensionLine] = {}
+        for member in members:
+            if short_strings.VERDICTS[member.value] is Verdict.DENY:
+                refused.setdefault((member.path, member.label), member.line)
+        for line, label, value, path in members:
+            refusing = refused.get((path, label))
+            if refusing and short_strings.VERDICTS[value] is Verdict.ALLOW and (line, label) not in said:
+                said.add((line, label))
+                column, length = place(line, label.encode(), robots)
+                where = "in this line" if refusing is line else f"by line {refusing.line}"
+                message = f"`{{}}` is refused {where} too, for the same agents: it is refused"
+                remarks.report(rule, message, label.encode(), line=line.line, column=column, length=length)
+
+
+def _check_repeated(members: list[_Member], robots: Robots, remarks: Remarks) -> None:
+    values: dict[str, str] = {}
+    for line, label, value, _ in members:
+        if values.setdefault(label, value) != value:
+            column, length = place(line, label.encode(), robots)
+            message = "`{}` stands twice in this line: the last one counts"
+            remarks.report("content-usage.repeated", message, label.encode(), line=line.line, column=column, length=length)
+            return
+
+
+MAX_WORDS = 200  # unknown labels that are compared with known ones

@@ -1,0 +1,179 @@
+"""What may be wrong with an automation-preferences.txt besides its syntax: what never speaks, or refuses by silence.
+
+    check_site(files)     the file of a site
+    records(text)         its lines that say something, and those that look so
+Everything is linear in the octets, but for the limits of a group, which are a few."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from comity.policies.answers.decision import Finding
+from comity.policies.formats.authoring import Remarks, meant
+from comity.policies.formats.automation.directives import PATH, Directives, Group, UrlPattern
+from comity.policies.formats.automation.file import AutomationFile
+from comity.policies.formats.automation.grammar import RECORD, SELECTORS
+from comity.policies.formats.automation.resolution import exactness_of
+from comity.policies.formats.automation.value_syntax import DIRECTIVES, host_pattern, url_patterns
+from comity.policies.formats.automation.words import MECHANISMS
+from comity.policies.formats.file import SiteFiles
+from comity.policies.syntax.lines import Lines
+from comity.policies.syntax.pattern_checks import oddity
+from comity.policies.syntax.windows import Window
+
+KNOWN = tuple(name.decode() for name in (*SELECTORS, *DIRECTIVES))
+_LOOKS_SO = re.compile(rb"[ \t]*+([A-Za-z][A-Za-z_-]*+)[ \t]*+:[ \t]*+([^#\r\n]*+)")
+
+
+class Record(NamedTuple):
+    """A line of the form `name: value`."""
+
+    name: str  # lower case
+    value: bytes
+    line: int
+    column: int  # of the value, 1-based, in octets
+    name_column: int
+    is_known: bool
+
+
+def records(text: bytes) -> Iterator[Record]:
+    """Yield the lines that say something, and those that look as if they did."""
+    lines = Lines(text)
+    while line := lines.read():
+        known = RECORD.match(line)
+        match = known or _LOOKS_SO.match(line)
+        if match:
+            value = match[match.lastindex or 0].rstrip(b" \t")
+            start = match.start(match.lastindex or 0)
+            yield Record(match[1].decode("ascii").lower(), value, lines.number, start + 1, match.start(1) + 1, known is not None)
+
+
+def check_site(files: SiteFiles) -> tuple[Finding, ...]:
+    """What is wrong with the file of a site besides what reading it finds."""
+    file = AutomationFile(files.origin + PATH, files.get(PATH))
+    if not file.automation:
+        return ()
+    remarks = Remarks(file.url)
+    for record in records(file.text):
+        _check_record(remarks, record)
+    groups = file.automation.groups
+    _check_shadowed(remarks, groups)
+    _check_hosts(remarks, groups, files.origin)
+    for group in groups:
+        _check_group(remarks, group)
+    return remarks.findings
+
+
+def _check_record(remarks: Remarks, record: Record) -> None:
+    if not record.is_known:
+        name = record.name.encode()
+        near = meant(record.name, KNOWN)
+        message = f"`{{}}` is no directive: write `{near}`" if near else "`{}` is no directive: it says nothing"
+        remarks.report("automation.unknown", message, name, line=record.line, column=record.name_column, length=len(name))
+    elif record.name == "scope":
+        for pattern in url_patterns(record.value):
+            if odd := oddity(pattern):
+                column = record.column + record.value.find(pattern)
+                message = f"`{{}}` probably matches nothing: {odd}"
+                remarks.report("automation.pattern", message, pattern, line=record.line, column=column, length=len(pattern))
+    elif record.name == "allowed-automations":
+        for match in re.finditer(rb"[^ \t,]++", record.value):
+            word = match[0].decode("utf-8", "replace").lower()
+            if word not in MECHANISMS and (near := meant(word, MECHANISMS)):
+                column = record.column + match.start()
+                message = f"`{{}}` is a word of nobody's: write `{near}`"
+                remarks.report("automation.word", message, match[0], line=record.line, column=column, length=len(match[0]))
+
+
+_ANYBODY = frozenset(("*",))
+_EVERYWHERE = (("", "/"), ("", "*"), ("", "/*"))
+
+
+def _check_shadowed(remarks: Remarks, groups: tuple[Group, ...]) -> None:
+    """Groups that never speak, as others of the same rank stand below them."""
+    last: dict[tuple[Any, ...], Group] = {}
+    for group in groups:
+        for scope in _scopes(group):
+            last[_selectors(group, scope)] = group
+    for group in groups:
+        others = [last[_selectors(group, scope)] for scope in _scopes(group)]
+        if all(other is not group for other in others):
+            line = min(other.line for other in others)
+            message = f"the group never speaks: that of line {line} is for the same, and the later one counts"
+            remarks.report("automation.shadowed", message, line=group.line)
+        elif not group.scopes:
+            whole = (last.get((group.hosts and frozenset(group.hosts), _agents(group), *scope)) for scope in _EVERYWHERE)
+            if other := next((other for other in whole if other), None):
+                message = f"the group never speaks: it has no scope, and that of line {other.line} is for every URL"
+                remarks.report("automation.shadowed", message, line=group.line)
+
+
+def _scopes(group: Group) -> tuple[UrlPattern | None, ...]:
+    return group.scopes or (None,)
+
+
+def _agents(group: Group) -> frozenset[str]:
+    return _ANYBODY if group.agents is None or "*" in group.agents else group.agents
+
+
+def _selectors(group: Group, scope: UrlPattern | None) -> tuple[Any, ...]:
+    agents = _agents(group) if group.agents is None else group.agents
+    return (group.hosts and frozenset(group.hosts), agents, *(scope or (None,)))
+
+
+def _check_hosts(remarks: Remarks, groups: tuple[Group, ...], origin: str) -> None:
+    """Groups for other hosts, where some group is for this one: else it may be a file that is on no site yet."""
+    host = host_pattern(origin.partition("://")[2])
+    matching = [group.hosts is not None and exactness_of(group.hosts, host) is not None for group in groups]
+    for group, is_here in zip(groups, matching, strict=True):
+        if any(matching) and group.hosts and not is_here:
+            message = f"the group is for another host than {host}: it says nothing here, as each host has a file of its own"
+            remarks.report("automation.other-host", message, line=group.line)
+
+
+def _check_group(remarks: Remarks, group: Group) -> None:
+    directives = group.directives
+    if not directives.allowed_methods:
+        message = "the group has no allowed-methods: every request is refused. Write `allowed-methods: GET, HEAD`"
+        remarks.report("automation.no-methods", message, line=group.line)
+    for line, message in _without_effect(directives):
+        remarks.report("automation.no-effect", message, line=line)
+    _check_limits(remarks, directives)
+
+
+def _without_effect(directives: Directives) -> Iterator[tuple[int, str]]:
+    """Lines, and why they change nothing."""
+    methods = directives.allowed_methods
+    if methods and not frozenset.intersection(*(directive.value for directive in methods)):
+        for name in directives._fields:
+            if name != "allowed_methods" and (values := getattr(directives, name)):
+                yield values[0].line, f"line {methods[0].line} permits no method: every request is refused, whatever is said here"
+        return
+    if directives.disallow_fetch_from and all(value.value == "none" for value in directives.allow_xhr):
+        where = f"line {directives.allow_xhr[0].line} refuses" if directives.allow_xhr else "without allow-xhr the group refuses"
+        yield directives.disallow_fetch_from[0].line, f"{where} all requests of scripts: from which pages makes no difference"
+
+
+def _check_limits(remarks: Remarks, directives: Directives) -> None:
+    limits = [limit for limit in directives.request_limit if limit.value and limit.value.requests]
+    for limit in limits:
+        others = (other for other in limits if limit.value and other.value and _is_beyond(limit.value, other.value))
+        if other := next(others, None):
+            message = f"who keeps to the limit of line {other.line} keeps to this one: it limits nothing"
+            remarks.report("automation.slack-limit", message, line=limit.line)
+    lines = [limit.line for limit in directives.request_limit if limit.value and not limit.value.requests]
+    lines += [limit.line for limit in directives.concurrent_limit if not limit.value]
+    for line in lines:
+        message = "a limit of zero refuses every request: leave it out, or write `allowed-methods:` with no method to refuse them"
+        remarks.report("automation.zero", message, line=line)
+
+
+def _is_beyond(limit: Window, other: Window) -> bool:
+    """Return whether who keeps to the other limit keeps to the first one."""
+    if limit == other:
+        return False
+    if other.seconds >= limit.seconds:
+        return limit.requests >= other.requests
+    return limit.requests * other.seconds >= other.requests * limit.seconds and limit.seconds % other.seconds == 0

@@ -1,0 +1,74 @@
+"""What mends an automation-preferences.txt and changes no group of it."""
+
+from __future__ import annotations
+
+import re
+
+from comity.policies.answers.decision import Finding
+from comity.policies.formats.authoring import Draft, Edit, Fix
+from comity.policies.formats.automation.grammar import MAX_REPEATED, RECORD, SELECTORS
+
+_MARKUP = re.compile(rb"[ \t]*+(<!--)")
+
+
+def add_colon(draft: Draft, finding: Finding) -> Fix | None:
+    """Write the colon of a scope, host or user-agent: those count without it. Others have their most restrictive value."""
+    match = RECORD.match(draft.line(finding.line)) if finding.line else None
+    if match is None or match[2] or match[1].lower() not in SELECTORS:
+        return None
+    return Fix("Write the colon", (draft.replaced(finding.line, match.end(1) + 1, 0, b":"),))
+
+
+def comment_markup(draft: Draft, finding: Finding) -> Fix | None:
+    """Make comments of markup, all of it or that behind a value."""
+    if not finding.line:
+        return None
+    if match := RECORD.match(draft.line(finding.line)):
+        start = match[0].find(b"<!--") + 1
+        edits = _commented(draft, finding.line, start) if start else ()
+    else:
+        edits = tuple(
+            edit
+            for line in range(finding.line, draft.lines + 1)
+            if (markup := _MARKUP.match(draft.line(line)))
+            for edit in _commented(draft, line, markup.start(1) + 1)
+        )
+    return Fix("Write comments with `#`", edits) if edits else None
+
+
+def _commented(draft: Draft, line: int, column: int) -> tuple[Edit, ...]:
+    rest = draft.line(line)[column + 3 :].strip(b" \t")
+    text = rest.removesuffix(b"-->").rstrip(b" \t") if rest.count(b"-->") == 1 else rest
+    return (draft.replaced(line, column, len(draft.line(line)) - column + 1, b"# " + text if text else b"#"),)
+
+
+def leave_out_repetition(draft: Draft, finding: Finding) -> Fix | None:
+    """Leave out the lines that say in a block what a line of it has said, where all that it says of it is the same."""
+    if not finding.line or not (match := RECORD.match(draft.line(finding.line))):
+        return None
+    first, last = finding.line, finding.line
+    while first > 1 and draft.line(first - 1).strip(b" \t"):
+        first -= 1
+    while last < draft.lines and draft.line(last + 1).strip(b" \t"):
+        last += 1
+    same: list[int] = []
+    for line in range(first, last + 1):
+        other = RECORD.match(draft.line(line))
+        if other and other[1].lower() == match[1].lower():
+            if not other[2] or _value(other) != _value(match):
+                return None
+            same.append(line)
+    if same[0] == finding.line or len(same) > MAX_REPEATED:
+        return None
+    return Fix("Leave out what is said twice", tuple(draft.without_line(line) for line in same[1:]))
+
+
+def _value(record: re.Match[bytes]) -> bytes:
+    return record[3].partition(b"<!--")[0].rstrip(b" \t")
+
+
+FIXES = {
+    "automation.colon": add_colon,
+    "automation.markup": comment_markup,
+    "automation.repeated": leave_out_repetition,
+}

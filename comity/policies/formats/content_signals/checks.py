@@ -1,0 +1,122 @@
+"""What is probably not meant in Content Signals, besides their syntax. Nothing here is asked by a crawler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from comity.policies.answers.decision import Finding, Verdict
+from comity.policies.formats.authoring import Draft, Fix, Remarks
+from comity.policies.formats.content_signals.signals import LABELS, LEVELS, NAMES, Signal, line_signals, members
+from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.robots.extension_lines import ExtensionLine
+from comity.policies.formats.robots.file import lines_of, robots_of
+from comity.policies.formats.robots.grammar import Robots
+from comity.policies.formats.robots.line_site import place, spoken_together
+from comity.policies.syntax.suspicions import is_nearly
+
+# Words of other vocabularies -> the signal that says nearly the same
+_MEANT = {
+    **dict.fromkeys(("train-ai", "ai", "genai", "train-genai", "train", "ai-training", "noai", "tdm"), "ai-train"),
+    **dict.fromkeys(("ai-use", "inference", "ai-output", "ai-inference", "input"), "ai-input"),
+    "index": "search",
+}
+MAX_WORDS = 200  # unknown keys that are compared with known ones
+
+
+def check(site: SiteFiles) -> Iterator[Finding]:
+    """Say what is probably not meant in the signals of a robots.txt."""
+    file = robots_of(site)
+    lines = [line for line in lines_of(site) if line.name in NAMES and not line.overlong]
+    if file.robots and lines:
+        remarks = Remarks(file.url)
+        _check_words(lines, file.robots, remarks)
+        _check_verdicts(lines, file.robots, remarks)
+        yield from remarks.findings
+
+
+def _check_words(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -> None:
+    meant: dict[str, str] = dict.fromkeys((*LABELS, "use"), "")
+    for line in lines:
+        for key, _ in members(line.value):
+            if key not in meant and len(meant) < MAX_WORDS:
+                meant[key] = _MEANT.get(key) or next((label for label in LABELS if is_nearly(key, label)), "")
+            if word := meant.get(key):
+                column, length = _place(line, key, robots)
+                message = f"`{{}}` is no signal: write `{word}=no` or `{word}=yes`"
+                remarks.report("content-signal.label", message, key.encode(), line=line.line, column=column, length=length)
+        if line.group < 0:
+            message = "it stands in no group, and speaks to everybody: write it below `User-agent: *`"
+            remarks.report("content-signal.outside", message, line=line.line)
+        usual = _usual(line.value)
+        if usual and (line.name != NAMES[0] or _squeezed(usual) != _squeezed(line.value)):
+            message = "not every reader understands it so: write `Content-Signal: {}`"
+            remarks.report("content-signal.spelling", message, usual, line=line.line)
+
+
+def _place(line: ExtensionLine, key: str, robots: Robots) -> tuple[int, int]:
+    start = line.value.lower().replace(b"_", b"-").find(key.encode())
+    return place(line, line.value[max(start, 0) : max(start, 0) + len(key.encode())], robots)
+
+
+def _squeezed(value: bytes) -> bytes:
+    """The value without the white space that stands behind commas."""
+    return b",".join(member.strip(b" \t") for member in value.lower().split(b","))
+
+
+def _usual(value: bytes) -> bytes:
+    """The value as its specification has it; b"" where that is not known to say the same."""
+    signals = members(value)
+    known = all((value in ("yes", "no") and key in LABELS) or (key == "use" and value in LEVELS) for key, value in signals)
+    usual = ", ".join(f"{key}={value}" for key, value in signals).encode()
+    return usual if known and signals and line_signals(usual) == line_signals(value) else b""
+
+
+def _check_verdicts(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -> None:
+    """Permissions of what is refused to the same agents, or to others. Of the groups for `*` reading the file says it."""
+    signals: dict[ExtensionLine, list[Signal]] = {line: line_signals(line.value) for line in lines}
+    everybodys = frozenset(robots.groups_naming("*"))
+    anywhere: dict[str, ExtensionLine] = {}
+    for line, of_line in signals.items():
+        for word, verdict in of_line:
+            if verdict is Verdict.DENY:
+                anywhere.setdefault(word, line)
+    said: set[tuple[ExtensionLine, str]] = set()
+    for rule in ("content-signal.contradiction", "content-signal.elsewhere"):
+        for together in spoken_together(lines, robots):
+            refused: dict[str, ExtensionLine] = {}
+            for line in together:
+                for word, verdict in signals[line]:
+                    if verdict is Verdict.DENY:
+                        refused.setdefault(word, line)
+            source = refused if rule == "content-signal.contradiction" else anywhere
+            for line in together:
+                for word, verdict in signals[line]:
+                    refusing = source.get(word)
+                    if verdict is not Verdict.ALLOW or not refusing or (line, word) in said:
+                        continue
+                    said.add((line, word))
+                    if line.group in everybodys or line.group < 0 or word.startswith("use-"):
+                        continue
+                    column, length = _place(line, word, robots)
+                    message = (
+                        f"`{{}}` is refused by line {refusing.line}, for the same agents: it is refused"
+                        if rule == "content-signal.contradiction"
+                        else f"`{{}}` is refused to others by line {refusing.line}, and some readers take that for everybody's"
+                    )
+                    remarks.report(rule, message, word.encode(), line=line.line, column=column, length=length)
+
+
+def _respell(draft: Draft, finding: Finding) -> Fix | None:
+    """Write a line as its specification has it."""
+    name, colon, rest = draft.mendable_line(finding).partition(b":")
+    value = rest.partition(b"#")[0]
+    usual = _usual(value.strip(b" \t"))
+    if not colon or not usual or name.strip(b" \t").lower().decode("utf-8", "replace") not in NAMES:
+        return None
+    indentation = len(name) - len(name.lstrip(b" \t"))
+    length = len(name) - indentation + len(colon) + len(value.rstrip(b" \t"))
+    text = b"Content-Signal: " + usual
+    return Fix(f"Write `{text.decode()}`", (draft.replaced(finding.line, indentation + 1, length, text),))
+
+
+FIXES = {"content-signal.spelling": _respell}

@@ -1,0 +1,405 @@
+"""What is probably not meant in a robots.txt, besides its syntax: lines that match nothing, are overruled, or say the same.
+
+Nothing here is asked by a crawler. All is linear in the octets of the file, but for sorting the patterns."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import compress, islice, repeat
+
+from comity.policies.answers.decision import Finding
+from comity.policies.formats.acap import checks as acap
+from comity.policies.formats.authoring import Remarks
+from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.robots.file import lines_of, robots_of
+from comity.policies.formats.robots.grammar import TOKEN, Robots, RuleLines
+from comity.policies.formats.robots.rates import crawl_delay, request_rates, visit_time
+from comity.policies.syntax.lines import EOL
+from comity.policies.syntax.records import NAME, RULE_KINDS, Kind, Record, read_record
+from comity.policies.syntax.suspicions import INVISIBLE, is_nearly, several_names, suspicions, unquoted
+
+# Lines of which nothing is to be said: by far the most.
+_PLAIN = (
+    rb"[ \t]*+(?:(?i:(?:dis)?+allow)[ \t]*+:[ \t]*+(?:[/*][A-Za-z0-9\-._~/?@!&+,;:=%%*]*+\$?+)?+[ \t]*+"
+    rb"(?:(?<=[ \t:])#[^\r\n]*+)?+"
+    rb"|(?i:user-agent)[ \t]*+:[ \t]*+[A-Za-z0-9_*-]*+[ \t]*+"
+    rb"|#[^\r\n]*+)?+(?:%s|\Z)" % EOL
+)
+_ODD = re.compile(rb"(?:%s)*+([^\r\n]*+(?:%s|\Z))" % (_PLAIN, EOL))
+_BLANK_LINES = re.compile(rb"(?>%s)(?:[ \t]*+(?>%s))++" % (EOL, EOL))
+# A record that is none, for what stands before it, or in the place of its colon.
+_HIDDEN = re.compile(rb"((?:[ \t]|%s)*+)(%s)((?:[ \t]|%s)*+)(:|=|\xef\xbc\x9a)" % (INVISIBLE.pattern, NAME, INVISIBLE.pattern))
+_UNKNOWN = re.compile(rb"[ \t]*+([A-Za-z][A-Za-z -]{2,20}+):")
+_ABSOLUTE = re.compile(rb"https?://", re.IGNORECASE)
+_AGENT_LINE = re.compile(rb"[\r\n]([ \t]*+(?i:user[ -]?+agent)[^\r\n]*+)")
+ANY = "*"  # whom a group for all other agents names
+MAX_SUSPICIOUS = 1000  # rules with something in their paths, after which no more are looked at
+MAX_NAMES = 200  # unknown names that are compared with known ones
+MOST_RULES = 4  # times as many rules as the file has are looked at, for agents that are bound by several groups
+
+_OF_SUSPICION = {
+    "url": "robots.url",
+    "quotes": "robots.quotes",
+    "invisible": "robots.invisible",
+    "second": "robots.second-path",
+    "space": "robots.space",
+    "dollar": "robots.dollar",
+    "regex": "robots.regex",
+}
+
+
+def check(site: SiteFiles) -> Iterator[Finding]:
+    """Say what is probably not meant in the robots.txt of a site."""
+    file = robots_of(site)
+    if file.robots:
+        remarks = Remarks(file.url)
+        _LineCheck(file.robots, remarks, site.robots_lines).check()
+        speaking = frozenset(line.group for line in lines_of(site))
+        _GroupCheck(file.robots, remarks, speaking, has_acap=file.acap is not None).check()
+        if file.acap:
+            acap.check(file.acap, file.text, remarks)
+        yield from remarks.findings
+
+
+class _LineCheck:
+    """Looks at each line by itself."""
+
+    def __init__(self, robots: Robots, remarks: Remarks, others: Iterable[str]) -> None:
+        """`others`: names of lines that are no records of robots.txt."""
+        self._robots = robots
+        self._remarks = remarks
+        self._known = {kind.value.decode(): kind.value.decode().capitalize() for kind in Kind if kind is not Kind.ACAP_CRAWLER}
+        self._known |= {name: name.title() for name in sorted(others)}
+        self._suspicious = 0  # rules of which something is said
+        self._meanings = dict.fromkeys(self._known, "")  # name -> the known one that it is a misspelling of
+
+    def check(self) -> None:
+        text = self._robots.text
+        number, before = 1, 0
+        for match in _ODD.finditer(text):
+            offset = match.start(1)
+            number += _line_ends(text, before, offset)
+            before = offset
+            if match[1]:
+                self._check(match[1], number, offset)
+
+    def _check(self, line: bytes, number: int, offset: int) -> None:
+        record = read_record(line)
+        if record is None:
+            self._check_unread(line, number)
+        elif record.kind is Kind.SITEMAP:
+            if record.value and not _ABSOLUTE.match(record.value):
+                message = "`{}` is no absolute URL, and few read others: write it with https:// and the host"
+                self._report("robots.sitemap-url", message, record.value, record, line, number)
+        elif record.kind is Kind.AGENT:
+            self._check_agent(record, line, number)
+        elif record.kind in RULE_KINDS and record.value and not record.overlong and self._robots.group_at(offset) >= 0:
+            self._check_rule(record, line, number)
+
+    def _report(self, rule: str, message: str, quoted: bytes, record: Record, line: bytes, number: int) -> None:
+        self._remarks.report(rule, message, quoted, line=number, column=record.column(line), length=len(record.value))
+
+    def _check_unread(self, line: bytes, number: int) -> None:
+        if match := _HIDDEN.match(line):
+            before, name, after, colon = match.groups()
+            name = name.strip(b" \t")
+            column = match.start(2) + 1
+            if INVISIBLE.search(before) or INVISIBLE.search(after):
+                message = "the line is not read, for a character that cannot be seen stands beside `{}`: take it out"
+                self._remarks.report("robots.invisible", message, name, line=number, column=column, length=len(name))
+            elif colon != b":":
+                message = "the line is not read: write `{}:`"
+                self._remarks.report("robots.colon", message, name, line=number, column=column, length=len(name))
+        elif match := _UNKNOWN.match(line):
+            name = match[1].rstrip(b" \t")
+            if meant := self._meant(name.decode().lower()):
+                message, column = "`{}` is no record that is known: write `{}`", match.start(1) + 1
+                self._remarks.report(
+                    "robots.unknown", message, name, meant.encode(), line=number, column=column, length=len(name)
+                )
+
+    def _meant(self, name: str) -> str:
+        """The known name that one is a misspelling of; "": of none."""
+        if name not in self._meanings and len(self._meanings) < MAX_NAMES:
+            self._meanings[name] = next((spelling for known, spelling in self._known.items() if is_nearly(name, known)), "")
+        return self._meanings.get(name, "")
+
+    def _check_agent(self, record: Record, line: bytes, number: int) -> None:
+        value = record.value
+        if several := several_names(value):
+            start, name = several
+            message, column = "`{}` is not named here: a User-agent line has one name", record.column(line) + start
+            self._remarks.report("robots.several-agents", message, name, line=number, column=column, length=len(name))
+        elif unquoted(value) != value:
+            self._report("robots.quotes", "quotes are no part of a name: write `{}`", unquoted(value), record, line, number)
+        elif INVISIBLE.match(value):
+            message = "a character that cannot be seen stands before the name, and nobody is named: write `{}`"
+            self._report("robots.invisible", message, INVISIBLE.sub(b"", value), record, line, number)
+
+    def _check_rule(self, record: Record, line: bytes, number: int) -> None:
+        if self._suspicious >= MAX_SUSPICIOUS:
+            return
+        column, before = record.column(line), len(self._remarks)
+        for kind, message, quoted, start, length in suspicions(record.value):
+            self._remarks.report(_OF_SUSPICION[kind], message, *quoted, line=number, column=column + start, length=length)
+        end = column - 1 + len(record.value)
+        if line[end : end + 1] == b"#" and line[end + 1 : end + 2].strip():
+            message = "what follows `{}` is a comment: a fragment is never sent to a server, and a `#` in a path is written %23"
+            fragment = line[end:].rstrip()
+            self._remarks.report("robots.fragment", message, record.value, line=number, column=end + 1, length=len(fragment))
+        self._suspicious += len(self._remarks) > before
+
+
+def _line_ends(text: bytes, start: int, end: int) -> int:
+    return text.count(b"\n", start, end) + text.count(b"\r", start, end) - text.count(b"\r\n", start, end)
+
+
+class _Rules:
+    """The rules of several groups, numbered in their order."""
+
+    def __init__(self, groups: Iterable[tuple[int, RuleLines]]) -> None:
+        self.patterns: list[str] = []
+        self.lines: list[int] = []
+        self.groups: list[int] = []
+        allows: list[int] = []
+        for group, rules in groups:
+            allows += (len(self.patterns) + rule for rule in rules.allows)
+            self.patterns += rules.patterns
+            self.lines += rules.numbers
+            self.groups += repeat(group, len(rules.patterns))
+        self.allows = frozenset(allows)
+        self.first = dict(zip(reversed(self.patterns), range(len(self.patterns) - 1, -1, -1), strict=True))  # pattern -> rule
+        self.allowed = frozenset(map(self.patterns.__getitem__, allows))
+
+    @cached_property
+    def refused(self) -> frozenset[str]:
+        """The patterns of rules that are no Allow lines."""
+        return frozenset(pattern for rule, pattern in enumerate(self.patterns) if rule not in self.allows)
+
+
+class _GroupCheck:
+    """Looks at the rules of each group, and of all groups that bind the same agents."""
+
+    def __init__(self, robots: Robots, remarks: Remarks, speaking: frozenset[int], *, has_acap: bool) -> None:
+        """`speaking`: groups in which other formats have lines."""
+        self._robots = robots
+        self._remarks = remarks
+        self._speaking = speaking
+        self._has_acap = has_acap  # then a rule may be replaced, which only one of the same pattern is
+        self._groups: dict[str, dict[int, int]] = {}  # token -> its groups, and the line that names it there
+        self._bindings: dict[int, set[tuple[int, ...]]] = {}  # group -> with which groups together it binds agents
+        self._said: set[int] = set()  # lines of which something is said
+
+    def check(self) -> None:
+        self._check_agents()
+        compiled = {group: self._robots.rule_lines(group) for group in self._robots.groups}
+        self._check_empty(compiled)
+        combinations = self._robots.combinations
+        for combination in combinations:
+            for group in combination:
+                self._bindings.setdefault(group, set()).add(combination)
+        rules_left = MOST_RULES * sum(len(rules.patterns) for rules in compiled.values())
+        for combination in combinations:
+            rules_left -= sum(len(compiled[group].patterns) for group in combination)
+            if rules_left < 0:
+                break
+            patterns = [pattern for group in combination for pattern in compiled[group].patterns[:2]]
+            if len(patterns) > 1 or (patterns and patterns[0].endswith("*")):
+                self._check_rules(combination, compiled)
+            rates = [line for group in combination for line in compiled[group].rate_lines]
+            if rates:
+                self._check_rates(rates)
+
+    def _check_agents(self) -> None:
+        text = b"\n" + self._robots.text
+        number, before = 0, 0
+        previous = -1, 0, False  # of the agent line before: its group, where it ends, and whether it is for any agent
+        for match in _AGENT_LINE.finditer(text):
+            record = read_record(match[1])
+            if record is None or record.kind is not Kind.AGENT:
+                continue
+            start = match.start(1)
+            number += _line_ends(text, before, start)
+            before = start
+            group, is_for_any = self._robots.group_at(start - 1), record.value[:1] == b"*"
+            if (group, is_for_any) == (previous[0], not previous[2]) and _BLANK_LINES.fullmatch(text, previous[1], start):
+                message = "a blank line ends no list of agents: those above share the rules below"
+                self._remarks.report("robots.blank", message, line=number)
+            previous = group, match.end(), is_for_any
+            if token := TOKEN.match(record.value):
+                groups = self._groups.setdefault(token[0].decode().lower(), {})
+                if groups and group not in groups:
+                    message = f"`{{}}` is named in line {next(iter(groups.values()))} too: the rules of both groups hold together"
+                    column = record.column(match[1])
+                    self._remarks.report("robots.same-agent", message, token[0], line=number, column=column, length=len(token[0]))
+                groups.setdefault(group, number)
+
+    def _check_empty(self, compiled: dict[int, RuleLines]) -> None:
+        """The last group may have no rule; without one, any other would be one with the next."""
+        if not compiled or max(compiled) in self._speaking:
+            return
+        group = max(compiled)
+        named = [groups[group] for token, groups in self._groups.items() if group in groups and token != ANY]
+        if named and not (compiled[group].patterns or compiled[group].rate_lines or self._has_rule(group)):
+            message = "no rule follows: who is named here may fetch everything, whatever is said to `*`"
+            self._remarks.report("robots.no-rules", message, line=named[0])
+
+    def _has_rule(self, group: int) -> bool:
+        """Look for a rule without a path, or a record of other crawlers'."""
+        lines = self._robots.cursor(group)
+        while line := lines.read():
+            record = read_record(line)
+            if record.kind in RULE_KINDS if record else b":" in line.partition(b"#")[0]:
+                return True
+        return False
+
+    def _check_rules(self, combination: tuple[int, ...], compiled: dict[int, RuleLines]) -> None:
+        """`combination`: groups that bind an agent together."""
+        rules = _Rules([(group, compiled[group]) for group in combination])
+        # The groups that bind nobody otherwise.
+        own = frozenset(group for group in combination if len(self._bindings[group]) == 1)
+        if len(rules.first) < len(rules.patterns):
+            self._check_equals(rules, own)
+        if own and not self._has_acap and len(rules.first) > 1:
+            self._check_covered(rules, own)
+        if own and not self._has_acap:
+            self._check_stars(rules, own)
+
+    def _report(self, rule: str, message: str, *quoted: bytes, line: int) -> None:
+        """Of each line one thing is said."""
+        if line not in self._said:
+            self._said.add(line)
+            self._remarks.report(rule, message, *quoted, line=line)
+
+    def _check_equals(self, rules: _Rules, own: frozenset[int]) -> None:
+        """Rules of one pattern."""
+        allowing: dict[str, int] = {}
+        for rule in rules.allows:
+            allowing.setdefault(rules.patterns[rule], rule)
+        firsts: dict[tuple[str, bool], int] = {}
+        in_group: dict[tuple[str, bool, int], int] = {}
+        for rule, (pattern, group) in enumerate(zip(rules.patterns, rules.groups, strict=True)):
+            allows = rule in rules.allows
+            first, before = firsts.setdefault((pattern, allows), rule), in_group.setdefault((pattern, allows, group), rule)
+            allowed = allowing.get(pattern)
+            if before != rule:
+                self._report("robots.duplicate", f"line {rules.lines[before]} says the same", line=rules.lines[rule])
+            elif first != rule and group in own:
+                self._report("robots.repeated", f"line {rules.lines[first]} says the same", line=rules.lines[rule])
+            elif not allows and allowed is not None and (rules.groups[allowed] == group or group in own):
+                message = f"it has no effect: line {rules.lines[allowed]} allows the same path, and Allow wins"
+                self._report("robots.overruled", message, line=rules.lines[rule])
+
+    def _check_covered(self, rules: _Rules, own: frozenset[int]) -> None:
+        """Rules without which every decision would be the same: the one that would decide then has the same verdict."""
+        patterns = sorted(rules.first)
+        # All that begins with a pattern stands behind it: where the next one does not, none does.
+        inner = list(compress(patterns, map(str.startswith, islice(patterns, 1, None), patterns)))
+        if not any(map(_is_covering, inner)):
+            return
+        lengths = {True: _Lengths(rules, allows=True), False: _Lengths(rules, allows=False)}
+        prefixes: list[str] = []  # patterns without wildcards that the last one begins with
+        covering = frozenset(filter(_is_covering, inner))
+        for pattern in patterns:
+            while prefixes and not pattern.startswith(prefixes[-1]):
+                prefixes.pop()
+            if prefixes:
+                shorter, allows = prefixes[-1], pattern in rules.allowed
+                most, only_wildcards = len(pattern), _is_literal(pattern)
+                if (shorter in rules.allowed) is allows and not lengths[not allows].have_between(
+                    len(shorter), most, only_wildcards=only_wildcards
+                ):
+                    rule = rules.first[pattern]
+                    if rules.groups[rule] in own and (rule in rules.allows) is allows:
+                        line = rules.lines[rules.first[shorter]]
+                        message = f"it has no effect: line {line} says the same of all that begins with `{{}}`"
+                        self._report("robots.covered", message, shorter.encode(), line=rules.lines[rule])
+            if pattern in covering:
+                prefixes.append(pattern)
+
+    def _check_stars(self, rules: _Rules, own: frozenset[int]) -> None:
+        """Wildcards at the end of patterns that decide the same without them: their length is compared with that of others."""
+        starred = [pattern for pattern in rules.first if pattern.endswith("*") and pattern[0] == "/"]
+        if not starred:
+            return
+        bare = Counter(pattern.rstrip("*") for pattern in starred)
+        lengths = {True: set(map(len, rules.allowed)), False: set(map(len, rules.refused))}
+        for pattern in starred:  # as they are, and without any of the wildcards
+            for allows in (True, False):
+                if pattern in (rules.allowed if allows else rules.refused):
+                    lengths[allows].update(range(len(pattern.rstrip("*")), len(pattern)))
+        once = Counter(rules.patterns)
+        for pattern in starred:
+            shorter, rule = pattern.rstrip("*"), rules.first[pattern]
+            others = lengths[rule not in rules.allows]
+            if (
+                once[pattern] == 1
+                and bare[shorter] == 1
+                and shorter not in rules.first
+                and rules.groups[rule] in own
+                and others.isdisjoint(range(len(shorter), len(pattern) + 1))
+            ):
+                message = "`*` at the end changes nothing: `{}` matches all that begins with it"
+                self._report("robots.star", message, shorter.encode(), line=rules.lines[rule])
+
+    def _check_rates(self, lines: Iterable[tuple[Kind, int, str, bytes]]) -> None:
+        delays: dict[int, float] = {}  # line -> seconds
+        rates: dict[int, float] = {}  # the same, of Request-rates that hold at any time
+        for kind, line, text, value in lines:
+            if kind is Kind.CRAWL_DELAY:
+                delay = crawl_delay([value])
+                is_read = delay is not None
+                if delay is not None:
+                    delays[line] = delay
+            elif kind is Kind.REQUEST_RATE:
+                is_read = bool(read := request_rates([value]))
+                for rate in read:
+                    if rate.start is None and rate.requests:
+                        rates[line] = rate.seconds / rate.requests
+            else:
+                is_read = visit_time([(line, text, value)]) is not None
+            if not is_read:
+                form = _FORMS[kind]
+                self._report("robots.rate-value", f"`{{}}` cannot be read, and asks for nothing: write {form}", value, line=line)
+        if not delays:
+            return
+        longest = max(delays, key=delays.__getitem__)
+        slower = max(rates, key=rates.__getitem__, default=0)
+        for line, delay in delays.items():
+            if slower and rates[slower] > delay:
+                self._report("robots.delay", f"it has no effect: line {slower} asks for fewer requests", line=line)
+            elif delay < delays[longest]:
+                self._report("robots.delay", f"it has no effect: line {longest} asks for a longer delay", line=line)
+
+
+_FORMS = {
+    Kind.CRAWL_DELAY: "a number of seconds, such as 10",
+    Kind.REQUEST_RATE: "a number of requests and a period, such as 1/10s",
+    Kind.VISIT_TIME: "two times of the day, such as 0100-0500",
+}
+
+
+def _is_literal(pattern: str) -> bool:
+    return "*" not in pattern and not pattern.endswith("$")
+
+
+def _is_covering(pattern: str) -> bool:
+    return pattern[0] == "/" and _is_literal(pattern)
+
+
+class _Lengths:
+    """The lengths of the patterns of one verdict."""
+
+    def __init__(self, rules: _Rules, *, allows: bool) -> None:
+        patterns = rules.allowed if allows else rules.refused
+        self._all = sorted(map(len, patterns))
+        self._wildcards = sorted(len(pattern) for pattern in patterns if not _is_literal(pattern))
+
+    def have_between(self, least: int, most: int, *, only_wildcards: bool) -> bool:
+        lengths = self._wildcards if only_wildcards else self._all
+        first = bisect_left(lengths, least)
+        return first < len(lengths) and lengths[first] <= most

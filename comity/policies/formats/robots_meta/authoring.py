@@ -1,0 +1,25 @@
+"""The help for those who write robots meta elements and X-Robots-Tag fields."""
+
+from __future__ import annotations
+
+from comity.policies.formats.authoring import Authoring, Directive
+from comity.policies.formats.robots_meta.checks import check_document
+from comity.policies.formats.robots_meta.words import SUMMARIES, VALUED
+
+_SPEC = "robots meta (docs/robots-meta.md)"
+_CARRIERS = ("robots", "X-Robots-Tag")
+AUTHORING = Authoring(
+    directives=(
+        Directive("robots", _SPEC, "What everybody may do with the page", "robots-directive", form="meta"),
+        Directive(
+            "X-Robots-Tag", _SPEC, "What everybody, or an agent named, may do with the response", "robots-directive", form="field"
+        ),
+        *(Directive(name, _SPEC, summary, "", _CARRIERS, "word") for name, summary in SUMMARIES.items()),
+        *(Directive(name, _SPEC, summary, value, _CARRIERS, "word") for name, summary, value in VALUED),
+    ),
+    values={
+        "robots-directive": {**SUMMARIES, **{name: summary for name, summary, _ in VALUED}},
+        "image-preview": {"none": "no images", "standard": "small ones", "large": "of any size"},
+    },
+    check_document=check_document,
+)

@@ -1,0 +1,149 @@
+"""What may be wrong with RSL besides its syntax: what licenses nothing though it seems to, and what contradicts itself.
+
+    check_rsl(body, url)            a document: what reading it finds, and what else is wrong
+    check_site(files)               the documents of a site, and the lines of robots.txt that refer to them
+    check_document(content, url)    the links of a page
+Everything is linear in the octets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from comity.policies.answers.decision import Finding
+from comity.policies.document.document import Content
+from comity.policies.formats.authoring import Remarks, meant
+from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.robots.file import lines_of, robots_of
+from comity.policies.formats.rsl.grammar import GENERAL, NAMESPACE, PROHIBITED, VOCABULARY, host_of
+from comity.policies.formats.rsl.licensing import read
+from comity.policies.formats.rsl.references import MEDIA_TYPE, is_address
+from comity.policies.syntax import xml_tree
+from comity.policies.syntax.pattern_checks import oddity
+from comity.policies.syntax.xml_tree import XmlError, XmlTree, local_name, namespace, own_text, root_name
+
+_NAMES = frozenset(VOCABULARY) | VOCABULARY["content"][0] | VOCABULARY["license"][0]
+
+
+def check_rsl(body: bytes, url: str) -> tuple[Finding, ...]:
+    """What is wrong with a document."""
+    document = read(body, url)
+    return (*document.findings, *_checked(body, url)) if document.is_valid else document.findings
+
+
+def check_site(files: SiteFiles) -> tuple[Finding, ...]:
+    """What is wrong with the documents that were had of a site, and with the lines that refer to them."""
+    remarks = Remarks(robots_of(files).url)
+    for line in lines_of(files):
+        if line.name == "license":
+            address = line.value.decode("utf-8", "replace")
+            if is_address(address) and "://" not in address:
+                message = "the address is not absolute: other readers may pass over it"
+                remarks.report("rsl.reference", message, line=line.line)
+    findings = [*remarks.findings]
+    for url, fetched in files.fetched.items():
+        if root_name(fetched.body) == "rsl" and files.file(url) and read(fetched.body, url).is_valid:
+            findings += _checked(fetched.body, url)
+    return tuple(findings)
+
+
+def check_document(content: Content, url: str) -> tuple[Finding, ...]:
+    """What is wrong with the links of a page."""
+    remarks = Remarks(url)
+    if content.is_markup and content.mentions(b"application/rsl"):
+        for tag in content.markup.tags("link"):
+            relations = tag.attributes.get("rel", "").lower().split()
+            if tag.attributes.get("type", "").partition(";")[0].strip().lower() == MEDIA_TYPE and "license" not in relations:
+                message = 'a link to an RSL document without its relation: nobody reads it. Write `rel="license"`'
+                remarks.report("rsl.reference", message, line=tag.line)
+    return remarks.findings
+
+
+def _checked(body: bytes, url: str) -> tuple[Finding, ...]:
+    text = body.lstrip(b" \t\r\n")  # as licensing reads it
+    try:
+        tree = xml_tree.read(text)
+    except XmlError:
+        return ()
+    remarks = Remarks(url)
+    _Checker(remarks, tree, body[: len(body) - len(text)].count(b"\n")).check()
+    return remarks.findings
+
+
+class _Checker:
+    def __init__(self, remarks: Remarks, tree: XmlTree, before: int) -> None:
+        """`before`: lines before the document."""
+        self._remarks = remarks
+        self._root, self._lines = tree
+        self._before = before
+
+    def _report(self, rule: str, message: str, element: Any, *quoted: str) -> None:
+        line = self._lines[element] + self._before
+        self._remarks.report(rule, message, *(text[:1000].encode("utf-8", "replace") for text in quoted), line=line)
+
+    def check(self) -> None:
+        if namespace(self._root) == NAMESPACE:
+            for element in self._root.iter("*"):
+                if namespace(element) != NAMESPACE and local_name(element) in _NAMES and self._is_within(element):
+                    message = f"`{{}}` is in another namespace and is left out: it belongs to `{NAMESPACE}`"
+                    self._report("rsl.namespace", message, element, local_name(element))
+        contents = list(self._children(self._root, "content"))
+        by_url: dict[str, Any] = {}
+        for content in contents:
+            self._check_content(content)
+            address = content.get("url", "").strip()
+            first = by_url.setdefault(address, content)
+            if first is not content:
+                line = self._lines[first] + self._before
+                message = f"the content of line {line} has the same url: both hold, and what either refuses is refused"
+                self._report("rsl.repeated", message, content)
+        self._check_hosts(contents)
+
+    def _is_within(self, element: Any) -> bool:
+        """Return whether it stands directly in an element of RSL."""
+        parent = element.getparent()
+        return parent is not None and namespace(parent) == NAMESPACE
+
+    def _children(self, element: Any, *names: str) -> Iterator[Any]:
+        return (child for child in element if namespace(child) == namespace(self._root) and local_name(child) in names)
+
+    def _check_hosts(self, contents: list[Any]) -> None:
+        hosts = [host_of(content.get("url", "").strip()) for content in contents]
+        first = next(filter(None, hosts), "")
+        for content, host in zip(contents, hosts, strict=True):
+            if host and host != first:
+                message = f"the url is at another host than {first}: the document says nothing of this one's own content"
+                self._report("rsl.other-host", message, content)
+
+    def _check_content(self, content: Any) -> None:
+        address = content.get("url", "").strip()
+        if odd := oddity(address.encode("utf-8", "replace")):
+            self._report("rsl.pattern", f"the url `{{}}` probably matches nothing: {odd}", content, address)
+        if content.get("server", "").strip():
+            message = "the license has to be asked for at the server: to who does not ask, nothing is licensed"
+            self._report("rsl.server", message, content)
+        for license_ in self._children(content, "license"):
+            self._check_license(license_)
+
+    def _check_license(self, license_: Any) -> None:
+        permitted: set[str] = set()
+        for permits in self._children(license_, "permits"):
+            if permits.get("type", "").strip().lower() == "usage":
+                permitted.update(words := own_text(permits).replace(",", " ").split())
+                self._check_words(permits, words)
+        if not permitted:
+            message = 'the license permits no usage: write which, such as `<permits type="usage">search</permits>`'
+            prohibits = next(self._children(license_, "prohibits", "prohibit"), None)
+            if prohibits is None:
+                self._report("rsl.no-permits", message, license_)
+        for prohibits in self._children(license_, "prohibits", "prohibit"):
+            words = own_text(prohibits).replace(",", " ").split()
+            for word in words if prohibits.get("type", "usage").strip().lower() == "usage" else ():
+                if word in permitted and word in GENERAL:
+                    message = "`{}` is permitted and prohibited by the same license: it is not licensed"
+                    self._report("rsl.contradiction", message, prohibits, word)
+
+    def _check_words(self, permits: Any, words: list[str]) -> None:
+        for word in dict.fromkeys(words):
+            if word not in GENERAL and (near := PROHIBITED.get(word.lower()) or meant(word, GENERAL)):
+                self._report("rsl.usage", f"`{{}}` permits nothing: write `{near}`", permits, word)

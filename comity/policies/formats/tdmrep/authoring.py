@@ -1,0 +1,26 @@
+"""The help for those who write a tdmrep.json, or say the same in fields and pages."""
+
+from __future__ import annotations
+
+from comity.policies.formats.authoring import Authoring, Directive
+from comity.policies.formats.tdmrep.checks import check_document, check_site
+from comity.policies.formats.tdmrep.fixes import FIXES
+
+_RESERVATION = "Whether the right to mine text and data is reserved: 1, or 0 where it is not"
+_POLICY = "Where the policy stands by which a permission can be had"
+
+AUTHORING = Authoring(
+    directives=(
+        Directive("location", "W3C TDMRep sec-tdm-file", "Which resources are meant: a pattern of paths", "path", form="member"),
+        Directive("tdm-reservation", "W3C TDMRep sec-tdm-file", _RESERVATION, "reservation", form="member"),
+        Directive("tdm-policy", "W3C TDMRep sec-tdm-file", _POLICY, "url", form="member"),
+        Directive("tdm-reservation", "W3C TDMRep sec-tdm-header", _RESERVATION, "reservation", form="field"),
+        Directive("tdm-policy", "W3C TDMRep sec-tdm-header", _POLICY, "url", form="field"),
+        Directive("tdm-reservation", "W3C TDMRep sec-tdm-html-meta", _RESERVATION, "reservation", form="meta"),
+        Directive("tdm-policy", "W3C TDMRep sec-tdm-html-meta", _POLICY, "url", form="meta"),
+    ),
+    values={"reservation": {"1": "the right is reserved", "0": "the right is not reserved"}},
+    check_site=check_site,
+    fixes=FIXES,
+    check_document=check_document,
+)

@@ -1,0 +1,162 @@
+"""What may be wrong with a tdmrep.json besides its syntax: rules that never decide, and what other readers pass over.
+
+    check_site(files)     the file of a site
+    check_document(content, url)
+    members(text)         the members of the objects in it, with their places
+Everything is linear in the octets, but for the sorting of patterns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from comity.policies.answers.decision import Finding
+from comity.policies.document.document import Content
+from comity.policies.formats.authoring import Remarks, meant
+from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.tdmrep.reservation import LOCATION, POLICY, RESERVATION, WELL_KNOWN, TdmRule, read
+from comity.policies.syntax.path_patterns import PatternIndex
+from comity.policies.syntax.pattern_checks import oddity, sample
+
+_TOKEN = re.compile(r'"(?:[^"\\\n]++|\\.)*+"?+|[\[\]{}:,\n]|[^\s"\[\]{}:,]++')
+_MEANT = {  # names that others have for the same
+    "policy": POLICY,
+    "licence": POLICY,
+    "license": POLICY,
+    "reservation": RESERVATION,
+    "reserved": RESERVATION,
+    "tdm": RESERVATION,
+    "path": LOCATION,
+    "url": LOCATION,
+    "pattern": LOCATION,
+}
+MEMBERS = (LOCATION, RESERVATION, POLICY)
+
+
+class Member(NamedTuple):
+    """A member of an object that is a rule."""
+
+    name: str
+    value: str  # as written; "" for an array or object
+    line: int  # 1-based
+    column: int  # of the name, 1-based, in octets
+    value_column: int  # 0: an array or object, or on another line
+    number: int  # of the object
+
+
+def members(text: str) -> Iterator[Member]:
+    """Yield the members of the objects in the array, or of the one that stands in its place."""
+    depth, rules, line, line_start, number = 0, 0, 1, 0, -1  # rules: depth of their objects; 0: not known
+    last, name, name_line, name_column = "", "", 0, 0
+    for token in _TOKEN.finditer(text):
+        kind = token[0]
+        if kind == "\n":
+            line, line_start = line + 1, token.end()
+            continue
+        if kind in "[{":
+            if last == ":" and depth == rules and name:
+                yield Member(name, "", name_line, name_column, 0, number)
+            depth += 1
+            rules = rules or (depth if kind == "{" else 0)
+            number += kind == "{" and depth == rules
+        elif kind in "]}":
+            depth -= 1
+        elif last == ":" and depth == rules and name:
+            column = _octets(text, line_start, token.start()) if line == name_line else 0
+            yield Member(name, kind, name_line, name_column, column, number)
+            name = ""
+        elif kind[0] == '"' and last in "{," and depth == rules:
+            name, name_line, name_column = kind[1:-1], line, _octets(text, line_start, token.start())
+        last = kind if len(kind) == 1 else "value"
+
+
+_MAX_LINE = 10_000  # characters of a line in which columns are told
+
+
+def _octets(text: str, start: int, end: int) -> int:
+    """The column, 1-based. 0 in lines of a length that makes it the square of it to tell."""
+    return 1 + len(text[start:end].encode("utf-8", "replace")) if end - start <= _MAX_LINE else 0
+
+
+def check_site(files: SiteFiles) -> tuple[Finding, ...]:
+    """What is wrong with the file of a site besides what reading it finds."""
+    file = files.file(files.origin + WELL_KNOWN)
+    if file is None:
+        return ()
+    remarks = Remarks(file.url)
+    text = file.text.decode("utf-8", "replace")
+    by_object: dict[int, dict[str, Member]] = {}
+    for member in members(text):
+        by_object.setdefault(member.number, {})[member.name] = member
+    for rule in by_object.values():
+        _check_object(remarks, rule)
+    _check_rules(remarks, read(file.fetched.body, file.url, cut=file.fetched.oversized).rules)
+    return remarks.findings
+
+
+def check_document(content: Content, url: str) -> tuple[Finding, ...]:
+    """What is wrong with the elements of a page, and with the fields with which it came."""
+    remarks = Remarks(url)
+    fields = [(name.decode("latin-1").lower(), 0) for name, _ in content.headers]
+    metas = [(name, line) for name, _, line in content.metas_by_line()] if content.mentions(b"tdm-") and content.is_markup else []
+    for carrier in (fields, metas):
+        names = dict(reversed(carrier))
+        if POLICY in names and RESERVATION not in names:
+            message = "a policy by itself reserves nothing: write `tdm-reservation` with 1 beside it"
+            remarks.report("tdmrep.policy-alone", message, line=names[POLICY])
+    return remarks.findings
+
+
+def _check_object(remarks: Remarks, rule: dict[str, Member]) -> None:
+    for name, member in rule.items():
+        length = len(name.encode("utf-8", "replace")) + 2
+        near = "" if name in MEMBERS else _MEANT.get(name.lower().replace("tdm-", "").replace("tdm_", "")) or meant(name, MEMBERS)
+        if near and near not in rule:
+            message = f"`{{}}` is no member of a rule: write `{near}`"
+            octets = name.encode("utf-8", "replace")
+            remarks.report("tdmrep.member", message, octets, line=member.line, column=member.column, length=length)
+    reservation, policy = rule.get(RESERVATION), rule.get(POLICY)
+    if reservation and re.fullmatch(r'"[ ]*[01][ ]*"', reservation.value):
+        message = "the reservation is a text: other readers may pass over it. Write the number"
+        _report(remarks, "tdmrep.text", message, reservation)
+    if policy and reservation and reservation.value.strip('" ') == "0":
+        _report(remarks, "tdmrep.unused-policy", "the right is not reserved: nobody reads its policy", policy)
+    elif policy and policy.value.startswith('"') and not re.match(r'"\s*https?://|"\s*"', policy.value, re.IGNORECASE):
+        _report(remarks, "tdmrep.policy", "the address of the policy is not absolute: other readers may pass over it", policy)
+    location = rule.get(LOCATION)
+    if (
+        location
+        and location.value.startswith('"')
+        and (odd := oddity(location.value.strip('"').strip().encode("utf-8", "replace")))
+    ):
+        _report(remarks, "tdmrep.pattern", f"the location probably matches nothing: {odd}", location)
+
+
+def _report(remarks: Remarks, rule: str, message: str, member: Member) -> None:
+    length = len(member.value.encode("utf-8", "replace")) if member.value_column else 0
+    remarks.report(rule, message, line=member.line, column=member.value_column, length=length)
+
+
+def _check_rules(remarks: Remarks, rules: tuple[TdmRule, ...]) -> None:
+    """Rules that never decide, as an earlier one matches all that they do."""
+    first: dict[str, int] = {}  # location -> number of the rule that decides by it
+    for number, rule in enumerate(rules):
+        if rule.reserved is not None:
+            first.setdefault(rule.location, number)
+    patterns = list(first)
+    index = PatternIndex(patterns)
+    for number, rule in enumerate(rules):
+        covering = {first[patterns[match]] for match in index.all(sample(rule.location))} | {first.get(rule.location, number)}
+        if min(covering) >= number or rule.reserved is None:
+            continue
+        earlier = rules[min(covering)]
+        if (earlier.reserved, earlier.policy) == (rule.reserved, rule.policy):
+            remarks.report(
+                "tdmrep.duplicate", f"the rule of line {earlier.line} says the same of all that this one matches", line=rule.line
+            )
+        else:
+            message = (
+                f"the rule never decides: that of line {earlier.line} stands before it and matches all that it does. Put it first"
+            )
+            remarks.report("tdmrep.overruled", message, line=rule.line)

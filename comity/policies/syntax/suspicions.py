@@ -1,0 +1,97 @@
+"""What an author is unlikely to have meant in a path or a name, whatever the format. No parser asks this: `comity lint` does."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+# No-break, narrow, wide and zero-width spaces, soft hyphens, marks of direction, byte order marks; a no-break space of Latin-1.
+INVISIBLE = re.compile(
+    rb"\xc2[\xa0\xad]|\xe2\x80[\x80-\x8f\xa8-\xaf]|\xe2\x81[\x9f-\xa4]|\xe3\x80\x80|\xef\xbb\xbf|(?<![\x80-\xff])\xa0(?![\x80-\xbf])"
+)
+MAX_LOOKED = 1000  # octets of a path in which signs of regular expressions are looked for
+_QUOTE = rb"(?:[\"'`]|\xe2\x80[\x98-\x9f]|\xc2[\xab\xbb]|\xe2\x80[\xb9\xba])"
+_QUOTED = re.compile(rb"(%s)(.*?)(%s?)\Z" % (_QUOTE, _QUOTE), re.DOTALL)
+_URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*+://[^/?#\s]*+")
+# Not `.*`, `?` and single brackets: these stand in paths that are meant so.
+_REGEX = re.compile(
+    rb"\\[.?/dw+*]|\([^()|]*+\|[^()]*+\)|\[(?:\^[^\]]++|[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9])[^\]]*+\]|\.\+|\^/|\A/\^"
+)
+# Behind a file type, and before what no name goes on with: elsewhere paths have it.
+_DOLLAR = re.compile(rb"(?:(?<=\.[A-Za-z0-9]{2})|(?<=\.[A-Za-z0-9]{3})|(?<=\.[A-Za-z0-9]{4}))\$(?![A-Za-z0-9_{(]|\Z)")
+_RECORD = re.compile(rb"(?i:user-agent|(?:dis)?allow|sitemap)[ \t]*+:")
+_SPACE = re.compile(rb"[ \t]++")
+_BETWEEN = re.compile("[ _-]++")
+
+
+class Suspicion(NamedTuple):
+    """Something in a value."""
+
+    kind: str  # "url", "quotes", "invisible", "second", "space", "dollar", "regex"
+    message: str  # with a `{}` for what it quotes
+    quoted: tuple[bytes, ...]
+    start: int  # octets of the value before it
+    length: int
+
+
+def suspicions(path: bytes) -> list[Suspicion]:
+    """Return what a path or pattern holds that is unlikely to be meant; of what makes it no path at all, the first."""
+    if match := _URL.match(path):
+        message = "a URL is no path: write `{}`, in the file of that host"
+        return [Suspicion("url", message, (path[match.end() :] or b"/",), 0, len(path))]
+    if match := _QUOTED.match(path):
+        message = "the quotes are taken for a part of the path: write `{}`"
+        return [Suspicion("quotes", message, (match[2],), 0, len(path))]
+    if match := INVISIBLE.search(path):
+        message = "a character that cannot be seen is taken for a part of the path: write `{}`"
+        return [Suspicion("invisible", message, (INVISIBLE.sub(b"", path),), match.start(), len(match[0]))]
+    found = []
+    if space := _SPACE.search(path):
+        first, rest = path[: space.start()], path[space.end() :]
+        if rest[:1] in (b"/", b"*") or _RECORD.match(rest):
+            message = "what follows `{}` is taken for a part of that path: write it in a line of its own"
+            found.append(Suspicion("second", message, (first,), space.end(), len(rest)))
+        else:
+            message = (
+                "`{}` is taken for a part of the path, but not by every reader: write a space as %20, and # before a comment"
+            )
+            found.append(Suspicion("space", message, (rest,), space.end(), len(rest)))
+    if dollar := _DOLLAR.search(path, 0, MAX_LOOKED):
+        message = "`$` means the end where it is the last character: here it is an ordinary one"
+        found.append(Suspicion("dollar", message, (), dollar.start(), 1))
+    if regex := _REGEX.search(path, 0, MAX_LOOKED):
+        message = "`{}` has no meaning in a pattern: only `*`, and `$` at the end, are more than themselves"
+        found.append(Suspicion("regex", message, (regex[0],), regex.start(), len(regex[0])))
+    return found
+
+
+# Names as crawlers have them. What has brackets is a whole User-Agent header.
+_NAMES = re.compile(
+    rb"[A-Za-z0-9_*][A-Za-z0-9_.*/ -]*+[,;][ \t]*+([A-Za-z0-9_*][A-Za-z0-9_.*/ -]*+)(?:[,;][A-Za-z0-9_.*/ ,;-]*+)?"
+)
+
+
+def several_names(value: bytes) -> tuple[int, bytes] | None:
+    """Return where the second of several names begins, and that name; None: there is no second one."""
+    match = _NAMES.fullmatch(value)
+    return (match.start(1), match[1].rstrip()) if match else None
+
+
+def unquoted(value: bytes) -> bytes:
+    """Return a value without the quotes around it; the same value where there are none."""
+    match = _QUOTED.match(value)
+    return match[2] if match else value
+
+
+def is_nearly(name: str, known: str) -> bool:
+    """Return whether one letter is missing, too many or another, or two have changed places; spaces, `-` and `_` don't count."""
+    name, known = (_BETWEEN.sub("", text) for text in (name, known))
+    if name == known:
+        return True
+    if abs(len(name) - len(known)) > 1 or name[:1] != known[:1]:
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(name, known, strict=False)) if a != b), min(len(name), len(known)))
+    name, known = name[start:], known[start:]
+    return (
+        name[1:] == known[1:] or name[1:] == known or name == known[1:] or (name[:2] == known[:2][::-1] and name[2:] == known[2:])
+    )

@@ -1,0 +1,97 @@
+"""The list of known crawlers, and misspelt names."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from comity.authoring.known_crawlers import known, known_crawlers, nearest
+
+
+def test_every_entry_has_an_operator_a_purpose_and_a_source() -> None:
+    crawlers = known_crawlers()
+    assert len(crawlers) >= 150
+    assert [crawler for crawler in crawlers if not (crawler.operator and crawler.purpose)] == []
+    assert [crawler for crawler in crawlers if not re.fullmatch(r"https?://[^\s]+", crawler.source)] == []
+
+
+def test_what_replaces_a_retired_name_is_known_and_in_use() -> None:
+    replaced = {crawler.token: known(crawler.replaced_by) for crawler in known_crawlers() if crawler.replaced_by}
+    assert "anthropic-ai" in replaced
+    assert [token for token, crawler in replaced.items() if crawler is None or crawler.retired] == []
+    assert [crawler.token for crawler in known_crawlers() if crawler.replaced_by and not crawler.retired] == []
+
+
+@pytest.mark.parametrize(
+    ("token", "operator", "retired", "replaced_by"),
+    [
+        ("GPTBot", "OpenAI", False, ""),
+        ("gptbot", "OpenAI", False, ""),
+        (" Googlebot ", "Google", False, ""),
+        ("anthropic-ai", "Anthropic", True, "ClaudeBot"),
+        ("MSNBOT", "Microsoft", True, "bingbot"),
+        ("archive.org_bot", "Internet Archive", False, ""),
+    ],
+)
+def test_names_are_known_in_any_case(token: str, operator: str, *, retired: bool, replaced_by: str) -> None:
+    crawler = known(token)
+    assert crawler
+    assert (crawler.operator, crawler.retired, crawler.replaced_by) == (operator, retired, replaced_by)
+
+
+@pytest.mark.parametrize("token", ["", "*", "examplebot", "googlebot2"])
+def test_others_are_not_known(token: str) -> None:
+    assert known(token) is None
+
+
+@pytest.mark.parametrize(
+    ("token", "meant"),
+    [
+        ("GTPBot", "GPTBot"),  # two letters in each other's place
+        ("ClaudBot", "ClaudeBot"),
+        ("Googelbot", "Googlebot"),
+        ("AhrefsBBot", "AhrefsBot"),  # a letter twice
+        ("Googlebot_News", "Googlebot-News"),
+        ("Bytespyder", "Bytespider"),
+        ("Google-Extnded", "Google-Extended"),
+        ("bing-bot", "bingbot"),
+        ("PerplexityBott", "PerplexityBot"),
+    ],
+)
+def test_misspelt_names_are_recognised(token: str, meant: str) -> None:
+    crawler = nearest(token)
+    assert crawler
+    assert crawler.token == meant
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "GPTBot",  # it is known
+        "anthropic-ai",  # so is this
+        "CCBo",  # too short to tell
+        "",
+        "*",
+        "MyBot",
+        "testbot",
+        "otherbot",
+        "examplebot",
+        "AI3Bot",  # another generation of AI2Bot, for all that anybody knows
+        "360Spider2",
+        "GPBto",  # two mistakes
+        # Crawlers that robots.txt files name, and that are none of the known ones with one letter like it.
+        "NPBot",
+        "aipbot",
+        "EasouSpider",
+        "roverbot",
+        "YourBot",
+        "msrbot",
+    ],
+)
+def test_names_that_may_be_anything_are_left_alone(token: str) -> None:
+    assert nearest(token) is None
+
+
+def test_long_names_are_left_alone_in_no_time() -> None:
+    assert nearest("a" * 100_000) is None

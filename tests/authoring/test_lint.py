@@ -1,0 +1,354 @@
+"""`comity lint`: what it finds in files, folders and sites, how it tells it, and what it mends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sarif_pydantic import Sarif
+
+from comity.authoring.cli import main
+from comity.authoring.lint import KINDS, kind_of, lint_file, lint_site
+from comity.authoring.sites import load
+from comity.policies.answers.rule import RULES
+from comity.policies.formats import FORMATS
+
+if TYPE_CHECKING:
+    from tests.conftest import Serve
+
+MISSPELLED = b"User-agent: *\nDissallow: /private/\n"
+
+
+@pytest.fixture
+def lint(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run `comity lint`, and return its exit status, what it printed, and its complaints."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        status = main(["lint", *map(str, arguments)])
+        return status, *capsys.readouterr()
+
+    return run
+
+
+Lint = Callable[..., tuple[int, str, str]]
+
+
+def write(folder: Path, files: Mapping[str, bytes | str]) -> Path:
+    for name, body in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(body.encode() if isinstance(body, str) else body)
+    return folder
+
+
+def rules(folder: Path, files: Mapping[str, bytes | str], rule: str) -> list[tuple[str, int, str]]:
+    """The problems by a rule in a folder: file, line and message."""
+    problems = lint_site(load(str(write(folder, files))))
+    return [
+        (Path(problem.file).name, problem.place.line if problem.place else 0, problem.message)
+        for problem in problems
+        if problem.rule == rule
+    ]
+
+
+# How it is told
+
+
+@pytest.mark.requirement("IDE-4")
+def test_a_problem_is_shown_at_its_place_with_its_section(tmp_path: Path, lint: Lint) -> None:
+    file = write(tmp_path, {"robots.txt": MISSPELLED}) / "robots.txt"
+    status, out, _ = lint(file)
+    assert status == 1
+    assert out.splitlines()[:3] == [
+        f"{file}:2:1: error: `dissallow` is read as `disallow` [robots.misspelled, RFC 9309 section-2.2]",
+        "  2 | Dissallow: /private/",
+        "    | ^^^^^^^^^",
+    ]
+    assert "1 error in 1 file" in out.splitlines()[-1]
+
+
+def test_columns_count_characters_and_the_caret_stands_below_them(tmp_path: Path, lint: Lint) -> None:
+    file = write(tmp_path, {"robots.txt": "User-agent: *\nDisallow: 日本/€\n"}) / "robots.txt"
+    _, out, _ = lint(file, "--select", "robots.path")
+    heading, shown, caret, *_ = out.splitlines()
+    assert heading.startswith(f"{file}:2:11: ")
+    assert (shown, caret) == ("  2 | Disallow: 日本/€", "    |           ^^^^^^")  # two columns for each letter
+
+
+def test_what_would_be_hidden_on_a_terminal_is_not(tmp_path: Path, lint: Lint) -> None:
+    file = write(tmp_path, {"robots.txt": b"User-agent: *\nDissallow: /\x1b[31m\xe2\x80\xae\n"}) / "robots.txt"
+    _, out, _ = lint(file)
+    assert not any(char in out for char in "\x1b\u202e")
+    assert "\ufffd" in out
+
+
+@pytest.mark.requirement("IDE-6")
+def test_json_has_place_section_severity_and_fix(tmp_path: Path, lint: Lint) -> None:
+    file = write(tmp_path, {"robots.txt": MISSPELLED}) / "robots.txt"
+    status, out, _ = lint(file, "--format", "json")
+    document = json.loads(out)
+    (problem,) = [each for each in document["problems"] if each["rule"] == "robots.misspelled"]
+    assert status == 1
+    assert document["version"] == 1
+    assert {name: problem[name] for name in problem if name != "fix"} == {
+        "file": str(file),
+        "rule": "robots.misspelled",
+        "severity": "error",
+        "message": "`dissallow` is read as `disallow`",
+        "spec": "RFC 9309 section-2.2",
+        "line": 2,
+        "column": 1,
+        "end_column": 10,
+        "text": "Dissallow: /private/",
+    }
+
+
+def unknown(part: Any) -> set[str]:
+    """The names in a SARIF document that its model does not know."""
+    if isinstance(part, list):
+        return {name for each in part for name in unknown(each)}
+    if not hasattr(part, "model_fields_set"):
+        return set()
+    fields = [getattr(part, name) for name in type(part).model_fields]
+    return set(part.model_extra or ()) | {name for field in fields for name in unknown(field)}
+
+
+@pytest.mark.requirement("IDE-6")
+def test_sarif_is_valid_and_says_the_same(tmp_path: Path, lint: Lint) -> None:
+    write(tmp_path, {"robots.txt": MISSPELLED, "ai.txt": "User-agent *\n"})
+    _, out, _ = lint(tmp_path, "--format", "sarif")
+    sarif = Sarif.model_validate_json(out)
+    assert sarif.version == "2.1.0"
+    assert unknown(sarif) <= {"columnKind"}
+    (run,) = sarif.runs
+    assert {rule.id for rule in run.tool.driver.rules or ()} == {result.rule_id for result in run.results or ()}
+    _, out, _ = lint(tmp_path, "--format", "json")
+    assert [(result.rule_id, result.message.text) for result in run.results or ()] == [
+        (problem["rule"], problem["message"]) for problem in json.loads(out)["problems"]
+    ]
+
+
+def test_github_gets_workflow_commands_in_which_nothing_ends_early(tmp_path: Path, lint: Lint) -> None:
+    file = write(tmp_path, {"a,b:c%/robots.txt": MISSPELLED}) / "a,b:c%" / "robots.txt"
+    _, out, _ = lint(file, "--format", "github")
+    name = str(file).replace("%", "%25").replace(",", "%2C").replace(":", "%3A")
+    start = f"::error file={name},title=robots.misspelled,line=2,col=1,endColumn=10::"
+    assert out.startswith(f"{start}`dissallow` is read as `disallow` (RFC 9309 section-2.2)\n")
+
+
+def test_a_file_with_nothing_wrong_ends_with_0(tmp_path: Path, lint: Lint) -> None:
+    file = write(tmp_path, {"robots.txt": "User-agent: *\nDisallow: /private/\n"}) / "robots.txt"
+    assert lint(file) == (0, "Nothing is wrong.\n", "")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--select", "robots.path"], {"robots.path"}),
+        (["--select", "robots"], {"robots.path", "robots.misspelled"}),
+        (["--ignore", "robots.path"], {"robots.misspelled"}),
+        (["--select", "robots", "--ignore", "robots.misspelled"], {"robots.path"}),
+    ],
+)
+def test_rules_are_chosen_by_name_or_by_the_beginning_of_it(
+    options: list[str], expected: set[str], tmp_path: Path, lint: Lint
+) -> None:
+    file = write(tmp_path, {"robots.txt": MISSPELLED + b"Disallow: a\n"}) / "robots.txt"
+    _, out, _ = lint(file, "--format", "json", *options)
+    assert {problem["rule"] for problem in json.loads(out)["problems"] if problem["severity"] != "info"} == expected
+
+
+# What it looks at
+
+
+def test_every_well_known_file_of_every_format_is_known_by_its_name() -> None:
+    for format_ in FORMATS:
+        for file in format_.files:
+            kind = kind_of(f"somewhere{file.path}", b"")
+            assert kind is not None
+            assert kind.path == file.path
+        for kind_of_format in format_.authoring.kinds:
+            assert KINDS[kind_of_format.name].file_kind is kind_of_format
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"\xff\xfe", b"\xff\xfeU\0s\0", b"\0" * 100, b"\xef\xbb\xbf", b"\r", b"\n" * 1000, b"<" * 5000]
+)
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_any_octets_can_be_looked_at(name: str, body: bytes) -> None:
+    for problem in lint_file(KINDS[name], name, body):
+        assert problem.rule in RULES
+        assert problem.message
+
+
+def test_standard_input_is_what_it_is_said_to_be(lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(MISSPELLED)))
+    status, out, _ = lint("-", "--as", "robots.txt")
+    assert status == 1
+    assert out.startswith("standard input:2:1: error: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-"], "-: nothing tells what it is: say it with --as, one of ai.txt, "),
+        (["{folder}/notes.md"], "notes.md: nothing tells what it is: say it with --as"),
+        (["{folder}/nowhere"], "is no folder, and no URL"),
+        (["{folder}/empty"], "has none of "),
+        (["--select", "nonsense"], "`nonsense` is no rule, and no rule begins with it: docs/rules.md lists them"),
+        (["--fix", "http://127.0.0.1:1/"], "is mended where its files are kept: name the folder"),
+        (["--sample", "{folder}/nowhere.html"], "nowhere.html cannot be read: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_ends_with_2(
+    arguments: list[str], message: str, tmp_path: Path, lint: Lint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"notes.md": "Notes", "empty/x": ""})
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"")))
+    status, out, complaints = lint(*(argument.replace("{folder}", str(tmp_path)) for argument in arguments))
+    assert (status, out) == (2, "")
+    assert complaints.startswith("comity lint: ")
+    assert message in complaints
+
+
+def test_the_command_is_installed_and_scrapy_has_it_too(tmp_path: Path) -> None:
+    file = write(tmp_path, {"robots.txt": MISSPELLED}) / "robots.txt"
+    outputs = []
+    for program in (["-m", "scrapy"], ["-c", "import sys; from comity.authoring.cli import main; sys.exit(main())"]):
+        command = [sys.executable, *program, "lint", str(file)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 1, done.stderr
+        outputs.append(done.stdout)
+    assert outputs[0] == outputs[1]
+    assert "robots.misspelled" in outputs[0]
+
+
+# What no format sees by itself
+
+
+AI_PERMITS = "User-agent: *\nContent-Signal: ai-train=yes\nDisallow: /private/\n"
+ACAP_REFUSES = "ACAP-crawler: *\nACAP-disallow-index: /\n"
+TDM_REFUSES = '[{"location": "/", "tdm-reservation": 1}]'
+
+
+@pytest.mark.requirement("IDE-4")
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (
+            {"robots.txt": AI_PERMITS, "ai.txt": "User-agent: *\n  Path: / \n    Element: *\n      Disallow: Train\n"},
+            ("robots.txt", 2, "`ai-train` is permitted here, and refused by {folder}/ai.txt:4 (`Disallow: Train`)"),
+        ),
+        (
+            {"robots.txt": AI_PERMITS, ".well-known/tdmrep.json": TDM_REFUSES},
+            (
+                "robots.txt",
+                2,
+                f"`ai-train` is permitted here, and refused by {{folder}}/.well-known/tdmrep.json:1 (`{TDM_REFUSES[1:-1]}`)",
+            ),
+        ),
+    ],
+)
+def test_a_permission_that_another_file_refuses_is_named_with_the_line_that_refuses(
+    files: dict[str, str], expected: tuple[str, int, str], tmp_path: Path
+) -> None:
+    name, line, message = expected
+    expected = (name, line, f"{message.replace('{folder}', str(tmp_path))}: it is refused")
+    assert rules(tmp_path, files, "comity.contradiction") == [expected]
+
+
+def test_files_that_agree_contradict_nothing(tmp_path: Path) -> None:
+    files = {"robots.txt": AI_PERMITS.replace("yes", "no"), ".well-known/tdmrep.json": TDM_REFUSES}
+    assert rules(tmp_path, files, "comity.contradiction") == []
+
+
+def test_what_one_crawler_is_permitted_and_refused_is_said_of_it_alone(tmp_path: Path) -> None:
+    robots = "User-agent: gptbot\nContent-Signal: ai-train=yes\nAllow: /\n"
+    found = rules(tmp_path, {"robots.txt": robots, ".well-known/tdmrep.json": TDM_REFUSES}, "comity.contradiction")
+    assert [(line, "is permitted here to gptbot, and" in message) for _, line, message in found] == [(2, True)]
+
+
+def test_a_page_that_permits_what_the_files_refuse_is_named(tmp_path: Path) -> None:
+    page = '<html><head>\n<meta name="tdm-reservation" content="0">\n</head><body>text</body></html>'
+    robots = "User-agent: *\nContent-Usage: tdm=n\nAllow: /\n"
+    found = rules(tmp_path, {"robots.txt": robots, "page.html": page}, "comity.contradiction")
+    assert [(name, line) for name, line, _ in found] == [("page.html", 0)]  # reasons of elements have no line
+    assert f"`tdm` is permitted here, and refused by {tmp_path}/robots.txt:2" in found[0][2]
+
+
+@pytest.mark.parametrize(
+    ("rule", "line", "words"),
+    [
+        ("comity.agent-misspelled", 1, "`GPTBot` (OpenAI) may be meant"),
+        ("comity.agent-unknown", 3, "no crawler is known by the name `completely-made-up`"),
+        ("comity.agent-retired", 4, "`anthropic-ai` is not in use any more"),
+    ],
+)
+def test_names_of_crawlers_are_compared_with_those_that_are_known(rule: str, line: int, words: str, tmp_path: Path) -> None:
+    robots = "User-agent: GPTBto\nUser-agent: Googlebot\nUser-agent: completely-made-up\nUser-agent: anthropic-ai\nDisallow: /\n"
+    ((name, number, message),) = rules(tmp_path, {"robots.txt": robots}, rule)
+    assert (name, number) == ("robots.txt", line)
+    assert words in message
+
+
+def test_a_line_that_another_reader_understands_otherwise_is_named(tmp_path: Path) -> None:
+    robots = "User-agent: *\nDisallow: /a\nAllow: /a/b\n"
+    found = rules(tmp_path, {"robots.txt": robots}, "comity.other-readers")
+    assert [(name, line) for name, line, _ in found] == [("robots.txt", 2)]
+    assert "urllib.robotparser would not fetch /a/b as comity-nobody: it goes by the first rule that matches" in found[0][2]
+    assert rules(tmp_path, {"robots.txt": "User-agent: *\nAllow: /a/b\nDisallow: /a\n"}, "comity.other-readers") == []
+
+
+ELEMENTS = """User-agent: *
+  Path: /news/* html
+    Element: p.quote
+      Disallow: Train
+    Element: .gone
+      Disallow: Train
+"""
+
+
+def test_elements_that_no_sample_has_are_named(tmp_path: Path, lint: Lint) -> None:
+    write(tmp_path, {"site/ai.txt": ELEMENTS, "sample.html": "<p class=quote>q</p>"})
+    _, out, _ = lint(tmp_path / "site", "--sample", tmp_path / "sample.html", "--format", "json")
+    found = [each for each in json.loads(out)["problems"] if each["rule"] == "comity.unmatched-element"]
+    assert [(each["line"], each["message"]) for each in found] == [(6, "`.gone` selects nothing in the sample page")]
+
+
+def test_pages_of_the_site_are_samples_of_the_rules_about_them(tmp_path: Path) -> None:
+    other = {"ai.txt": ELEMENTS, "other/page.html": "<p>nothing</p>"}
+    assert rules(tmp_path, other, "comity.unmatched-element") == []
+    about = {**other, "news/page.html": "<p class=quote>q</p>"}
+    assert [line for _, line, _ in rules(tmp_path, about, "comity.unmatched-element")] == [6]
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule", "words"),
+    [
+        ({"status": 503}, "comity.file-status", "status 503"),
+        ({"status": 403}, "comity.file-status", "status 403 counts as no file"),
+        ({"content_type": "application/octet-stream"}, "comity.file-type", "served as application/octet-stream"),
+        ({"content_type": "text/html"}, "comity.file-type", "an HTML page is served in its place"),
+        ({"content_type": "text/plain; charset=iso-8859-1"}, "comity.file-encoding", "served as iso-8859-1"),
+        ({"body": b"User-agent: *\nDisallow: /\xe9\n"}, "comity.file-encoding", "some octets are no UTF-8"),
+        ({"body": "User-agent: *\nDisallow: /a\n".encode("utf-16")}, "comity.file-encoding", "it is in UTF-16"),
+        ({"body": b"#" * 510 * 1024}, "comity.file-size", "crawlers have to read the first 512000 alone"),
+    ],
+)
+def test_how_a_file_is_served_is_looked_at(
+    answer: dict[str, Any], rule: str, words: str, serve: Serve, lint: Lint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "comity.crawler.settings")
+    monkeypatch.chdir(tmp_path)
+    server = serve({"/robots.txt": serve.Answer(**{"body": MISSPELLED, **answer}), "/": "<p>page</p>"})
+    status, out, _ = lint(server.url("/"), "--format", "json")
+    found = [each for each in json.loads(out)["problems"] if each["rule"] == rule]
+    assert status == 1
+    assert [each["file"] for each in found] == [server.url("/robots.txt")], out
+    assert words in found[0]["message"]

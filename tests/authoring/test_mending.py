@@ -1,0 +1,113 @@
+"""`comity lint --fix` and `--diff`: what they change in files, and that nothing is lost."""
+
+from __future__ import annotations
+
+import sys
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+
+import pytest
+
+from comity.authoring.cli import main
+from comity.policies.formats.authoring import Draft, Edit, Fix, apply
+
+MISSPELLED = b"User-agent: *\r\nDissallow: /private/ # mine\r\nUseragent: x\nDisallow: /"
+MENDED = b"User-agent: *\r\nDisallow: /private/ # mine\r\nUser-agent: x\nDisallow: /"
+
+
+@pytest.fixture
+def robots(tmp_path: Path) -> Path:
+    path = tmp_path / "robots.txt"
+    path.write_bytes(MISSPELLED)
+    return path
+
+
+@pytest.mark.requirement("IDE-6")
+def test_fix_writes_the_file_and_keeps_the_rest_of_it(robots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    robots.chmod(0o640)
+    assert main(["lint", "--fix", "--select", "robots.misspelled", str(robots)]) == 0
+    assert robots.read_bytes() == MENDED
+    assert robots.stat().st_mode & 0o777 == 0o640
+    assert capsys.readouterr().out == "Nothing is wrong.\n"
+    assert main(["lint", "--diff", "--select", "robots.misspelled", str(robots)]) == 0
+    assert capsys.readouterr().out == ""
+    assert list(robots.parent.iterdir()) == [robots]
+
+
+def test_diff_shows_what_would_be_written_and_writes_nothing(robots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", "--diff", "--select", "robots.misspelled", str(robots)]) == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[:2] == [f"--- {robots}", f"+++ {robots}"]
+    assert [line for line in shown[2:] if line.startswith(("-", "+"))] == [
+        "-Dissallow: /private/ # mine",
+        "-Useragent: x",
+        "+Disallow: /private/ # mine",
+        "+User-agent: x",
+    ]
+    assert robots.read_bytes() == MISSPELLED
+
+
+def test_a_folder_is_mended_file_by_file(robots: Path) -> None:
+    (robots.parent / "notes.txt").write_bytes(b"Dissallow: /\n")
+    main(["lint", "--fix", str(robots.parent)])
+    assert b"Dissallow" not in robots.read_bytes()
+    assert (robots.parent / "notes.txt").read_bytes() == b"Dissallow: /\n"  # nothing says that it is a policy
+
+
+def test_standard_input_is_printed_mended(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(MISSPELLED)))
+    assert main(["lint", "--fix", "--select", "robots.misspelled", "--as", "robots.txt", "-"]) == 0
+    assert capsysbinary.readouterr().out == MENDED
+
+
+def test_a_file_that_cannot_be_written_is_named(robots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (robots.parent / ".robots.txt.part").mkdir()
+    assert main(["lint", "--fix", str(robots)]) == 2
+    assert f"{robots} cannot be written" in capsys.readouterr().err
+    assert robots.read_bytes() == MISSPELLED
+
+
+# The edits
+
+
+def fix(*edits: tuple[int, int, bytes]) -> Fix:
+    return Fix("mend", tuple(Edit(*edit) for edit in edits))
+
+
+@pytest.mark.parametrize(
+    ("fixes", "expected", "made"),
+    [
+        ([], b"0123456789", 0),
+        ([fix((2, 4, b"ab"))], b"01ab456789", 1),
+        ([fix((2, 4, b"")), fix((4, 5, b"x"))], b"01x56789", 2),
+        ([fix((2, 4, b"a")), fix((3, 5, b"b"))], b"01a456789", 1),
+        ([fix((3, 3, b"a")), fix((3, 3, b"a"))], b"012a3456789", 1),
+        ([fix((0, 1, b"a"), (9, 10, b"z")), fix((9, 10, b"y"), (4, 5, b"x"))], b"a12345678z", 1),
+        ([fix((0, 10, b"")), fix((1, 2, b"x"))], b"", 1),
+    ],
+)
+def test_of_fixes_that_touch_the_same_octets_the_first_is_made(fixes: list[Fix], expected: bytes, made: int) -> None:
+    body, done = apply(b"0123456789", fixes)
+    assert (body, len(done)) == (expected, made)
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        (b"", [b""]),
+        (b"a", [b"a"]),
+        (b"a\n", [b"a"]),
+        (b"a\r\nb\rc\nd", [b"a", b"b", b"c", b"d"]),
+        (b"\xef\xbb\xbfa\nb\n", [b"a", b"b"]),
+        (b"\n\n", [b"", b""]),
+    ],
+)
+def test_lines_of_a_draft_are_those_of_the_readers(body: bytes, lines: list[bytes]) -> None:
+    draft = Draft("https://example.com/robots.txt", body)
+    assert [draft.line(number + 1) for number in range(draft.lines)] == lines
+    assert all(body[draft.start(number + 1) :].startswith(line) for number, line in enumerate(lines))
+    assert draft.has_places
+
+
+def test_places_in_utf_16_are_nowhere_in_the_octets() -> None:
+    assert not Draft("https://example.com/robots.txt", "User-agent: *\n".encode("utf-16")).has_places

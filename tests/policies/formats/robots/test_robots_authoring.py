@@ -1,0 +1,224 @@
+"""What helps those who write a robots.txt: its words, what is said of it besides its syntax, and what mends that."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comity.policies.answers.decision import Finding
+from comity.policies.answers.fetched import Fetched
+from comity.policies.answers.rule import FINDING
+from comity.policies.answers.rule import RULES as ALL_RULES
+from comity.policies.formats import ROBOTS_LINES
+from comity.policies.formats.authoring import Directive, Draft, apply
+from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.robots import grammar
+from comity.policies.formats.robots.authoring import AUTHORING, DIRECTIVES
+from comity.policies.formats.robots.grammar import parse
+from comity.policies.formats.robots.rules import RULES
+from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS
+from comity.policies.syntax.records import Kind
+
+URL = "https://example.com/robots.txt"
+GRAMMAR = Path(grammar.__file__).read_text("utf-8")
+
+
+def test_every_record_that_is_read_is_a_directive() -> None:
+    assert {directive.name.lower().encode() for directive in DIRECTIVES} == {kind.value for kind in Kind} - {b"acap-crawler"}
+
+
+@pytest.mark.parametrize("directive", DIRECTIVES, ids=lambda directive: directive.name)
+def test_every_directive_says_what_it_is(directive: Directive) -> None:
+    name, spec, summary, value, within = directive
+    assert spec
+    assert summary[0].isupper()
+    assert summary[-1] != "."
+    assert set(within) <= {other.name for other in DIRECTIVES}
+    for word in AUTHORING.values.get(value, {}):
+        group = parse(f"User-agent: *\n{name}: {word}\n".encode()).for_agent("examplebot")
+        assert group.has_group
+
+
+def test_rates_that_are_offered_are_read() -> None:
+    for value, read in (("seconds", "crawl_delay"), ("rate", "request_rates"), ("hours", "visit_time")):
+        [name] = [directive.name for directive in DIRECTIVES if directive.value == value]
+        for word in AUTHORING.values[value]:
+            rates = parse(f"User-agent: *\n{name}: {word}\n".encode()).for_agent("examplebot").rates
+            assert getattr(rates, read)
+
+
+def lint(text: str | bytes) -> list[tuple[int, str]]:
+    """Line and rule of what is said of a file besides what reading it finds."""
+    return [(finding.line, finding.rule) for finding in found(text)]
+
+
+def found(text: str | bytes) -> list[Finding]:
+    body = text if isinstance(text, bytes) else text.encode()
+    files = SiteFiles("https://example.com", {URL: Fetched(status=200, body=body)}, robots_lines=ROBOTS_LINES)
+    assert AUTHORING.check_site
+    return list(AUTHORING.check_site(files))
+
+
+ANY = "User-agent: *\n"
+
+# File -> what is said of it
+SAID: dict[str, list[tuple[int, str]]] = {
+    # One line by itself
+    f'{ANY}Disallow: "/a"': [(2, "robots.quotes")],
+    f"{ANY}Disallow: “/a”": [(2, "robots.quotes")],
+    "User-agent: 'foo'\nDisallow: /": [(1, "robots.quotes")],
+    f'{ANY}Disallow: /*"': [],
+    f"{ANY}Disallow:\xa0/a": [(2, "robots.invisible")],
+    f"{ANY}Disallow: /a\u200b": [(2, "robots.invisible")],
+    f"{ANY}\xa0Disallow: /a": [(2, "robots.invisible")],
+    f"{ANY}Disallow\xa0: /a": [(2, "robots.invisible")],
+    "User-agent: \ufefffoo\nDisallow: /": [(1, "robots.invisible")],
+    f"{ANY}Disallow: /\xe4": [],
+    f"{ANY}Disallow： /a": [(2, "robots.colon")],
+    f"{ANY}Disallow = /a": [(2, "robots.colon")],
+    f"{ANY}Disallow: https://example.org/a": [(2, "robots.url")],
+    f"{ANY}Disallow: /https://example.org/a": [],
+    f"{ANY}Disallow: /a /b": [(2, "robots.second-path")],
+    f"{ANY}Disallow: /a Allow: /b": [(2, "robots.second-path")],
+    f"{ANY}Disallow: /a b/": [(2, "robots.space")],
+    f"{ANY}Disallow: /a # why": [],
+    f"{ANY}Disallow: /a#b": [(2, "robots.fragment")],
+    f"{ANY}Disallow: /#/admin": [(2, "robots.fragment")],
+    f"{ANY}Disallow: /*.pdf$/": [(2, "robots.dollar")],
+    f"{ANY}Disallow: /*.pdf$": [],
+    f"{ANY}Disallow: /*$flag": [],
+    f"{ANY}Disallow: /$LC.pdf": [],
+    f"{ANY}Disallow: /(a|b)": [(2, "robots.regex")],
+    f"{ANY}Disallow: /a[0-9]": [(2, "robots.regex")],
+    f"{ANY}Disallow: /^a": [(2, "robots.regex")],
+    f"{ANY}Disallow: /a\\.b": [(2, "robots.regex")],
+    f"{ANY}Disallow: /.*": [(2, "robots.star")],
+    f"{ANY}Disallow: /a(b)/?c[]=*.d": [],
+    f"{ANY}Disallop: /a\nAllow: /": [(2, "robots.unknown")],
+    f"{ANY}Alow: /a\nAllow: /": [(2, "robots.unknown")],
+    f"{ANY}Licence: /a\nAllow: /": [(2, "robots.unknown")],
+    f"{ANY}Host: example.com\nNoindex: /\nClean-param: a\nLicense: /a\nAllow: /": [],
+    "User-agent: foo, bar\nDisallow: /": [(1, "robots.several-agents")],
+    "User-agent: Mozilla/4.0 (compatible; foo)\nDisallow: /": [],
+    "User-agent: Offline Explorer\nDisallow: /": [],
+    "Sitemap: /sitemap.xml": [(1, "robots.sitemap-url")],
+    "Sitemap: https://example.com/sitemap.xml": [],
+    f"{ANY}Crawl-delay: ten\nDisallow:": [(2, "robots.rate-value")],
+    f"{ANY}Request-rate: 10\nDisallow:": [(2, "robots.rate-value")],
+    f"{ANY}Visit-time: always\nDisallow:": [(2, "robots.rate-value")],
+    # Groups
+    f"User-agent: foo\n\n{ANY}Disallow: /": [(3, "robots.blank")],
+    f"User-agent: foo\n{ANY}Disallow: /": [],
+    "User-agent: foo\n\nUser-agent: bar\nDisallow: /": [],
+    f"{ANY}Disallow: /\nUser-agent: foo": [(3, "robots.no-rules")],
+    f"{ANY}Disallow: /\nUser-agent: foo\nDisallow:": [],
+    f"{ANY}Disallow: /\nUser-agent: foo\nUsage: tdm=n": [],
+    f"{ANY}Disallow: /\nUser-agent: foo\nMeta: /a.txt": [],
+    ANY: [],
+    "User-agent: foo\nDisallow: /a\nUser-agent: Foo\nDisallow: /b": [(3, "robots.same-agent")],
+    f"{ANY}Crawl-delay: 5\nCrawl-delay: 10\nDisallow:": [(2, "robots.delay")],
+    f"{ANY}Crawl-delay: 5\nRequest-rate: 1/10s\nDisallow:": [(2, "robots.delay")],
+    f"{ANY}Crawl-delay: 5\nRequest-rate: 1/2s\nDisallow:": [],
+    # Rules of one agent
+    f"{ANY}Disallow: /a\nAllow: /a": [(2, "robots.overruled")],
+    f"{ANY}Disallow: /a\nAllow: /%61": [(2, "robots.overruled")],
+    f"{ANY}Disallow: /a\nUser-agent: foo\nAllow: /a": [],
+    f"{ANY}Disallow: /a\nAllow: /b\nDisallow: /%61": [(4, "robots.duplicate")],
+    "User-agent: foo\nDisallow: /a\nUser-agent: foo\nDisallow: /a": [(3, "robots.same-agent"), (4, "robots.repeated")],
+    "User-agent: foo\nDisallow: /a\nUser-agent: foo\nUser-agent: bar\nDisallow: /a": [(3, "robots.same-agent")],
+    "User-agent: foo\nDisallow: /a\nUser-agent: foo\nAllow: /a": [(2, "robots.overruled"), (3, "robots.same-agent")],
+    f"{ANY}Disallow: /a\nDisallow: /a/b": [(3, "robots.covered")],
+    f"{ANY}Disallow: /\nDisallow: /*.pdf$": [(3, "robots.covered")],
+    f"{ANY}Disallow: /a\nAllow: /a/b\nDisallow: /a/b/c": [],
+    f"{ANY}Disallow: /a\nAllow: /a/b/c\nDisallow: /a/b": [(4, "robots.covered")],
+    f"{ANY}Disallow: /a\nAllow: /*c\nDisallow: /a/b": [],
+    f"{ANY}Disallow: /a\nAllow: /ax\nDisallow: /a*b": [],
+    f"{ANY}Disallow: /a*b\nDisallow: /a*b/c": [],
+    "User-agent: foo\nDisallow: /a\nDisallow: /a/b\nUser-agent: foo\nAllow: /a/": [(4, "robots.same-agent")],
+    f"{ANY}Disallow: /a*": [(2, "robots.star")],
+    f"{ANY}Disallow: /a*\nAllow: /*": [],
+    f"{ANY}Disallow: /a*\nAllow: /*b": [],
+    f"{ANY}Disallow: /a*\nAllow: /b": [],
+    f"{ANY}Disallow: /*": [(2, "robots.star")],
+    f"{ANY}Disallow: *": [],
+}
+
+
+@pytest.mark.parametrize("text", SAID)
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
+def test_what_is_said(text: str, end: str) -> None:
+    assert lint(text.replace("\n", end)) == SAID[text]
+
+
+def test_every_rule_is_said_of_a_file() -> None:
+    said = {rule for rules in SAID.values() for _, rule in rules}
+    of_reading = {rule for rule in RULES if re.search(rf'"{re.escape(rule)}"', GRAMMAR)}
+    assert said == {rule for rule, entry in RULES.items() if entry.effect is FINDING} - of_reading
+
+
+@pytest.mark.parametrize(
+    ("line", "rule", "place"),
+    [
+        ("Disallow:  /a#b", "robots.fragment", "#b"),
+        ("Disallow: /a /b", "robots.second-path", "/b"),
+        ("Disallow: /x.pdf$/b", "robots.dollar", "$"),
+        ("Disallow: /al[a-z]", "robots.regex", "[a-z]"),
+        ("User-agent: a, bot", "robots.several-agents", "bot"),
+        ("Sitemap: map", "robots.sitemap-url", "map"),
+        ("Alow: alow", "robots.unknown", "Alow"),
+    ],
+)
+def test_where_it_stands(line: str, rule: str, place: str) -> None:
+    [finding] = [finding for finding in found(f"{ANY}{line}\n") if finding.rule == rule]
+    assert finding.line == 2
+    assert line[finding.column - 1 : finding.column - 1 + finding.length] == place
+    assert finding.column - 1 == line.rfind(place) or rule == "robots.unknown"
+
+
+def test_what_overrules_is_named() -> None:
+    [finding] = found(f"{ANY}Disallow: /a\n\nAllow: /a\n")
+    assert finding.message == "it has no effect: line 4 allows the same path, and Allow wins"
+
+
+def test_of_each_rule_so_many_findings_are_listed() -> None:
+    text = ANY + "".join(f"Disallow: /{number} /b\n" for number in range(MAX_FINDINGS + 1)) + "Disallow: /(a|b)\n"
+    rules = [rule for _, rule in lint(text)]
+    assert rules.count("robots.second-path") == MAX_FINDINGS
+    assert rules[-2:] == ["robots.regex", "comity.more-findings"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (f"{ANY}Disalow /a\n", "User-agent: *\nDisallow: /a\n"),
+        ("Useragent: foo/1.0\nDisallow:\n", "User-agent: foo\nDisallow:\n"),
+        ("User-agent: foo\xa0\nDisallow:\n", "User-agent: foo\nDisallow:\n"),
+        ("User-agent: foo, bar\nDisallow:\n", "User-agent: foo, bar\nDisallow:\n"),
+        ("User-agent: foo/1.0 bar\nDisallow:\n", "User-agent: foo/1.0 bar\nDisallow:\n"),
+        (f"{ANY}Disallow: /a\nDisallow: /a\nDisallow: /a # why\n", f"{ANY}Disallow: /a\n# why\n"),
+        (f"{ANY}Disallow: /a** # why\n", f"{ANY}Disallow: /a # why\n"),
+        (f"{ANY}Disallow: secret\n", f"{ANY}Disallow: secret\n"),
+    ],
+)
+def test_what_is_mended(before: str, after: str) -> None:
+    draft = Draft(URL, before.encode())
+    findings = [*parse(draft.body).findings, *found(before)]
+    fixes = [AUTHORING.fixes[finding.rule](draft, finding) for finding in findings if finding.rule in AUTHORING.fixes]
+    assert apply(draft.body, filter(None, fixes))[0].decode() == after
+
+
+def test_a_file_near_its_limit_is_not_mended() -> None:
+    body = f"{ANY}Disalow: /a\n".encode() + b"#\n" * (MAX_BYTES // 2 - 50)
+    [finding] = parse(body).findings
+    assert AUTHORING.fixes["robots.misspelled"](Draft(URL, body), finding) is None
+
+
+@given(st.text(alphabet='UDAaCl: /*$#"\xa0\r\n,[0-9]=', max_size=80), st.binary(max_size=60))
+def test_anything_can_be_checked(text: str, octets: bytes) -> None:
+    for body in (text.encode(), octets, ANY.encode() + b"Disallow: " + octets):
+        lines = body.count(b"\n") + body.count(b"\r") + 1
+        assert all(0 <= finding.line <= lines and finding.rule in ALL_RULES for finding in found(body))

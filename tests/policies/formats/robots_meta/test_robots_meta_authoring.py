@@ -1,0 +1,65 @@
+"""What is wrong with robots meta elements and X-Robots-Tag fields besides their syntax."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comity.policies.document.document import Content
+from comity.policies.formats.robots_meta.checks import check_document
+
+
+def rules_in(*metas: tuple[str, str], fields: tuple[str, ...] = ()) -> list[tuple[str, int]]:
+    page = "<!doctype html>\n" + "\n".join(f'<meta name="{name}" content="{text}">' for name, text in metas)
+    headers = [(b"Content-Type", b"text/html"), *((b"X-Robots-Tag", field.encode()) for field in fields)]
+    return sorted((finding.rule, finding.line) for finding in check_document(Content(headers, page.encode()), "u"))
+
+
+@pytest.mark.parametrize(
+    ("text", "findings"),
+    [
+        ("index, noindex", ["robots-meta.contradiction"]),
+        ("follow, none", ["robots-meta.contradiction"]),
+        ("all, nofollow", ["robots-meta.contradiction"]),
+        ("nosnippet, max-snippet:20", ["robots-meta.contradiction"]),
+        ("max-snippet:20, max-snippet:40", ["robots-meta.contradiction"]),
+        ("noindex, no-index", ["robots-meta.duplicate"]),
+        ("noai", ["robots-meta.informal"]),
+        ("noodp", ["robots-meta.obsolete"]),
+        ("noindx", ["robots-meta.misspelled"]),
+        ("max-snipet:20", ["robots-meta.misspelled"]),
+    ],
+)
+def test_what_cannot_be_meant_is_found_with_its_line(text: str, findings: list[str]) -> None:
+    assert rules_in(("robots", text)) == [(rule, 2) for rule in findings]
+    assert rules_in(fields=(text,)) == [(rule, 0) for rule in findings]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "noindex, nofollow",
+        "index, follow, max-snippet:-1, max-image-preview:large, max-video-preview:-1",
+        "no-index",
+        "none",
+        "nosnippet, max-snippet:0",
+        "unavailable_after: 2030-01-31",
+        "something of nobody",
+        "",
+    ],
+)
+def test_what_can_be_meant_is_left_alone(text: str) -> None:
+    assert rules_in(("robots", text)) == rules_in(fields=(text,)) == []
+
+
+def test_agents_are_told_apart() -> None:
+    assert rules_in(("robots", "noindex"), ("googlebot", "index")) == []
+    assert rules_in(("googlebot", "noindex, index"), ("robots", "index")) == [("robots-meta.contradiction", 2)]
+    assert rules_in(fields=("googlebot: noindex, otherbot: index",)) == []
+    assert rules_in(("robots", "index"), ("robots", "noindex")) == [("robots-meta.contradiction", 2)]
+
+
+@given(st.text(alphabet="noindex,:-max snipet0 ;*", max_size=100))
+def test_nothing_raises(text: str) -> None:
+    rules_in(("robots", text), fields=(text,))

@@ -1,0 +1,120 @@
+"""What is wrong with TDMRep besides its syntax."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comity.policies import Fetched
+from comity.policies.document.document import Content
+from comity.policies.formats.file import SiteFiles
+from comity.policies.formats.tdmrep import FORMAT as TDMREP
+from comity.policies.formats.tdmrep.checks import check_document, check_site, members
+from comity.policies.formats.tdmrep.reservation import WELL_KNOWN, read
+from tests.policies.formats.mending import findings_of, mended
+
+ORIGIN = "https://example.com"
+URL = f"{ORIGIN}/.well-known/tdmrep.json"
+
+
+def rules_in(text: str) -> list[tuple[str, int]]:
+    files = SiteFiles(ORIGIN, {URL: Fetched(status=200, body=text.encode())})
+    return sorted((finding.rule, finding.line) for finding in check_site(files))
+
+
+def rules(*each: dict[str, Any]) -> str:
+    return "[\n" + ",\n".join(map(json.dumps, each)) + "\n]"
+
+
+def tdm(location: str, reservation: Any = 1, **others: Any) -> dict[str, Any]:
+    return {"location": location, "tdm-reservation": reservation, **others}
+
+
+@pytest.mark.parametrize(
+    ("text", "findings"),
+    [
+        (rules(tdm("/", "1")), [("tdmrep.text", 2)]),
+        (rules({"location": "/", "tdm_reservation": 1}), [("tdmrep.member", 2)]),
+        (rules({"location": "/", "reservation": 1}), [("tdmrep.member", 2)]),
+        (rules(tdm("/", policy="https://example.com/p")), [("tdmrep.member", 2)]),
+        ('{"tdm-reservation": 0, "policy": "https://example.com/p"}', [("tdmrep.member", 1)]),
+        (rules(tdm("/", **{"tdm-policy": "/p"})), [("tdmrep.policy", 2)]),
+        (rules(tdm("/", 0, **{"tdm-policy": "https://example.com/p"})), [("tdmrep.unused-policy", 2)]),
+        (rules(tdm("/a b")), [("tdmrep.pattern", 2)]),
+        (rules(tdm("/(a|b)")), [("tdmrep.pattern", 2)]),
+        (rules(tdm("/"), tdm("/a", 0)), [("tdmrep.overruled", 3)]),
+        (rules(tdm("/*"), tdm("/a/*.pdf$", 0)), [("tdmrep.overruled", 3)]),
+        (rules(tdm("/a$"), tdm("/a$", 0)), [("tdmrep.overruled", 3)]),
+        (rules(tdm("/"), tdm("/a")), [("tdmrep.duplicate", 3)]),
+    ],
+)
+def test_what_cannot_be_meant_is_found_with_its_line(text: str, findings: list[tuple[str, int]]) -> None:
+    assert rules_in(text) == findings
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        rules(tdm("/a", 0), tdm("/")),
+        rules(tdm("/a$"), tdm("/a", 0)),
+        rules(tdm("/*.pdf$"), tdm("/*.pdf", 0)),
+        rules(tdm("/wiki/A_(b)?x=[1]", **{"tdm-policy": "https://example.com/p", "comment": "ours", "@id": {"policy": 1}})),
+        '{"@context": "http://www.w3.org/ns/tdmrep#", "type": "Reservation"}',
+    ],
+)
+def test_what_can_be_meant_is_left_alone(text: str) -> None:
+    assert rules_in(text) == []
+
+
+def test_members_have_their_places() -> None:
+    text = '[\n  {"ä": "b", "c":\n 1, "d": {"e": 2}, "f": [3]}, {"g": "h"}]'
+    assert [(each.name, each.value, each.line, each.column, each.value_column, each.number) for each in members(text)] == [
+        ("ä", '"b"', 2, 4, 10, 0),
+        ("c", "1", 2, 15, 0, 0),
+        ("d", "", 3, 5, 0, 0),
+        ("f", "", 3, 20, 0, 0),
+        ("g", '"h"', 3, 32, 37, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("headers", "page", "line"),
+    [
+        ([(b"TDM-Policy", b"https://example.com/p")], "", 0),
+        ([], '<meta name="tdm-policy" content="https://example.com/p">', 2),
+        ([], '<meta name="tdm-policy" content="/p"><meta name="tdm-reservation" content="1">', None),
+        ([], "<p>tdm-policy", None),
+    ],
+)
+def test_a_policy_by_itself_is_found_in_pages(headers: list[tuple[bytes, bytes]], page: str, line: int | None) -> None:
+    content = Content([*headers, (b"Content-Type", b"text/html")], f"<!doctype html>\n{page}".encode())
+    findings = [(finding.rule, finding.line) for finding in check_document(content, ORIGIN)]
+    assert findings == ([] if line is None else [("tdmrep.policy-alone", line)])
+
+
+@given(st.text(alphabet='[]{},:"\\\n ab1tdm-reservation', max_size=200))
+def test_nothing_raises(text: str) -> None:
+    rules_in(text)
+
+
+# Fixes
+
+WRITTEN = st.sampled_from(['"1"', '"0"', "1", "0", '" 1"', "true", '"2"', "null"])
+
+
+@given(st.lists(st.tuples(st.sampled_from(["/", "/ä", "/a b"]), WRITTEN), max_size=4), st.sampled_from(["\n", " "]))
+def test_a_number_is_written_for_a_text_and_no_truth_value(each: list[tuple[str, str]], between: str) -> None:
+    objects = (f'{{"location": "{location}",{between}"tdm-reservation": {written}}}' for location, written in each)
+    body = f"[{f',{between}'.join(objects)}]".encode()
+    once = mended(TDMREP, WELL_KNOWN, body)
+    before, after = (read(of, URL).rules for of in (body, once))
+    assert [rule._replace(text="") for rule in before] == [rule._replace(text="") for rule in after]
+    assert not any(finding.rule == "tdmrep.text" for finding in findings_of(TDMREP, WELL_KNOWN, once))
+    assert b"true" in once or b"true" not in body
+    assert mended(TDMREP, WELL_KNOWN, once) == once
