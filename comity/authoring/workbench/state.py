@@ -13,8 +13,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
-from comity.authoring.lint import Kind, kind_of, lint_file
+from comity.authoring.lint import lint_site
 from comity.authoring.problems import Problem
+from comity.authoring.sites import Source, SourceFile
 from comity.authoring.workbench.preview import Preview, preview_of
 from comity.crawler.commands.explanation import explain
 from comity.policies import Agent, Fetched, PolicyError, Site, instructions
@@ -140,16 +141,16 @@ class State:
         cut = {name: value[:MAX_FIELD] for name, value in choices.items()}
         return replace(self, choices=self.choices._replace(**cut))
 
-    def kind(self, url: str) -> Kind | None:
-        """Return what a file is; None: nothing that comity reads by itself."""
-        if url in self.pages:
-            return kind_of("page.html", b"")
-        return kind_of(url, self.files[url].body) if url in self.files else None
-
-    def problems(self, url: str) -> list[Problem]:
-        """Return what is wrong with a file."""
-        kind = self.kind(url)
-        return lint_file(kind, self.name(url), self.documents[url].body, origin=self.origin) if kind else []
+    def problems(self) -> dict[str, list[Problem]]:
+        """Return what is wrong with each policy file, and with the sample page: absolute URL -> problems."""
+        page = self.choices.page
+        pages = {page: self.pages[page]} if page in self.pages else {}
+        source = Source(self.origin, self.site, _as_files(self.files), _as_files(pages))
+        problems: dict[str, list[Problem]] = {url: [] for url in (*self.files, *pages)}
+        for problem in lint_site(source):
+            if problem.file in problems:
+                problems[problem.file].append(problem)
+        return problems
 
     def mended(self, url: str, fix: Fix) -> State:
         """Return the state with a fix made."""
@@ -177,6 +178,10 @@ class State:
         return url
 
 
+def _as_files(documents: Mapping[str, Fetched]) -> tuple[SourceFile, ...]:
+    return tuple(SourceFile(url, url, fetched) for url, fetched in documents.items())
+
+
 def words(text: str) -> tuple[str, ...]:
     """Return words with commas or spaces between, each once."""
     return tuple(dict.fromkeys(word for word in _SEPARATORS.split(text) if word))
@@ -199,7 +204,7 @@ class View(NamedTuple):
 
 def view_of(state: State) -> View:
     """Return what a state means."""
-    problems = {url: state.problems(url) for url in state.documents if url in state.files or url == state.choices.page}
+    problems = state.problems()
     form, is_text, notes = _other_form(state)
     try:
         agent, urls = state.agent(), state.urls()

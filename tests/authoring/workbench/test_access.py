@@ -185,7 +185,7 @@ def test_a_port_that_is_taken_is_said(bench: Workbench, tmp_path: Path) -> None:
 def test_what_cannot_be_opened_is_said(tmp_path: Path, target: str) -> None:
     command = [sys.executable, "-c", "import sys; from comity.authoring.cli import main; sys.exit(main())", "workbench", target]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), done.stderr
 
 
 WITHOUT = """
