@@ -244,6 +244,21 @@ def workers_of(person: Client) -> set[int]:
     return found
 
 
+def wait_until_gone(processes: set[int]) -> None:
+    """A process that was killed lives until it is scheduled once more, and what it has in flight counts until then."""
+    give_up = time.monotonic() + PATIENCE
+    while time.monotonic() < give_up and any(map(is_there, processes)):
+        time.sleep(0.002)  # between two looks at other processes
+
+
+def is_there(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def with_two_in_flight(path: Path, dead: set[int]) -> set[int]:
     """The processes that have them; `dead`: of whom the file may still know."""
     give_up = time.monotonic() + PATIENCE
@@ -271,7 +286,9 @@ def test_all_workers_of_a_server_together_permit_no_more(origin: str, servers: S
         dead |= with_two_in_flight(path, dead)
         refused = [robot.ask("/hold/3") for _ in range(20)]
         assert {(got.status, got.problem["rule"]) for got in refused} == {(429, "comity.concurrent")}
-        for worker in workers_of(person):  # the server starts others
+        killed = workers_of(person)  # the server starts others
+        for worker in killed:
             os.kill(worker, signal.SIGKILL)
+        wait_until_gone(killed)
         for connection in waiting:
             connection.close()

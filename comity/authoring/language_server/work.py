@@ -14,8 +14,9 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from functools import lru_cache
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple
 
 from comity.authoring.language_server import actions, diagnostics, formatting, hints, symbols, tokens
@@ -82,9 +83,17 @@ def run(task: str, snapshot: Snapshot, arguments: tuple[Any, ...]) -> Any:
 
 
 def _begin() -> None:
-    """Let keys come first."""
+    """Let keys come first, and end with the server, however that ends."""
     with suppress(OSError):
         os.nice(10)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(0)
 
 
 class Workers:

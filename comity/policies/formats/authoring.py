@@ -102,7 +102,7 @@ class Draft:
         return Edit(self._starts[line - 1], self._starts[line], b"")
 
     def mendable_line(self, finding: Finding) -> bytes:
-        """Return the line of a finding; b"" where a change might change what is read: the file, or the line, is near its limit."""
+        """Return the line of a finding; b"" where a change might change how much is read: file or line is near its limit."""
         if len(self.body) > MAX_BYTES * 3 // 4 or not 0 < finding.line <= self.lines:
             return b""
         line = self.line(finding.line)

@@ -7,7 +7,7 @@ import re
 import sys
 from argparse import ArgumentParser
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +47,9 @@ async def session(folder: Path, of_client: lsp.ClientCapabilities) -> AsyncItera
         folders = [lsp.WorkspaceFolder(folder.as_uri(), "site")]
         await client.initialize_session(lsp.InitializeParams(capabilities=of_client, workspace_folders=folders))
         yield client
-        await client.shutdown_session()
         assert client.log_messages == []
-    finally:
+    finally:  # without it the server would not end, and the client wait for it
+        await client.shutdown_session()
         await client.stop()
 
 
@@ -87,7 +87,7 @@ WHOLE = lsp.Range(here(0, 0), here(100, 0))
 async def told(client: LanguageClient, uri: str, is_expected: Callable[[list[Any]], bool]) -> list[Any]:
     """The diagnostics, once they are what is waited for."""
     while not (uri in client.diagnostics and is_expected(list(client.diagnostics[uri]))):
-        await client.wait_for_notification_async(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        await client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
     return list(client.diagnostics[uri])
 
 
@@ -101,7 +101,6 @@ def test_an_editor_asks_for_everything(tmp_path: Path) -> None:
             document = opened(client, uri, ROBOTS)
             report = await client.text_document_diagnostic_async(lsp.DocumentDiagnosticParams(document))
             assert isinstance(report, lsp.RelatedFullDocumentDiagnosticReport)
-            assert ("robots.misspelled", part(1, 0, 9)) in {(item.code, item.range) for item in report.items} or report.items
             assert any(item.code == "robots.misspelled" and item.range.start.line == 1 for item in report.items)
             completed = await client.text_document_completion_async(lsp.CompletionParams(document, here(1, 0)))
             assert isinstance(completed, lsp.CompletionList)
@@ -266,6 +265,12 @@ async def listening(way: str) -> tuple[asyncio.subprocess.Process, int]:
     raise AssertionError("it does not listen")
 
 
+async def ended(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.terminate()
+    await process.communicate()
+
+
 @pytest.mark.parametrize("way", ["--tcp", "--websocket"])
 def test_an_editor_connects(way: str, tmp_path: Path) -> None:
     async def talk() -> None:
@@ -273,13 +278,12 @@ def test_an_editor_connects(way: str, tmp_path: Path) -> None:
         client = make_test_lsp_client()
         await (client.start_tcp if way == "--tcp" else client.start_ws)("127.0.0.1", port)
         await client.initialize_session(lsp.InitializeParams(capabilities=capabilities()))
-        document = opened(client, (tmp_path / "robots.txt").as_uri(), "User-agent: *\n" + "# \u00e9\n" * 500_000)
+        document = opened(client, (tmp_path / "robots.txt").as_uri(), "User-agent: *\n" + "# \u00e9\n" * 300_000)
         shown = await client.text_document_hover_async(lsp.HoverParams(document, here(0, 3)))
         assert shown
         await client.shutdown_session()
         await client.stop()
-        process.terminate()
-        await process.communicate()
+        await ended(process)
 
     run(talk)
 
@@ -289,8 +293,7 @@ def test_no_web_page_connects_that_is_not_allowed_to() -> None:
         process, port = await listening("--websocket")
         with pytest.raises(InvalidStatus):
             await connect(f"ws://127.0.0.1:{port}", additional_headers={"Origin": "https://example.com"})
-        process.terminate()
-        await process.communicate()
+        await ended(process)
 
     run(talk)
 

@@ -7,7 +7,7 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -138,16 +138,20 @@ def options(*, proxies: Proxies | None = None, verified: bool = True) -> ClientO
     return ClientOptions(user_agent="testbot/1.0", proxies=proxies or Proxies(), tls=TLS(is_verified=verified), bind_address=None)
 
 
+async def no_pause() -> None:
+    await asyncio.sleep(0)
+
+
 def get_all(
     origin: str,
     *,
     paths: tuple[str, ...] = PATHS,
     client: Client | None = None,
     seconds: float = 5,
-    pause: float = 0,
+    between: Callable[[], Awaitable[None]] = no_pause,
     referrer_reach: Reach | None = None,
 ) -> Got:
-    """`seconds`: for each of them. `pause`: seconds between two. Raises BarredError."""
+    """`seconds`: for each of them. `between`: what is waited for after each. Raises BarredError."""
 
     async def run() -> Got:
         bodies: list[bytes | None] = []
@@ -167,7 +171,7 @@ def get_all(
                     errors.append(str(error) or type(error).__name__)
                 else:
                     bodies.append(hop.body)
-                await asyncio.sleep(pause)
+                await between()
         return Got(bodies, errors, counts)
 
     return asyncio.run(run())

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -244,13 +245,13 @@ def one_answer(*fields: str) -> Script:
 
 
 @pytest.mark.parametrize("fields", [("Connection: close",), (), ("Connection: keep-alive",)])
-@pytest.mark.parametrize("pause", [0, 0.05])
+@pytest.mark.parametrize("seconds", [0, 0.05])
 def test_a_server_that_ends_the_connection_is_asked_again_over_another(
-    serving: Serving, fields: tuple[str, ...], pause: float
+    serving: Serving, fields: tuple[str, ...], seconds: float
 ) -> None:
     """Whether it says so, ends it while nothing is under way, or as the next requests come in."""
     server = serving(one_answer(*fields))
-    got = get_all(server.origin, pause=pause)
+    got = get_all(server.origin, between=partial(asyncio.sleep, seconds))
     assert got.bodies == [path.encode() for path in PATHS]
     assert [peer.paths[0] for peer in server.peers] == list(PATHS)
     assert got.counts["connections"] == 4
@@ -331,15 +332,24 @@ def test_a_408_over_a_used_connection_is_about_the_connection(serving: Serving) 
 def test_an_answer_that_nobody_has_asked_for_is_void(serving: Serving) -> None:
     """It came before the request that would be taken to have asked for it."""
 
+    answered, sent = threading.Event(), threading.Event()
+
     def script(peer: Peer) -> None:
         peer.read()
         peer.send(answer(b"/robots.txt"))
-        time.sleep(0.1)  # that is read
+        assert answered.wait(60)
         peer.send(answer(b"nobody asked"))
+        sent.set()
         peer.wait_for_the_end()
 
+    async def until_it_is_there() -> None:
+        answered.set()
+        assert await asyncio.to_thread(sent.wait, 60)
+        for _ in range(3):  # turns of the loop, in which what has come is read
+            await asyncio.sleep(0)
+
     server = serving(script, one_answer())
-    got = get_all(server.origin, paths=PATHS[:2], pause=0.4)
+    got = get_all(server.origin, paths=PATHS[:2], between=until_it_is_there)
     assert got.bodies == [b"/robots.txt", b"/a.txt"]
     assert [peer.paths for peer in server.peers] == [["/robots.txt"], ["/a.txt"]]
 

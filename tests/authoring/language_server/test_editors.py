@@ -1,0 +1,67 @@
+"""The set-ups in editors/, in the editors themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EDITORS = Path(__file__).parents[3] / "editors"
+SCRIPT = "import sys; from comity.authoring.cli import main; sys.exit(main())"
+
+pytestmark = pytest.mark.usefixtures("new_processes")
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("IDE-1")
+def test_neovim_shows_completes_mends_and_saves(tmp_path: Path) -> None:
+    """Neovim as its user has set it up: the file of editors/neovim, and the command."""
+    assert shutil.which("nvim"), "Neovim is missing: apt-get install neovim"
+    (tmp_path / "robots.txt").write_text("User-agent: GPTBot\nDissallow: /private\n", "utf-8")
+    command = json.dumps([sys.executable, "-c", SCRIPT, "languageserver"]).replace("[", "{").replace("]", "}")
+    (tmp_path / "init.lua").write_text(
+        f"vim.g.comity_command = {command}\ndofile({str(EDITORS / 'neovim/comity.lua')!r})\n", "utf-8"
+    )
+    folders = {name: str(tmp_path / "home") for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")}
+    session = Path(__file__).with_name("neovim.lua")
+    done = subprocess.run(
+        ["nvim", "--headless", "-n", "-u", "init.lua", "-c", f"luafile {session}"],
+        cwd=tmp_path,
+        env=os.environ | folders,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "robots.misspelled" in done.stderr  # where headless Neovim prints
+    text = (tmp_path / "robots.txt").read_text("utf-8")
+    assert text.endswith("Disallow: /a\nCrawl-delay: 10\n")
+    assert ("Dissallow" in text) is ("fix" not in done.stderr)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("IDE-1")
+def test_the_extension_of_visual_studio_code_packages(tmp_path: Path) -> None:
+    assert shutil.which("npm"), "npm is missing: apt-get install npm"
+    folder = tmp_path / "vscode"
+    shutil.copytree(EDITORS / "vscode", folder, ignore=shutil.ignore_patterns("node_modules", "*.vsix"))
+    for command in (["npm", "ci", "--no-audit", "--no-fund"], ["npm", "run", "package"]):
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert list(folder.glob("comity-*.vsix"))
+
+
+def test_a_grammar_of_the_extension_stands_for_each_of_its_languages() -> None:
+    package = json.loads((EDITORS / "vscode/package.json").read_text("utf-8"))
+    languages = {language["id"] for language in package["contributes"]["languages"]}
+    grammars = {grammar["language"]: grammar for grammar in package["contributes"]["grammars"]}
+    assert languages == grammars.keys()
+    for grammar in grammars.values():
+        written = json.loads((EDITORS / "vscode" / grammar["path"]).read_text("utf-8"))
+        assert written["scopeName"] == grammar["scopeName"]
