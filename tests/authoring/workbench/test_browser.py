@@ -122,6 +122,16 @@ def test_typing_changes_findings_and_decisions(tab: Tab) -> None:
     expect(page.locator("nav button").first).to_contain_text("1 finding, not saved")
 
 
+@pytest.mark.requirement("IDE-6")
+def test_a_fix_is_made_by_its_button(tab: Tab) -> None:
+    page = tab.page
+    write(page, "Disalow: /new/\n")
+    page.get_by_role("button", name="Fix: Write Disallow").click()
+    expect(page.locator(".cm-line").nth(3)).to_have_text("Disallow: /new/")
+    expect(page.get_by_role("button", name="Fix: Write Disallow")).to_have_count(0)
+    expect(page.locator(".cm-content")).to_be_focused()
+
+
 def test_a_reason_goes_to_its_file_and_line(tab: Tab) -> None:
     page = tab.page
     page.locator("nav button", has_text="/ai.txt").click()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from comity.authoring.problems import Place
@@ -167,6 +167,7 @@ def test_nothing_that_is_chosen_raises(choices: dict[str, str]) -> None:
     _everything(site)
 
 
+@example("/automation-preferences.txt", b"\0")  # by itself it says nothing of access
 @given(
     st.sampled_from(["/robots.txt", "/ai.txt", "/automation-preferences.txt", "/.well-known/tdmrep.json", "/a.html"]), st.binary()
 )
