@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,29 +11,27 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
-from tests.authoring.workbench.workbench_process import Workbench, workbench
+from tests.authoring.workbench.workbench_process import INSTALL, Workbench, chromium, launch_options, workbench
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("IDE-1")]
 
-INSTALL = "these tests need Chromium: apt-get install --no-install-recommends chromium"
 ROBOTS = "User-agent: *\nDisallow: /private/\nAllow: /private/press/\n"
 AI_TXT = "User-agent: *\n  Path: / html\n    Element: blockquote\n      Disallow: Train\n    Element: q\n      Disallow: Index\n"
 PAGE = "<!doctype html><title>A page</title><p>free</p><blockquote>quoted</blockquote><q>short</q>"
 HOSTILE = """<!doctype html><script>alert(1)</script><img src=http://evil.example/a onerror=alert(2)>
-<meta http-equiv=refresh content="0;url=http://evil.example/b"><style>@import "http://evil.example/c"; * {display: none}</style>
+<meta http-equiv=refresh content="0;url=http://evil.example/b">
+<style>@import "http://evil.example/c"; * {display: none}</style>
 <iframe src=http://evil.example/d></iframe><a href=http://evil.example/e target=_top>leave</a><svg onload=alert(3)></svg>
 <form action=http://evil.example/f><button autofocus onfocus=alert(4)>send</button></form><blockquote hidden>quoted</blockquote>"""
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
+    if chromium() is None:
         pytest.fail(INSTALL)
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # it cannot have one of its own then
     expect.set_options(timeout=30_000)  # other programs run on this machine
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        started = playwright.chromium.launch(**launch_options())
         yield started
         started.close()
 

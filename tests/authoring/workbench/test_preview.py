@@ -63,12 +63,16 @@ def test_the_whole_page_is_outlined_where_a_rule_is_about_all_of_it() -> None:
     assert shown.parts[0].is_whole
 
 
-HOSTILE = """<!doctype html><html onload=alert(1)><head><base href=//evil.example><meta http-equiv=refresh content="0;url=//evil.example">
-<link rel=stylesheet href=//evil.example/a.css><style>@import "//evil.example"; * { display: none }</style><script>alert(2)</script>
+HOSTILE = """<!doctype html><html onload=alert(1)><head><base href=//evil.example>
+<meta http-equiv=refresh content="0;url=//evil.example">
+<link rel=stylesheet href=//evil.example/a.css>
+<style>@import "//evil.example"; * { display: none }</style><script>alert(2)</script>
 <body onload=alert(3) style="background:url(//evil.example)"><img src=//evil.example onerror=alert(4) alt="a picture">
-<a href="javascript:alert(5)" target=_top>link</a><iframe src=//evil.example></iframe><iframe srcdoc="<script>alert(6)</script>"></iframe>
+<a href="javascript:alert(5)" target=_top>link</a><iframe src=//evil.example></iframe>
+<iframe srcdoc="<script>alert(6)</script>"></iframe>
 <form action=//evil.example><input name=a autofocus onfocus=alert(7) value=v><button formaction=//evil.example>b</button></form>
-<object data=//evil.example></object><embed src=//evil.example><svg onload=alert(8)><script>alert(9)</script><a xlink:href="//evil.example">
+<object data=//evil.example></object><embed src=//evil.example>
+<svg onload=alert(8)><script>alert(9)</script><a xlink:href="//evil.example">
 </a></svg><math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=alert(10)&gt;"></table></math>
 <noscript><p title="</noscript><img src=x onerror=alert(11)>"></noscript><template><img src=x onerror=alert(12)></template>
 <xmp><script>alert(13)</script></xmp><plaintext><script>alert(14)</script></body><!-- --!><script>alert(15)</script> -->

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+INSTALL = "it takes Chromium: apt-get install --no-install-recommends chromium"
+
 _COMMAND = "import sys; from comity.authoring.cli import main; sys.exit(main())"
+
+
+def chromium() -> str | None:
+    """Return the browser of this machine; None: it has none."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def launch_options() -> dict[str, Any]:
+    """Return how Playwright starts it."""
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # it cannot have one of its own then
+    return {"executable_path": chromium(), "args": arguments}
 
 
 class Workbench(NamedTuple):
