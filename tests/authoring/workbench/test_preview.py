@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from lxml import html
+from lxml import html  # type: ignore[import-untyped]  # it ships no types
 
 from comity.authoring.workbench.preview import ALLOWED, MAX_NODES, Preview, preview_of
 from comity.policies import Agent, Fetched, Site

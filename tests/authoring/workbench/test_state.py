@@ -64,7 +64,7 @@ def test_the_page_itself_decides_too() -> None:
     ],
 )
 def test_what_cannot_be_asked_is_said(choices: dict[str, str], error: str) -> None:
-    view = view_of(state({}, **choices))
+    view = view_of(state({}).chosen(**choices))
     assert error in view.question_error
     assert view.answers == ()
 
