@@ -45,11 +45,12 @@ format: .venv/ready-to-test  ## lay out the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-docs: .venv/ready-to-test  ## write docs/conformance.md, docs/vocabulary.md, the files in docs/authoring.md and the JSON Schema of the tag
+docs: .venv/ready-to-test  ## write docs/conformance.md, docs/vocabulary.md, the files in docs/authoring.md, the JSON Schema of the tag and pictures
 	$(BIN)/python -m tests.test_conformance
 	$(BIN)/python tests/test_vocabulary_page.py
 	$(BIN)/python tests/authoring/test_authoring_page.py
 	$(BIN)/python tests/policies/test_tag_schema.py
+	$(BIN)/python -m tests.authoring.workbench.screenshots
 
 bench: .venv/ready-to-test  ## measure all that has a target, and print one table, in five minutes
 	$(BIN)/python benchmarks

@@ -174,7 +174,12 @@ ROWS = {
     "SEC-7": "no link, redirect or sitemap of a public site leads inside, by where connections would lead and have led",
     "SIG-4": "two groups for `*`, one put before the other by somebody else, are merged",
     "SEC-6": "the policy store survives `kill -9`, and no policy is forgotten into permission",
+    "IDE-1": "the formats in editors, by the Language Server Protocol, and in a page of the browser",
+    "IDE-2": "autocompletion by context, with documentation",
     "IDE-3": "code hints: what a line means, for whom, by which section",
+    "IDE-4": "every rule of a format's grammar and values is checked at its place, before anything is published",
+    "IDE-5": "the XML form from the text form and back, from the editor",
+    "IDE-6": "findings are machine-readable, and fixed where a fix is safe",
     "WHY-1": "a decision carries rule, section, URL, line, text, hash and fetch time; the losing rules on request",
     "WHY-2": "the same decision is printed, logged, counted and written into the item's tag",
 }

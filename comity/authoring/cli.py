@@ -12,7 +12,7 @@ from comity.crawler.console import complain, flush_output, read_or_not
 from comity.dataset.records import DatasetError
 from comity.policies import PolicyError
 
-COMMANDS = ("lint", "explain", "languageserver")  # modules of comity.authoring.commands
+COMMANDS = ("lint", "explain", "languageserver", "workbench")  # modules of comity.authoring.commands
 USAGE = 2  # exit status: wrong usage, or what was named cannot be had
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from comity.guard import ASGIMiddleware, Guard, Incoming, WSGIMiddleware, credentials
+from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.request import Session
 from comity.policies.formats import WELL_KNOWN
 
@@ -278,21 +279,36 @@ MAX_BODY = 64 * 1024  # octets of a form that are read
 NOT_FOUND = Answer(status=404, body="<!doctype html><title>Not found</title><p>There is nothing here.")
 
 
+def files(origin: str) -> dict[str, Fetched]:
+    """Return what the site has at an origin: path -> what comes back where nobody refuses it."""
+    return {path: _fetched(answer, origin) for path, answer in PAGES.items()}
+
+
+def _fetched(answer: Answer, origin: str) -> Fetched:
+    headers = [(b"Content-Type", answer.media_type.encode())]
+    if answer.robots_tag:
+        headers.append((b"X-Robots-Tag", answer.robots_tag.encode()))
+    return Fetched(status=answer.status, headers=tuple(headers), body=_body(answer, origin))
+
+
+def _body(answer: Answer, origin: str) -> bytes:
+    body = answer.body
+    if isinstance(body, bytes):
+        return body
+    return body.replace("ORIGIN", origin).replace("HOST", origin.partition("://")[2]).encode()
+
+
 class Demonstration:
     """The site at one origin, behind its guard, for servers of both kinds."""
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
-        policies = {path: self._body(answer) for path, answer in PAGES.items() if answer.media_type == TEXT or path in WELL_KNOWN}
+        policies = {
+            path: _body(answer, self._origin) for path, answer in PAGES.items() if answer.media_type == TEXT or path in WELL_KNOWN
+        }
         self.guard = Guard(origin, policies, session=_session)
         self.wsgi = WSGIMiddleware(self._wsgi, self.guard)
         self.asgi = ASGIMiddleware(self._asgi, self.guard)
-
-    def _body(self, answer: Answer) -> bytes:
-        body = answer.body
-        if isinstance(body, bytes):
-            return body
-        return body.replace("ORIGIN", self._origin).replace("HOST", self._origin.partition("://")[2]).encode()
 
     def _answer(self, method: str, path: str) -> tuple[int, list[tuple[str, str]], bytes]:
         """Status, header fields and body."""
@@ -301,7 +317,7 @@ class Demonstration:
             answer = Answer(body=answer.posted)
         elif method not in ("GET", "HEAD"):
             answer = Answer(status=405)
-        body = self._body(answer)
+        body = _body(answer, self._origin)
         headers = [("Content-Type", answer.media_type), ("Content-Length", str(len(body)))]
         if answer.location:
             headers.append(("Location", answer.location))

@@ -38,8 +38,9 @@ Contradiction = tuple[Reason, Reason, str]  # why it is permitted, why it is ref
 def _of_files(source: Source, agent: Agent) -> Iterator[Contradiction]:
     """The contradictions between formats about the site's first page."""
     url = f"{source.origin}/"
+    access = source.site.access(agent, url)  # of all: by itself not every format has a word on it
     alone = (Site(source.origin, source.site.files, formats=(format_,)) for format_ in FORMATS if format_.read_site)
-    yield from _between([site.page(agent, url, body=None) for site in alone])
+    yield from _between([site.page(agent, url, body=None, access=access) for site in alone])
 
 
 def _of_page(source: Source, page: SourceFile) -> Iterator[Contradiction]:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from comity.crawler.commands.second_opinion import second_opinions, sentences, unread_uses
 from comity.crawler.console import add_row, line, table
-from comity.policies import Agent, Reason, Site
+from comity.policies import Agent, Fetched, Reason, Site
 from comity.policies.answers.element_rule import display_names
 from comity.policies.answers.request import PLAIN, Facts
 from comity.policies.syntax.printable import printable
@@ -19,10 +19,14 @@ from comity.policies.syntax.urls import origin_of
 from comity.policies.tag import write_conditions
 
 
-def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN) -> dict[str, Any]:
-    """Everything that is known of a request for the URL, as JSON holds it."""
+def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN, *, response: Fetched | None = None) -> dict[str, Any]:
+    """Everything that is known of a request for the URL, as JSON holds it. `response`: what came back for it, if anything has."""
     decision = site.judge(agent, url, facts)
-    page = site.page(agent, url, body=None, facts=facts)
+    page = (
+        site.page(agent, url, status=response.status, headers=response.headers, body=response.body, facts=facts)
+        if response
+        else site.page(agent, url, body=None, facts=facts)
+    )
     rules, limits = site.rates(agent), site.limits(agent, url)
     return {
         "url": url,

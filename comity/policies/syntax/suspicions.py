@@ -71,13 +71,18 @@ def suspicions(path: bytes) -> list[Suspicion]:
 
 # Of formats whose paths are written for the format alone: robots.txt files have all of these in paths that are meant so.
 _PLACEHOLDER = re.compile(rb"<[^<>/]*>|\{[^{}/]*\}")
+_INNER_QUOTE = re.compile(rb"\"|\xe2\x80[\x98-\x9f]")
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 def oddity(path: bytes) -> str:
-    """Return why a path or pattern probably matches nothing that is meant; "" where nothing is odd."""
+    """Return why a path or pattern, or that of a URL, probably matches nothing that is meant; "" where nothing is odd."""
+    url = _URL.match(path)
+    path = path[url.end() :] if url else path
     if found := suspicions(path):
         return found[0].message.format(*map(printable, found[0].quoted))
+    if _INNER_QUOTE.search(path):
+        return "quotes are a part of the path: leave them out"
     if _PLACEHOLDER.search(path):
         return "what stands in brackets is meant as it stands: write `*` for any characters"
     if b"$" in path[:-1]:

@@ -1,0 +1,70 @@
+"""The folder that is edited: files are written whole, where they were read, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from comity.crawler.site_sources import path_in_folder
+from comity.dataset.files.replacement import Replacement
+from comity.dataset.records import DatasetError
+from comity.policies import PolicyError
+from comity.policies.syntax.printable import printable
+
+
+class ChangedError(PolicyError):
+    """Somebody has changed the file since it was read."""
+
+
+class Folder:
+    """A folder of a site on this machine."""
+
+    def __init__(self, root: Path, origin: str, names: Mapping[str, str] | None = None) -> None:
+        """`names`: absolute URL -> the path from which the file was read."""
+        self.root = root
+        self._origin = origin
+        self._names = dict(names or {})
+
+    def path(self, url: str) -> Path:
+        """Return where a file is. PolicyError where that is not below the folder, links followed."""
+        path = Path(self._names.get(url) or self.root / path_in_folder(self._origin, url).lstrip("/"))
+        try:
+            target, root = path.resolve(), self.root.resolve()
+        except (OSError, ValueError, RuntimeError):
+            raise _outside(path) from None
+        if target == root or not target.is_relative_to(root):
+            raise _outside(path)
+        return target
+
+    def read(self, url: str) -> bytes | None:
+        """Return what is on the disk now; None: nothing. PolicyError where it cannot be read."""
+        path = self.path(url)
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise PolicyError(f"{_shown(path)} cannot be read: {getattr(error, 'strerror', error)}") from None
+
+    def save(self, url: str, body: bytes, *, expected: bytes | None, is_sure: bool = False) -> None:
+        """Write a file, at once. PolicyError where it cannot be written.
+
+        `expected`: what was read, None: there was no file. ChangedError where there is something else now, unless `is_sure`."""
+        path = self.path(url)
+        if not is_sure and self.read(url) != expected:
+            raise ChangedError(f"{_shown(path)} has changed on the disk since it was read")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with Replacement(path) as file:
+                file.write(body)
+        except (DatasetError, OSError) as error:
+            raise PolicyError(str(error)) from None
+
+
+def _shown(path: Path) -> str:
+    return printable(os.fsencode(path))
+
+
+def _outside(path: Path) -> PolicyError:
+    return PolicyError(f"{_shown(path)} is not in the folder: it is not written")

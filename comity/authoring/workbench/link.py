@@ -1,0 +1,96 @@
+"""A state in the fragment of a URL, which browsers send nowhere: choices, and the files that are not saved.
+
+fragment_of(state, saved)        what stands after `#`
+restored(state, fragment)        the state with what such a fragment says; whoever has made it"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from comity.authoring.workbench.state import MAX_FIELD, MAX_FILE, Choices, State
+from comity.policies import Fetched, PolicyError
+from comity.policies.syntax.printable import printable
+
+MAX_FRAGMENT = 64 * 1024  # characters
+MAX_CONTENT = 1024 * 1024  # octets of what is packed in it
+_URLS = ("page", "detail")  # choices that are URLs
+_START = "1."  # the version of its form
+
+_NO_LINK = "the link is not complete, or none of a workbench"
+
+
+def fragment_of(state: State, saved: Mapping[str, Fetched]) -> str:
+    """Return the fragment. `saved`: absolute URL -> the file as it is saved. PolicyError where it would be too long."""
+    files: dict[str, str] = {}
+    for url, fetched in state.documents.items():
+        if url not in saved or fetched.body != saved[url].body:
+            files[state.name(url)] = base64.b64encode(fetched.body).decode()
+    choices = {name: value for name, value in state.choices._asdict().items() if value != Choices._field_defaults[name]}
+    choices |= {name: state.name(choices[name]) for name in _URLS if choices.get(name)}
+    packed = zlib.compress(json.dumps({"choices": choices, "files": files}).encode(), 9)
+    fragment = _START + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+    if len(fragment) > MAX_FRAGMENT:
+        raise PolicyError(f"the files that are not saved are too long for a link: {len(fragment)} characters, {MAX_FRAGMENT} fit")
+    return fragment
+
+
+def restored(state: State, fragment: str) -> tuple[State, tuple[str, ...]]:
+    """Return the state with what the fragment says, and the URLs of the files that it changes. PolicyError where it says nothing.
+
+    Only files that are there, or that sites have, are changed: a link is from anybody."""
+    content = _content(fragment.removeprefix("#"))
+    choices = _texts(content.get("choices"))
+    files = {}
+    for name, packed in _texts(content.get("files")).items():
+        url = _url(state, name)
+        if url not in state.documents and url not in state.missing:
+            raise PolicyError(f"the link has a file `{printable(name)}` that is none of this site")
+        try:
+            body = base64.b64decode(packed, validate=True)
+        except (binascii.Error, ValueError):
+            raise PolicyError(_NO_LINK) from None
+        if len(body) > MAX_FILE:
+            raise PolicyError(f"the link has a file `{printable(name)}` of more than {MAX_FILE // 1024} KiB")
+        files[url] = body
+    for url, body in files.items():
+        state = state.edited(url, body)
+    known = {name: value[:MAX_FIELD] for name, value in choices.items() if name in Choices._fields}
+    known |= {name: _url(state, known[name]) for name in _URLS if known.get(name)}
+    if known.get("page") not in state.pages:
+        known.pop("page", None)
+    return state.chosen(**(Choices()._asdict() | {"page": state.choices.page} | known)), tuple(files)
+
+
+def _url(state: State, name: str) -> str:
+    return state.origin + name if name.startswith("/") else name
+
+
+def _content(fragment: str) -> dict[str, Any]:
+    if not fragment.startswith(_START) or len(fragment) > MAX_FRAGMENT:
+        raise PolicyError(_NO_LINK)
+    try:
+        octets = fragment.removeprefix(_START).encode("ascii")
+        unpacker = zlib.decompressobj()
+        packed = unpacker.decompress(
+            base64.b64decode(octets + b"=" * (-len(octets) % 4), altchars=b"-_", validate=True), MAX_CONTENT
+        )
+        if not unpacker.eof:
+            raise PolicyError(_NO_LINK)
+        content = json.loads(packed)
+    except (ValueError, binascii.Error, zlib.error, RecursionError):
+        raise PolicyError(_NO_LINK) from None
+    if not isinstance(content, dict):
+        raise PolicyError(_NO_LINK)
+    return content
+
+
+def _texts(value: object) -> dict[str, str]:
+    """Return the members that are texts."""
+    if not isinstance(value, dict):
+        return {}
+    return {name: text for name, text in value.items() if isinstance(name, str) and isinstance(text, str)}

@@ -1,0 +1,231 @@
+"""The parts of the page as HTML: of values, each text escaped and with nothing hidden in it.
+
+A button with `data-act` is one that page.py acts on: `open` and `line` for a file and a line of it, `fix` for a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+from comity.authoring.problems import Problem
+from comity.authoring.workbench.preview import Part
+from comity.authoring.workbench.state import State, View
+from comity.policies.answers.element_rule import ACTIONS
+from comity.policies.syntax.printable import unhidden
+
+MAX_PROBLEMS = 200  # of a file that are listed
+MAX_ROWS = 200  # uses, elements and reasons that are listed
+
+_VERDICTS = {"allow": "Allowed", "deny": "Refused", "defer": "Not now"}
+_LIMITS = {"verdict", "stated", "reasons"}
+
+
+def text(value: object, *, keep: str = "") -> str:
+    """Return a text as HTML shows it, each character of it to be seen."""
+    return escape(unhidden(str(value), keep=keep))
+
+
+def files(state: State, view: View, opened: str, unsaved: Iterable[str]) -> str:
+    """The list of files, and those that the site could have."""
+    unsaved = frozenset(unsaved)
+    rows = []
+    for url in (*state.files, *((state.choices.page,) if state.choices.page in state.pages else ())):
+        count = len(view.problems.get(url, ()))
+        notes = [f"{count} finding{'s' * (count != 1)}"] if count else []
+        notes += ["not saved"] * (url in unsaved)
+        current = ' aria-current="true"' if url == opened else ""
+        detail = f" <small>{', '.join(notes)}</small>" if notes else ""
+        rows.append(f"<li>{_button('open', url=url, label=text(state.name(url)) + detail, extra=current)}</li>")
+    missing = [f"<li>{_button('add', url=url, label='Add ' + text(state.name(url)))}</li>" for url in state.missing]
+    added = f"<h3>Not there</h3><ul>{''.join(missing)}</ul>" if missing else ""
+    return f"<h2>Files</h2><ul>{''.join(rows)}</ul>{added}"
+
+
+def problems(found: Sequence[Problem], *, is_editable: bool) -> str:
+    """The findings of a file."""
+    if not found:
+        return '<h2>Findings</h2><p class="quiet">Nothing is wrong with this file.</p>'
+    rows = []
+    for number, problem in enumerate(found[:MAX_PROBLEMS]):
+        where = f"Line {problem.place.line}, column {problem.place.column}" if problem.place else "The file"
+        line = problem.place.line if problem.place else 1
+        fix = _button("fix", number=number, label=f"Fix: {_code(problem.fix.title)}") if problem.fix and is_editable else ""
+        rows.append(
+            f'<li class="{text(problem.severity.value)}">{_button("line", line=line, label=text(where))} '
+            f"<strong>{text(problem.severity.value)}</strong> {text(problem.message)} "
+            f"<small>{text(problem.rule)}, {text(problem.spec)}</small> {fix}</li>"
+        )
+    more = f"<p>And {len(found) - MAX_PROBLEMS} more.</p>" if len(found) > MAX_PROBLEMS else ""
+    return f"<h2>Findings ({len(found)})</h2><ol>{''.join(rows)}</ol>{more}"
+
+
+def _code(title: str) -> str:
+    return text(title.replace("`", ""))
+
+
+def form(state: State) -> str:
+    """What is asked: the choices."""
+    choices = state.choices
+    names = "".join(f'<option value="{text(name)}">' for name in sorted(state.site.crawler_names)[:MAX_ROWS])
+    actions = "".join(f"<option{' selected' * (name.lower() == choices.action.lower())}>{name}</option>" for name in ACTIONS)
+    pages = "".join(
+        f'<option value="{text(url)}"{" selected" * (url == choices.page)}>{text(state.name(url))}</option>'
+        for url in state.pages
+    )
+    return (
+        "<h2>Who asks</h2>"
+        f"{_field('agent', 'Crawler', choices.agent, extra='list=agents')}<datalist id=agents>{names}</datalist>"
+        f"{_field('purposes', 'Purposes of the crawl', choices.purposes, hint='e.g. research, archiving')}"
+        f"{_field('uses', 'Uses of the content', choices.uses, hint='e.g. train-ai, search')}"
+        "<div class=wider><label for=urls>Pages, a path a line</label>"
+        f"<textarea id=urls name=urls rows=3 spellcheck=false autocomplete=off>{text(choices.urls, keep=chr(10))}</textarea>"
+        "</div>"
+        "<div><label for=action>Action on elements, and of the prompt</label>"
+        f"<select id=action name=action>{actions}</select></div>"
+        f"{_field('lang', 'Language of guidelines', choices.lang, hint='e.g. en')}"
+        "<div class=wider><label for=page>Sample page</label>"
+        f'<select id=page name=page><option value="">none</option>{pages}</select></div>'
+    )
+
+
+def _field(name: str, label: str, value: str, *, hint: str = "", extra: str = "") -> str:
+    described = f' aria-describedby="{name}-hint"' if hint else ""
+    note = f'<small id="{name}-hint">{hint}</small>' if hint else ""
+    return (
+        f'<div><label for="{name}">{label}</label>'
+        f'<input id="{name}" name="{name}" value="{text(value)}" spellcheck=false autocomplete=off{described} {extra}>'
+        f"{note}</div>"
+    )
+
+
+def answers(state: State, view: View) -> str:
+    """The decisions, and what decides."""
+    if view.question_error:
+        return f'<h2>Decisions</h2><p role="alert">{text(view.question_error)}</p>'
+    if view.detail is None:
+        return "<h2>Decisions</h2><p>Write a page above.</p>"
+    rows = []
+    for answer in view.answers:
+        current = ' aria-current="true"' if answer["url"] == view.detail["url"] else ""
+        show = _button("detail", url=answer["url"], label=text(state.name(answer["url"])), extra=current)
+        rows.append(f'<li>{show} <strong class="verdict {answer["verdict"]}">{_VERDICTS[answer["verdict"]]}</strong></li>')
+    return f"<h2>Decisions</h2><ul class=pages>{''.join(rows)}</ul>{_answer(state, view.detail)}"
+
+
+def _answer(state: State, answer: dict[str, Any]) -> str:
+    verdict = answer["verdict"]
+    until = f" until {text(answer['not_before'])}" if answer["not_before"] else ""
+    rows = "".join(_use(state, use, decision) for use, decision in [*answer["uses"].items()][:MAX_ROWS])
+    overruled = f"<p>Matches too, and loses:</p>{_reasons(state, answer['overruled'])}" if answer["overruled"] else ""
+    return (
+        f"<section><h3>{text(state.name(answer['url']))}</h3>"
+        f'<p><strong class="verdict {verdict}">{_VERDICTS[verdict]}</strong> to be fetched by {text(answer["agent"])}{until}</p>'
+        f"{_reasons(state, answer['reasons'])}{overruled}{_rates(answer['rates'])}"
+        f'<div class=wide tabindex=0 role=region aria-label="Uses of {text(state.name(answer["url"]))}">'
+        "<table><caption>What may be done with it</caption>"
+        "<thead><tr><th scope=col>Use</th><th scope=col>Answer</th><th scope=col>Limits</th><th scope=col>Decided by</th></tr>"
+        f"</thead><tbody>{rows}</tbody></table></div></section>"
+    )
+
+
+def _use(state: State, use: str, decision: dict[str, Any]) -> str:
+    verdict = decision["verdict"]
+    limits = "; ".join(
+        f"{name} {_limit(value)}" if value is not True else name for name, value in decision.items() if name not in _LIMITS
+    )
+    by = (
+        _reasons(state, decision["reasons"])
+        if decision["stated"]
+        else '<span class="quiet">nothing: the operator\'s default</span>'
+    )
+    return (
+        f'<tr><th scope=row>{text(use)}</th><td class="verdict {verdict}">{_VERDICTS[verdict]}</td>'
+        f"<td>{text(limits)}</td><td>{by}</td></tr>"
+    )
+
+
+def _limit(value: object) -> str:
+    if isinstance(value, list):
+        return " ".join(map(_limit, value))
+    if isinstance(value, dict):
+        return str(value.get("extract") or value.get("url"))
+    return str(value)
+
+
+def _rates(rates: dict[str, Any]) -> str:
+    said = []
+    if rates["crawl_delay"] is not None:
+        said.append(f"{rates['crawl_delay']:g} s between requests")
+    said += [
+        f"{rate['requests']} requests in {rate['seconds']} s" for rate in (*rates["request_rates"], *rates["request_limits"])
+    ]
+    if rates["visit_time"]:
+        said.append(f"at {rates['visit_time']}")
+    if rates["concurrent_limit"] is not None:
+        said.append(f"{rates['concurrent_limit']} at a time")
+    return f"<p>Pace: {text('; '.join(said))}</p>" if said else ""
+
+
+def _reasons(state: State, reasons: Iterable[dict[str, Any]]) -> str:
+    rows = []
+    for reason in [*reasons][:MAX_ROWS]:
+        name, line = state.name(reason["url"]), reason["line"]
+        told = text(reason["text"] or reason["rule"])
+        where = f"{text(name)} line {line}" if line else text(name)
+        if reason["url"] in state.documents:
+            where = _button("open", url=reason["url"], line=line or 1, label=where)
+        rows.append(f"<li>{where} <code>{told}</code> <small>{text(reason['spec'])}</small></li>")
+    return f"<ul class=reasons>{''.join(rows)}</ul>"
+
+
+def elements(state: State, view: View) -> str:
+    """What element rules say of the sample page."""
+    if view.preview is None:
+        return "<p>Choose a sample page to see what the rules for elements cover of it.</p>"
+    note = f"<p>{text(view.preview.note)}</p>" if view.preview.note else ""
+    if not view.preview.parts:
+        return f"{note}<p>No rule is about parts of this page.</p>"
+    rows = "".join(_part(state, part) for part in view.preview.parts[:MAX_ROWS])
+    return f"{note}<ul class=parts>{rows}</ul>"
+
+
+def _part(state: State, part: Part) -> str:
+    action = text(state.choices.action)
+    covers = "the whole page" if part.is_whole else f"{part.covered} element{'s' * (part.covered != 1)}"
+    said = {"deny": f"No {action}", "guide": f"{action}, as it is guided", "": f"nothing about {action}"}[part.verdict]
+    guidelines = "".join(f"<li>{text(guideline)}</li>" for guideline in part.guidelines)
+    reasons = [
+        {"url": r.source.url, "line": r.source.line, "text": r.source.text, "rule": r.rule, "spec": r.spec} for r in part.reasons
+    ]
+    return (
+        f'<li class="{part.verdict}"><code>{text(part.selector)}</code> ({covers}): <strong>{said}</strong>. '
+        f"{'Refused: ' + text(', '.join(part.denied)) + '. ' if part.denied else ''}"
+        f"{f'<ul>{guidelines}</ul>' if guidelines else ''}{_reasons(state, reasons)}</li>"
+    )
+
+
+def other_form(view: View) -> str:
+    """ai.txt as XML, or what an XML file says as text."""
+    notes = "".join(f"<li>{text(note)}</li>" for note in view.form_notes[:MAX_ROWS])
+    listed = f"<ul>{notes}</ul>" if notes else ""
+    if not view.other_form:
+        return listed
+    put = _button("text", label="Put this into ai.txt") if view.is_other_text else ""
+    return f"{listed}{put}{_listing('ai.txt, in its other form', view.other_form)}"
+
+
+def prompt(view: View) -> str:
+    """The prompt, in a box of its own."""
+    if view.prompt_error:
+        return f'<p role="alert">{text(view.prompt_error)}</p>'
+    return _listing("Prompt", view.prompt) if view.prompt else "<p>Write a page above.</p>"
+
+
+def _listing(label: str, content: str) -> str:
+    return f'<pre tabindex=0 role=region aria-label="{label}">{text(content, keep=chr(10) + chr(9))}</pre>'
+
+
+def _button(act: str, *, label: str, extra: str = "", **data: object) -> str:
+    attributes = "".join(f' data-{name}="{text(value)}"' for name, value in data.items())
+    return f'<button type="button" data-act="{act}"{attributes}{extra}>{label}</button>'

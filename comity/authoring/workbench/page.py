@@ -1,0 +1,383 @@
+"""The page of the workbench, by NiceGUI: it hands what is done in the browser to a state, and shows what view_of makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from nicegui import background_tasks, context, run, ui
+from nicegui.events import GenericEventArguments, ValueChangeEventArguments
+
+from comity.authoring.workbench import markup
+from comity.authoring.workbench.desk import Desk
+from comity.authoring.workbench.folder import ChangedError
+from comity.authoring.workbench.link import fragment_of, restored
+from comity.authoring.workbench.preview import reasons_of
+from comity.authoring.workbench.state import Choices, State, Text, View, hidden_in, text_of, view_of
+from comity.policies import PolicyError
+
+TYPING = 0.05  # seconds in which what is typed is taken together
+MAX_MARKS = 500  # of a file: problems and hidden characters that are marked in the editor
+
+# Of one listener for all buttons, or all fields, of a part of the page.
+_ACTED = "(e) => { const b = e.target.closest('button[data-act]'); if (b) emit({...b.dataset}); }"
+_CHOSEN = "(e) => { if (e.target.name) emit({name: e.target.name, value: e.target.value}); }"
+
+_START = """
+const dark = matchMedia('(prefers-color-scheme: dark)');
+dark.addEventListener('change', () => emitEvent('comity-dark', dark.matches));
+addEventListener('hashchange', () => emitEvent('comity-link', location.hash));
+addEventListener('beforeunload', (e) => { if (document.querySelector('[data-unsaved=true]')) e.preventDefault(); });
+return {dark: dark.matches, link: location.hash};
+"""
+# The editor, once it is there; a file may have been closed by then.
+_EDITOR = """
+await Vue.nextTick();
+const editor = getElement(%d);
+if (!editor) return;
+await editor.editorPromise;
+"""
+_LABEL = (
+    _EDITOR
+    + """
+const content = editor.$el.querySelector('.cm-content');
+content.setAttribute('aria-label', %s);
+content.tabIndex = 0;
+content.setAttribute('aria-describedby', 'editor-help');
+"""
+)
+_TO_LINE = (
+    _EDITOR
+    + """
+const view = editor.editor, line = view.state.doc.line(Math.min(%d, view.state.doc.lines));
+view.dispatch({selection: {anchor: line.from}});
+editor.revealLine(line.number);
+view.focus();
+"""
+)
+# Not as properties of the element: with these goes its text, and what was typed meanwhile would be lost.
+_MARK = (
+    _EDITOR
+    + """
+if (editor.editor.state.doc.toString() !== %s) return;  // there is more to come
+editor.setDecorations(%s);
+editor.setLineTooltips(%s);
+"""
+)
+
+
+async def build(desk: Desk) -> None:
+    """Build the page, for one tab of the browser."""
+    bench = Bench(desk)
+    bench.lay_out()
+    await bench.begin()
+
+
+class Bench:
+    """One tab: its state, and the parts of the page that show it."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._client = context.client
+        self._state = desk.state()
+        self._opened = next(iter(self._state.documents), "")
+        self._text = Text("")
+        self._view = View({}, (), None, "", "", False, (), "", "", None)
+        self._editor: ui.codemirror | None = None
+        self._is_dark = False
+        self._wanted = self._shown = 0  # numbers of states
+        self._is_busy = False
+
+    # ---- the parts
+
+    def lay_out(self) -> None:
+        with ui.element("header").classes("bar"):
+            self._html(f"<h1>comity workbench</h1><p>{markup.text(self._desk.title)}</p>")
+            self._actions = self._html("").on("click", self._act, js_handler=_ACTED)
+            self._status = self._html("").props("role=status aria-live=polite").classes("status")
+        with ui.element("div").classes("bench"):
+            with ui.element("nav").props('aria-label="Files"').classes("files"):
+                self._files = self._html("").on("click", self._act, js_handler=_ACTED)
+            with ui.element("section").props('aria-label="Editor"').classes("editing"):
+                self._heading = self._html("")
+                self._place = ui.element("div").classes("place")
+                self._html('<p id="editor-help" class="quiet">Escape, then Tab, leaves the editor. Ctrl+S saves.</p>')
+                self._problems = self._html("").classes("problems").on("click", self._act, js_handler=_ACTED)
+            with ui.element("section").props('aria-label="What it means"').classes("meaning"):
+                self._form = self._html("").classes("form").on("input", self._choose, js_handler=_CHOSEN)
+                self._answers = self._html("").on("click", self._act, js_handler=_ACTED)
+                self._html("<h2>Elements of the sample page</h2>")
+                self._page_of = self._html("")
+                self._frame = ui.element("iframe").props('sandbox="" title="Sample page" referrerpolicy=no-referrer')
+                self._elements = self._html("").on("click", self._act, js_handler=_ACTED)
+                with ui.element("details"):
+                    self._html("ai.txt in its other form", tag="summary")
+                    self._other = self._html("").on("click", self._act, js_handler=_ACTED)
+                with ui.element("details"):
+                    self._html("The prompt for a model", tag="summary")
+                    self._prompt = self._html("")
+
+    @staticmethod
+    def _html(content: str, tag: str = "div") -> ui.html:
+        return ui.html(content, sanitize=False, tag=tag)  # markup.py escapes
+
+    async def begin(self) -> None:
+        """Take the state from the address, and show it."""
+        ui.on("comity-dark", self._darken)
+        ui.on("comity-link", lambda event: self._restore(str(event.args)))
+        await self._client.connected()
+        told: dict[str, Any] = await self._client.run_javascript(_START, timeout=10) or {}
+        self._is_dark = bool(told.get("dark"))
+        self._show_form()
+        self._open(self._opened)
+        for note in self._desk.notes:
+            self._say(note)
+        self._restore(str(told.get("link") or ""))
+
+    def _show_form(self) -> None:
+        self._form.content = markup.form(self._state)
+
+    def _say(self, message: str) -> None:
+        self._status.content = f"<p>{markup.text(message)}</p>"
+
+    # ---- the editor
+
+    def _open(self, url: str, line: int = 0) -> None:
+        """Show a file in an editor of its own: what is undone there is of this file."""
+        documents = self._state.documents
+        if url not in documents:
+            return
+        if url != self._opened or self._editor is None:
+            self._opened = url
+            self._show_editor()
+        if line and self._editor:
+            self._client.run_javascript(_TO_LINE % (self._editor.id, line))
+        self._change()
+
+    def _show_editor(self) -> None:
+        url = self._opened
+        body = self._state.documents[url].body
+        self._text = text_of(body)
+        name, is_page = self._state.name(url), url in self._state.pages
+        note = f'<p class="quiet">{markup.text(self._text.note)}</p>' if self._text.note else ""
+        self._heading.content = f"<h2>{markup.text(name)}</h2>{note}"
+        self._place.clear()
+        with self._place:
+            self._editor = ui.codemirror(
+                self._text.text,
+                on_change=self._type,
+                keymap={"Mod-s": lambda: self._save(url)},
+                language="XML" if name.endswith(".xml") else "JSON" if name.endswith(".json") else "HTML" if is_page else None,
+                theme="basicDark" if self._is_dark else "basicLight",
+                line_wrapping=True,
+            )
+        if not self._text.is_editable:
+            self._editor.disable()
+        self._client.run_javascript(_LABEL % (self._editor.id, json.dumps(f"Text of {markup.text(name)}")))
+
+    def _type(self, event: ValueChangeEventArguments[str]) -> None:
+        if self._text.is_editable:
+            self._state = self._state.edited(self._opened, self._text.octets(event.value or ""))
+            self._change()
+
+    def _darken(self, event: GenericEventArguments) -> None:
+        self._is_dark = bool(event.args)
+        if self._editor:
+            self._editor.theme = "basicDark" if self._is_dark else "basicLight"
+
+    def _put(self, state: State, url: str) -> None:
+        """Take a state in which a file was changed otherwise than in the editor."""
+        self._state = state
+        if url == self._opened and self._editor:
+            self._text = text_of(state.documents[url].body)
+            self._editor.value = self._text.text
+        self._change()
+
+    # ---- what is done
+
+    def _choose(self, event: GenericEventArguments) -> None:
+        name, value = event.args.get("name"), event.args.get("value")
+        if name in Choices._fields and isinstance(value, str):
+            self._state = self._state.chosen(**{name: value})
+            self._change()
+
+    def _act(self, event: GenericEventArguments) -> None:
+        told = {name: str(value) for name, value in event.args.items()}
+        url, line, number = told.get("url", ""), _number(told.get("line")), _number(told.get("number"))
+        try:
+            match told.get("act"):
+                case "open":
+                    self._open(url, line)
+                case "detail":
+                    self._state = self._state.chosen(detail=url)
+                    self._change()
+                case "line":
+                    self._open(self._opened, line or 1)
+                case "add" if url in self._state.missing:
+                    self._state = self._state.edited(url, b"")
+                    self._open(url, 1)
+                case "fix":
+                    self._fix(number)
+                case "text":
+                    self._put_text()
+                case "save":
+                    self._save(self._opened)
+                case "save-sure":
+                    self._save(self._opened, is_sure=True)
+                case "reread":
+                    self._put(self._desk.reread(self._state, self._opened), self._opened)
+                    self._say(f"{self._state.name(self._opened)} is as it is on the disk.")
+                case "link":
+                    self._link()
+        except PolicyError as error:
+            self._say(str(error))
+
+    def _fix(self, number: int) -> None:
+        problems = self._view.problems.get(self._opened, [])
+        fix = problems[number].fix if number < len(problems) else None
+        # The list may be of a text that has changed since.
+        if fix and self._shown == self._wanted and self._text.is_editable:
+            self._put(self._state.mended(self._opened, fix), self._opened)
+            self._say(fix.title.replace("`", "") + ": done.")
+            if self._editor:
+                self._client.run_javascript(_TO_LINE % (self._editor.id, problems[number].finding.line or 1))
+
+    def _put_text(self) -> None:
+        if self._view.is_other_text and self._shown == self._wanted:
+            url = next(url for url in self._state.files if self._state.name(url) == "/ai.txt")
+            self._put(self._state.edited(url, self._view.other_form.encode()), url)
+
+    def _save(self, url: str, *, is_sure: bool = False) -> None:
+        name = self._state.name(url)
+        try:
+            self._desk.save(self._state, url, is_sure=is_sure)
+        except ChangedError as error:
+            buttons = (
+                '<button type="button" data-act="save-sure">Save mine over it</button> '
+                '<button type="button" data-act="reread">Take what is on the disk</button>'
+            )
+            self._status.content = f'<p class="warning">{markup.text(error)}.</p>'
+            self._show_actions(buttons)
+            return
+        except PolicyError as error:
+            self._say(str(error))
+            return
+        self._say(f"{name} is saved.")
+        self._change()
+
+    def _link(self) -> None:
+        fragment = fragment_of(self._state, self._desk.start.documents if self._desk.folder is None else self._desk.saved)
+        self._client.run_javascript(f"history.replaceState(null, '', {json.dumps('/#' + fragment)})")
+        self._say("The address of this page is a link to what you see. What is not saved is in it, and it is sent to nobody.")
+
+    def _restore(self, fragment: str) -> None:
+        if fragment in ("", "#"):
+            return
+        try:
+            self._state, changed = restored(self._state, fragment)
+        except PolicyError as error:
+            self._say(str(error)[:1].upper() + str(error)[1:] + ".")
+            return
+        self._show_form()
+        if changed:
+            self._editor = None
+            self._open(changed[0])
+            names = ", ".join(map(self._state.name, changed))
+            self._say(f"Files that the link has changed, and that are not saved: {names}.")
+        self._change()
+
+    # ---- what is shown
+
+    def _change(self) -> None:
+        """Work out what the state means, in a thread, and show it. What is typed meanwhile is worked out after it."""
+        self._wanted += 1
+        if not self._is_busy:
+            self._is_busy = True
+            background_tasks.create(self._work())
+
+    async def _work(self) -> None:
+        try:
+            while self._shown != self._wanted:
+                await asyncio.sleep(TYPING)
+                number, state = self._wanted, self._state
+                view = await run.io_bound(view_of, state)
+                if number == self._wanted and view is not None:
+                    with self._client:
+                        self._show(state, view)
+                self._shown = number
+        finally:
+            self._is_busy = False
+
+    def _show(self, state: State, view: View) -> None:
+        self._view = view
+        unsaved = self._desk.unsaved(state)
+        self._files.content = markup.files(state, view, self._opened, unsaved)
+        self._problems.content = markup.problems(view.problems.get(self._opened, []), is_editable=self._text.is_editable)
+        self._answers.content = markup.answers(state, view)
+        self._other.content = markup.other_form(view)
+        self._prompt.content = markup.prompt(view)
+        page = state.choices.page
+        edit = f'<button type="button" data-act="open" data-url="{markup.text(page)}">Edit this page</button>'
+        self._page_of.content = f"<p>{markup.text(state.name(page))}</p>" if page else ""
+        self._elements.content = (edit if page in state.pages else "") + markup.elements(state, view)
+        self._frame.set_visibility(view.preview is not None)
+        if view.preview and self._frame.props.get("srcdoc") != view.preview.html:
+            self._frame.props["srcdoc"] = view.preview.html
+        self._show_actions()
+        self._mark(state, view)
+
+    def _show_actions(self, more: str = "") -> None:
+        unsaved = self._desk.unsaved(self._state)
+        save = f'<button type="button" data-act="save"{"" if self._opened in unsaved else " disabled"}>Save</button> '
+        link = '<button type="button" data-act="link">Link to this</button> '
+        marker = f'<span data-unsaved="{str(bool(unsaved and self._desk.folder)).lower()}"></span>'
+        self._actions.content = (save if self._desk.folder else "") + link + more + marker
+
+    def _mark(self, state: State, view: View) -> None:
+        """Mark problems, hidden characters, and the lines that decide, in the editor."""
+        if self._editor is None:
+            return
+        text = self._editor.value or ""
+        starts = [0]
+        for line in text.split("\n"):
+            starts.append(starts[-1] + len(line) + 1)
+        lines: dict[int, list[str]] = {}
+        tips: dict[int, str] = {}
+        marks: list[dict[str, Any]] = []
+        for problem in view.problems.get(self._opened, [])[:MAX_MARKS]:
+            if problem.place and problem.place.line < len(starts):
+                start, end = (starts[problem.place.line - 1] + column - 1 for column in problem.place[1:])
+                end = min(end, starts[problem.place.line] - 1)
+                if start < end:
+                    marks.append({"kind": "mark", "from": start, "to": end, "class": f"problem-{problem.severity.value}"})
+                tip = tips.get(problem.place.line)
+                tips[problem.place.line] = f"{tip}\n{problem.message}" if tip else problem.message
+        marks += [
+            {"kind": "replace", "from": hidden.offset, "to": hidden.offset + 1, "text": hidden.name, "class": "hidden-character"}
+            for hidden in hidden_in(text)[:MAX_MARKS]
+        ]
+        for line, kind in deciding_lines(view, self._opened):
+            if line < len(starts):
+                lines.setdefault(line, []).append(kind)
+        marks += [{"kind": "line", "line": line, "class": " ".join(dict.fromkeys(kinds))} for line, kinds in lines.items()]
+        self._client.run_javascript(_MARK % (self._editor.id, json.dumps(text), json.dumps(marks), json.dumps(tips)))
+
+
+def deciding_lines(view: View, url: str) -> list[tuple[int, str]]:
+    """Return the lines of a file that decide something that is shown, and the class that lights them up."""
+    lines = []
+    if answer := view.detail:
+        lines += [(reason, f"decides-{answer['verdict']}") for reason in answer["reasons"]]
+        for decision in answer["uses"].values():
+            lines += [(reason, f"decides-{decision['verdict']}") for reason in decision["reasons"] if decision["stated"]]
+    deciding = [(reason["line"], kind) for reason, kind in lines if reason["url"] == url and reason["line"]]
+    parts = view.preview.parts if view.preview else ()
+    deciding += [
+        (reason.source.line, "decides-part") for reason in reasons_of(parts) if reason.source.url == url and reason.source.line
+    ]
+    return list(dict.fromkeys(deciding))
+
+
+def _number(value: str | None) -> int:
+    return int(value) if value and value.isascii() and value.isdigit() and len(value) < 9 else 0

@@ -1,0 +1,189 @@
+"""A sample page with what element rules cover of it outlined: harmless HTML of our own, made from the tree that the rules see.
+
+Whatever the page has, nothing of it runs, loads or hides: no scripts, styles, addresses or attributes but those of ALLOWED. The
+browser is told so once more, by the policy in the document and by the sandbox of the frame that it is shown in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import Any, NamedTuple
+
+from lxml import etree  # type: ignore[import-untyped]  # it ships no types
+
+from comity.policies import Fetched, Page, Reason
+from comity.policies.answers.element_rule import ACTION_SPELLINGS, display_names, of_action
+from comity.policies.document.document import Content
+from comity.policies.elements.coverage import refused_for
+from comity.policies.elements.rules import Element
+from comity.policies.syntax.printable import printable, unhidden
+
+MAX_NODES = 20_000  # of a page that is rendered; those after them are left out
+MAX_TEXT = 256 * 1024  # characters of JSON and XML that are shown
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+# Elements that keep their name: what they do is layout. Any other is a `div` or a `span`.
+_ALLOWED = """
+    main header footer nav section article aside h1 h2 h3 h4 h5 h6 hgroup address p hr pre blockquote ol ul menu li dl dt dd
+    figure figcaption div a em strong small s cite q dfn abbr ruby rt rp data time code var samp kbd sub sup i b u mark bdi bdo
+    span br wbr ins del table caption colgroup col tbody thead tfoot tr td th"""
+ALLOWED = frozenset(_ALLOWED.split())
+_HTML_BLOCKS = "html body form fieldset details summary dialog center template noscript search legend"
+_LOADING = "head script style iframe frame frameset noframes object embed applet base link meta title param source track"
+_BLOCKS = frozenset(_HTML_BLOCKS.split())
+_DROPPED = frozenset(_LOADING.split())
+_KEPT_ATTRIBUTES = frozenset(("lang", "dir", "colspan", "rowspan", "start", "span"))
+_EMPTY = frozenset(("hr", "br", "wbr", "col"))
+
+_STYLE = """
+:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }
+body { margin: .75rem; overflow-wrap: anywhere; }
+[data-part] { outline: 3px solid; outline-offset: 1px; }
+[data-part=deny] { outline-color: light-dark(#b00020, #ff8a9b); background: light-dark(#fde7ea, #4a1620); }
+[data-part=guide] { outline-style: dashed; outline-color: light-dark(#0a4fa3, #8cbcff); }
+[data-part]::before { content: attr(data-label); display: block; font: bold .75rem/1.4 system-ui, sans-serif; }
+.replaced { border: 1px dotted; padding: 0 .25rem; }
+"""
+
+
+class Part(NamedTuple):
+    """An element that rules name, and what they say of the action."""
+
+    selector: str  # printable
+    verdict: str  # "deny", "guide", or "" where nothing is said of this action
+    denied: tuple[str, ...]  # actions, as they are shown
+    guided: tuple[str, ...]
+    guidelines: tuple[str, ...]  # for the action
+    covered: int  # elements of the page; 0 where it is the whole document
+    is_whole: bool
+    reasons: tuple[Reason, ...]
+
+
+class Preview(NamedTuple):
+    """A sample page, and what is covered of it."""
+
+    html: str  # a document for a sandboxed frame
+    parts: tuple[Part, ...]
+    note: str  # "" or why it is not all there
+
+
+def preview_of(page: Page, fetched: Fetched, action: str) -> Preview:
+    """Return the page with what rules say of an action. `action`: in any case."""
+    use = ACTION_SPELLINGS.get(action.lower(), action.lower())
+    parts = tuple(_part(page, element, use) for element in page.elements)
+    content = Content(fetched.headers, fetched.body)
+    if content.kind != "html":
+        text = (content.text or fetched.body.decode("utf-8", "replace"))[:MAX_TEXT]
+        return Preview(_document(f"<pre>{_shown(text)}</pre>"), parts, "Parts of JSON and XML are listed, and not outlined.")
+    marks: dict[Any, tuple[str, str]] = {}
+    for element, part in zip(page.elements, parts, strict=True):
+        for node in element.nodes if part.verdict else ():
+            if marks.get(node, ("",))[0] != "deny":
+                marks[node] = part.verdict, _label(part, action)
+    root = next((node.getroottree().getroot() for element in page.elements for node in element.nodes), content.markup.root)
+    writer = _Writer(marks)
+    whole = next((part for part in parts if part.is_whole and part.verdict), None)
+    body = writer.written(root)
+    if whole:
+        body = f'<div data-part="{whole.verdict}" data-label="{_shown(_label(whole, action))}">{body}</div>'
+    return Preview(_document(body), parts, "" if writer.is_complete else f"Only the first {MAX_NODES} elements are shown.")
+
+
+def _part(page: Page, element: Element, use: str) -> Part:
+    uses = page.refusable((use,))
+    is_refused = any(refused_for(rule, uses, page.agent.vocabulary) for rule in element.rules)
+    guiding = () if is_refused else of_action(element.guides, use)
+    return Part(
+        printable(element.selector),
+        "deny" if is_refused else "guide" if guiding else "",
+        tuple(map(printable, display_names(element.deny))),
+        tuple(map(printable, display_names({action for rule in element.guides for action in rule.actions}))),
+        tuple(printable(guideline.text) for rule in guiding for guideline in rule.guidelines),
+        len(element.nodes),
+        element.is_whole,
+        element.reasons,
+    )
+
+
+def _label(part: Part, action: str) -> str:
+    return f"{'No ' if part.verdict == 'deny' else 'Guide: '}{action} ({part.selector})"
+
+
+def _document(body: str) -> str:
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>Sample page</title><style>{_STYLE}</style></head>'
+        f"<body>{body}</body></html>"
+    )
+
+
+def _shown(text: str) -> str:
+    return escape(unhidden(text))
+
+
+class _Writer:
+    """Writes a tree as harmless HTML. No recursion: pages nest as deep as they like."""
+
+    def __init__(self, marks: dict[Any, tuple[str, str]]) -> None:
+        self._marks = marks
+        self.is_complete = True
+
+    def written(self, root: Any) -> str:
+        pieces: list[str] = []
+        count = 0
+        stack: list[Any] = [root]  # nodes, and texts that stand after what was written
+        while stack:
+            node = stack.pop()
+            if isinstance(node, str):
+                pieces.append(node)
+                continue
+            tail = _shown(node.tail) if node.tail and node is not root else ""
+            count += 1
+            if not isinstance(node.tag, str) or _local(node) in _DROPPED:  # comments and processing instructions
+                pieces.append(tail)
+                continue
+            if count > MAX_NODES:
+                self.is_complete = False
+                break
+            start, end = self._tags(node)
+            pieces.append(start + (_shown(node.text) if node.text else ""))
+            stack.append(end + tail)
+            stack.extend(reversed(node))
+        pieces.extend(piece for piece in reversed(stack) if isinstance(piece, str))
+        return "".join(pieces)
+
+    def _tags(self, node: Any) -> tuple[str, str]:
+        tag = _local(node)
+        name = tag if tag in ALLOWED else "div" if tag in _BLOCKS else "span"
+        attributes = [(key, value) for key, value in node.items() if key in _KEPT_ATTRIBUTES]
+        replaced = _replaced(node, tag)
+        if node in self._marks:
+            verdict, label = self._marks[node]
+            attributes += [("data-part", verdict), ("data-label", label)]
+        if replaced:
+            attributes.append(("class", "replaced"))
+        written = "".join(f' {key}="{_shown(value)}"' for key, value in attributes)
+        if name in _EMPTY:
+            return f"<{name}{written}>", ""
+        return f"<{name}{written}>{_shown(replaced)}", f"</{name}>"
+
+
+def _replaced(node: Any, tag: str) -> str:
+    """Return what stands for an element that would load something, or that is a control."""
+    if tag == "img":
+        return f"Image: {node.get('alt') or 'no text'}"
+    if tag in ("video", "audio", "picture", "canvas", "svg"):
+        return tag.capitalize()
+    if tag == "input":
+        return f"Field: {node.get('value') or node.get('placeholder') or node.get('type') or 'text'}"
+    return ""
+
+
+def _local(node: Any) -> str:
+    return str(etree.QName(node).localname).lower()
+
+
+def reasons_of(parts: Iterable[Part]) -> tuple[Reason, ...]:
+    """Return the reasons of all parts for which something is said of the action, each once."""
+    return tuple(dict.fromkeys(reason for part in parts if part.verdict for reason in part.reasons))

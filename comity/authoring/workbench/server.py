@@ -1,0 +1,74 @@
+"""The server of the workbench: on this machine's loopback address, behind access.py."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import sys
+import webbrowser
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+from nicegui import ui
+
+from comity.authoring.workbench.access import Access, address
+from comity.authoring.workbench.desk import Desk
+from comity.authoring.workbench.page import build
+from comity.crawler.console import say
+from comity.policies import PolicyError
+
+HOST = "127.0.0.1"
+
+
+class _Announcing(uvicorn.Server):
+    """Says where it is once it listens."""
+
+    def __init__(self, config: uvicorn.Config, url: str, *, opens: bool) -> None:
+        super().__init__(config)
+        self._url = url
+        self._opens = opens
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        say(f"The workbench is at {self._url} (Ctrl-C ends it). Only who has this address can use it.")
+        sys.stdout.flush()
+        if self._opens:
+            webbrowser.open(self._url)
+
+
+def serve(desk: Desk, *, port: int, opens: bool) -> None:
+    """Serve until Ctrl-C. PolicyError where the port cannot be had."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((HOST, port))
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise PolicyError(f"cannot listen on {HOST}, port {port}: {error}: write another one, or --port 0") from None
+    with listening:
+        port = listening.getsockname()[1]
+        token = secrets.token_urlsafe(32)
+        config = uvicorn.Config(
+            Access(_app(desk), token=token, port=port),
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            lifespan="on",
+            ws="websockets-sansio",
+            timeout_graceful_shutdown=1,
+        )
+        _Announcing(config, address(port, token), opens=opens).run(sockets=[listening])
+
+
+def _app(desk: Desk) -> FastAPI:
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+
+    @ui.page("/", title=f"comity workbench: {desk.title}", language="en-US")
+    async def index() -> None:
+        await build(desk)
+
+    style = (Path(__file__).parent / "page.css").read_text("utf-8")
+    ui.add_css(style, shared=True)
+    ui.run_with(app, dark=None, tailwind=False, show_welcome_message=False)
+    return app

@@ -1,0 +1,49 @@
+"""`python -m tests.authoring.workbench.screenshots`: the pictures of docs/workbench.md, of the demonstration site."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.authoring.workbench.workbench_process import INSTALL, chromium, launch_options, workbench
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def main() -> None:
+    if chromium() is None:
+        sys.stderr.write(f"The pictures of docs/workbench.md are left as they are: {INSTALL}\n")
+        return
+    with TemporaryDirectory() as folder, workbench(folder=Path(folder)) as bench, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(**launch_options())
+        page = opened(browser, bench.url, 1400, 860)
+        page.locator(".pages button", has_text="/private/diary.html").click()
+        expect(page.locator(".cm-line").nth(3)).to_have_class("decides-deny cm-line")
+        shoot(page, "workbench.webp")
+        page = opened(browser, bench.url, 400, 860, dark=True)
+        page.locator("iframe").scroll_into_view_if_needed()
+        expect(page.frame_locator("iframe").locator("[data-part]").first).to_be_visible()
+        shoot(page, "workbench-narrow.webp")
+        browser.close()
+
+
+def opened(browser: Browser, url: str, width: int, height: int, *, dark: bool = False) -> Page:
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light")
+    page.goto(url)
+    expect(page.locator("table")).to_be_visible(timeout=30_000)
+    return page
+
+
+def shoot(page: Page, name: str) -> None:
+    page.screenshot()  # by then everything is painted
+    session = page.context.new_cdp_session(page)
+    told = session.send("Page.captureScreenshot", {"format": "webp", "quality": 60})
+    (DOCS / name).write_bytes(base64.b64decode(told["data"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Files are saved whole, into the folder, and over nobody's changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from comity.authoring.workbench.desk import desk_of
+from comity.authoring.workbench.folder import ChangedError, Folder
+from comity.policies import PolicyError
+
+ORIGIN = "https://example.com"
+ROBOTS = ORIGIN + "/robots.txt"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    site = tmp_path / "site"
+    (site / "news").mkdir(parents=True)
+    (site / "robots.txt").write_bytes(b"User-agent: *\nDisallow:\n")
+    (site / "news" / "a b.html").write_bytes(b"<p>x")
+    return site
+
+
+def test_a_file_is_saved_where_it_was_read(folder: Path) -> None:
+    desk = desk_of(str(folder))
+    page = ORIGIN + "/news/a%20b.html"
+    state = desk.state().edited(ROBOTS, b"User-agent: *\nDisallow: /\n").edited(page, b"<p>y")
+    assert desk.unsaved(state) == [ROBOTS, page]
+    for url in desk.unsaved(state):
+        desk.save(state, url)
+    assert (folder / "robots.txt").read_bytes() == b"User-agent: *\nDisallow: /\n"
+    assert (folder / "news" / "a b.html").read_bytes() == b"<p>y"
+    assert desk.unsaved(state) == []
+    assert sorted(path.name for path in folder.iterdir()) == ["news", "robots.txt"]
+
+
+def test_a_new_file_is_made_with_its_folder(folder: Path) -> None:
+    desk = desk_of(str(folder))
+    desk.save(desk.state().edited(ORIGIN + "/.well-known/tdmrep.json", b"[]"), ORIGIN + "/.well-known/tdmrep.json")
+    assert (folder / ".well-known" / "tdmrep.json").read_bytes() == b"[]"
+
+
+def test_what_somebody_has_changed_meanwhile_is_not_written_over(folder: Path) -> None:
+    desk = desk_of(str(folder))
+    state = desk.state().edited(ROBOTS, b"mine")
+    (folder / "robots.txt").write_bytes(b"theirs")
+    with pytest.raises(ChangedError, match="has changed on the disk"):
+        desk.save(state, ROBOTS)
+    assert (folder / "robots.txt").read_bytes() == b"theirs"
+    assert desk.reread(state, ROBOTS).files[ROBOTS].body == b"theirs"
+    desk.save(state, ROBOTS, is_sure=True)
+    assert (folder / "robots.txt").read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("change", ["made", "removed"])
+def test_a_file_that_was_made_or_removed_meanwhile_has_changed(folder: Path, change: str) -> None:
+    desk = desk_of(str(folder))
+    url = ORIGIN + ("/ai.txt" if change == "made" else "/robots.txt")
+    if change == "made":
+        (folder / "ai.txt").write_bytes(b"theirs")
+    else:
+        (folder / "robots.txt").unlink()
+    with pytest.raises(ChangedError):
+        desk.save(desk.state().edited(url, b"mine"), url)
+
+
+@pytest.mark.parametrize("path", ["/../secret", "/news/../../secret", "/link/secret", "/to-file", "/", "", "/a\0b"])
+def test_nothing_outside_the_folder_is_read_or_written(folder: Path, path: str) -> None:
+    outside = folder.parent / "secret"
+    outside.write_bytes(b"secret")
+    (folder / "link").symlink_to(folder.parent)
+    (folder / "to-file").symlink_to(outside)
+    with pytest.raises(PolicyError):
+        Folder(folder, ORIGIN).save(ORIGIN + path, b"written", expected=None, is_sure=True)
+    with pytest.raises(PolicyError):
+        Folder(folder, ORIGIN).read(ORIGIN + path)
+    assert outside.read_bytes() == b"secret"
+
+
+def test_the_way_a_file_may_be_read_stays(folder: Path) -> None:
+    (folder / "robots.txt").chmod(0o640)
+    desk = desk_of(str(folder))
+    desk.save(desk.state().edited(ROBOTS, b"mine"), ROBOTS)
+    assert (folder / "robots.txt").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_file_that_cannot_be_written_is_said(folder: Path) -> None:
+    desk = desk_of(str(folder))
+    (folder / "ai.txt").mkdir()
+    with pytest.raises(PolicyError, match=r"ai\.txt"):
+        desk.save(desk.state().edited(ORIGIN + "/ai.txt", b"x"), ORIGIN + "/ai.txt", is_sure=True)

@@ -1,0 +1,90 @@
+"""A link that shares what is not saved."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comity.authoring.workbench.link import MAX_CONTENT, MAX_FRAGMENT, fragment_of, restored
+from comity.authoring.workbench.state import MAX_FILE, Choices, State
+from comity.policies import Fetched, PolicyError
+
+ORIGIN = "https://example.com"
+PAGE = ORIGIN + "/a.html"
+FILES = {ORIGIN + "/robots.txt": Fetched(status=200, body=b"User-agent: *\n")}
+PAGES = {PAGE: Fetched(status=200, body=b"<p>x")}
+SAVED = State(ORIGIN, FILES, PAGES, Choices())
+
+
+def packed(content: object) -> str:
+    return "1." + base64.urlsafe_b64encode(zlib.compress(json.dumps(content).encode())).decode().rstrip("=")
+
+
+@given(
+    st.binary(max_size=200),
+    st.dictionaries(st.sampled_from(["agent", "purposes", "uses", "urls", "action", "lang"]), st.text(max_size=50)),
+)
+def test_a_link_brings_back_what_was_shared(body: bytes, choices: dict[str, str]) -> None:
+    shared = SAVED.edited(ORIGIN + "/robots.txt", body).edited(ORIGIN + "/ai.txt", b"x").chosen(**choices, page=PAGE)
+    state, changed = restored(SAVED, "#" + fragment_of(shared, SAVED.documents))
+    assert (state.files, state.pages, state.choices) == (shared.files, shared.pages, shared.choices)
+    assert set(changed) == {
+        url for url in shared.documents if shared.documents[url].body != getattr(SAVED.documents.get(url), "body", 0)
+    }
+
+
+def test_only_what_is_not_saved_is_in_it() -> None:
+    assert restored(SAVED, fragment_of(SAVED, SAVED.documents)) == (SAVED, ())
+
+
+def test_a_link_of_another_origin_is_about_the_same_paths() -> None:
+    shared = SAVED.edited(PAGE, b"new").chosen(page=PAGE, detail=ORIGIN + "/x")
+    other = "http://other.example"
+    mine = State(other, {other + "/robots.txt": FILES[ORIGIN + "/robots.txt"]}, {other + "/a.html": PAGES[PAGE]}, Choices())
+    state, changed = restored(mine, fragment_of(shared, SAVED.documents))
+    assert changed == (other + "/a.html",)
+    assert (state.choices.page, state.choices.detail) == (other + "/a.html", other + "/x")
+
+
+def test_what_is_too_long_is_not_shared() -> None:
+    noise = base64.b85encode(b"".join(zlib.crc32(b"%d" % number).to_bytes(4, "big") for number in range(20_000)))
+    with pytest.raises(PolicyError, match="too long for a link"):
+        fragment_of(SAVED.edited(PAGE, noise), SAVED.documents)
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    [
+        "heading",
+        "1.",
+        "1.!!!!",
+        "1.AAAA",
+        "1.\u00e9",
+        "2." + packed({})[2:],
+        packed({})[:-3],
+        packed([]),
+        packed({"files": {"/robots.txt": "no base64!"}}),
+        packed({"files": {"/robots.txt": "\u00e9"}}),
+        packed({"files": {"/.git/hooks/pre-commit": ""}}),
+        packed({"files": {"/../robots.txt": ""}}),
+        packed({"files": {"https://other.example/robots.txt": ""}}),
+        packed({"files": {"/ai.txt": base64.b64encode(b"a" * (MAX_FILE + 1)).decode()}}),
+        packed({"agent": "a" * (MAX_CONTENT + 1)}),
+        "1." + base64.urlsafe_b64encode(zlib.compress(b"[" * 100_000)).decode(),
+        "1." + "A" * MAX_FRAGMENT,
+    ],
+)
+@pytest.mark.requirement("SEC-1")
+def test_a_link_that_is_none_of_this_site_changes_nothing(fragment: str) -> None:
+    with pytest.raises(PolicyError):
+        restored(SAVED, fragment)
+
+
+def test_what_is_no_choice_is_left_out() -> None:
+    content = {"choices": {"agent": 7, "unknown": "x", "page": "/none.html", "uses": "search"}, "files": [], "more": 1}
+    assert restored(SAVED, packed(content)) == (SAVED.chosen(uses="search"), ())

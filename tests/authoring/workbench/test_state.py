@@ -1,0 +1,233 @@
+"""What the workbench knows and shows, without a browser."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from comity.authoring.problems import Place
+from comity.authoring.workbench import markup
+from comity.authoring.workbench.desk import DEMO, desk_of
+from comity.authoring.workbench.state import MAX_FIELD, MAX_FILE, MAX_URLS, Choices, State, hidden_in, text_of, view_of
+from comity.policies import Fetched, PolicyError
+from comity.policies.formats.authoring import Draft, Fix
+
+ORIGIN = "https://example.com"
+ROBOTS = ORIGIN + "/robots.txt"
+AI = ORIGIN + "/ai.txt"
+
+
+def state(files: dict[str, bytes], pages: dict[str, bytes] | None = None, **choices: str) -> State:
+    fetched = {ORIGIN + path: Fetched(status=200, body=body) for path, body in files.items()}
+    of_pages = {ORIGIN + path: Fetched(status=200, body=body) for path, body in (pages or {}).items()}
+    return State(ORIGIN, fetched, of_pages, Choices()).chosen(**choices)
+
+
+def test_an_edit_changes_what_is_decided() -> None:
+    before = state({"/robots.txt": b"User-agent: *\nDisallow: /a\n"}, urls="/a/1\n/b")
+    after = before.edited(ROBOTS, b"User-agent: *\nDisallow: /b\n")
+    verdicts = [[answer["verdict"] for answer in view_of(each).answers] for each in (before, after)]
+    assert verdicts == [["deny", "allow"], ["allow", "deny"]]
+
+
+def test_the_reasons_name_the_lines_of_the_files() -> None:
+    (answer,) = view_of(state({"/robots.txt": b"User-agent: *\nAllow: /\nDisallow: /a\n"}, urls="/a")).answers
+    assert [(reason["url"], reason["line"]) for reason in answer["reasons"]] == [(ROBOTS, 3)]
+
+
+def test_the_agent_and_its_uses_are_those_that_are_chosen() -> None:
+    files = {"/robots.txt": b"User-agent: other\nDisallow: /\n\nUser-agent: *\nContent-Signal: ai-train=no\n"}
+    assert [a["verdict"] for a in view_of(state(files, urls="/", agent="other")).answers] == ["deny"]
+    (answer,) = view_of(state(files, urls="/", agent="comitybot", uses="ai-train, summary")).answers
+    assert answer["verdict"] == "allow"
+    assert {use: answer["uses"][use]["verdict"] for use in ("ai-train", "summary")} == {"ai-train": "deny", "summary": "deny"}
+    assert (answer["uses"]["ai-train"]["stated"], answer["uses"]["summary"]["stated"]) == (True, False)
+
+
+def test_the_page_itself_decides_too() -> None:
+    page = b'<!doctype html><meta name="robots" content="noindex"><p>x'
+    (answer,) = view_of(state({}, {"/a.html": page}, urls="/a.html")).answers
+    assert answer["uses"]["index"]["verdict"] == "deny"
+
+
+@pytest.mark.parametrize(
+    ("choices", "error"),
+    [
+        ({"agent": "two words"}, "product token"),
+        ({"agent": ""}, "product token"),
+        ({"urls": "https://other.example/"}, "is not of https://example.com"),
+        ({"urls": "http://[/"}, "["),
+        ({"urls": "\n".join(f"/{number}" for number in range(MAX_URLS + 1))}, f"write {MAX_URLS} at most"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(choices: dict[str, str], error: str) -> None:
+    view = view_of(state({}).chosen(**choices))
+    assert error in view.question_error
+    assert view.answers == ()
+
+
+def test_an_unknown_language_is_said() -> None:
+    assert "no language tag" in view_of(state({}, urls="/", lang="?")).prompt_error
+
+
+@pytest.mark.requirement("IDE-4")
+def test_problems_have_their_places() -> None:
+    problems = state({"/robots.txt": b"User-agent: *\nDisallow: a\n"}).problems()[ROBOTS]
+    assert [problem.place for problem in problems if problem.rule == "robots.path"] == [Place(2, 11, 12)]
+
+
+def test_a_fix_is_made_in_the_file_and_offered_where_it_can_be() -> None:
+    site = state({"/robots.txt": b"User-agent: *\nDisallow: a\n"})
+    problem = site.problems()[ROBOTS][0]
+    mended = site.mended(ROBOTS, Fix("Write `/a`", (Draft(ROBOTS, site.files[ROBOTS].body).replaced(2, 11, 0, b"/"),)))
+    assert mended.files[ROBOTS].body == b"User-agent: *\nDisallow: /a\n"
+    assert "robots.path" not in [other.rule for other in mended.problems()[ROBOTS]]
+    fixable = problem._replace(fix=Fix("Write `/a`", ()))
+    assert "Fix: Write /a" in markup.problems([fixable], is_editable=True)
+    unmended = problem._replace(fix=None)
+    assert "Fix:" not in markup.problems([fixable], is_editable=False) + markup.problems([unmended], is_editable=True)
+
+
+def test_a_file_that_is_no_policy_by_itself_has_no_problems() -> None:
+    assert state({"/press.txt": b"anything"}).problems() == {ORIGIN + "/press.txt": []}
+
+
+def test_files_that_are_not_there_can_be_added() -> None:
+    site = state({"/robots.txt": b""})
+    assert AI in site.missing
+    assert ROBOTS not in site.missing
+    assert AI not in site.edited(AI, b"").missing
+
+
+# ---- texts
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans())
+def test_a_text_that_was_not_changed_has_the_same_octets(text: str, end: str, has_bom: bool) -> None:
+    body = (("\ufeff" if has_bom else "") + text.replace("\r", "").replace("\n", end)).encode()
+    shown = text_of(body)
+    assert shown.is_editable
+    assert shown.octets(shown.text) == body
+
+
+def test_line_ends_of_several_kinds_become_one_and_it_is_said() -> None:
+    shown = text_of(b"a\r\nb\nc\r")
+    assert (shown.text, shown.octets(shown.text)) == ("a\nb\nc\n", b"a\nb\nc\n")
+    assert "all end with LF" in shown.note
+
+
+@pytest.mark.parametrize("body", [b"\xff\xfea\0", b"a" * (MAX_FILE + 1)])
+def test_what_would_not_come_back_as_it_was_is_not_edited(body: bytes) -> None:
+    shown = text_of(body)
+    assert not shown.is_editable
+    assert "cannot be changed here" in shown.note
+
+
+def test_hidden_characters_are_named() -> None:
+    assert [*hidden_in("a\u202eb\U000e0041\tc\n\x00")] == [(1, "U+202E"), (3, "U+E0041"), (7, "U+0000")]
+    assert hidden_in("plain\tand\n") == []
+
+
+# ---- ai.txt
+
+
+AI_TXT = b"User-agent: *\n  Path: / html\n    Element: q\n      Disallow: Train\n"
+
+
+@pytest.mark.requirement("IDE-5")
+def test_ai_txt_is_shown_as_xml_and_the_xml_as_text() -> None:
+    view = view_of(state({"/ai.txt": AI_TXT}))
+    assert "<" in view.other_form
+    assert not view.is_other_text
+    back = view_of(state({"/ai.txt": view.other_form.encode()}))
+    assert back.is_other_text
+    assert view_of(state({"/ai.txt": back.other_form.encode()})).other_form == view.other_form
+
+
+def test_no_other_form_says_why() -> None:
+    assert view_of(state({})).form_notes == ("there is no ai.txt: status 404",) or "no ai.txt" in view_of(state({})).form_notes[0]
+    assert view_of(state({"/ai.txt": b"<no>"})).form_notes != ()
+
+
+def test_the_prompt_is_of_the_action_and_the_sample_page() -> None:
+    site = state({"/ai.txt": AI_TXT}, {"/a.html": b"<q>x</q>"}, page=ORIGIN + "/a.html", action="Train")
+    assert '"q"' in view_of(site).prompt
+    assert '"q"' not in view_of(site.chosen(action="Cite")).prompt
+
+
+# ---- what is typed
+
+
+@given(st.dictionaries(st.sampled_from(Choices._fields), st.text(max_size=50)))
+def test_nothing_that_is_chosen_raises(choices: dict[str, str]) -> None:
+    site = state({"/robots.txt": b"User-agent: *\nDisallow: /a\n", "/ai.txt": AI_TXT}, {"/a.html": b"<q>x</q>"}).chosen(**choices)
+    _everything(site)
+
+
+@example("/automation-preferences.txt", b"\0")  # by itself it says nothing of access
+@given(
+    st.sampled_from(["/robots.txt", "/ai.txt", "/automation-preferences.txt", "/.well-known/tdmrep.json", "/a.html"]), st.binary()
+)
+def test_nothing_that_is_written_raises(path: str, body: bytes) -> None:
+    site = state({"/robots.txt": b"", "/ai.txt": AI_TXT}, {"/a.html": b"<q>x</q>"}, page=ORIGIN + "/a.html", urls="/\n/a.html")
+    _everything(site.edited(ORIGIN + path, body))
+
+
+def _everything(site: State) -> None:
+    view = view_of(site)
+    markup.files(site, view, ROBOTS, [])
+    markup.form(site)
+    markup.answers(site, view)
+    markup.elements(site, view)
+    markup.other_form(view)
+    markup.prompt(view)
+    for found in view.problems.values():
+        markup.problems(found, is_editable=True)
+
+
+def test_choices_are_cut() -> None:
+    assert len(state({}, agent="a" * (MAX_FIELD + 1)).choices.agent) == MAX_FIELD
+
+
+HOSTILE = '"><script>alert(1)</script>\u202e'
+
+
+@pytest.mark.requirement("SEC-4")
+def test_what_a_site_says_is_text_in_every_part_of_the_page() -> None:
+    files = {
+        "/robots.txt": f"User-agent: {HOSTILE}\nDisallow: /a{HOSTILE}\nDisalow: {HOSTILE}\n".encode(),
+        "/ai.txt": f"User-agent: *\n  Path: / html\n    Element: {HOSTILE}\n      Disallow: Train\n".encode(),
+    }
+    page = f'<p title="{HOSTILE}">{HOSTILE}</p>'.encode()
+    choices = {"agent": "x", "uses": HOSTILE, "purposes": HOSTILE, "urls": f"/a{HOSTILE}", "lang": HOSTILE}
+    site = state(files, {f"/{HOSTILE}": page}, page=f"{ORIGIN}/{HOSTILE}").chosen(**choices)
+    view = view_of(site)
+    parts = [
+        markup.files(site, view, ROBOTS, [ROBOTS]),
+        markup.form(site),
+        markup.answers(site, view),
+        markup.elements(site, view),
+        markup.other_form(view),
+        markup.prompt(view),
+        *(markup.problems(found, is_editable=True) for found in view.problems.values()),
+    ]
+    assert [part for part in parts if "<script" in part or "\u202e" in part] == []
+
+
+# ---- the demonstration
+
+
+def test_the_demonstration_site_has_something_of_everything() -> None:
+    desk = desk_of(None)
+    view = view_of(desk.state())
+    assert [answer["verdict"] for answer in view.answers] == ["allow", "allow", "deny", "allow"]
+    assert view.preview is not None
+    assert [part.verdict for part in view.preview.parts] == ["deny", "", "deny", ""]
+    assert view.other_form.startswith("<?xml")
+    assert DEMO + "/press.txt" in desk.state().files
+    assert json.dumps(view.answers)
+    with pytest.raises(PolicyError, match="no folder"):
+        desk.save(desk.state(), DEMO + "/robots.txt")

@@ -1,0 +1,58 @@
+"""The workbench as its user starts it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+INSTALL = "it takes Chromium: apt-get install --no-install-recommends chromium"
+
+_COMMAND = "import sys; from comity.authoring.cli import main; sys.exit(main())"
+
+
+def chromium() -> str | None:
+    """Return the browser of this machine; None: it has none."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def launch_options() -> dict[str, Any]:
+    """Return how Playwright starts it."""
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # it cannot have one of its own then
+    return {"executable_path": chromium(), "args": arguments}
+
+
+class Workbench(NamedTuple):
+    """A workbench that listens."""
+
+    url: str  # with its token
+    origin: str
+    port: int
+    token: str
+
+
+@contextmanager
+def workbench(*arguments: str, folder: Path) -> Iterator[Workbench]:
+    """Start one in a folder, and end it as Ctrl-C does."""
+    command = [sys.executable, "-W", "error", "-c", _COMMAND, "workbench", "--no-browser", "--port", "0", *arguments]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "NICEGUI_"))}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, env=environment) as process:
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+            url = re.search(r"http://\S+", line)
+            assert url, line
+            parts = urlsplit(url[0])
+            assert parts.port
+            yield Workbench(url[0], f"{parts.scheme}://{parts.netloc}", parts.port, parts.query.partition("=")[2])
+        finally:
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130
