@@ -48,12 +48,13 @@ BODY = "body"  # part of a policy file, in the source of a reason
 class Site:
     """The policies of one origin (scheme, host, port). Immutable; what it compiles, it keeps."""
 
-    def __init__(self, origin: str, files: Mapping[str, Fetched], *, formats: Iterable[Format] = FORMATS) -> None:
-        """`formats`: in which the files are read."""
+    def __init__(self, origin: str, files: Mapping[str, Fetched], *, formats: Iterable[Format] | None = None) -> None:
+        """`formats`: in which the files are read; None: in all."""
         self.origin = origin
         self.files = dict(files)  # absolute URL that was asked for -> what came back
         of_site = SiteFiles(origin, self.files, robots_lines=ROBOTS_LINES)
-        readings = ((format_.name, format_.read_site(of_site)) for format_ in formats if format_.read_site)
+        reading = FORMATS if formats is None else formats
+        readings = ((format_.name, format_.read_site(of_site)) for format_ in reading if format_.read_site)
         self._readings = {name: reading for name, reading in readings if reading is not None}
         self._views: Bounded[Agent, AgentView] = Bounded(MAX_AGENTS)
         self._agent: Agent | None = None  # who asked last

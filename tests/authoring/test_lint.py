@@ -352,3 +352,17 @@ def test_how_a_file_is_served_is_looked_at(
     assert status == 1
     assert [each["file"] for each in found] == [server.url("/robots.txt")], out
     assert words in found[0]["message"]
+
+
+def test_a_file_that_is_elsewhere_is_said_to_be(
+    serve: Serve, lint: Lint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "comity.crawler.settings")
+    monkeypatch.chdir(tmp_path)
+    moved = serve.Answer(status=301, headers={"Location": "/files/robots.txt"})
+    server = serve({"/robots.txt": moved, "/files/robots.txt": "User-agent: *\nDisallow: /a\n", "/": "<p>page</p>"})
+    _, out, _ = lint(server.url("/"), "--format", "json", "--select", "comity.file-moved")
+    assert [(each["file"], each["message"]) for each in json.loads(out)["problems"]] == [
+        (server.url("/robots.txt"), f"it is redirected to {server.url('/files/robots.txt')}: serve it here")
+    ]
+    assert "/files/robots.txt" in server.paths

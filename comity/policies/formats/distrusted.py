@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
 from comity.policies.agent import Agent
@@ -17,6 +17,7 @@ from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.request import Facts
 from comity.policies.answers.rule import RULES
 from comity.policies.document.document import Content
+from comity.policies.formats.authoring import Authoring, FileKind
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import (
     AgentReading,
@@ -60,6 +61,7 @@ def distrusted(trusting: Format) -> Format:
         conclude=trusting.conclude if trusting.conclude is nothing_more else _conclude(trusting),
         lifetime=trusting.lifetime and _or(float("inf"), trusting.lifetime),
         replay=_or([], trusting.replay),
+        authoring=_authoring(trusting),
     )
 
 
@@ -112,6 +114,39 @@ def _or(otherwise: Any, call: Callable[..., T]) -> Callable[..., T]:
             return cast("T", otherwise)
 
     return careful
+
+
+def _authoring(trusting: Format) -> Authoring:
+    """What raises is said to who asks for help: that there is none."""
+    name, authoring = trusting.name, trusting.authoring
+
+    def check_site(files: SiteFiles) -> list[Finding]:
+        return _findings(name, files.origin, lambda: authoring.check_site(files) if authoring.check_site else ())
+
+    def check_document(content: Content, url: str) -> list[Finding]:
+        return _findings(name, url, lambda: authoring.check_document(content, url) if authoring.check_document else ())
+
+    def careful(kind: FileKind) -> FileKind:
+        findings = partial(_findings_of_kind, name, kind)
+        return kind._replace(is_meant=_or(False, kind.is_meant), findings=findings)
+
+    return authoring._replace(
+        check_site=authoring.check_site and check_site,
+        check_document=authoring.check_document and check_document,
+        kinds=tuple(map(careful, authoring.kinds)),
+        fixes={rule: _or(None, mend) for rule, mend in authoring.fixes.items()},
+    )
+
+
+def _findings_of_kind(name: str, kind: FileKind, body: bytes, url: str) -> list[Finding]:
+    return _findings(name, url, lambda: kind.findings(body, url))
+
+
+def _findings(name: str, url: str, call: Callable[[], Iterable[Finding]]) -> list[Finding]:
+    try:
+        return [finding for finding in call() if finding.rule in RULES]
+    except Exception as error:
+        return [Finding(rule="comity.format", message=failure(name, url, error).source.text, url=url)]
 
 
 def _page_elements(trusting: Format) -> Callable[[Content, Agent], ElementRuleSet | None]:
@@ -232,6 +267,10 @@ class _Site(SiteReading):
     @property
     def sitemaps(self) -> tuple[str, ...]:  # type: ignore[override]
         return _or((), lambda: tuple(self._reading.sitemaps))()
+
+    @property
+    def element_rules(self) -> ElementRuleSet | None:  # type: ignore[override]
+        return _or(None, lambda: _elements(self._name, self._reading.element_rules))()
 
 
 class _Reading(AgentReading):

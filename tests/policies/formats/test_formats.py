@@ -15,8 +15,11 @@ import pytest
 from comity.policies import Agent, PolicyError, Reason, Site, Verdict
 from comity.policies.answers.decision import Source
 from comity.policies.answers.rule import REFUSES, RULES, Effect, Rule
+from comity.policies.document.document import Content
 from comity.policies.formats import FORMATS
+from comity.policies.formats.authoring import Authoring, Draft, FileKind
 from comity.policies.formats.distrusted import distrusted
+from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import VERSION, AgentReading, Capture, Format, PageSource, SiteReading, WellKnown
 from comity.policies.formats.installed import checked, installed, mistakes
 from comity.policies.page import Refusal
@@ -438,3 +441,21 @@ def test_what_a_reading_says_of_pages_counts_whatever_else_it_says_of_them(monke
         monkeypatch.setattr("comity.policies.site.FORMATS", (*FORMATS, format_))
         page = Site.from_files("http://site.example", {}).page(agent, "http://site.example/")
         assert [reason.rule for reason in page.uses["train"].reasons] == ["sound.no"]
+
+
+def test_a_format_that_fails_to_help_says_so_and_the_others_help_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> Any:
+        raise ValueError("odd")
+
+    authoring = Authoring(
+        check_site=fails, check_document=fails, kinds=(FileKind("odd.odd", fails, fails),), fixes={"robots.misspelled": fails}
+    )
+    helping = distrusted(SOUND._replace(authoring=authoring)).authoring
+    assert helping.check_site
+    assert helping.check_document
+    site = SiteFiles("https://site.example", {})
+    found = [*helping.check_site(site), *helping.check_document(Content((), b""), "https://site.example/")]
+    found += helping.kinds[0].findings(b"", "https://site.example/odd.odd")
+    assert [(each.rule, each.message) for each in found] == [("comity.format", "format sound: ValueError: odd")] * 3
+    assert not helping.kinds[0].is_meant("odd.odd", b"")
+    assert helping.fixes["robots.misspelled"](Draft("", b""), found[0]) is None
