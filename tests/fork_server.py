@@ -47,6 +47,7 @@ PRELOADED = (
     *("uvicorn", "gunicorn.app.base", "werkzeug.serving", "wsgiref.simple_server"),
 )
 PRELOADED_PACKAGES = ("comity", "scrapy.commands")  # with all their modules
+LEFT_OUT = ("comity.authoring.language_server.", "comity.authoring.workbench.")  # few programs need what these import
 COMPONENTS = ("SPIDER_MIDDLEWARES_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "EXTENSIONS_BASE", "DOWNLOAD_HANDLERS_BASE")
 OWN = {
     "PYTHONPATH",
@@ -198,7 +199,7 @@ def main(descriptor: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     packages = [importlib.import_module(name) for name in PRELOADED_PACKAGES]
     modules = [module.name for package in packages for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
-    for name in (*PRELOADED, *modules):
+    for name in (*PRELOADED, *(name for name in modules if not name.startswith(LEFT_OUT))):
         importlib.import_module(name)
     for setting in COMPONENTS:
         components = getattr(default_settings, setting)

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 from scrapy.crawler import AsyncCrawlerRunner
 from scrapy.http import Request, Response
 from scrapy.settings import Settings
-from scrapy.utils.project import get_project_settings
+from scrapy.utils.project import ENVVAR, get_project_settings
 
 from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.redirects import REDIRECTS
@@ -82,7 +82,10 @@ def options() -> Options:
 
 
 def _settings() -> Settings:
+    known = os.environ.get(ENVVAR)
     settings = get_project_settings()
+    if known is None:  # which Scrapy has written there: it would be the project of every program that this one starts
+        os.environ.pop(ENVVAR, None)
     settings.setdict(
         {
             "COMITY_ELEMENTS": "tag",  # the page as it came

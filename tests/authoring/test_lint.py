@@ -217,13 +217,14 @@ def test_what_cannot_be_done_is_said_and_ends_with_2(
     assert message in complaints
 
 
-def test_the_command_is_installed_and_scrapy_has_it_too(tmp_path: Path) -> None:
+def test_the_command_is_installed_and_scrapy_has_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE")
     file = write(tmp_path, {"robots.txt": MISSPELLED}) / "robots.txt"
     outputs = []
     for program in (["-m", "scrapy"], ["-c", "import sys; from comity.authoring.cli import main; sys.exit(main())"]):
         command = [sys.executable, *program, "lint", str(file)]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 1, done.stderr
+        assert (done.returncode, done.stderr) == (1, "")
         outputs.append(done.stdout)
     assert outputs[0] == outputs[1]
     assert "robots.misspelled" in outputs[0]

@@ -141,6 +141,7 @@ def test_an_editor_asks_for_everything(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("IDE-5")
+@pytest.mark.slow
 def test_an_ai_txt_becomes_xml_from_the_editor(tmp_path: Path) -> None:
     async def talk() -> None:
         async with session(tmp_path, client_capabilities("visual_studio_code")) as client:
@@ -172,6 +173,7 @@ def test_an_ai_txt_becomes_xml_from_the_editor(tmp_path: Path) -> None:
     ("encodings", "column"),
     [((), 10), ((lsp.PositionEncodingKind.Utf8,), 14), ((lsp.PositionEncodingKind.Utf8, lsp.PositionEncodingKind.Utf16), 14)],
 )
+@pytest.mark.slow
 def test_what_is_typed_is_looked_at_as_it_is_counted(
     tmp_path: Path, encodings: tuple[lsp.PositionEncodingKind, ...], column: int
 ) -> None:
@@ -195,6 +197,7 @@ def test_what_is_typed_is_looked_at_as_it_is_counted(
     run(talk)
 
 
+@pytest.mark.slow
 def test_no_text_and_no_question_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "ai.txt").write_bytes(b"User-agent: \xff\xfe\n  Path: \x80 html\n")
     (tmp_path / "folder").mkdir()
@@ -239,6 +242,7 @@ def test_no_text_and_no_question_is_an_error(tmp_path: Path) -> None:
     run(talk)
 
 
+@pytest.mark.slow
 def test_a_large_file_is_looked_at_by_another_process(tmp_path: Path) -> None:
     text = "User-agent: *\n" + "Disallow: /path\n" * 10_000 + "Dissallow: /x\n"
     uri = (tmp_path / "robots.txt").as_uri()
@@ -272,6 +276,7 @@ async def ended(process: asyncio.subprocess.Process) -> None:
 
 
 @pytest.mark.parametrize("way", ["--tcp", "--websocket"])
+@pytest.mark.slow
 def test_an_editor_connects(way: str, tmp_path: Path) -> None:
     async def talk() -> None:
         process, port = await listening(way)
@@ -288,6 +293,7 @@ def test_an_editor_connects(way: str, tmp_path: Path) -> None:
     run(talk)
 
 
+@pytest.mark.slow
 def test_no_web_page_connects_that_is_not_allowed_to() -> None:
     async def talk() -> None:
         process, port = await listening("--websocket")

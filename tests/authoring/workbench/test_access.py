@@ -21,6 +21,9 @@ SOCKET = "/_nicegui_ws/socket.io/?EIO=4&transport="
 PATHS = ["/", "/_nicegui/x", SOCKET + "polling", "/openapi.json"]
 
 
+pytestmark = pytest.mark.slow  # each process of the tests would start a server of its own
+
+
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
     with workbench(folder=tmp_path_factory.mktemp("bench")) as started:
