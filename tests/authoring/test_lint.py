@@ -15,7 +15,8 @@ from sarif_pydantic import Sarif
 
 from comity.authoring.cli import main
 from comity.authoring.lint import KINDS, kind_of, lint_file, lint_site
-from comity.authoring.sites import load
+from comity.authoring.sites import Source, SourceFile, load
+from comity.policies import Fetched, Site
 from comity.policies.answers.rule import RULES
 from comity.policies.formats import FORMATS
 
@@ -329,37 +330,39 @@ def test_pages_of_the_site_are_samples_of_the_rules_about_them(tmp_path: Path) -
     assert [line for _, line, _ in rules(tmp_path, about, "comity.unmatched-element")] == [6]
 
 
+TEXT = b"text/plain; charset=utf-8"
+
+
 @pytest.mark.parametrize(
-    ("answer", "rule", "words"),
+    ("status", "media_type", "body", "rule", "words"),
     [
-        ({"status": 503}, "comity.file-status", "status 503"),
-        ({"status": 403}, "comity.file-status", "status 403 counts as no file"),
-        ({"content_type": "application/octet-stream"}, "comity.file-type", "served as application/octet-stream"),
-        ({"content_type": "text/html"}, "comity.file-type", "an HTML page is served in its place"),
-        ({"content_type": "text/plain; charset=iso-8859-1"}, "comity.file-encoding", "served as iso-8859-1"),
-        ({"body": b"User-agent: *\nDisallow: /\xe9\n"}, "comity.file-encoding", "some octets are no UTF-8"),
-        ({"body": "User-agent: *\nDisallow: /a\n".encode("utf-16")}, "comity.file-encoding", "it is in UTF-16"),
-        ({"body": b"#" * 510 * 1024}, "comity.file-size", "crawlers have to read the first 512000 alone"),
+        (503, TEXT, MISSPELLED, "comity.file-status", "status 503"),
+        (403, TEXT, MISSPELLED, "comity.file-status", "status 403 counts as no file"),
+        (200, b"", MISSPELLED, "comity.file-type", "without a media type"),
+        (200, b"application/octet-stream", MISSPELLED, "comity.file-type", "served as application/octet-stream"),
+        (200, b"text/html", MISSPELLED, "comity.file-type", "an HTML page is served in its place"),
+        (200, b"text/plain; charset=iso-8859-1", MISSPELLED, "comity.file-encoding", "served as iso-8859-1"),
+        (200, TEXT, b"User-agent: *\nDisallow: /\xe9\n", "comity.file-encoding", "some octets are no UTF-8"),
+        (200, TEXT, "User-agent: *\nDisallow: /a\n".encode("utf-16"), "comity.file-encoding", "it is in UTF-16"),
+        (200, TEXT, b"#" * 510 * 1024, "comity.file-size", "crawlers have to read the first 512000 alone"),
     ],
 )
-def test_how_a_file_is_served_is_looked_at(
-    answer: dict[str, Any], rule: str, words: str, serve: Serve, lint: Lint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "comity.crawler.settings")
-    monkeypatch.chdir(tmp_path)
-    server = serve({"/robots.txt": serve.Answer(**{"body": MISSPELLED, **answer}), "/": "<p>page</p>"})
-    status, out, _ = lint(server.url("/"), "--format", "json")
-    found = [each for each in json.loads(out)["problems"] if each["rule"] == rule]
-    assert status == 1
-    assert [each["file"] for each in found] == [server.url("/robots.txt")], out
-    assert words in found[0]["message"]
+def test_how_a_file_is_served_is_looked_at(status: int, media_type: bytes, body: bytes, rule: str, words: str) -> None:
+    headers = ((b"Content-Type", media_type), (b"Server", b"test")) if media_type else ((b"Server", b"test"),)
+    site = Site.from_files("https://example.com", {"/robots.txt": Fetched(status=status, headers=headers, body=body)})
+    url = "https://example.com/robots.txt"
+    problems = lint_site(Source("https://example.com", site, (SourceFile(url, url, site.files[url]),), ()))
+    assert [words in problem.message for problem in problems if problem.rule == rule] == [True]
 
 
-def test_a_file_that_is_elsewhere_is_said_to_be(
-    serve: Serve, lint: Lint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "comity.crawler.settings")
-    monkeypatch.chdir(tmp_path)
+def test_a_file_that_is_served_as_it_must_be_is_left_alone(serve: Serve, lint: Lint, tmp_path: Path) -> None:
+    write(tmp_path, {"robots.txt": "User-agent: *\nDisallow: /a\n"})
+    server = serve({"/robots.txt": (tmp_path / "robots.txt").read_bytes(), "/": "<p>page</p>"})
+    assert lint(server.url("/"), "--select", "comity") == (0, "Nothing is wrong.\n", "")
+    assert server.paths.count("/robots.txt") == 1
+
+
+def test_a_file_that_is_elsewhere_is_said_to_be(serve: Serve, lint: Lint) -> None:
     moved = serve.Answer(status=301, headers={"Location": "/files/robots.txt"})
     server = serve({"/robots.txt": moved, "/files/robots.txt": "User-agent: *\nDisallow: /a\n", "/": "<p>page</p>"})
     _, out, _ = lint(server.url("/"), "--format", "json", "--select", "comity.file-moved")
