@@ -142,7 +142,7 @@ def explain(source: Source, agent: Agent, *, agents: Iterable[str] = (), urls: I
     if len(source.pages) > MAX_PAGES:
         notes.append(f"there are {len(source.pages)} pages, of which {MAX_PAGES} were asked about")
     asked = _Asked(source, tuple(samples[:MAX_SAMPLES]), pages)
-    everybody = asked.answers(_agent(agent, _unnamed(source.site)))
+    everybody = asked.answers(_agent(agent, unnamed(source.site)))
     groups: dict[tuple[Answer, ...], list[str]] = {}
     for name in names:
         crawler = known(name)
@@ -192,9 +192,10 @@ def _absolute(origin: str, url: str) -> str:
     return absolute
 
 
-def _unnamed(site: Site) -> str:
+def unnamed(*sites: Site) -> str:
+    """Return a product token that no file names."""
     token = NOBODY
-    while token in site.crawler_names:
+    while any(token in site.crawler_names for site in sites):
         token += "-"
     return token
 
@@ -244,7 +245,7 @@ def _patterns(source: Source) -> Iterator[str]:
             yield from (pattern for pattern in patterns if "/" in pattern and not pattern.startswith("//"))
 
 
-def _unspoken_path(source: Source) -> str:
+def unspoken_path(source: Source) -> str:
     """Return a path of which no file speaks, but for what speaks of everything."""
     parts = [pattern.lower().split("$")[0].split("*") for pattern in dict.fromkeys(_patterns(source))]
     return min(UNSPOKEN, key=lambda path: sum(_matches(path, pattern) for pattern in parts))
@@ -274,7 +275,7 @@ class _Asked:
     def __init__(self, source: Source, samples: tuple[str, ...], pages: tuple[SourceFile, ...]) -> None:
         self._source = source
         self._site = source.site
-        self._general = source.origin + _unspoken_path(source)
+        self._general = source.origin + unspoken_path(source)
         of_pages = {page.url for page in pages}
         self._urls = tuple(url for url in dict.fromkeys(samples) if url not in of_pages)
         self._pages = pages

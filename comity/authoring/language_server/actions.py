@@ -1,8 +1,8 @@
-"""Code actions: what mends a problem, and the other written form of a file."""
+"""Code actions: what mends a problem, the other written form of a file, and the same in other formats."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from posixpath import basename
 
 from lsprotocol.types import (
@@ -19,6 +19,7 @@ from lsprotocol.types import (
     WorkspaceEdit,
 )
 
+from comity.authoring.intended import drafts, intents_said, place_of
 from comity.authoring.language_server.diagnostics import diagnostic
 from comity.authoring.language_server.documents import Document
 from comity.authoring.language_server.statements import Form, form_of
@@ -28,6 +29,7 @@ from comity.policies.formats.authoring import Fix, apply
 
 FIX_ALL = "source.fixAll.comity"
 OTHER_FORM = "source.otherForm.comity"
+OTHER_FORMAT = "source.otherFormat.comity"
 _TEXT, _XML = "ai.txt", "ai.xml"
 
 
@@ -96,3 +98,32 @@ def conversion(document: Document, only: Sequence[str] | None = None) -> list[Co
     )
     title = f"Generate XML ({name})" if name == _XML else f"Generate text ({name})"
     return [CodeAction(title, kind=OTHER_FORM, edit=edit)]
+
+
+def other_formats(
+    document: Document, folder: str, others: Mapping[str, str], only: Sequence[str] | None = None
+) -> list[CodeAction]:
+    """The actions that write what publishers want, and the file says, in other formats.
+
+    `folder`: the URI of the folder of the site. `others`: the texts of its files, by their paths on the site."""
+    kind = document.kind
+    place = place_of(kind) if kind else ""
+    if kind is None or not place or not _asked(OTHER_FORMAT, only):
+        return []
+    texts = {**others, place: document.text}
+    actions = []
+    for said in intents_said(kind, document.text):
+        for draft in drafts(said, place, texts):
+            edits: list[CreateFile | TextDocumentEdit] = []
+            for at, text in draft.added.items():
+                uri = document.uri if at == place else folder.rstrip("/") + at
+                if at not in texts:  # where it has come to be meanwhile, the editor makes none of the edits
+                    edits.append(CreateFile(uri, options=CreateFileOptions(overwrite=False, ignore_if_exists=False)))
+                end = Document(uri, texts.get(at, ""), encoding=document.encoding).end
+                edit = TextEdit(Range(end, end), text)
+                edits.append(TextDocumentEdit(OptionalVersionedTextDocumentIdentifier(uri), [edit]))
+            names = " and ".join(basename(at) for at in draft.added)
+            told = draft.form.format if draft.form.format == names else f"{draft.form.format} ({names})"
+            title = f'Write "{said.intent.title}" as {told}'
+            actions.append(CodeAction(title, kind=OTHER_FORMAT, edit=WorkspaceEdit(document_changes=edits)))
+    return actions

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple, cast
@@ -22,6 +22,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.typing import Origin
 
 from comity import __version__
+from comity.authoring.intended import PLACES
 from comity.authoring.language_server import actions, tokens
 from comity.authoring.language_server.documents import MAX_TEXT, Buffer, whole
 from comity.authoring.language_server.work import Snapshot, Workers, outline_of
@@ -74,6 +75,11 @@ class Files(Workspace):
             return whole(Path(path).read_bytes().decode("utf-8", "replace"))
         except (OSError, ValueError):
             return None
+
+    def texts(self, folder: str, paths: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        """The files of a site that are there: path on it, text."""
+        found = ((path, self.text(Path(folder).as_uri() + path)) for path in paths)
+        return tuple((path, text) for path, text in found if text is not None)
 
     def version(self, uri: str) -> int | None:
         return self.buffers[uri].version if uri in self.buffers else None
@@ -391,7 +397,7 @@ MAX_LINES = 2000  # that are asked about at once
 
 
 def _add_changes(server: Server) -> None:
-    kinds = [lsp.CodeActionKind.QuickFix, actions.FIX_ALL, actions.OTHER_FORM]
+    kinds = [lsp.CodeActionKind.QuickFix, actions.FIX_ALL, actions.OTHER_FORM, actions.OTHER_FORMAT]
 
     @_feature(server, lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=kinds), otherwise=[])
     async def code_actions(params: lsp.CodeActionParams) -> Any:
@@ -403,6 +409,9 @@ def _add_changes(server: Server) -> None:
         found = await server.workers.ask("fixes", looked.snapshot, looked.problems, params.range, kinds_asked)
         if _creates_files(server):
             found += await server.workers.ask("conversion", looked.snapshot, kinds_asked)
+            if folder := looked.snapshot.folder:
+                asked = tuple(kinds_asked) if kinds_asked is not None else None
+                found += await server.workers.ask("other formats", looked.snapshot, server.files.texts(folder, PLACES), asked)
         return found
 
     @_feature(server, lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))

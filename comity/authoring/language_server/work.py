@@ -54,6 +54,13 @@ def _lenses(snapshot: Snapshot) -> Any:
     return hints.lenses(outline_of(snapshot), spread(site.targets))
 
 
+@lru_cache(maxsize=8)
+def _other_formats(snapshot: Snapshot, others: tuple[tuple[str, str], ...], only: tuple[str, ...] | None) -> Any:
+    """Editors ask at each place to which the cursor goes."""
+    folder = Path(snapshot.folder).as_uri()
+    return actions.other_formats(outline_of(snapshot).document, folder, dict(others), only)
+
+
 TASKS: dict[str, Callable[..., Any]] = {
     "problems": lambda snapshot: diagnostics.problems_in(outline_of(snapshot).document),
     "problems in folder": _problems_in_folder,
@@ -66,6 +73,7 @@ TASKS: dict[str, Callable[..., Any]] = {
     "lenses": _lenses,
     "fixes": lambda snapshot, problems, place, only: actions.fixes(outline_of(snapshot).document, problems, place, only),
     "conversion": lambda snapshot, only: actions.conversion(outline_of(snapshot).document, only),
+    "other formats": lambda snapshot, others, only: _other_formats(snapshot, others, only),
     "other form": lambda snapshot: actions.other_form(outline_of(snapshot).document),
     "hover": lambda snapshot, position: hover.hover(outline_of(snapshot), position),
     "locations": lambda snapshot, position, definitions_only, with_definitions: names.locations(
@@ -77,7 +85,7 @@ TASKS: dict[str, Callable[..., Any]] = {
 }
 
 
-OF_FOLDERS = ("problems in folder",)  # that read whole folders: never at once
+SLOW = ("problems in folder", "other formats")  # whatever the size of the document: never at once
 
 
 def _completion(snapshot: Snapshot, position: Any, *, has_snippets: bool) -> Any:
@@ -114,7 +122,7 @@ class Workers:
 
     async def ask(self, task: str, snapshot: Snapshot, *arguments: Any) -> Any:
         """A worker that has ended, or does not, is replaced: the question is put once more in the first case."""
-        if len(snapshot.text) <= SMALL and task not in OF_FOLDERS:
+        if len(snapshot.text) <= SMALL and task not in SLOW:
             return run(task, snapshot, arguments)
         loop = asyncio.get_running_loop()
         for _ in range(2):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lsprotocol.types import CodeActionKind, CreateFile, Position, Range, TextDocumentEdit, TextEdit
+from lsprotocol.types import CodeAction, CodeActionKind, CreateFile, Position, Range, TextDocumentEdit, TextEdit
 
 from comity.authoring.language_server import actions, names
 from comity.authoring.language_server.completion import completion
@@ -19,7 +19,7 @@ from comity.authoring.language_server.samples import Samples
 from comity.authoring.language_server.symbols import folding, symbols
 from comity.authoring.language_server.tokens import TYPES, tokens
 from comity.authoring.problems import Place, Problem
-from comity.policies import ai_txt_from_xml
+from comity.policies import Agent, Site, Verdict, ai_txt_from_xml
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.ai_txt import parse, spawning
 from comity.policies.formats.authoring import Edit, Fix
@@ -201,6 +201,59 @@ def test_an_ai_txt_is_written_as_xml_beside_it_and_back() -> None:
     assert back.title == "Generate text (ai.txt)"
     assert actions.conversion(Document("file:///site/robots.txt", AI)) == []
     assert actions.conversion(Document("file:///site/ai.txt", "User-agent: *\nDisallow: *.png\n")) == []
+
+
+NO_TRAINING = "User-agent: *\nContent-Usage: train-ai=n\nDisallow:"
+
+
+def written(found: list[CodeAction], title: str, others: dict[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The files after an action, by their URIs, and those that it has created."""
+    (action,) = [action for action in found if action.title == title]
+    assert action.edit
+    texts, created = {f"file:///site{place}": text for place, text in others.items()}, []
+    for change in action.edit.document_changes or ():
+        if isinstance(change, CreateFile):
+            assert change.uri not in texts
+            created.append(change.uri)
+            texts[change.uri] = ""
+        else:
+            assert isinstance(change, TextDocumentEdit)
+            uri = change.text_document.uri
+            edits = [edit for edit in change.edits if isinstance(edit, TextEdit)]
+            texts[uri] = applied(Document(uri, texts[uri]), edits)
+    return texts, created
+
+
+@pytest.mark.requirement("IDE-5")
+def test_what_a_file_says_is_written_in_other_formats() -> None:
+    document = Document("file:///site/robots.txt", NO_TRAINING)
+    others = {"/robots.txt": NO_TRAINING}
+    found = actions.other_formats(document, "file:///site", others)
+    assert {action.kind for action in found} == {actions.OTHER_FORMAT}
+    texts, created = written(found, 'Write "No training" as ai.txt', others)
+    assert created == ["file:///site/ai.txt"]
+    site = Site.from_files("https://example.com", {"/ai.txt": texts["file:///site/ai.txt"].encode()})
+    page = site.page(Agent("x"), "https://example.com/", headers=[(b"Content-Type", b"text/html")], body=b"<p>Text")
+    assert (page.uses["train-ai"].verdict, page.uses["search"].stated) == (Verdict.DENY, False)
+    texts, created = written(found, 'Write "No training" as Content Signals (robots.txt)', others)
+    assert created == []
+    assert texts["file:///site/robots.txt"] == NO_TRAINING + "\n\nUser-agent: *\nContent-Signal: ai-train=no\nDisallow:\n"
+    assert actions.other_formats(document, "file:///site", others, ["quickfix"]) == []
+
+
+def test_what_is_there_is_not_written_over() -> None:
+    others = {"/robots.txt": "User-agent: *\nDisallow: /x\n", "/ai.txt": "User-agent: *\n"}
+    document = Document("file:///site/.well-known/tdmrep.json", '[{"location": "/", "tdm-reservation": 1}]')
+    found = actions.other_formats(document, "file:///site", others)
+    assert not [action for action in found if "ai.txt" in action.title]
+    texts, created = written(found, 'Write "No training" as Content-Usage (robots.txt)', others)
+    assert created == []
+    assert texts["file:///site/robots.txt"] == f"{others['/robots.txt']}\n{NO_TRAINING}\n"
+
+
+def test_what_cannot_be_told_is_not_offered() -> None:
+    for name, text in (("robots.txt", "User-agent: *\nDisallow: /x\n"), ("a.html", "<p>"), ("ai.txt", AI), ("x", "")):
+        assert actions.other_formats(Document(f"file:///site/{name}", text), "file:///site", {}) == []
 
 
 # Formatting

@@ -156,6 +156,12 @@ def test_an_ai_txt_becomes_xml_from_the_editor(tmp_path: Path) -> None:
             assert isinstance(edit, lsp.TextDocumentEdit)
             xml = getattr(edit.edits[0], "new_text", "")
             assert xml.startswith("<")
+            (tmp_path / "automation-preferences.txt").write_text("scope: /\n", "utf-8")
+            robots = opened(client, (tmp_path / "robots.txt").as_uri(), "User-agent: *\nContent-Usage: train-ai=n\n")
+            found = await client.text_document_code_action_async(lsp.CodeActionParams(robots, part(0, 0, 0), context))
+            titles = {each.title for each in found or () if isinstance(each, lsp.CodeAction)}
+            assert 'Write "No training" as ai.txt of Spawning (ai.txt)' not in titles  # there is a file of that name
+            assert 'Write "No training" as TDMRep (tdmrep.json)' in titles
             back = opened(client, create.uri, xml)
             other = lsp.ExecuteCommandParams("comity.otherForm", [back.uri])
             form: Any = await client.workspace_execute_command_async(other)

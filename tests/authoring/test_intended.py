@@ -1,0 +1,134 @@
+"""The same in other formats: what is offered says what the file says, by decisions, and changes nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from comity.authoring.intended import Draft, drafts, intents_said, place_of
+from comity.authoring.intents import INTENTS, Form, Intent
+from comity.authoring.lint import kind_of
+from comity.policies import Agent, Site, Verdict
+
+ORIGIN = "https://example.com"
+URL = f"{ORIGIN}/a/page.html"
+SITEMAP = f"Sitemap: {ORIGIN}/sitemap.xml\n"
+AIPREF = "User-agent: *\nContent-Usage: train-ai=n\nDisallow:\n"
+
+
+def said(place: str, text: str) -> list[str]:
+    kind = kind_of(place, text.encode())
+    assert kind is not None
+    return [each.intent.name for each in intents_said(kind, text)]
+
+
+def offered(place: str, texts: dict[str, str]) -> dict[str, Draft]:
+    """Title and format -> what is offered for the file at a place."""
+    kind = kind_of(place, texts[place].encode())
+    assert kind is not None
+    return {
+        f"{each.intent.name} {draft.form.format}": draft
+        for each in intents_said(kind, texts[place])
+        for draft in drafts(each, place_of(kind), texts)
+    }
+
+
+def verdicts(texts: dict[str, str], *uses: str, token: str = "somebot") -> dict[str, Verdict]:
+    site = Site.from_files(ORIGIN, {place: text.encode() for place, text in texts.items()})
+    page = site.page(Agent(token), URL, headers=[(b"Content-Type", b"text/html")], body=b"<!DOCTYPE html><html><body><p>Text")
+    return {use: page.uses[use].verdict for use in uses if page.uses[use].stated}
+
+
+FORMS = [
+    pytest.param(intent, form, id=f"{intent.name}-{form.format}-{number}")
+    for intent in INTENTS
+    for number, form in enumerate(intent.forms)
+    if all(artefact.place.startswith("/") for artefact in form.artefacts)
+]
+
+
+@pytest.mark.parametrize(("intent", "form"), FORMS)
+def test_each_form_is_found_to_say_its_intent(intent: Intent, form: Form) -> None:
+    artefact = form.artefacts[-1]
+    found = said(artefact.place, artefact.written(intent.values()))
+    same_words = intent.name == "no-training-but-search" and form.format in ("robots.txt", "ACAP")
+    assert found == ["no-training" if same_words else intent.name]
+
+
+@pytest.mark.parametrize(("intent", "form"), FORMS)
+def test_what_is_offered_is_found_to_say_the_same(intent: Intent, form: Form) -> None:
+    artefact = form.artefacts[-1]
+    texts = {
+        artefact.place: artefact.written(intent.values()),
+        **({} if artefact.place == "/robots.txt" else {"/robots.txt": SITEMAP}),
+    }
+    for draft in offered(artefact.place, texts).values():
+        place = draft.form.artefacts[-1].place
+        assert draft.form.format != form.format
+        if place not in texts:
+            found = said(place, draft.added[place])
+            assert found == [draft.said.intent.name] or draft.form.format in ("robots.txt", "ACAP")
+        for token in ("somebot", "GPTBot"):
+            written = {at.place: at.written(dict(draft.said.values)) for at in draft.form.artefacts}
+            alone = verdicts(written, "train-ai", "search", token=token)
+            added = {at: texts.get(at, "") + text for at, text in draft.added.items()}
+            assert alone.items() <= verdicts({**texts, **added}, *alone, token=token).items()
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ("/robots.txt", "User-agent: *\nDisallow:\n"),
+        ("/robots.txt", ""),
+        ("/robots.txt", "User-agent: *\nDisallow: /\nContent-Usage: train-ai=n\n"),  # more than that
+        ("/robots.txt", "User-agent: *\nContent-Usage: /a train-ai=n\nDisallow:\n"),  # less than that
+        ("/robots.txt", AIPREF + "\nUser-agent: x\nDisallow:\n"),  # not of everybody
+        ("/robots.txt", AIPREF + "Content-Signal: ai-train=yes, search=no\n"),
+        ("/robots.txt", "User-agent: GPTBot\nDisallow: /\n"),  # one of those that train
+        ("/ai.txt", "User-agent: *\n  Path: / html\n    Element: p\n      Disallow: Train\n"),
+        ("/ai.txt", "User-agent: x\n  Path: / html\n    Element: *\n      Disallow: Train\n"),
+        ("/.well-known/tdmrep.json", '[{"location": "/a", "tdm-reservation": 1}]'),
+        ("/.well-known/tdmrep.json", "[{"),
+        ("/automation-preferences.txt", "scope: /\nallowed-methods:\nrequest-limit: 6/minute\n"),
+    ],
+)
+def test_nothing_is_found_where_a_file_says_something_else(place: str, text: str) -> None:
+    assert said(place, text) == []
+
+
+def test_two_intents_of_one_file_are_both_found_whatever_else_it_says_of_paths() -> None:
+    text = AIPREF + "Disallow: /private/\nCrawl-delay: 7\n"
+    assert said("/robots.txt", text) == ["no-training", "slower"]
+    added = offered("/robots.txt", {"/robots.txt": text})["slower automation-preferences.txt"].added
+    assert "request-limit: 8/minute\n" in added["/automation-preferences.txt"]
+
+
+def test_a_file_that_has_several_formats_is_offered_the_others() -> None:
+    text = AIPREF + "Content-Signal: ai-train=no\n"
+    formats = {name.partition(" ")[2] for name in offered("/robots.txt", {"/robots.txt": text})}
+    assert {"ai.txt", "TDMRep"} <= formats
+    assert not {"Content-Usage", "Content Signals"} & formats
+
+
+def test_lines_are_added_where_they_count_for_everybody_and_change_nothing_else() -> None:
+    reserved = '[{"location": "/", "tdm-reservation": 1}]'
+    of = "/.well-known/tdmrep.json"
+    draft = offered(of, {of: reserved, "/robots.txt": "User-agent: *\nDisallow: /private"})["no-training Content-Usage"]
+    assert draft.added == {"/robots.txt": "\n\n" + AIPREF}
+    own_group = {of: reserved, "/robots.txt": "User-agent: x\nDisallow: /private\n"}
+    assert "no-training Content-Usage" not in offered(of, own_group)
+    half = {of: reserved, "/robots.txt": "User-agent: x\n"}  # which would take what is added for its own
+    assert "no-training robots.txt" not in offered(of, half)
+
+
+def test_a_file_that_is_there_and_is_no_lines_stays_as_it_is() -> None:
+    texts = {"/robots.txt": AIPREF, "/ai.txt": "User-agent: x\n", "/.well-known/tdmrep.json": "[]"}
+    formats = {name.partition(" ")[2] for name in offered("/robots.txt", texts)}
+    assert not {"ai.txt", "ai.txt of Spawning", "TDMRep"} & formats
+
+
+def test_a_reference_is_written_where_the_site_is_known_alone() -> None:
+    assert "no-training RSL" not in offered("/robots.txt", {"/robots.txt": AIPREF})
+    robots = AIPREF + SITEMAP.replace("example.com", "news.example")
+    draft = offered("/robots.txt", {"/robots.txt": robots})["no-training RSL"]
+    assert list(draft.added) == ["/robots.txt", "/license.xml"]
+    assert "License: https://news.example/license.xml\n" in draft.added["/robots.txt"]
