@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from lsprotocol.types import (
     CompletionItem,
@@ -21,8 +21,8 @@ from comity.authoring.language_server import names
 from comity.authoring.language_server.hover import section
 from comity.authoring.language_server.outline import Outline
 from comity.authoring.language_server.samples import NONE, Samples
-from comity.authoring.language_server.snippets import snippets
-from comity.authoring.language_server.statements import Form, Span, Statement, field
+from comity.authoring.language_server.snippets import Snippet, member_snippets, snippets
+from comity.authoring.language_server.statements import Form, Span, Statement, field, open_brackets
 from comity.authoring.language_server.words import AGENT, NAME, PATH, PLACEHOLDER, SELECTORS, Word, kinds_at
 
 MAX_ITEMS = 300
@@ -68,15 +68,29 @@ class _Items:
 def completion(outline: Outline, position: Position, samples: Samples = NONE, *, has_snippets: bool = False) -> CompletionList:
     """`has_snippets`: the editor can insert texts with places to fill in."""
     line, column = outline.document.place(position)
-    if outline.form is not Form.LINES and not outline.document.line(line)[:column].strip("\ufeff \t"):
-        items = _Items(outline, line, column, column)
-        _add_snippets(items, outline, has_snippets)
-        found = list(items.items.values())
-    else:
-        found = []
+    found = _of_documents(outline, line, column, has_snippets)
     complete = {Form.LINES: _of_line, Form.XML: _of_xml, Form.JSON: _of_json, Form.HTML: _of_html}[outline.form]
     found += complete(outline, line, column, samples, has_snippets) if outline.document.kind else []
     return CompletionList(is_incomplete=len(found) >= MAX_ITEMS, items=found)
+
+
+def _of_documents(outline: Outline, line: int, column: int, has_snippets: bool) -> list[CompletionItem]:
+    """Snippets for what is no lines: a whole file where nothing is yet, in HTML an element, in JSON a member of an array."""
+    document = outline.document
+    items = _Items(outline, line, column, column)
+    if outline.form is Form.HTML:
+        if not document.line(line)[:column].strip("\ufeff \t"):
+            _add_snippets(items, snippets(outline), has_snippets)
+    elif outline.form is not Form.LINES and not document.text.strip("\ufeff \t\r\n"):
+        _add_snippets(items, snippets(outline), has_snippets)
+    elif outline.form is Form.JSON:
+        before = "".join(document.lines[:line]) + document.line(line)[:column]
+        if open_brackets(before) == "[":
+            last = before.rstrip()[-1:]
+            following = (document.line(line)[column:] + "".join(document.lines[line + 1 :])).lstrip()[:1]
+            marks = ", " if last not in "[," else "", "," if following not in ("", "]", ",") else ""
+            _add_snippets(items, member_snippets(outline), has_snippets, around=marks)
+    return list(items.items.values())
 
 
 def _documented(word: Word) -> str:
@@ -119,7 +133,7 @@ def _of_line(outline: Outline, line: int, column: int, samples: Samples, has_sni
         has_colon = text[end:].lstrip().startswith(":")
         _add_words(items, expected(outline, line), after="" if has_colon else ": ")
         if not before[: typed.start(1)].strip("\ufeff"):
-            _add_snippets(items, outline, has_snippets)
+            _add_snippets(items, snippets(outline), has_snippets)
         return list(items.items.values())
     number = next(iter(outline.between(line, line)), None)
     statement = outline.statements[number] if number is not None else None
@@ -140,15 +154,15 @@ def _typed(value: str, kinds: tuple[str, ...]) -> str:
     return value[_LAST_WORD.search(value).start() :]  # type: ignore[union-attr]
 
 
-def _add_snippets(items: _Items, outline: Outline, has_snippets: bool) -> None:
-    """What publishers want, as this file can say it."""
-    for snippet in snippets(outline):
+def _add_snippets(items: _Items, found: Iterable[Snippet], has_snippets: bool, *, around: tuple[str, str] = ("", "")) -> None:
+    """What publishers want, as this file can say it. `around`: what is to stand before and behind."""
+    for snippet in found:
         items.add(
             snippet.title,
             CompletionItemKind.Snippet,
             detail=snippet.format,
-            documentation=f"{snippet.summary}\n\n```\n{snippet.text}```",
-            text=snippet.template if has_snippets else snippet.text,
+            documentation=f"{snippet.summary}\n\n```\n{snippet.text.rstrip()}\n```",
+            text=(snippet.template if has_snippets else snippet.text).join(around),
             is_snippet=has_snippets,
         )
 

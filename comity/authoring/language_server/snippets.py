@@ -29,6 +29,14 @@ def snippets(outline: Outline) -> Iterator[Snippet]:
                     yield _snippet(intent, form, artefact)
 
 
+def member_snippets(outline: Outline) -> Iterator[Snippet]:
+    """Those for a JSON file that has an array already: what stands in that of the snippet."""
+    for snippet in snippets(outline):
+        text, template = snippet.text.strip(), snippet.template.strip()
+        if text.startswith("[") and text.endswith("]"):
+            yield snippet._replace(text=text[1:-1].strip(), template=template[1:-1].strip())
+
+
 def _is_for(artefact: Artefact, outline: Outline) -> bool:
     kind = outline.document.kind
     if kind is None:

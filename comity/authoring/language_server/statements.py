@@ -70,7 +70,9 @@ def form_of(kind: Kind | None, text: str) -> Form:
     start = text[:1000].lstrip("\ufeff \t\r\n")
     if start.startswith("<"):
         return Form.XML
-    return Form.JSON if start.startswith(("{", "[")) else Form.LINES
+    if start.startswith(("{", "[")) or (kind is not None and kind.name.endswith(".json")):
+        return Form.JSON
+    return Form.XML if kind is not None and kind.name.endswith(".xml") else Form.LINES
 
 
 def statements(text: str, lines: list[str], form: Form, nesting: Mapping[str, Nesting]) -> list[Statement]:
@@ -192,6 +194,7 @@ def _elements(text: str, places: _Places) -> Iterator[Statement]:
 
 
 _JSON = re.compile(r'"((?:[^"\\\r\n]|\\.)*+)"?(?:(\s*+:)\s*+("(?:[^"\\\r\n]|\\.)*+"?|[^\s{}\[\],"]++)?)?|[\[\]{}]')
+_JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
 
 def _members(text: str, places: _Places) -> Iterator[Statement]:
@@ -216,6 +219,21 @@ def _members(text: str, places: _Places) -> Iterator[Statement]:
             value_at = places.span(start, start + len(value))
             read.append(Statement(match[1], name_at, value, value_at, len(open_numbers), parent, value_at.line))
     yield from read
+
+
+def open_brackets(text: str) -> str:
+    """The brackets of JSON that have no end before the end of a text, outermost first; a quote at the end within a text."""
+    stack: list[str] = []
+    for match in _JSON.finditer(text):
+        if match[0] in ("{", "["):
+            stack.append(match[0])
+        elif match[0] in ("}", "]"):
+            del stack[-1:]
+        elif match.end() == len(text):
+            last = (match[3] or "") if match[2] else match[0]
+            if last.startswith('"') and not _JSON_TEXT.fullmatch(last):
+                stack.append('"')
+    return "".join(stack)
 
 
 _NAMING = ("name", "http-equiv", "property", "rel", "type")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
-from lsprotocol.types import InsertTextFormat, MarkupContent, TextEdit
+from lsprotocol.types import CompletionItemKind, InsertTextFormat, MarkupContent, TextEdit
 
 from comity.authoring.intents import INTENTS
 from comity.authoring.language_server.samples import Samples, samples
@@ -100,6 +101,7 @@ def test_a_name_that_has_its_colon_gets_no_second_one() -> None:
         ("robots.txt", "/robots.txt"),
         ("automation-preferences.txt", "/automation-preferences.txt"),
         ("ai.txt", "/ai.txt"),
+        ("tdmrep.json", "/.well-known/tdmrep.json"),
     ],
 )
 def test_every_intent_that_a_file_can_say_has_its_snippet(name: str, places: str) -> None:
@@ -116,6 +118,36 @@ def test_every_intent_that_a_file_can_say_has_its_snippet(name: str, places: str
     for title, format_, text in written:
         assert f"{title} ({format_})" in found
         assert text in texts or sum(other[:2] == (title, format_) for other in written) > 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["|", "\n|\n", "[|]", "[\n  |\n]\n", '[\n  {"location": "/[a", "tdm-reservation": 0},\n  |\n]', '[{"location": "/a"}\n|]',
+     '[|\n  {"location": "/a"}]', '[{"location": "/a"}, |{"location": "/b"}]'],
+)  # fmt: skip
+def test_a_snippet_of_tdmrep_is_a_file_or_a_member_of_what_is_there(text: str) -> None:
+    before, _, after = text.partition("|")
+    for has_snippets in (False, True):
+        item = items("tdmrep.json", text, has_snippets=has_snippets)["No training (TDMRep)"]
+        assert isinstance(item.text_edit, TextEdit)
+        inserted = item.text_edit.new_text.replace("\\}", "}")
+        found = json.loads(before + inserted + after)
+        assert {"location": "/", "tdm-reservation": 1} in found
+        assert len(found) == text.count('"location"') + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(
+            ("tdmrep.json", text)
+            for text in ("[{|", '[{"loc|', '[{"location": "/a",\n|}]', '[{"location": "[|', "[]\n|", '["|', '["a\\"|')
+        ),
+        ("rsl.xml", f"{RSL}\n|"),
+    ],
+)
+def test_no_file_is_put_into_another(name: str, text: str) -> None:
+    assert not [item for item in items(name, text).values() if item.kind == CompletionItemKind.Snippet]
 
 
 def test_an_editor_with_snippets_gets_places_to_fill_in() -> None:
