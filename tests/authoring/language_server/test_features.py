@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from lsprotocol.types import CodeAction, CodeActionKind, CreateFile, Position, Range, TextDocumentEdit, TextEdit
 
@@ -281,6 +281,7 @@ def test_lines_of_an_ai_txt_are_indented_as_its_grammar_has_them() -> None:
     assert formatting(outline("ai.txt", tabbed)) == []
 
 
+@example("User-agent: *\n\ufeffPath: / html\nAllow: /\n")
 @given(st.lists(INDENTED, max_size=12).map(lambda lines: "".join(map("".join, lines))))
 def test_formatting_changes_no_rule_and_is_done_once(text: str) -> None:
     document = outline("ai.txt", text)
