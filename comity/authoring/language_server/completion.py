@@ -68,6 +68,7 @@ class _Items:
 def completion(outline: Outline, position: Position, samples: Samples = NONE, *, has_snippets: bool = False) -> CompletionList:
     """`has_snippets`: the editor can insert texts with places to fill in."""
     line, column = outline.document.place(position)
+    outline = outline.part(line, line)
     found = _of_documents(outline, line, column, has_snippets)
     complete = {Form.LINES: _of_line, Form.XML: _of_xml, Form.JSON: _of_json, Form.HTML: _of_html}[outline.form]
     found += complete(outline, line, column, samples, has_snippets) if outline.document.kind else []

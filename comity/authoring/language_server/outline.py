@@ -1,7 +1,8 @@
 """A document with the words of its formats: which names stand where, for whom they are, and which values they have.
 
 Outline(document)
-Outline.at(line, column)     the word of a statement at a place"""
+Outline.at(line, column)     the word of a statement at a place
+Outline.part(first, last)    the same for some lines"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from comity.authoring.language_server.documents import Document
-from comity.authoring.language_server.statements import Form, Span, Statement, form_of, statements
+from comity.authoring.language_server.statements import Form, Span, Statement, begins_anew, fields, form_of, statements
 from comity.authoring.language_server.words import AGENT, Word, Words, kinds_at, words_of
 
 # Values are parted by spaces, commas and semicolons; a `#` behind a space begins a comment, but for selectors and prose.
@@ -34,6 +35,7 @@ class Outline:
 
     def __init__(self, document: Document) -> None:
         self.document = document
+        self.whole = self
         self.form = form_of(document.kind, document.text)
         self.words: Words = words_of(document.kind, self.form)
 
@@ -42,6 +44,22 @@ class Outline:
         if self.document.kind is None:
             return []
         return statements(self.document.text, self.document.lines, self.form, self.words.nesting())
+
+    def part(self, first: int, last: int) -> Outline:
+        """The outline of some lines, and of those before them that they stand below: a key must not wait for all of a large file.
+
+        Lines after them are not there: no statement reaches beyond, and only some of the agents of a list are known."""
+        if self.form is not Form.LINES or self.document.kind is None or "statements" in self.__dict__:
+            return self
+        nesting = self.words.nesting()
+        start = min(first, len(self.document.lines)) - 1
+        while start > 0 and not begins_anew(self.document.lines[start], nesting):
+            start -= 1
+        start = max(start, 0)
+        part = Outline(self.document)
+        part.whole = self
+        part.statements = list(fields(self.document.lines[start : last + 1], nesting, start))
+        return part
 
     @cached_property
     def _lines(self) -> list[int]:
@@ -138,8 +156,8 @@ class Outline:
     def agents(self) -> list[str]:
         """The agents that it names, once each."""
         names: dict[str, None] = {}
-        for statement in self.statements:
-            word = self.word(statement)
+        for statement in self.whole.statements:
+            word = self.whole.word(statement)
             if word and AGENT in word.value_kinds:
                 names |= {value.text: None for value in self.value_words(statement)}
         return list(names)

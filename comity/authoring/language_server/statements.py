@@ -78,7 +78,7 @@ def form_of(kind: Kind | None, text: str) -> Form:
 def statements(text: str, lines: list[str], form: Form, nesting: Mapping[str, Nesting]) -> list[Statement]:
     """`nesting`: of lines, by their names in lower case."""
     if form is Form.LINES:
-        return list(_fields(lines, nesting))
+        return list(fields(lines, nesting))
     places = _Places(lines)
     read = {Form.XML: _elements, Form.JSON: _members, Form.HTML: _metas}[form]
     return list(read(text, places))
@@ -92,11 +92,20 @@ def field(line: str) -> tuple[str, int, int, str, int] | None:
     return match[1], match.start(1), match.end(1), match[2].rstrip(), match.start(2)
 
 
-def _fields(lines: list[str], nesting: Mapping[str, Nesting]) -> Iterator[Statement]:
-    """A line stands below the last one before it below which it can; one with an unknown name below the last that is open."""
+def begins_anew(line: str, nesting: Mapping[str, Nesting]) -> bool:
+    """Whether nothing before a line matters to what stands behind it: it stands below none, and others below it."""
+    read = field(line) if ":" in line else None
+    allowed, is_open, is_free = nesting.get(read[0].lower(), _UNKNOWN) if read else _UNKNOWN
+    return is_open and is_free and not allowed
+
+
+def fields(lines: list[str], nesting: Mapping[str, Nesting], first: int = 0) -> Iterator[Statement]:
+    """A line stands below the last one before it below which it can; one with an unknown name below the last that is open.
+
+    `first`: the number of the first of these lines."""
     read: list[Statement] = []
     open_numbers: list[int] = []
-    for number, line in enumerate(lines):
+    for number, line in enumerate(lines, first):
         line_read = field(line) if ":" in line else None
         if line_read is None:
             continue

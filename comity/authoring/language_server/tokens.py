@@ -22,8 +22,8 @@ _COMMENT = re.compile(r"(?:^[ \t\ufeff]*|[ \t])(#.*)")
 
 def tokens(outline: Outline, first: int = 0, last: int | None = None) -> SemanticTokens:
     """`first`, `last`: the lines that are asked for."""
-    last = len(outline.document.lines) - 1 if last is None else min(last, len(outline.document.lines) - 1)
-    found = sorted(_spans(outline, max(first, 0), last), key=lambda token: token[0][:2])[:MAX_TOKENS]
+    first, last = max(first, 0), len(outline.document.lines) - 1 if last is None else min(last, len(outline.document.lines) - 1)
+    found = sorted(_spans(outline.part(first, last), first, last), key=lambda token: token[0][:2])[:MAX_TOKENS]
     data: list[int] = []
     line, start = 0, 0
     end = -1, 0

@@ -155,6 +155,47 @@ def test_a_number_sign_in_a_selector_begins_no_comment() -> None:
     assert ("#main", "class") in decoded(outline("ai.txt", "User-agent: *\n  Path: / html\n    Element: #main\n"))
 
 
+PARTS = st.lists(
+    st.sampled_from(
+        [
+            *("User-agent: a", "User-agent: b", "Disallow: /x", "ACAP-crawler: *", "ACAP-allow-(t): /", "", "# User-agent: c"),
+            *("ACAP-resource-set: s /a", "ACAP-qualified-usage: t index", "ACAP-allow-index: ", "License: /l", "Nonsense: 1"),
+            *(
+                "  Path: / html",
+                "    Element: p",
+                "      Guide: Index",
+                "        Lang: ",
+                "\ufeffUser-agent: d",
+                "scope: /",
+                "AC",
+            ),
+            *("allowed-methods: GET", "user-agent: e"),
+        ]
+    ),
+    max_size=12,
+)
+
+
+@given(st.sampled_from(["robots.txt", "ai.txt", "automation-preferences.txt"]), PARTS, st.integers(0, 12), st.integers(0, 12))
+def test_a_part_of_a_file_is_as_it_is_in_the_whole(name: str, lines: list[str], first: int, last: int) -> None:
+    text = "\n".join(lines)
+    whole = outline(name, text)
+    assert whole.statements is not None  # which are known then
+    assert whole.part(first, last) is whole
+    assert tokens(outline(name, text), first, last) == tokens(whole, first, last)
+    for line in range(len(whole.document.lines)):
+        position = whole.document.position(line, len(whole.document.line(line)))
+        assert completion(outline(name, text), position) == completion(whole, position)
+
+
+def test_what_is_typed_in_a_large_file_does_not_wait_for_all_of_it() -> None:
+    large = outline("robots.txt", "User-agent: a\nDisallow: /\n\n" * 50 + "Dis\n" + "User-agent: a\nDisallow: /\n\n" * 50)
+    assert "Disallow" in {item.label for item in completion(large, Position(150, 3)).items}
+    assert tokens(large, 140, 160).data
+    assert "statements" not in vars(large)
+    assert len(large.part(150, 150).statements) == 2
+
+
 # Actions
 
 PROBLEM = "robots.misspelled"
