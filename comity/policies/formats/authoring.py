@@ -143,6 +143,11 @@ class FileKind(NamedTuple):
     findings: Callable[[bytes, str], Iterable[Finding]]  # of the body; the URL
 
 
+def literal(text: str) -> str:
+    """A text as a part of a message of `Remarks.report`: what a file has between braces is quoted in it as it stands."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
 class Remarks:
     """What a check has to say of a file: the first MAX_FINDINGS by each rule, so that none crowds out another."""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from comity.policies.answers.decision import Finding
-from comity.policies.formats.authoring import Remarks
+from comity.policies.formats.authoring import Remarks, literal
 from comity.policies.formats.automation.directives import PATH, Directives, Group, UrlPattern
 from comity.policies.formats.automation.file import AutomationFile
 from comity.policies.formats.automation.grammar import RECORD, SELECTORS
@@ -76,7 +76,7 @@ def _check_record(remarks: Remarks, record: Record) -> None:
         for pattern in url_patterns(record.value):
             if odd := oddity(pattern):
                 column = record.column + record.value.find(pattern)
-                message = f"`{{}}` probably matches nothing: {odd}"
+                message = f"`{{}}` probably matches nothing: {literal(odd)}"
                 remarks.report("automation.pattern", message, pattern, line=record.line, column=column, length=len(pattern))
     elif record.name == "allowed-automations":
         for match in re.finditer(rb"[^ \t,]++", record.value):
