@@ -599,7 +599,10 @@ def meanings(kind: lint.Kind, body: bytes) -> list[object]:
     decided: list[object] = [site.sitemaps, site.crawler_names]
     page_body = body if kind.name == lint.PAGE else b""
     for agent in (AGENT, Agent("otherbot", uses=USES), Agent("zznobody", uses=USES)):
-        decided += site.rates(agent), [(request.action, request.url) for request in site.requests(agent)]
+        rates = site.rates(agent)
+        visit = rates.visit_time if rates else None
+        decided += rates and rates[:2], visit and (visit.start, visit.end)
+        decided += [(request.action, request.url) for request in site.requests(agent)]
         for path in PATHS[:6]:
             decided.append(site.access(agent, ORIGIN + path, now=NOW).verdict)
             page = site.page(agent, ORIGIN + path, headers=[HTML], body=page_body, now=NOW)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.authoring import Remarks, literal
-from comity.policies.formats.automation.directives import PATH, Directives, Group, UrlPattern
+from comity.policies.formats.automation.directives import PATH, Directives, Group
 from comity.policies.formats.automation.file import AutomationFile
 from comity.policies.formats.automation.grammar import RECORD, SELECTORS
 from comity.policies.formats.automation.resolution import exactness_of
@@ -94,33 +94,37 @@ _EVERYWHERE = (("", "/"), ("", "*"), ("", "/*"))
 def _check_shadowed(remarks: Remarks, groups: tuple[Group, ...]) -> None:
     """Groups that never speak, as others of the same rank stand below them."""
     last: dict[tuple[Any, ...], Group] = {}
-    for group in groups:
-        for scope in _scopes(group):
-            last[_selectors(group, scope)] = group
-    for group in groups:
-        others = [last[_selectors(group, scope)] for scope in _scopes(group)]
+    known: dict[frozenset[str], frozenset[str]] = {}  # equal ones are one: a group has many scopes, and each is compared
+    of_groups = [_selectors(group, known) for group in groups]
+    for group, selectors in zip(groups, of_groups, strict=True):
+        last.update(dict.fromkeys(selectors, group))
+    for group, selectors in zip(groups, of_groups, strict=True):
+        others = [last[each] for each in selectors]
         if all(other is not group for other in others):
             line = min(other.line for other in others)
             message = f"the group never speaks: that of line {line} is for the same, and the later one counts"
             remarks.report("automation.shadowed", message, line=group.line)
         elif not group.scopes:
-            whole = (last.get((group.hosts and frozenset(group.hosts), _agents(group), *scope)) for scope in _EVERYWHERE)
+            hosts = selectors[0][0]
+            whole = (last.get((hosts, _agents(group), *scope)) for scope in _EVERYWHERE)
             if other := next((other for other in whole if other), None):
                 message = f"the group never speaks: it has no scope, and that of line {other.line} is for every URL"
                 remarks.report("automation.shadowed", message, line=group.line)
-
-
-def _scopes(group: Group) -> tuple[UrlPattern | None, ...]:
-    return group.scopes or (None,)
 
 
 def _agents(group: Group) -> frozenset[str]:
     return _ANYBODY if group.agents is None or "*" in group.agents else group.agents
 
 
-def _selectors(group: Group, scope: UrlPattern | None) -> tuple[Any, ...]:
+def _selectors(group: Group, known: dict[frozenset[str], frozenset[str]]) -> list[tuple[Any, ...]]:
+    """What each scope of a group is for: hosts, agents and the scope."""
     agents = _agents(group) if group.agents is None else group.agents
-    return (group.hosts and frozenset(group.hosts), agents, *(scope or (None,)))
+    agents = known.setdefault(agents, agents)
+    hosts: frozenset[str] | tuple[str, ...] | None = group.hosts
+    if hosts:
+        hosts = frozenset(hosts)
+        hosts = known.setdefault(hosts, hosts)
+    return [(hosts, agents, *(scope or (None,))) for scope in group.scopes or (None,)]
 
 
 def _check_hosts(remarks: Remarks, groups: tuple[Group, ...], origin: str) -> None:
