@@ -20,6 +20,8 @@ from comity.authoring.sites import Source, SourceFile, load
 from comity.policies import Fetched, Site
 from comity.policies.answers.rule import RULES
 from comity.policies.formats import FORMATS
+from comity.policies.formats.ai_txt import file as ai_txt_file
+from comity.policies.formats.automation import file as automation_file
 
 if TYPE_CHECKING:
     from tests.conftest import Serve
@@ -417,3 +419,23 @@ def test_a_file_of_any_name_can_be_told(form: str, name: bytes, tmp_path: Path, 
         assert "robots.misspelled" in out or target.name == "rsl.xml"
         assert all(line.isprintable() for line in out.splitlines())
         assert not any(line.startswith("::error::") for line in out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("ai.txt", b"User-agent: *\n  Path: /\n    Element: p\n      Disallow: Train\n"),
+        ("automation-preferences.txt", b"scope: /\n"),
+    ],
+)
+def test_reading_and_checks_share_what_is_read_of_a_file(name: str, body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = {"ai.txt": ai_txt_file, "automation-preferences.txt": automation_file}[name]
+    read, times = module.parse, []
+
+    def parse(*arguments: Any, **named: Any) -> Any:
+        times.append(1)
+        return read(*arguments, **named)
+
+    monkeypatch.setattr(module, "parse", parse)
+    lint_file(KINDS[name], name, body)
+    assert times == [1]

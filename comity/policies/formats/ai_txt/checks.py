@@ -15,7 +15,7 @@ from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.answers.element_rule import ALL, EVERY_TYPE, ElementRule, display_names
 from comity.policies.document.document import FILE_TYPES
 from comity.policies.document.selectors import SelectorError, compiled
-from comity.policies.formats.ai_txt.file import PATH, AiFile
+from comity.policies.formats.ai_txt.file import AiFile, ai_txt_of
 from comity.policies.formats.ai_txt.forms import MAX_XML, MAX_XML_ELEMENTS, from_xml
 from comity.policies.formats.ai_txt.grammar import LINE, NOTHINGS, SPELLINGS, Keyword, is_meant
 from comity.policies.formats.ai_txt.reading import NAME
@@ -72,7 +72,7 @@ def _typed(value: bytes) -> tuple[bytes, str]:
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     """What is wrong with the ai.txt of a site besides what reading it finds."""
-    file = AiFile(files.origin + PATH, files.get(PATH))
+    file = ai_txt_of(files)
     if not file.elements:
         return ()
     remarks = Remarks(file.url)

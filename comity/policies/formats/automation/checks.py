@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from comity.policies.answers.decision import Finding
 from comity.policies.formats.authoring import Remarks, literal
-from comity.policies.formats.automation.directives import PATH, Directives, Group
-from comity.policies.formats.automation.file import AutomationFile
+from comity.policies.formats.automation.directives import Directives, Group
+from comity.policies.formats.automation.file import preferences_of
 from comity.policies.formats.automation.grammar import RECORD, SELECTORS
 from comity.policies.formats.automation.resolution import exactness_of
 from comity.policies.formats.automation.value_syntax import DIRECTIVES, host_pattern, url_patterns
@@ -52,7 +52,7 @@ def records(text: bytes) -> Iterator[Record]:
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     """What is wrong with the file of a site besides what reading it finds."""
-    file = AutomationFile(files.origin + PATH, files.get(PATH))
+    file = preferences_of(files)
     if not file.automation:
         return ()
     remarks = Remarks(file.url)
