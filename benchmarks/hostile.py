@@ -29,6 +29,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from comity.authoring import lint
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import PolicyStore
 from comity.dataset.permissions.terms import Terms, apply_terms
@@ -38,6 +39,7 @@ from comity.dataset.verify.today import Today
 from comity.guard import Guard
 from comity.guard.incoming import Incoming
 from comity.policies import Agent, Fetched, Page, PolicyError, Site, ai_txt_from_xml, ai_txt_to_xml, instructions
+from comity.policies.formats.authoring import apply
 from comity.policies.vocabulary.table import Vocabulary
 
 FILE = 512 * 1024  # octets of a policy file
@@ -259,6 +261,62 @@ DOCUMENTS: dict[str, Callable[[int], bytes]] = {
     "one attribute": lambda n: repeated(b"a", n, b'<rsl a="', b'"/>'),
     "lines": lambda n: repeated(b"\n", n, (RSL + CONTENT).encode(), END.encode()),
     "url of stars": lambda n: repeated(b"*a", n, f'{RSL}<content url="/'.encode(), b'"><license/></content></rsl>'),
+}
+# What authors get wrong, again and again: kind of `comity lint` -> shapes.
+FAULTS: dict[str, dict[str, Callable[[int], bytes]]] = {
+    "robots.txt": {
+        "misspelled": lambda n: numbered("Dissallow: /{}\n", n, "User-agent: *\n"),
+        "no colons": lambda n: numbered("Disallow /{}\n", n, "User-agent: *\n"),
+        "versions": lambda n: numbered("User-agent: bot{}/1.0\n", n, "", "Disallow: /\n"),
+        "stars at the end": lambda n: numbered("Disallow: /{}*\n", n, "User-agent: *\n"),
+        "unknown names": lambda n: numbered("x{}: y\n", n),
+        "odd paths": lambda n: numbered('Disallow: "/{} b"\n', n, "User-agent: *\n"),
+        "one odd path": lambda n: repeated(b"\xc2\xa0", n, b"User-agent: *\nDisallow: /"),
+        "signals": lambda n: numbered("Content-Signals: ai_train{}=no\n", n, "User-agent: *\n"),
+        "acap without colons": lambda n: numbered("ACAP-disallow-index /{}\n", n, ACAP),
+    },
+    "automation-preferences.txt": {
+        "markup": lambda n: numbered("<!-- {} -->\n", n, "scope: /\nallowed-methods: GET\n"),
+        "markup behind values": lambda n: numbered("scope: /{} <!-- a -->\n", n, "", "allowed-methods: GET\n"),
+        "no colons": lambda n: numbered("scope /{}\n", n, "", "allowed-methods: GET\n"),
+        "repeated": lambda n: repeated(b"scope: /a\nallow-xhr: open\nallow-xhr: open\n\n", n),
+        "repeated in one block": lambda n: repeated(b"allow-xhr: open\n", n, b"scope: /\n"),
+        "limits": lambda n: numbered("request-limit: 1{}/second\n", n, "scope: /\nallowed-methods: GET\n"),
+        "braces": lambda n: repeated(b"{a,b}", n, b"scope: /"),
+    },
+    "ai.txt": {
+        "indentation": lambda n: numbered("User-agent: a{}\nPath: / html\nElement: p\nDisallow: Train\n", n),
+        "comments": lambda n: numbered("  Path: /{} html # a\n    Element: p\n      Disallow: Train\n", n, "User-agent: *\n"),
+        "wildcards": lambda n: numbered("  Path: /*{} html\n    Element: *\n      Disallow: Train\n", n, "User-agent: *\n"),
+        "wildcards of one path": lambda n: numbered(
+            "  Path: /*a*{} html\n    Element: *\n      Disallow: Train\n", n, "User-agent: *\n"
+        ),
+        "repeated agents": lambda n: repeated(b" a", n, b"User-agent:", b"\n  Path: /\n    Element: p\n      Disallow: Train\n"),
+        "guidelines between": lambda n: numbered(
+            "      Disallow: Train\n        Lang: en\n        Guideline: {}\n", n, "User-agent: *\n  Path: /\n    Element: p\n"
+        ),
+        "languages": lambda n: numbered(
+            "      Guide: Train\n        Lang: en_{}\n", n, "User-agent: *\n  Path: / html\n    Element: p\n"
+        ),
+        "selectors": lambda n: numbered("    Element: p:hover{}(\n      Disallow: Train\n", n, "User-agent: *\n  Path: / html\n"),
+    },
+    "tdmrep.json": {
+        "texts": lambda n: numbered('{"location":"/{}","tdm-reservation":"1"},\n', n, "[", "{}]"),
+        "texts in one line": lambda n: numbered('{"location":"/{}","tdm-reservation":"1"},', n, "[", "{}]"),
+        "unknown members": lambda n: numbered('"reservatoin{}":1,', n, "[{", '"a":1}]'),
+        "wildcards": lambda n: numbered('{"location":"/*{}","tdm-reservation":1},', n, "[", "{}]"),
+        "wildcards of one path": lambda n: numbered('{"location":"/*a*{}","tdm-reservation":1},', n, "[", "{}]"),
+    },
+    "rsl.xml": {
+        "unknown words": lambda n: numbered("serch{} ", n, f'{RSL}{CONTENT}<permits type="usage">', f"</permits>{END}"),
+        "other hosts": lambda n: numbered('<content url="https://a{}.com/"/>', n, RSL, "</rsl>"),
+        "odd urls": lambda n: numbered('<content url="/{} a"/>', n, RSL, "</rsl>"),
+        "other namespaces": lambda n: repeated(b'<content xmlns=""/>', n, RSL.encode(), b"</rsl>"),
+    },
+    "page.html": {
+        "words": lambda n: numbered("noidex{},", n, '<meta name="robots" content="', '">'),
+        "metas": lambda n: repeated(b'<meta name="robots" content="noidex">', n),
+    },
 }
 SHORT_URL = ORIGIN + "/a"
 LONG_PATHS = {"": "/a", "a": "/" + "a" * 2000, "b": "/*a*a*a".replace("*", "b" * 300)}
@@ -699,6 +757,50 @@ def tags() -> Iterator[Case]:
             )
 
 
+# What authors are told
+
+LINT_SHAPES: dict[str, dict[str, Callable[[int], bytes]]] = {
+    "robots.txt": ROBOTS,
+    "automation-preferences.txt": AUTOMATION,
+    "ai.txt": AI_TXT,
+    "tdmrep.json": TDMREP,
+    "rsl.xml": DOCUMENTS,
+    "page.html": BODY_SHAPES,
+}
+
+
+def _linted(kind: lint.Kind, body: bytes) -> Step:
+    def step() -> object:
+        problems = lint.lint_file(kind, kind.name, body)
+        return apply(body, (problem.fix for problem in problems if problem.fix))
+
+    return step
+
+
+def linted() -> Iterator[Case]:
+    for name, shapes in LINT_SHAPES.items():
+        kind = lint.KINDS[name]
+        for shape, make in (FAULTS[name] | shapes).items():
+            yield Case(
+                f"lint {name}: {shape}",
+                FILE,
+                lambda octets, kind=kind, make=make: _linted(kind, make(octets)),  # type: ignore[misc]
+            )
+    for shape, make in AI_TXT.items():
+        yield Case(
+            f"lint ai.xml: {shape}",
+            FILE,
+            lambda octets, make=make: _linted(lint.KINDS["ai.xml"], _as_xml(make(octets))),  # type: ignore[misc]
+        )
+
+
+def _as_xml(body: bytes) -> bytes:
+    try:
+        return ai_txt_to_xml(body)
+    except PolicyError:
+        return body
+
+
 # Other files
 
 VOCABULARIES: dict[str, Callable[[int], bytes]] = {
@@ -776,7 +878,7 @@ def cases() -> Iterator[Case]:
     for name, make in sites():
         for what, step in SITE_STEPS.items():
             yield Case(f"{name}: {what}", FILE, lambda octets, make=make, step=step: step(make(octets)))  # type: ignore[misc]
-    yield from itertools.chain(pages(), requests(), tags(), others())
+    yield from itertools.chain(pages(), requests(), tags(), others(), linted())
 
 
 def seconds(step: Step) -> float:

@@ -7,6 +7,7 @@ Formats say what is wrong in them (`SiteReading.findings`, `Format.authoring`); 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from posixpath import basename
 from typing import NamedTuple
@@ -58,7 +59,7 @@ def kind_of(name: str, body: bytes) -> Kind | None:
 
 def lint_file(kind: Kind, name: str, body: bytes, *, origin: str = DEFAULT_ORIGIN) -> list[Problem]:
     """Return the problems of one file by itself. `name`: what its user calls it."""
-    url = origin + (kind.path or f"/{quote(basename(name))}")
+    url = origin + (kind.path or f"/{quote(os.fsencode(basename(name)))}")
     if kind.file_kind:
         findings = kind.file_kind.findings(body, url)
     elif kind.path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
@@ -133,7 +134,7 @@ def _location(problem: Problem) -> dict[str, Any]:
 
 
 def _uri(name: str) -> str:
-    return name if "://" in name else quote(PurePath(name).as_posix())
+    return name if "://" in name else quote(os.fsencode(PurePath(name).as_posix()))
 
 
 def _fix(problem: Problem) -> dict[str, Any]:
@@ -160,6 +161,7 @@ def as_github(problems: Sequence[Problem]) -> None:
 
 
 def _escaped(text: str, more: str = "") -> str:
+    text = unhidden(text, keep="\r\n")
     for char in f"%\r\n{more}":
         text = text.replace(char, f"%{ord(char):02X}")
     return text

@@ -112,7 +112,7 @@ def _read(folder: Path, origin: str, agent: Agent) -> Source:
             notes.append(f"{folder} has more pages than {MAX_PAGES}: the others were not read")
             break
         if page := read_file(folder, path):
-            pages.append(SourceFile(str(folder / path), f"{origin}/{quote(path)}", page))
+            pages.append(SourceFile(str(folder / path), f"{origin}/{quote(os.fsencode(path))}", page))
     files = (SourceFile(names[url], url, fetched) for url, fetched in site.files.items() if fetched.status != 404)
     return Source(origin, site, _sorted(origin, files), tuple(pages), tuple(notes))
 

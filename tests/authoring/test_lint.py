@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -19,6 +20,8 @@ from comity.authoring.sites import Source, SourceFile, load
 from comity.policies import Fetched, Site
 from comity.policies.answers.rule import RULES
 from comity.policies.formats import FORMATS
+from comity.policies.formats.ai_txt import file as ai_txt_file
+from comity.policies.formats.automation import file as automation_file
 
 if TYPE_CHECKING:
     from tests.conftest import Serve
@@ -370,3 +373,69 @@ def test_a_file_that_is_elsewhere_is_said_to_be(serve: Serve, lint: Lint) -> Non
         (server.url("/robots.txt"), f"it is redirected to {server.url('/files/robots.txt')}: serve it here")
     ]
     assert "/files/robots.txt" in server.paths
+
+
+@pytest.mark.requirement("SEC-1")
+@pytest.mark.parametrize("text", ["{}", "{0}", "{a}", "{", "}{"])
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("ai.txt", "User-agent: *\n  Path: /a b={} html\n    Element: p\n      Disallow: Train\n"),
+        (
+            "ai.txt",
+            "User-agent: *\n  Path: / html\n    Element: p\n      Guide: Train\n        Lang: a{}-UK\n        Guideline: a\n",
+        ),
+        ("automation-preferences.txt", 'scope: "/a={}"\nallowed-methods: GET\n'),
+        ("tdmrep.json", '[{"location": "/a b={}", "tdm-reservation": 1}]'),
+        ("rsl.xml", '<rsl xmlns="https://rslstandard.org/rsl"><content url="/a b={}"><license/></content></rsl>'),
+        (
+            "rsl.xml",
+            '<rsl xmlns="https://rslstandard.org/rsl"><content url="https://a{}.com/"/><content url="https://b.com/"/></rsl>',
+        ),
+    ],
+)
+def test_braces_in_a_file_are_quoted_as_they_stand(name: str, body: str, text: str) -> None:
+    problems = lint_file(KINDS[name], name, body.replace("{}", text).encode())
+    assert any(text in problem.message for problem in problems) or "https://a" in body
+
+
+@pytest.mark.requirement("SEC-1")
+def test_names_that_are_no_token_are_asked_for_by_no_check(tmp_path: Path) -> None:
+    write(tmp_path, {"robots.txt": "ACAP-crawler: é\nACAP-disallow-index: /\nContent-Signal: search=yes\n"})
+    source = load(str(tmp_path))
+    assert "é" in source.site.crawler_names
+    assert lint_site(source)
+
+
+@pytest.mark.requirement("SEC-4")
+@pytest.mark.parametrize("form", ["text", "json", "sarif", "github"])
+@pytest.mark.parametrize("name", [b"\xff", "\u202e\x1b[31m\n::error::".encode()])
+def test_a_file_of_any_name_can_be_told(form: str, name: bytes, tmp_path: Path, lint: Lint) -> None:
+    folder = tmp_path / os.fsdecode(name)
+    page = os.fsdecode(name + b".html")
+    write(folder, {"robots.txt": MISSPELLED, "rsl.xml": "<rsl/>", page: "<meta name=robots content=noidex>"})
+    for target in (folder, folder / "robots.txt", folder / "rsl.xml"):
+        _, out, _ = lint(target, "--format", form)
+        assert "robots.misspelled" in out or target.name == "rsl.xml"
+        assert all(line.isprintable() for line in out.splitlines())
+        assert not any(line.startswith("::error::") for line in out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("ai.txt", b"User-agent: *\n  Path: /\n    Element: p\n      Disallow: Train\n"),
+        ("automation-preferences.txt", b"scope: /\n"),
+    ],
+)
+def test_reading_and_checks_share_what_is_read_of_a_file(name: str, body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = {"ai.txt": ai_txt_file, "automation-preferences.txt": automation_file}[name]
+    read, times = module.parse, []
+
+    def parse(*arguments: Any, **named: Any) -> Any:
+        times.append(1)
+        return read(*arguments, **named)
+
+    monkeypatch.setattr(module, "parse", parse)
+    lint_file(KINDS[name], name, body)
+    assert times == [1]

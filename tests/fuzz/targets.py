@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import json
 import re
 import tempfile
@@ -23,7 +24,10 @@ from typing import Any, TypeVar
 
 import jsonschema
 
+from comity.authoring import lint
 from comity.authoring.explaining import explain
+from comity.authoring.problems import Problem
+from comity.authoring.reports import FORMS
 from comity.authoring.sites import Source, SourceFile
 from comity.dataset import tag_sources
 from comity.dataset.files import arrow_schema as typed
@@ -40,6 +44,7 @@ from comity.guard.guard import Pass
 from comity.guard.incoming import Incoming
 from comity.policies import Agent, Fetched, Page, PolicyError, Site, Verdict, ai_txt_from_xml, ai_txt_to_xml, instructions
 from comity.policies.answers.rule import RULES
+from comity.policies.formats.authoring import Draft, apply
 from comity.policies.formats.robots.file import RobotsFile
 from comity.policies.syntax.lines import MAX_FINDINGS
 from comity.policies.syntax.printable import HIDDEN
@@ -503,6 +508,141 @@ def fuzz_explain(octets: bytes) -> None:
     if anybody.token not in site.crawler_names:
         told = {url: excepted.get(url, access.verdict) for url in explanation.samples}
         assert told == {url: site.access(anybody, url).verdict.value for url in explanation.samples}
+
+
+MAX_ROUNDS = 10  # of fixes
+NAMES = ("", "a b/", "/a/", "a,b:c%/", "\u202e\n/", "\udcff/")  # folders of a file, as its user calls them
+MISSPELLED = (  # besides the lines that are well written, which have little to mend
+    ("Disallow", ("Dissallow", "disallow ", "Disallow\t", "Disalow")),
+    ("User-agent", ("Useragent", "USER AGENT", "user-agent", "User agent")),
+    (": ", (" ", ":", " : ", "=", ":\xa0")),
+    ("    ", ("  ", "\t", "   ", "")),
+    ('": "', ('": 1, "', "': '")),
+)
+
+
+def lint_body(kind: lint.Kind, choices: Choices) -> bytes:
+    """A file of a kind, in which authors have made mistakes."""
+    if kind.path in LINES:
+        body = lines(LINES[kind.path], choices)
+    elif kind.name == "tdmrep.json":
+        body = site_files(choices).get("/.well-known/tdmrep.json", b"[]")
+    elif kind.name == "rsl.xml":
+        body = octets_of(expanded("{rsl}", choices))
+    elif kind.name == lint.PAGE:
+        body = octets_of("".join(expanded(choices.of(MARKUP), choices) for _ in range(choices.number(12))))
+    else:
+        body = lines(LINES["/ai.txt"], choices)
+        with contextlib.suppress(PolicyError):
+            body = ai_txt_to_xml(body)
+    for _ in range(choices.number(6)):
+        right, wrong = choices.of(MISSPELLED)
+        body = body.replace(octets_of(right), octets_of(choices.of(wrong)), 1 + choices.number(3))
+    return choices.of((b"", b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\n", b" ")) + body
+
+
+def linted(octets: bytes) -> tuple[Choices, lint.Kind, bytes]:
+    kinds = [*lint.KINDS.values()]
+    if octets[:1] == bytes((RAW,)) and len(octets) > 1:
+        wanted = KINDS[octets[1] % len(KINDS)].rpartition("/")[2]
+        named = lint.KINDS.get({"license.xml": "rsl.xml", "page": lint.PAGE}.get(wanted, wanted))
+        choices = Choices(octets[-8:])
+        return choices, named or choices.of(kinds), octets[2:]
+    choices = Choices(octets)
+    kind = choices.of(kinds)
+    return choices, kind, lint_body(kind, choices)
+
+
+def check_problems(problems: Sequence[Problem], bodies: Mapping[str, bytes]) -> None:
+    """Each is by a rule, at a place that is there, and can be told. `bodies`: by the name of the file."""
+    drafts = {name: Draft(ORIGIN, body) for name, body in bodies.items()}
+    for one in problems:
+        assert one.rule in RULES
+        assert one.message
+        assert is_shown(one.message)
+        if one.place:
+            draft = drafts[one.file]
+            assert 0 < one.place.line <= draft.lines
+            assert one.text == draft.line(one.place.line).decode("utf-8", "replace")
+            assert 0 < one.place.column <= one.place.end_column <= len(one.text) + 1
+        if one.fix:
+            assert one.fix.edits
+            assert is_shown(one.fix.title)
+            assert all(0 <= edit.start <= edit.end <= len(bodies[one.file]) for edit in one.fix.edits)
+    told = {form: printed(problems, form) for form in FORMS}
+    assert [one["message"] for one in json.loads(told["json"])["problems"]] == [one.message for one in problems]
+    (run,) = json.loads(told["sarif"])["runs"]
+    assert [one["ruleId"] for one in run["results"]] == [one.rule for one in problems]
+    commands = told["github"].splitlines()
+    assert len(commands) == len(problems)
+    assert all(re.match(r"::(?:error|warning|notice) file=[^,:]*,title=[a-z.-]+(?:,[a-zA-Z]+=\d+)*::.", one) for one in commands)
+
+
+def printed(problems: Sequence[Problem], form: str) -> str:
+    octets = io.BytesIO()
+    with io.TextIOWrapper(octets, encoding="utf-8", newline="\n") as output, contextlib.redirect_stdout(output):
+        FORMS[form](problems)
+        output.flush()
+        text = octets.getvalue().decode("utf-8")
+    assert all(is_shown(line) for line in text.split("\n")), form
+    return text
+
+
+def meanings(kind: lint.Kind, body: bytes) -> list[object]:
+    """What is decided by a file, without the lines by which it is."""
+    if kind.file_kind:
+        path = "/ai.txt" if kind.name.startswith("ai") else "/license.xml"
+        given = {path: body, "/robots.txt": b"License: /license.xml\n"}
+    else:
+        given = {kind.path: body} if kind.path else {}
+    site = Site.from_files(ORIGIN, given)
+    decided: list[object] = [site.sitemaps, site.crawler_names]
+    page_body = body if kind.name == lint.PAGE else b""
+    for agent in (AGENT, Agent("otherbot", uses=USES), Agent("zznobody", uses=USES)):
+        rates = site.rates(agent)
+        visit = rates.visit_time if rates else None
+        decided += rates and rates[:2], visit and (visit.start, visit.end)
+        decided += [(request.action, request.url) for request in site.requests(agent)]
+        for path in PATHS[:6]:
+            decided.append(site.access(agent, ORIGIN + path, now=NOW).verdict)
+            page = site.page(agent, ORIGIN + path, headers=[HTML], body=page_body, now=NOW)
+            decided += [(page.uses[use].verdict, page.uses[use].stated, page.uses[use].restrictions()) for use in ASKED]
+    return decided
+
+
+def fuzz_lint(octets: bytes) -> None:
+    """Any file of any kind: what is wrong with it can be told, and what mends it comes to rest and changes no decision."""
+    choices, kind, body = linted(octets)
+    name = choices.of(NAMES) + kind.name
+    lint.kind_of(name, body)
+    problems = lint.lint_file(kind, name, body)
+    check_problems(problems, {name: body})
+    mended, rounds = body, 0
+    while fixes := [one.fix for one in problems if one.fix]:
+        after, made = apply(mended, fixes)
+        assert made
+        assert after != mended
+        mended, rounds = after, rounds + 1
+        assert rounds <= MAX_ROUNDS
+        problems = lint.lint_file(kind, name, mended)
+    assert not rounds or meanings(kind, mended) == meanings(kind, body)
+
+
+def fuzz_lint_site(octets: bytes) -> None:
+    """Any robots.txt with any other file beside it, as a folder: what they say together can be told."""
+    choices, kind, body = linted(octets)
+    robots = lint.KINDS["robots.txt"]
+    given = {kind.path: body} if kind.path else {}
+    given.setdefault(robots.path, lint_body(robots, choices))
+    folder = choices.of(NAMES)
+    fetched = {path: Fetched(status=200, body=octets_) for path, octets_ in given.items()}
+    files_ = tuple(SourceFile(folder + path, ORIGIN + path, file) for path, file in fetched.items())
+    page = SourceFile(
+        f"{folder}a.html", f"{ORIGIN}/a.html", Fetched(status=200, body=body if kind.name == lint.PAGE else b"<p>a")
+    )
+    source = Source(ORIGIN, Site.from_files(ORIGIN, dict(fetched)), files_, (page,))
+    problems = lint.lint_site(source, [page] if choices.number(2) else [])
+    check_problems(problems, {file.name: file.fetched.body for file in (*files_, page)})
 
 
 REFUSALS: dict[str, tuple[bytes, ...]] = {

@@ -9,6 +9,7 @@ from itertools import chain, islice
 
 from comity.authoring.sites import Source, SourceFile
 from comity.policies import Agent, Finding, Page, Reason, Site, Verdict
+from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.formats import FORMATS
 
 NOBODY = "comity-nobody"  # a crawler that no file names: what is said to everybody
@@ -29,7 +30,7 @@ def check_contradictions(source: Source, samples: tuple[SourceFile, ...]) -> Ite
 
 def is_token(name: str) -> bool:
     """Return whether a name is a product token, by which a crawler can be asked for."""
-    return name.replace("-", "").replace("_", "").isalnum()
+    return PRODUCT_TOKEN.fullmatch(name) is not None
 
 
 Contradiction = tuple[Reason, Reason, str]  # why it is permitted, why it is refused, the use

@@ -70,9 +70,9 @@ def _read(folder: Path, files: tuple[Path, ...]) -> Samples:
     targets, folders, selectors = dict[str, None](), dict[str, None](), dict[str, int]()
     pages = 0
     for path in files:
-        target = "/" + quote(path.relative_to(folder).as_posix())
+        target = "/" + quote(os.fsencode(path.relative_to(folder).as_posix()))
         for parent in path.relative_to(folder).parents:
-            folders["/" + quote(parent.as_posix()) + "/" if parent.name else "/"] = None
+            folders["/" + quote(os.fsencode(parent.as_posix())) + "/" if parent.name else "/"] = None
         suffix = path.suffix.lower()
         if suffix in _PAGES:
             targets[target] = None

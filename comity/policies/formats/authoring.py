@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -119,17 +120,29 @@ def _meet(edit: Edit, other: Edit) -> bool:
     return overlap or (edit.start == other.start and (edit == other or not (edit.text and other.text)))
 
 
+def _span(edit: Edit) -> tuple[int, int]:
+    return edit.start, edit.end
+
+
+def _beside(edit: Edit, taken: list[Edit]) -> list[Edit]:
+    """Return the edits of those that are taken, in their order, of which one meets the edit if any does. As none of them overlap,
+    these are the last that begins before it, all that begin with it, and the first that begins behind that."""
+    before, behind = bisect_left(taken, (edit.start, -1), key=_span), bisect_left(taken, (edit.start + 1, -1), key=_span)
+    return taken[max(0, before - 1) : behind + 1]
+
+
 def apply(body: bytes, fixes: Iterable[Fix]) -> tuple[bytes, tuple[Fix, ...]]:
     """Return the body with the fixes made, and those that were: of two that touch the same octets only the first is."""
     made: list[Fix] = []
-    taken: list[Edit] = []
+    taken: list[Edit] = []  # what is put before something comes before what takes its place
     for fix in fixes:
-        if not any(_meet(edit, other) for edit in fix.edits for other in taken):
+        if not any(_meet(edit, other) for edit in fix.edits for other in _beside(edit, taken)):
             made.append(fix)
-            taken += fix.edits
+            for edit in fix.edits:
+                insort(taken, edit, key=_span)
     pieces: list[bytes] = []
     end = 0
-    for edit in sorted(taken, key=lambda edit: (edit.start, edit.end)):  # what is put before something comes first
+    for edit in taken:
         pieces += body[end : edit.start], edit.text
         end = edit.end
     return b"".join((*pieces, body[end:])), tuple(made)
@@ -141,6 +154,11 @@ class FileKind(NamedTuple):
     name: str  # "rsl.xml": what it is called where its name does not tell
     is_meant: Callable[[str, bytes], bool]  # by the last part of its path, in lower case, and its body
     findings: Callable[[bytes, str], Iterable[Finding]]  # of the body; the URL
+
+
+def literal(text: str) -> str:
+    """A text as a part of a message of `Remarks.report`: what a file has between braces is quoted in it as it stands."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 class Remarks:

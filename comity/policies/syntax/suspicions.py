@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from comity.policies.syntax.printable import printable
@@ -116,12 +117,23 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """Return which of the known words somebody who writes another one, in any case, probably means; "": none is near."""
     if len(word) > MAX_WORD:
         return ""
-    return next((each for each in known if is_nearly(word.lower(), each.lower())), "")
+    name = _joined(word.lower())
+    return next((each for each in known if _is_nearly(name, _joined_known(each.lower()))), "")
 
 
 def is_nearly(name: str, known: str) -> bool:
     """Return whether one letter is missing, too many or another, or two have changed places; spaces, `-` and `_` don't count."""
-    name, known = (_BETWEEN.sub("", text) for text in (name, known))
+    return _is_nearly(_joined(name), _joined(known))
+
+
+def _joined(name: str) -> str:
+    return _BETWEEN.sub("", name)
+
+
+_joined_known = lru_cache(maxsize=1024)(_joined)  # each word of a file is compared with all that are known
+
+
+def _is_nearly(name: str, known: str) -> bool:
     if name == known:
         return True
     if abs(len(name) - len(known)) > 1 or name[:1] != known[:1]:

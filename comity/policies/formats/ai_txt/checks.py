@@ -15,17 +15,18 @@ from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.answers.element_rule import ALL, EVERY_TYPE, ElementRule, display_names
 from comity.policies.document.document import FILE_TYPES
 from comity.policies.document.selectors import SelectorError, compiled
-from comity.policies.formats.ai_txt.file import PATH, AiFile
+from comity.policies.formats.ai_txt.file import AiFile, ai_txt_of
 from comity.policies.formats.ai_txt.forms import MAX_XML, MAX_XML_ELEMENTS, from_xml
 from comity.policies.formats.ai_txt.grammar import LINE, NOTHINGS, SPELLINGS, Keyword, is_meant
 from comity.policies.formats.ai_txt.reading import NAME
 from comity.policies.formats.ai_txt.values import AiTxt, patterns_of
 from comity.policies.formats.ai_txt.words import LANGUAGES
-from comity.policies.formats.authoring import Remarks
+from comity.policies.formats.authoring import Remarks, literal
 from comity.policies.formats.file import SiteFiles
 from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import Lines
 from comity.policies.syntax.path_patterns import PatternIndex, covers, sample
+from comity.policies.syntax.printable import printable
 from comity.policies.syntax.suspicions import oddity
 from comity.policies.syntax.xml_tree import XmlError, local_name
 
@@ -71,7 +72,7 @@ def _typed(value: bytes) -> tuple[bytes, str]:
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     """What is wrong with the ai.txt of a site besides what reading it finds."""
-    file = AiFile(files.origin + PATH, files.get(PATH))
+    file = ai_txt_of(files)
     if not file.elements:
         return ()
     remarks = Remarks(file.url)
@@ -166,7 +167,7 @@ def _check_path(remarks: Remarks, written: Written) -> None:
     if written.column and len(words := value.split()) > 1 and words[-1].isalnum():
         return  # `ait.file-type`
     if odd := oddity(value):
-        _report(remarks, "ait.path-characters", f"`{{}}` probably matches nothing: {odd}", written, value)
+        _report(remarks, "ait.path-characters", f"`{{}}` probably matches nothing: {literal(odd)}", written, value)
     elif not _OF_PATHS.fullmatch(value):
         character = _OF_PATHS.sub(b"", value)[:1]
         message = (
@@ -220,12 +221,13 @@ def _check_language(remarks: Remarks, written: Written) -> None:
     elif len(primary) > 3 and primary.isascii() and primary.isalpha():
         message = "`{}` is no tag of a language: write one such as `en` or `en-US`"
     elif others and others[-1].upper() in _COUNTRIES:
-        message = f"no country has the code `{others[-1]}`: write `{primary}-{_COUNTRIES[others[-1].upper()]}`"
+        right = f"{printable(primary)}-{_COUNTRIES[others[-1].upper()]}"
+        message = f"no country has the code `{others[-1]}`: write `{literal(right)}`"
     elif "_" in text:
         message = "`{}`: the parts of a tag are parted by hyphens"
     else:
         return
-    _report(remarks, "ait.language-tag", message, written, *([written.value] if "{}" in message else ()))
+    _report(remarks, "ait.language-tag", message, written, *([written.value] if message.startswith("`{}`") else ()))
 
 
 def _check_element(remarks: Remarks, written: Written, types: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ from comity.policies.answers.fetched import Fetched
 from comity.policies.formats.ai_txt.grammar import parse
 from comity.policies.formats.ai_txt.spawning import Spawning, spawning
 from comity.policies.formats.ai_txt.values import AiTxt
-from comity.policies.formats.file import File
+from comity.policies.formats.file import File, SiteFiles
 from comity.policies.syntax.lines import text_of
 
 PATH = "/ai.txt"
@@ -39,3 +39,8 @@ class AiFile(File):
     def rule_reason(self, rule: ElementRule, page_url: str) -> Reason:
         """The reason that a rule for an element gives: its line, whatever page it is about."""
         return self.line_reason("ait.disallow" if rule.verdict is Verdict.DENY else "ait.guide", rule.line, rule.offset)
+
+
+def ai_txt_of(site: SiteFiles) -> AiFile:
+    """The site's ai.txt."""
+    return site.once(AiFile, lambda: AiFile(site.origin + PATH, site.get(PATH)))

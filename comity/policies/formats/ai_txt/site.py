@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from comity.policies.agent import Agent
 from comity.policies.document.document import Content
-from comity.policies.formats.ai_txt.file import PATH, AiFile
+from comity.policies.formats.ai_txt.file import AiFile, ai_txt_of
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import AgentReading, ElementRuleSet, Resource, SiteReading, Statements
 from comity.policies.vocabulary.statement import Statement
@@ -45,7 +45,7 @@ class AiSite(SiteReading):
     """One ai.txt."""
 
     def __init__(self, site: SiteFiles) -> None:
-        self._file = AiFile(site.origin + PATH, site.get(PATH))
+        self._file = ai_txt_of(site)
         self.crawler_names = self._file.crawler_names
         self.findings = self._file.findings
 

@@ -8,7 +8,7 @@ from comity.policies.formats.automation.access import Annotated, Automated
 from comity.policies.formats.automation.annotation import annotations_in
 from comity.policies.formats.automation.authoring import AUTHORING
 from comity.policies.formats.automation.directives import PATH
-from comity.policies.formats.automation.file import AutomationFile
+from comity.policies.formats.automation.file import preferences_of
 from comity.policies.formats.automation.grammar import rejection
 from comity.policies.formats.automation.rules import RULES
 from comity.policies.formats.file import SiteFiles
@@ -20,7 +20,7 @@ class AutomationSite(SiteReading):
 
     def __init__(self, site: SiteFiles) -> None:
         self._origin = site.origin
-        self._file = AutomationFile(site.origin + PATH, site.get(PATH))
+        self._file = preferences_of(site)
         self.crawler_names = self._file.crawler_names
         self.findings = self._file.findings
 

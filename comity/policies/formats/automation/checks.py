@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from comity.policies.answers.decision import Finding
-from comity.policies.formats.authoring import Remarks
-from comity.policies.formats.automation.directives import PATH, Directives, Group, UrlPattern
-from comity.policies.formats.automation.file import AutomationFile
+from comity.policies.formats.authoring import Remarks, literal
+from comity.policies.formats.automation.directives import Directives, Group
+from comity.policies.formats.automation.file import preferences_of
 from comity.policies.formats.automation.grammar import RECORD, SELECTORS
 from comity.policies.formats.automation.resolution import exactness_of
 from comity.policies.formats.automation.value_syntax import DIRECTIVES, host_pattern, url_patterns
@@ -52,7 +52,7 @@ def records(text: bytes) -> Iterator[Record]:
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     """What is wrong with the file of a site besides what reading it finds."""
-    file = AutomationFile(files.origin + PATH, files.get(PATH))
+    file = preferences_of(files)
     if not file.automation:
         return ()
     remarks = Remarks(file.url)
@@ -76,7 +76,7 @@ def _check_record(remarks: Remarks, record: Record) -> None:
         for pattern in url_patterns(record.value):
             if odd := oddity(pattern):
                 column = record.column + record.value.find(pattern)
-                message = f"`{{}}` probably matches nothing: {odd}"
+                message = f"`{{}}` probably matches nothing: {literal(odd)}"
                 remarks.report("automation.pattern", message, pattern, line=record.line, column=column, length=len(pattern))
     elif record.name == "allowed-automations":
         for match in re.finditer(rb"[^ \t,]++", record.value):
@@ -94,33 +94,37 @@ _EVERYWHERE = (("", "/"), ("", "*"), ("", "/*"))
 def _check_shadowed(remarks: Remarks, groups: tuple[Group, ...]) -> None:
     """Groups that never speak, as others of the same rank stand below them."""
     last: dict[tuple[Any, ...], Group] = {}
-    for group in groups:
-        for scope in _scopes(group):
-            last[_selectors(group, scope)] = group
-    for group in groups:
-        others = [last[_selectors(group, scope)] for scope in _scopes(group)]
+    known: dict[frozenset[str], frozenset[str]] = {}  # equal ones are one: a group has many scopes, and each is compared
+    of_groups = [_selectors(group, known) for group in groups]
+    for group, selectors in zip(groups, of_groups, strict=True):
+        last.update(dict.fromkeys(selectors, group))
+    for group, selectors in zip(groups, of_groups, strict=True):
+        others = [last[each] for each in selectors]
         if all(other is not group for other in others):
             line = min(other.line for other in others)
             message = f"the group never speaks: that of line {line} is for the same, and the later one counts"
             remarks.report("automation.shadowed", message, line=group.line)
         elif not group.scopes:
-            whole = (last.get((group.hosts and frozenset(group.hosts), _agents(group), *scope)) for scope in _EVERYWHERE)
+            hosts = selectors[0][0]
+            whole = (last.get((hosts, _agents(group), *scope)) for scope in _EVERYWHERE)
             if other := next((other for other in whole if other), None):
                 message = f"the group never speaks: it has no scope, and that of line {other.line} is for every URL"
                 remarks.report("automation.shadowed", message, line=group.line)
-
-
-def _scopes(group: Group) -> tuple[UrlPattern | None, ...]:
-    return group.scopes or (None,)
 
 
 def _agents(group: Group) -> frozenset[str]:
     return _ANYBODY if group.agents is None or "*" in group.agents else group.agents
 
 
-def _selectors(group: Group, scope: UrlPattern | None) -> tuple[Any, ...]:
+def _selectors(group: Group, known: dict[frozenset[str], frozenset[str]]) -> list[tuple[Any, ...]]:
+    """What each scope of a group is for: hosts, agents and the scope."""
     agents = _agents(group) if group.agents is None else group.agents
-    return (group.hosts and frozenset(group.hosts), agents, *(scope or (None,)))
+    agents = known.setdefault(agents, agents)
+    hosts: frozenset[str] | tuple[str, ...] | None = group.hosts
+    if hosts:
+        hosts = frozenset(hosts)
+        hosts = known.setdefault(hosts, hosts)
+    return [(hosts, agents, *(scope or (None,))) for scope in group.scopes or (None,)]
 
 
 def _check_hosts(remarks: Remarks, groups: tuple[Group, ...], origin: str) -> None:

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from comity.policies.answers.decision import Finding
 from comity.policies.answers.fetched import Availability, Fetched, availability
+from comity.policies.formats.automation.directives import PATH
 from comity.policies.formats.automation.grammar import Automation, media_type_findings, parse, rejection
-from comity.policies.formats.file import File
+from comity.policies.formats.file import File, SiteFiles
 from comity.policies.syntax.lines import text_of
 
 
@@ -32,3 +33,8 @@ class AutomationFile(File):
     @property
     def findings(self) -> tuple[Finding, ...]:
         return (*media_type_findings(self.fetched, self.url), *self.automation.findings) if self.automation else ()
+
+
+def preferences_of(site: SiteFiles) -> AutomationFile:
+    """The site's automation-preferences.txt."""
+    return site.once(AutomationFile, lambda: AutomationFile(site.origin + PATH, site.get(PATH)))

@@ -12,7 +12,7 @@ from typing import Any
 
 from comity.policies.answers.decision import Finding
 from comity.policies.document.document import Content
-from comity.policies.formats.authoring import Remarks
+from comity.policies.formats.authoring import Remarks, literal
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.rsl.grammar import GENERAL, NAMESPACE, PROHIBITED, VOCABULARY, host_of
@@ -112,13 +112,13 @@ class _Checker:
         first = next(filter(None, hosts), "")
         for content, host in zip(contents, hosts, strict=True):
             if host and host != first:
-                message = f"the url is at another host than {first}: the document says nothing of this one's own content"
-                self._report("rsl.other-host", message, content)
+                message = "the url is at another host than {}: the document says nothing of this one's own content"
+                self._report("rsl.other-host", message, content, first)
 
     def _check_content(self, content: Any) -> None:
         address = content.get("url", "").strip()
         if odd := oddity(address.encode("utf-8", "replace")):
-            self._report("rsl.pattern", f"the url `{{}}` probably matches nothing: {odd}", content, address)
+            self._report("rsl.pattern", f"the url `{{}}` probably matches nothing: {literal(odd)}", content, address)
         if content.get("server", "").strip():
             message = "the license has to be asked for at the server: to who does not ask, nothing is licensed"
             self._report("rsl.server", message, content)

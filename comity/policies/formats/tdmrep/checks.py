@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding
 from comity.policies.document.document import Content
-from comity.policies.formats.authoring import Remarks
+from comity.policies.formats.authoring import Remarks, literal
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.tdmrep.reservation import LOCATION, POLICY, RESERVATION, WELL_KNOWN, TdmRule, read
 from comity.policies.syntax.path_patterns import PatternIndex, sample
@@ -132,7 +132,7 @@ def _check_object(remarks: Remarks, rule: dict[str, Member]) -> None:
         and location.value.startswith('"')
         and (odd := oddity(location.value.strip('"').strip().encode("utf-8", "replace")))
     ):
-        _report(remarks, "tdmrep.pattern", f"the location probably matches nothing: {odd}", location)
+        _report(remarks, "tdmrep.pattern", f"the location probably matches nothing: {literal(odd)}", location)
 
 
 def _report(remarks: Remarks, rule: str, message: str, member: Member) -> None:

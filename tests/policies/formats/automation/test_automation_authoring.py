@@ -135,3 +135,11 @@ def test_fixes_change_no_group_and_mend_what_they_are_for(lines: list[str]) -> N
         assert meaning(again) == meaning(body)
         states.append(again)
         assert len(states) < 5  # of two fixes of one line the other is made the next time
+
+
+def test_groups_for_the_same_hosts_are_compared_whatever_their_order() -> None:
+    hosts = [f"host: h{number}.example.com\n" for number in range(3)]
+    scopes = "scope: /a\nscope: /b\n"
+    body = f"{scopes}{''.join(hosts)}allowed-methods: GET\n\n{scopes}{''.join(reversed(hosts))}allowed-methods: GET\n"
+    assert ("automation.shadowed", 1) in rules_in(body)
+    assert ("automation.shadowed", 7) not in rules_in(body)
