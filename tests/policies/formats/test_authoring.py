@@ -54,7 +54,12 @@ def meet(edit: Edit, other: Edit) -> bool:
 @pytest.mark.requirement("SEC-1")
 def test_what_meets_is_looked_for_beside_an_edit(monkeypatch: pytest.MonkeyPatch) -> None:
     compared = []
-    monkeypatch.setattr(authoring, "_meet", lambda *edits: bool(compared.append(edits)))
+
+    def meets(*edits: Edit) -> bool:
+        compared.append(edits)
+        return False
+
+    monkeypatch.setattr(authoring, "_meet", meets)
     fixes = [Fix("", tuple(Edit(at, at + 1, b"") for at in range(first, 4000, 20))) for first in range(10)]
     assert apply(bytes(4000), fixes) == (bytes(2000), tuple(fixes))
     assert len(compared) <= 3 * 2000
