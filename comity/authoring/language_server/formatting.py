@@ -44,8 +44,9 @@ def _indentation(outline: Outline, unit: str) -> Iterator[TextEdit]:
         if read and level is not None:
             start = line[: read[1]]
             mark = "\ufeff" if number == 0 and start.startswith("\ufeff") else ""
-            # Within a file that mark is a character like any other, and who takes it away changes what is read.
-            if start != mark + unit * level and "\ufeff" not in start.removeprefix(mark):
+            # Within a file that mark, and a no-break space, are characters like any other: who takes them away changes what is
+            # read.
+            if start != mark + unit * level and not start.removeprefix(mark).strip(" \t"):
                 yield TextEdit(outline.document.range(number, len(mark), read[1]), unit * level)
 
 

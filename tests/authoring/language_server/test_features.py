@@ -322,6 +322,7 @@ def test_lines_of_an_ai_txt_are_indented_as_its_grammar_has_them() -> None:
     assert formatting(outline("ai.txt", tabbed)) == []
 
 
+@example("\xa0Path: / html\nAllow: /\n")
 @example("User-agent: *\n\ufeffPath: / html\nAllow: /\n")
 @given(st.lists(INDENTED, max_size=12).map(lambda lines: "".join(map("".join, lines))))
 def test_formatting_changes_no_rule_and_is_done_once(text: str) -> None:
