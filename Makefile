@@ -19,10 +19,10 @@ TESTS = pytest -n 6 --dist worksteal
 test: style  ## every check, and the tests but for what takes long (its end says what)
 	@$(MAKE) --no-print-directory --jobs=2 types quick
 
-test-all: editors lint .venv/compiled  ## every test in full, the tests with the oldest dependencies, and a minute of fuzzing
+test-all: editors lint .venv/compiled  ## every test in full, the tests with the oldest dependencies, and a minute of fuzzing, with the same inputs each time
 	$(BIN)/$(TESTS) --all
 	@$(MAKE) --no-print-directory test-oldest
-	$(BIN)/python tests/fuzz/run.py --minutes 1
+	$(BIN)/python tests/fuzz/run.py --minutes 1 --seed every-change
 
 # What the tests of editors/ take that pip cannot install.
 editors:

@@ -1,11 +1,12 @@
 """Fuzzes all targets for some time, on all cores: `make fuzz MINUTES=60`.
 
-python tests/fuzz/run.py [--minutes M] [--processes N] [--corpus FOLDER] [TARGET ...]
+python tests/fuzz/run.py [--minutes M] [--processes N] [--corpus FOLDER] [--seed S] [TARGET ...]
 
 Where atheris is installed, every second turn of a target keeps inputs that reach code which no other has reached in the corpus,
 and the next run goes on from there; the other turns change what is in the corpus by chance, many times as fast. An input for
 which something does not hold is written into tests/fuzz/regressions/, one for each place where it fails, the shortest. FUZZ_SEEDS
-names a folder with files from the web to begin with, besides those of tests/fuzz/seeds/."""
+names a folder with files from the web to begin with, besides those of tests/fuzz/seeds/. With --seed, and without atheris and a
+corpus, each run makes the same inputs in the same order, for the check of every change: a find of chance is not its fault."""
 
 from __future__ import annotations
 
@@ -26,6 +27,7 @@ from typing import Any, NamedTuple
 HERE = Path(__file__).parent
 REGRESSIONS = HERE / "regressions"
 SLICE = 60.0  # seconds that a target has a core at a time
+START = 2.0  # seconds until a process has imported everything
 MOST_OCTETS = 4096  # of an input
 MOST_FAILURES = 20  # of a target that are kept
 
@@ -96,9 +98,9 @@ class Recorded:
                 self._tell()
 
 
-def by_chance(target: Recorded, corpus: Path, seconds: float, begin: list[bytes]) -> None:
-    """Without coverage: what is in the corpus, changed here and there, and what is new."""
-    chance = random.Random()
+def by_chance(target: Recorded, corpus: Path, seconds: float, begin: list[bytes], seed: str) -> None:
+    """Without coverage: what is in the corpus, changed here and there, and what is new. `seed`: "" for other inputs each time."""
+    chance = random.Random(seed or None)
     known = [*begin, *(path.read_bytes() for path in sorted(corpus.iterdir()))]
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -133,7 +135,7 @@ def by_coverage(atheris: Any, target: Recorded, corpus: Path, seconds: float, be
     atheris.Fuzz()
 
 
-def fuzz_one(name: str, corpus: Path, seconds: float, *, with_coverage: bool) -> None:
+def fuzz_one(name: str, corpus: Path, seconds: float, seed: str, *, with_coverage: bool) -> None:
     """In a process of its own. `with_coverage`: where atheris is installed."""
     try:
         import atheris
@@ -152,7 +154,7 @@ def fuzz_one(name: str, corpus: Path, seconds: float, *, with_coverage: bool) ->
     if atheris:
         by_coverage(atheris, target, corpus, seconds, begin)
     else:
-        by_chance(target, corpus, seconds, begin)
+        by_chance(target, corpus, seconds, begin, seed)
 
 
 class Total(NamedTuple):
@@ -163,13 +165,13 @@ class Total(NamedTuple):
     failures: dict[str, str]
 
 
-def run(names: list[str], corpus: Path, minutes: float, processes: int) -> dict[str, Total]:
+def run(names: list[str], corpus: Path, minutes: float, processes: int, seed: str) -> dict[str, Total]:
     """The targets take turns on each core: one to find inputs by coverage, which makes the code slow, and one to change many."""
     corpus.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + 60 * minutes
     totals = {name: Total(0, 0.0, {}) for name in names}
     running: dict[subprocess.Popen[bytes], tuple[str, float]] = {}
-    slice_ = max(5.0, min(SLICE, 60 * minutes * processes / len(names)))
+    slice_ = max(5.0, min(SLICE, 60 * minutes * processes / len(names) - START))
     turn = 0
     while True:
         left = end - time.monotonic()
@@ -177,6 +179,8 @@ def run(names: list[str], corpus: Path, minutes: float, processes: int) -> dict[
             name = names[turn % len(names)]
             turn += 1
             command = [sys.executable, __file__, "--one", name, "--corpus", str(corpus), "--seconds", str(min(slice_, left))]
+            if seed:
+                command += "--seed", f"{seed}-{turn}"
             if turn // len(names) % 2:
                 command.append("--with-coverage")
             log = (corpus / f"{name}.log").open("ab")
@@ -206,15 +210,16 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--corpus", type=Path, default=HERE.parent.parent / ".fuzz")
+    parser.add_argument("--seed", default="", help="for the same inputs each time")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--seconds", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--with-coverage", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        fuzz_one(given.one, given.corpus / given.one, given.seconds, with_coverage=given.with_coverage)
+        fuzz_one(given.one, given.corpus / given.one, given.seconds, given.seed, with_coverage=given.with_coverage)
         return 0
     names = given.targets or [*runpy.run_path(str(HERE / "targets.py"))["TARGETS"]]
-    totals = run(names, given.corpus, given.minutes, given.processes)
+    totals = run(names, given.corpus, given.minutes, given.processes, given.seed)
     print(f"{'target':<12}{'inputs':>12}{'a second':>10}  failures")
     for name, total in totals.items():
         print(f"{name:<12}{total.inputs:>12,}{total.inputs / max(1, total.seconds):>10,.0f}  {len(total.failures)}")

@@ -11,6 +11,7 @@ from comity.authoring.sites import Source, SourceFile
 from comity.policies import Agent, Finding, Page, Reason, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.formats import FORMATS
+from comity.policies.syntax.printable import unhidden
 
 NOBODY = "comity-nobody"  # a crawler that no file names: what is said to everybody
 MAX_AGENTS = 50
@@ -66,7 +67,7 @@ def _between(pages: Sequence[Page]) -> Iterator[Contradiction]:
 
 def _finding(source: Source, permitting: Reason, refusing: Reason, use: str, to_whom: str) -> Finding:
     origin = refusing.source
-    position = source.name_of(origin.url) + (f":{origin.line}" if origin.line else "")
+    position = unhidden(source.name_of(origin.url), keep="") + (f":{origin.line}" if origin.line else "")
     text = f" (`{origin.text}`)" if origin.text else ""
     message = f"`{use}` is permitted here{to_whom}, and refused by {position}{text}: it is refused"
     place = permitting.source

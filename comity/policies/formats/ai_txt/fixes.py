@@ -16,6 +16,7 @@ from comity.policies.formats.ai_txt.reading import NAME
 from comity.policies.formats.ai_txt.spawning import spawning
 from comity.policies.formats.authoring import Draft, Edit, Fix
 from comity.policies.syntax.lines import text_of
+from comity.policies.syntax.printable import printable
 
 _UNITS = (b"  ", b"    ", b"\t")
 _PLAIN = re.compile(rb"[ \t]*")
@@ -110,7 +111,7 @@ def leave_out_agent(draft: Draft, finding: Finding) -> Fix | None:
     for word in NAME.finditer(written.value):
         if written.column + word.start() == finding.column and end:
             edit = draft.replaced(finding.line, written.column + end, word.end() - end, b"")
-            return Fix(f"Leave out `{word[0].decode('utf-8', 'replace')}`", (edit,))
+            return Fix(f"Leave out `{printable(word[0])}`", (edit,))
         end = word.end()
     return None
 
@@ -125,7 +126,7 @@ def hyphenate(draft: Draft, finding: Finding) -> Fix | None:
         return None
     tag = written.value.replace(b"_", b"-")
     edit = draft.replaced(finding.line, written.column, len(written.value), tag)
-    return Fix(f"Write `{tag.decode('utf-8', 'replace')}`", (edit,))
+    return Fix(f"Write `{printable(tag)}`", (edit,))
 
 
 def leave_out_line(draft: Draft, finding: Finding) -> Fix | None:
