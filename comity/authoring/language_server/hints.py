@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from lsprotocol.types import CodeLens, Command, InlayHint, InlayHintKind
 
-from comity.authoring.language_server.outline import Outline
+from comity.authoring.language_server.outline import Outline, ValueWord
 from comity.authoring.language_server.statements import Statement
 from comity.authoring.language_server.words import AGENT
 from comity.authoring.problems import Problem
@@ -32,22 +32,21 @@ def hints(outline: Outline, problems: Iterable[Problem], first: int, last: int) 
 def _other_places(outline: Outline, first: int, last: int) -> Iterator[InlayHint]:
     """An agent that is named in several places: its rules are those of all of them."""
     lines: dict[str, list[int]] = {}
-    for statement in outline.statements:
+    seen: list[tuple[str, int, ValueWord]] = []
+    for statement in outline.valued(AGENT):
         word = outline.word(statement)
-        if word and AGENT in word.value_kinds:
-            for value in outline.value_words(statement):
-                lines.setdefault(f"{word.format.name} {value.text.lower()}", []).append(statement.name_at.line)
-    for number in outline.between(first, last):
-        statement = outline.statements[number]
-        word = outline.word(statement)
-        for value in outline.value_words(statement) if word and AGENT in word.value_kinds else ():
+        for value in outline.value_words(statement) if word else ():
             assert word
-            named = lines[f"{word.format.name} {value.text.lower()}"]
-            others = [line + 1 for line in dict.fromkeys(named) if line != statement.name_at.line]
-            if others:
-                shown = ", ".join(map(str, others[:MAX_LINES_NAMED])) + (", …" if len(others) > MAX_LINES_NAMED else "")
-                position = outline.document.position(value.span.line, value.span.end)
-                yield InlayHint(position, f"and line {shown}", padding_left=True)
+            agent = f"{word.format.name} {value.text.lower()}"
+            lines.setdefault(agent, []).append(statement.name_at.line)
+            if first <= statement.name_at.line <= last:
+                seen.append((agent, statement.name_at.line, value))
+    for agent, at, value in seen:
+        others = [line + 1 for line in dict.fromkeys(lines[agent]) if line != at]
+        if others:
+            shown = ", ".join(map(str, others[:MAX_LINES_NAMED])) + (", …" if len(others) > MAX_LINES_NAMED else "")
+            position = outline.document.position(value.span.line, value.span.end)
+            yield InlayHint(position, f"and line {shown}", padding_left=True)
 
 
 def _readings(outline: Outline, problems: Iterable[Problem], first: int, last: int) -> Iterator[InlayHint]:

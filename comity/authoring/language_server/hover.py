@@ -15,6 +15,7 @@ MAX_AGENTS = 5  # that are named
 
 def hover(outline: Outline, position: Position) -> Hover | None:
     place = outline.document.place(position)
+    outline = outline.with_agents(place[0])
     at = outline.at(*place)
     if at is None:
         return None

@@ -52,7 +52,7 @@ def _reference_prefix(word: Word) -> str:
 
 def definitions(outline: Outline) -> Iterator[Definition]:
     outline = outline.whole
-    for statement in outline.statements if outline.form is Form.LINES else ():
+    for statement in outline.valued(NAME) if outline.form is Form.LINES else ():
         word = outline.word(statement)
         if word and word.value_kinds[:1] == (NAME,):
             first = next(outline.value_words(statement), None)

@@ -2,7 +2,8 @@
 
 Outline(document)
 Outline.at(line, column)     the word of a statement at a place
-Outline.part(first, last)    the same for some lines"""
+Outline.part(first, last)    the same for some lines
+Outline.with_agents(line)    the same for a line, with the list of agents for whom it is"""
 
 from __future__ import annotations
 
@@ -13,7 +14,17 @@ from functools import cached_property
 from typing import NamedTuple
 
 from comity.authoring.language_server.documents import Document
-from comity.authoring.language_server.statements import Form, Span, Statement, begins_anew, fields, form_of, statements
+from comity.authoring.language_server.statements import (
+    Form,
+    Span,
+    Statement,
+    beginning,
+    begins_anew,
+    field,
+    fields,
+    form_of,
+    statements,
+)
 from comity.authoring.language_server.words import AGENT, Word, Words, kinds_at, words_of
 
 # Values are parted by spaces, commas and semicolons; a `#` behind a space begins a comment, but for selectors and prose.
@@ -49,16 +60,36 @@ class Outline:
         """The outline of some lines, and of those before them that they stand below: a key must not wait for all of a large file.
 
         Lines after them are not there: no statement reaches beyond, and only some of the agents of a list are known."""
-        if self.form is not Form.LINES or self.document.kind is None or "statements" in self.__dict__:
+        return self._between_lines(self._start(first), last) if self._has_parts else self
+
+    def with_agents(self, line: int) -> Outline:
+        """The outline of a line, and of what stands before it up to the agents for whom it is, whose list is whole."""
+        if not self._has_parts or not self.words.openers:
             return self
+        lines = self.document.lines
+        first = start = self._start(line + 1)
+        name = _name(lines[start])
+        while first > 0 and _name(lines[first - 1]) in ("", name):
+            first -= 1
+            start = first if _name(lines[first]) else start
+        return self._between_lines(start, line)
+
+    @property
+    def _has_parts(self) -> bool:
+        return self.form is Form.LINES and self.document.kind is not None and "statements" not in self.__dict__
+
+    def _start(self, line: int) -> int:
+        """The last line before one that all those behind it can be read from."""
         nesting = self.words.nesting()
-        start = min(first, len(self.document.lines)) - 1
+        start = min(line, len(self.document.lines)) - 1
         while start > 0 and not begins_anew(self.document.lines[start], nesting):
             start -= 1
-        start = max(start, 0)
+        return max(start, 0)
+
+    def _between_lines(self, first: int, last: int) -> Outline:
         part = Outline(self.document)
         part.whole = self
-        part.statements = list(fields(self.document.lines[start : last + 1], nesting, start))
+        part.statements = list(fields(self.document.lines[first : last + 1], self.words.nesting(), first))
         return part
 
     @cached_property
@@ -154,13 +185,29 @@ class Outline:
 
     @cached_property
     def agents(self) -> list[str]:
-        """The agents that it names, once each."""
-        names: dict[str, None] = {}
-        for statement in self.whole.statements:
-            word = self.whole.word(statement)
-            if word and AGENT in word.value_kinds:
-                names |= {value.text: None for value in self.value_words(statement)}
-        return list(names)
+        """The agents that the whole document names, once each."""
+        if self.whole is not self:
+            return self.whole.agents
+        return list(dict.fromkeys(value.text for of in self.valued(AGENT) for value in self.value_words(of)))
+
+    def valued(self, kind: str) -> Iterator[Statement]:
+        """The statements of the whole document that can have a value of a kind. Of lines only these are read, where their names
+        tell it: a key must not wait for all of a large file."""
+        whole = self.whole
+        names = self.words.names_with(kind) if whole.form is Form.LINES and "statements" not in whole.__dict__ else None
+        if names is None:
+            yield from (of for of in whole.statements if (word := whole.word(of)) and kind in word.value_kinds)
+        elif names and whole.document.kind is not None:
+            begins = beginning(names)
+            for number, line in enumerate(whole.document.lines):
+                if begins(line):
+                    yield from fields([line], {}, number)
+
+
+def _name(line: str) -> str:
+    """The name of a line in lower case; "" where it has none."""
+    read = field(line) if ":" in line else None
+    return read[0].lower() if read else ""
 
 
 def _joins(other: Statement, naming: Statement) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from itertools import accumulate
 from typing import NamedTuple
@@ -61,7 +61,8 @@ class Nesting(NamedTuple):
 _UNKNOWN = Nesting(frozenset(), False, False)
 
 
-_FIELD = re.compile(r"[\ufeff \t\v\f\xa0]*+([A-Za-z][A-Za-z0-9_.()-]*+(?:[ \t][A-Za-z]++)?)[ \t]*+:[ \t]*+([^\r\n]*)")
+_BEFORE = r"[\ufeff \t\v\f\xa0]*+"
+_FIELD = re.compile(_BEFORE + r"([A-Za-z][A-Za-z0-9_.()-]*+(?:[ \t][A-Za-z]++)?)[ \t]*+:[ \t]*+([^\r\n]*)")
 
 
 def form_of(kind: Kind | None, text: str) -> Form:
@@ -90,6 +91,12 @@ def field(line: str) -> tuple[str, int, int, str, int] | None:
     if match is None:
         return None
     return match[1], match.start(1), match.end(1), match[2].rstrip(), match.start(2)
+
+
+def beginning(names: Iterable[str]) -> Callable[[str], object]:
+    """Whether a line has one of these names, whatever their case."""
+    named = "|".join(map(re.escape, names))
+    return re.compile(_BEFORE + rf"(?:{named})[ \t]*+:", re.IGNORECASE | re.ASCII).match
 
 
 def begins_anew(line: str, nesting: Mapping[str, Nesting]) -> bool:

@@ -63,6 +63,13 @@ class Words:
         words = self._by_name.get(name.lower(), ())
         return next((word for word in words if within in word.directive.within), None) or next(iter(words), None)
 
+    def names_with(self, kind: str) -> frozenset[str] | None:
+        """The names, in lower case, of what can have a value of a kind. None where that depends on what it stands below, or on
+        what stands in parentheses in its name."""
+        names = {name: words for name, words in self._by_name.items() if any(kind in word.value_kinds for word in words)}
+        is_told = all(len({word.directive.value for word in words}) == 1 and "other" not in name for name, words in names.items())
+        return frozenset(names) if is_told else None
+
     def below(self, name: str) -> Iterator[Word]:
         """The words that stand below one."""
         return (word for word in self.words if name.lower() in map(str.lower, word.directive.within))

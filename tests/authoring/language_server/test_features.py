@@ -169,7 +169,8 @@ PARTS = st.lists(
                 "scope: /",
                 "AC",
             ),
-            *("allowed-methods: GET", "user-agent: e"),
+            *("allowed-methods: GET", "user-agent: e", " User-Agent : f g", "User-agent: ", "USER-AGENT:a# b", "user agent: h"),
+            *("acap-Resource-Set: v /b", "ACAP-composite-usage: u (", "ACAP-allow-(", "ACAP-crawler: a, c"),
         ]
     ),
     max_size=12,
@@ -186,12 +187,19 @@ def test_a_part_of_a_file_is_as_it_is_in_the_whole(name: str, lines: list[str], 
     for line in range(len(whole.document.lines)):
         position = whole.document.position(line, len(whole.document.line(line)))
         assert completion(outline(name, text), position) == completion(whole, position)
+        assert hover(outline(name, text), position) == hover(whole, position)
+        on_name = whole.document.position(line, len(whole.document.line(line)) - len(whole.document.line(line).lstrip()) + 1)
+        assert hover(outline(name, text), on_name) == hover(whole, on_name)
+    assert hints(outline(name, text), [], first, last) == hints(whole, [], first, last)
 
 
 def test_what_is_typed_in_a_large_file_does_not_wait_for_all_of_it() -> None:
     large = outline("robots.txt", "User-agent: a\nDisallow: /\n\n" * 50 + "Dis\n" + "User-agent: a\nDisallow: /\n\n" * 50)
     assert "Disallow" in {item.label for item in completion(large, Position(150, 3)).items}
     assert tokens(large, 140, 160).data
+    assert hover(large, Position(3, 3))
+    assert hints(large, [], 0, 10)
+    assert {"a", "GPTBot"} <= {item.label for item in completion(large, Position(0, 12)).items}
     assert "statements" not in vars(large)
     assert len(large.part(150, 150).statements) == 2
 
