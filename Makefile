@@ -26,7 +26,8 @@ test-all: editors lint .venv/compiled  ## every test in full, the tests with the
 
 # What the tests of editors/ take that pip cannot install.
 editors:
-	@command -v nvim >/dev/null && command -v npm >/dev/null || { echo "make test-all needs editors: apt-get install neovim npm" >&2; exit 1; }
+	@command -v nvim >/dev/null && command -v emacs >/dev/null && command -v npm >/dev/null || \
+		{ echo "make test-all needs editors: apt-get install neovim emacs-nox elpa-eglot npm" >&2; exit 1; }
 
 quick: .venv/compiled
 	$(BIN)/$(TESTS)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,51 @@ def test_neovim_shows_completes_mends_and_saves(tmp_path: Path) -> None:
     assert "robots.misspelled" in done.stderr  # where headless Neovim prints
     text = (tmp_path / "robots.txt").read_text("utf-8")
     assert text == "User-agent: GPTBot\nDisallow: /private\nDisallow: /a\nCrawl-delay: 10\n"
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("IDE-1")
+def test_emacs_shows_completes_mends_lays_out_and_saves(tmp_path: Path) -> None:
+    """Emacs as its user has set it up, in a terminal: the file of editors/emacs, and the command."""
+    assert shutil.which("emacs"), "Emacs is missing: apt-get install emacs-nox elpa-eglot"
+    site, home = tmp_path / "site", tmp_path / "home"
+    site.mkdir()
+    (site / "robots.txt").write_text("User-agent: GPTBot\nDissallow: /private\n", "utf-8")
+    (site / "ai.txt").write_text("User-agent: *\n    Path: / html\n  Element: p\n Disallow: Train\n", "utf-8")
+    (site / "tdmrep.json").write_text('[{"location": "/", "tdm-reservation": 2}]\n', "utf-8")
+    (site / "page.html").write_text("<p>", "utf-8")
+    (home / ".emacs.d").mkdir(parents=True)
+    command = " ".join(map(json.dumps, [sys.executable, "-c", SCRIPT, "languageserver"]))
+    (home / ".emacs.d/init.el").write_text(
+        f"(setq comity-command '({command}))\n(load {json.dumps(str(EDITORS / 'emacs/comity.el'))})\n", "utf-8"
+    )
+    session = Path(__file__).with_name("emacs.el")
+    status, screen = in_terminal(["emacs", "-nw", "-l", str(session)], site, {"HOME": str(home), "TERM": "vt100"})
+    seen = (site / "seen").read_text("utf-8") if (site / "seen").exists() else screen.decode("utf-8", "replace")
+    assert status == 0, seen
+    assert "robots.misspelled" in seen
+    assert "completed Crawl-delay: \n" in seen
+    assert "form ai.xml <?xml version=" in seen
+    assert "json comity [tdmrep." in seen
+    text = (site / "robots.txt").read_text("utf-8")
+    assert text == "User-agent: GPTBot\nDisallow: /private\nDisallow: /a\nCrawl-delay: 10\nDisallow: /page.html\n"
+    text = (site / "ai.txt").read_text("utf-8")
+    assert text == "User-agent: *\n    Path: / html\n        Element: p\n            Disallow: Train\n"
+
+
+def in_terminal(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, bytes]:
+    """Run a command where somebody sits before it. Return its status, and what it has written."""
+    controller, terminal = pty.openpty()
+    screen = bytearray()
+    with subprocess.Popen(
+        ["setsid", "--ctty", *command], cwd=folder, env=os.environ | environment, stdin=terminal, stdout=terminal, stderr=terminal
+    ) as process:
+        os.close(terminal)
+        with suppress(OSError):  # the end of a terminal is an error in Linux
+            while octets := os.read(controller, 65536):
+                screen += octets
+        os.close(controller)
+        return process.wait(60), bytes(screen)
 
 
 @pytest.mark.slow
