@@ -18,9 +18,11 @@ from scrapy.settings import Settings
 from scrapy.utils.project import ENVVAR, get_project_settings
 
 from comity.crawler.crawl import Crawl
+from comity.crawler.fetching.reach import Reach
 from comity.crawler.fetching.redirects import REDIRECTS
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import Options
+from comity.crawler.request.referrals import KEY as LED_FROM
 from comity.crawler.site_sources import PolicySpider, path_in_folder, read_file, read_folder
 from comity.policies import Agent, Fetched, PolicyError, Site, Verdict
 from comity.policies.answers.decision import Source as ReasonSource
@@ -49,31 +51,42 @@ class Source(NamedTuple):
     files: tuple[SourceFile, ...]  # policy files that are there, or came back with anything but 404; robots.txt first
     pages: tuple[SourceFile, ...]  # of a folder the HTML pages below it, of a URL that page
     notes: tuple[str, ...] = ()  # what could not be had, and why
+    reach: Reach = Reach.PUBLIC  # of the site's server; of a folder it does not matter
 
     def name_of(self, url: str) -> str:
         """Return the name by which the user knows the file or page of this URL."""
         return next((file.name for file in (*self.files, *self.pages) if file.url == url), url)
 
 
-def load(target: str, *, origin: str | None = None) -> Source:
+def load(target: str, *, origin: str | None = None, referrer_reach: Reach | None = None) -> Source:
     """Return what is there of a folder, or of a site by an http(s) URL. PolicyError where it is neither, or cannot be read.
 
-    `origin`: of a folder, where its files are to be published. A site is asked in a loop of its own: who has a loop that runs
-    calls this in a thread."""
+    `origin`: of a folder, where its files are to be published. `referrer_reach`: a site is asked where one of this reach may
+    lead, and nowhere else; None: anywhere. It is asked in a loop of its own: who has a loop that runs calls this in a thread."""
     agent_options = options()
-    if urlsplit(target).scheme in ("http", "https") and "://" in target:
+    if is_url(target):
         if origin is not None:
             raise PolicyError("an origin is given for a folder: a URL has its own")
-        return _fetch(target)
+        return _fetch(target, referrer_reach)
     folder = Path(target)
-    if folder.is_file():
+    try:
+        is_file, is_folder = folder.is_file(), folder.is_dir()
+    except OSError as error:
+        raise PolicyError(f"`{printable(os.fsencode(target))}` cannot be read: {error.strerror}") from None
+    if is_file:
         raise PolicyError(f"`{printable(os.fsencode(target))}` is a file: name the folder that it is in, or a URL")
-    if not folder.is_dir():
+    if not is_folder:
         raise PolicyError(f"`{printable(os.fsencode(target))}` is no folder, and no URL: write https:// before a host")
     try:
         return _read(folder, origin_of(origin or DEFAULT_ORIGIN), agent_options.agent)
     except ValueError as error:
         raise PolicyError(str(error)) from None
+
+
+def is_url(target: str) -> bool:
+    """Return whether a site is meant, and no folder."""
+    scheme, separator, _ = target.partition("://")
+    return bool(separator) and scheme.lower() in ("http", "https")
 
 
 def options() -> Options:
@@ -152,7 +165,9 @@ class PageSpider(PolicySpider):
             return
         decision = self.site.access(crawl.agent, self.url)
         if decision.verdict is Verdict.ALLOW:
-            meta = {"handle_httpstatus_list": ANSWERS, "dont_retry": True}
+            meta: dict[str, Any] = {"handle_httpstatus_list": ANSWERS, "dont_retry": True}
+            if self.referrer_reach is not None:
+                meta[LED_FROM] = self.referrer_reach.value
             yield Request(self.url, meta=meta, callback=self.parse, errback=self.failed, dont_filter=True)
         else:
             when = f" until {decision.not_before:%Y-%m-%d %H:%M} UTC" if decision.not_before else ""
@@ -174,7 +189,7 @@ def _told(source: ReasonSource) -> str:
     return f"{position}: {source.text}" if source.text else position
 
 
-def _fetch(url: str) -> Source:
+def _fetch(url: str, referrer_reach: Reach | None) -> Source:
     try:
         origin = origin_of(url)
     except ValueError as error:
@@ -184,15 +199,19 @@ def _fetch(url: str) -> Source:
     settings = _settings()
     PolicyStore(Options.from_settings(settings).store).close()  # PolicyError where it cannot be used
     logging.basicConfig(level=logging.ERROR)  # nothing, where the program has a log of its own
-    spider = asyncio.run(_crawl(url, settings))
-    if spider is None or spider.site is None:
+    spider = asyncio.run(_crawl(url, referrer_reach, settings))
+    if spider is None or spider.policies is None:
         raise PolicyError(f"the policies of {origin} cannot be had: the crawl did not start")
-    site = spider.site
+    policies = spider.policies
+    if policies.barred_for is not None:
+        raise PolicyError(f"{origin} may not be asked: {policies.error}")
+    site = policies.site
     files = (SourceFile(of_url, of_url, fetched) for of_url, fetched in site.files.items() if fetched.status != 404)
-    return Source(origin, site, _sorted(origin, files), (spider.page,) if spider.page else (), tuple(spider.notes))
+    pages = (spider.page,) if spider.page else ()
+    return Source(origin, site, _sorted(origin, files), pages, tuple(spider.notes), policies.server_reach)
 
 
-async def _crawl(url: str, settings: Settings) -> PageSpider | None:
+async def _crawl(url: str, referrer_reach: Reach | None, settings: Settings) -> PageSpider | None:
     crawler = AsyncCrawlerRunner(settings).create_crawler(PageSpider)
-    await crawler.crawl_async(url=url)
+    await crawler.crawl_async(url=url, referrer_reach=referrer_reach)
     return crawler.spider if isinstance(crawler.spider, PageSpider) else None

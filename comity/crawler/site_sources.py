@@ -12,7 +12,8 @@ from scrapy import Spider
 
 from comity.crawler.console import complain
 from comity.crawler.crawl import Crawl
-from comity.crawler.fetching.fetcher import MAX_REFERENCES
+from comity.crawler.fetching.fetcher import MAX_REFERENCES, Policies
+from comity.crawler.fetching.reach import Reach
 from comity.crawler.flights import ClosingError
 from comity.policies import Agent, Fetched, PolicyError, Site
 from comity.policies.formats import WELL_KNOWN
@@ -34,14 +35,18 @@ class PolicySpider(Spider):
         "SPIDER_MIDDLEWARES": {},
     }
     url: str
-    site: Site | None = None
+    referrer_reach: Reach | None = None  # that of a site as which it asks; None: the operator, who may ask anywhere
+    policies: Policies | None = None
+
+    @property
+    def site(self) -> Site | None:
+        return self.policies.site if self.policies else None
 
     async def start(self) -> AsyncIterator[Any]:
         crawl = Crawl.of(self.crawler)
         crawl.actions.enabled = False
         try:
-            policies = await crawl.policies.for_url(self.url)
-            self.site = policies.site if policies else None
+            self.policies = await crawl.policies.for_url(self.url, self.referrer_reach)
         except ClosingError:  # Ctrl-C
             return
         if False:  # what makes it a generator

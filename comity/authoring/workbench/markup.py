@@ -17,6 +17,12 @@ from comity.policies.syntax.printable import unhidden
 MAX_PROBLEMS = 200  # of a file that are listed
 MAX_ROWS = 200  # uses, elements and reasons that are listed
 
+OPENING = (
+    '<form class="opening"><label for="target">Open a folder or URL</label> '
+    '<input id="target" name="target" spellcheck=false autocomplete=off placeholder="https://example.com/"> '
+    '<button type="submit">Open</button></form>'
+)
+
 _VERDICTS = {"allow": "Allowed", "deny": "Refused", "defer": "Not now"}
 _LIMITS = {"verdict", "stated", "reasons"}
 
@@ -24,6 +30,11 @@ _LIMITS = {"verdict", "stated", "reasons"}
 def text(value: object, *, keep: str = "") -> str:
     """Return a text as HTML shows it, each character of it to be seen."""
     return escape(unhidden(str(value), keep=keep))
+
+
+def actions(named: Iterable[tuple[str, str]]) -> str:
+    """Buttons: what each does, and how that is called."""
+    return " ".join(_button(act, label=text(label)) for act, label in named)
 
 
 def files(state: State, view: View, opened: str, unsaved: Iterable[str]) -> str:

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
+from typing import Any, TypeVar
 
 from nicegui import background_tasks, context, run, ui
 from nicegui.events import GenericEventArguments, ValueChangeEventArguments
 
 from comity.authoring.workbench import markup
-from comity.authoring.workbench.desk import Desk
+from comity.authoring.workbench.desk import Desk, Workbench
 from comity.authoring.workbench.folder import ChangedError
 from comity.authoring.workbench.link import fragment_of, restored
 from comity.authoring.workbench.preview import reasons_of
 from comity.authoring.workbench.state import Choices, State, Text, View, hidden_in, text_of, view_of
 from comity.policies import PolicyError
 
+Result = TypeVar("Result")
+
 TYPING = 0.05  # seconds in which what is typed is taken together
 MAX_MARKS = 500  # of a file: problems and hidden characters that are marked in the editor
+MAX_TARGET = 2048  # characters of a folder or URL that is to be opened
 
 # Of one listener for all buttons, or all fields, of a part of the page.
 _ACTED = "(e) => { const b = e.target.closest('button[data-act]'); if (b) emit({...b.dataset}); }"
 _CHOSEN = "(e) => { if (e.target.name) emit({name: e.target.name, value: e.target.value}); }"
+_OPENED = "(e) => { e.preventDefault(); emit({target: e.target.elements.target.value}); }"
 
 _START = """
 const dark = matchMedia('(prefers-color-scheme: dark)');
@@ -67,9 +74,12 @@ editor.setLineTooltips(%s);
 )
 
 
-async def build(desk: Desk) -> None:
+_NOTHING = View({}, (), None, "", "", False, (), "", "", None)
+
+
+async def build(workbench: Workbench) -> None:
     """Build the page, for one tab of the browser."""
-    bench = Bench(desk)
+    bench = Bench(workbench)
     bench.lay_out()
     await bench.begin()
 
@@ -77,13 +87,15 @@ async def build(desk: Desk) -> None:
 class Bench:
     """One tab: its state, and the parts of the page that show it."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, workbench: Workbench) -> None:
+        self._workbench = workbench
+        self._desk = workbench.desk
+        self._waiting: Desk | None = None  # was opened, and is not shown before its user agrees
         self._client = context.client
-        self._state = desk.state()
+        self._state = self._desk.state()
         self._opened = next(iter(self._state.documents), "")
         self._text = Text("")
-        self._view = View({}, (), None, "", "", False, (), "", "", None)
+        self._view = _NOTHING
         self._editor: ui.codemirror | None = None
         self._is_dark = False
         self._wanted = self._shown = 0  # numbers of states
@@ -93,7 +105,9 @@ class Bench:
 
     def lay_out(self) -> None:
         with ui.element("header").classes("bar"):
-            self._html(f"<h1>comity workbench</h1><p>{markup.text(self._desk.title)}</p>")
+            self._html("<h1>comity workbench</h1>")
+            self._title = self._html("", tag="p")
+            self._html(markup.OPENING).on("submit", self._open_site, js_handler=_OPENED)
             self._actions = self._html("").on("click", self._act, js_handler=_ACTED)
             self._status = self._html("").props("role=status aria-live=polite").classes("status")
         with ui.element("div").classes("bench"):
@@ -129,17 +143,30 @@ class Bench:
         await self._client.connected()
         told: dict[str, Any] = await self._client.run_javascript(_START, timeout=10) or {}
         self._is_dark = bool(told.get("dark"))
+        self._show_desk()
+        self._restore(str(told.get("link") or ""))
+
+    def _show_desk(self) -> None:
+        """Show the first of its files, if it has any."""
+        ui.page_title(f"comity workbench: {self._desk.title}")
+        self._title.content = markup.text(self._desk.title)
         self._show_form()
         self._open(self._opened)
+        if not self._opened:
+            self._change()
         for note in self._desk.notes:
             self._say(note)
-        self._restore(str(told.get("link") or ""))
 
     def _show_form(self) -> None:
         self._form.content = markup.form(self._state)
 
     def _say(self, message: str) -> None:
         self._status.content = f"<p>{markup.text(message)}</p>"
+
+    def _warn(self, message: str, *answers: tuple[str, str]) -> None:
+        """Ask what is to be done. `answers`: what is done, and how that is called."""
+        self._status.content = f'<p class="warning">{markup.text(message)}</p>'
+        self._show_actions(markup.actions(answers))
 
     # ---- the editor
 
@@ -230,8 +257,46 @@ class Bench:
                     self._say(f"{self._state.name(self._opened)} is as it is on the disk.")
                 case "link":
                     self._link()
+                case "take" if self._waiting:
+                    self._take(self._waiting)
         except PolicyError as error:
             self._say(str(error))
+
+    async def _open_site(self, event: GenericEventArguments) -> None:
+        """Open what was typed. What is not saved stays until its user has agreed that it goes."""
+        target = str(event.args.get("target") or "")[:MAX_TARGET].strip()
+        if not target:
+            self._say("Write a folder, or a URL with https:// before the host.")
+            return
+        self._waiting = None
+        self._say(f"{target} is being opened.")
+        try:
+            desk = await _in_daemon(lambda: self._workbench.open(target))
+        except PolicyError as error:
+            self._say(f"{target} is not opened: {error}.")
+            return
+        with self._client:
+            names = ", ".join(map(self._state.name, self._desk.unsaved(self._state)))
+            if names:
+                self._waiting = desk
+                self._warn(f"Not saved: {names}.", ("take", f"Open {desk.title}, and lose that"))
+            else:
+                self._take(desk)
+
+    def _take(self, desk: Desk) -> None:
+        """Show other files. What the address says was of those before."""
+        self._workbench.desk = self._desk = desk
+        self._waiting = None
+        self._state = desk.state()
+        self._opened = next(iter(self._state.documents), "")
+        self._text = Text("")
+        self._view = _NOTHING
+        self._editor = None
+        self._heading.content = ""
+        self._place.clear()
+        self._client.run_javascript("history.replaceState(null, '', '/')")
+        self._say(f"{desk.title} is open.")
+        self._show_desk()
 
     def _fix(self, number: int) -> None:
         problems = self._view.problems.get(self._opened, [])
@@ -253,12 +318,7 @@ class Bench:
         try:
             self._desk.save(self._state, url, is_sure=is_sure)
         except ChangedError as error:
-            buttons = (
-                '<button type="button" data-act="save-sure">Save mine over it</button> '
-                '<button type="button" data-act="reread">Take what is on the disk</button>'
-            )
-            self._status.content = f'<p class="warning">{markup.text(error)}.</p>'
-            self._show_actions(buttons)
+            self._warn(f"{error}.", ("save-sure", "Save mine over it"), ("reread", "Take what is on the disk"))
             return
         except PolicyError as error:
             self._say(str(error))
@@ -362,6 +422,21 @@ class Bench:
                 lines.setdefault(line, []).append(kind)
         marks += [{"kind": "line", "line": line, "class": " ".join(dict.fromkeys(kinds))} for line, kinds in lines.items()]
         self._client.run_javascript(_MARK % (self._editor.id, json.dumps(text), json.dumps(marks), json.dumps(tips)))
+
+
+async def _in_daemon(call: Callable[[], Result]) -> Result:
+    """Return what a call returns, which may wait for a server for minutes: the end of the program does not."""
+    future: Future[Result] = Future()
+
+    def work() -> None:
+        future.set_running_or_notify_cancel()
+        try:
+            future.set_result(call())
+        except Exception as error:
+            future.set_exception(error)
+
+    Thread(target=work, name="comity-opening", daemon=True).start()
+    return await asyncio.wrap_future(future)
 
 
 def deciding_lines(view: View, url: str) -> list[tuple[int, str]]:

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from nicegui import ui
 
 from comity.authoring.workbench.access import Access, address
-from comity.authoring.workbench.desk import Desk
+from comity.authoring.workbench.desk import Desk, Workbench
 from comity.authoring.workbench.page import build
 from comity.crawler.console import say
 from comity.policies import PolicyError
@@ -63,10 +63,11 @@ def serve(desk: Desk, *, port: int, opens: bool) -> None:
 
 def _app(desk: Desk) -> FastAPI:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    workbench = Workbench(desk)
 
-    @ui.page("/", title=f"comity workbench: {desk.title}", language="en-US")
+    @ui.page("/", title="comity workbench", language="en-US")
     async def index() -> None:
-        await build(desk)
+        await build(workbench)
 
     style = (Path(__file__).parent / "page.css").read_text("utf-8")
     ui.add_css(style, shared=True)

@@ -348,6 +348,74 @@ def test_two_tabs_do_not_disturb_each_other(tab: Tab, bench: Workbench) -> None:
     expect(other.locator(".pages .verdict")).to_have_text(["Allowed"])
 
 
+def open_site(page: Page, target: str) -> None:
+    page.get_by_label("Open a folder or URL").fill(target)
+    page.keyboard.press("Enter")
+
+
+def test_another_folder_is_opened_and_saved_to(tab: Tab, bench: Workbench, folder: Path) -> None:
+    page = tab.page
+    other = folder.parent / "other"
+    other.mkdir()
+    (other / "ai.txt").write_text(AI_TXT, "utf-8")
+    open_site(page, "other")
+    expect(page.get_by_role("status")).to_have_text(f"{other} is open.")
+    expect(page).to_have_title(f"comity workbench: {other}")
+    expect(page.locator(".editing h2").first).to_have_text("/ai.txt")
+    write(page, "# typed\n")
+    page.keyboard.press("Control+s")
+    expect(page.get_by_role("status")).to_have_text("/ai.txt is saved.")
+    assert (other / "ai.txt").read_text() == AI_TXT + "# typed\n"
+    assert (folder / "ai.txt").read_text() == AI_TXT
+    again = tab.opened(bench.url)
+    expect(again.locator(".editing h2").first).to_have_text("/ai.txt")
+    expect(again.locator("nav li", has_text="/robots.txt")).to_contain_text("Add")
+
+
+def test_what_is_not_saved_stays_until_its_user_agrees(tab: Tab, folder: Path) -> None:
+    page = tab.page
+    other = folder.parent / "empty"
+    other.mkdir()
+    write(page, "# typed\n")
+    open_site(page, str(other))
+    expect(page.get_by_role("status")).to_have_text("Not saved: /robots.txt.")
+    expect(page.locator(".cm-content")).to_contain_text("# typed")
+    page.get_by_role("button", name="and lose that").click()
+    expect(page.get_by_role("status")).to_have_text(f"{other} is open.")
+    expect(page.locator(".cm-content")).to_have_count(0)
+    page.get_by_role("button", name="Add /robots.txt").click()
+    expect(page.locator(".editing h2").first).to_have_text("/robots.txt")
+    assert (folder / "robots.txt").read_text() == ROBOTS
+
+
+@pytest.mark.requirement("SEC-2")
+def test_what_may_not_be_opened_is_told_and_not_asked(tab: Tab, folder: Path, serve: Any) -> None:
+    page = tab.page
+    server = serve({"/robots.txt": ROBOTS, "/": "<p>inside"})
+    open_site(page, server.url("/"))
+    expect(page.get_by_role("status")).to_contain_text("may not be asked")
+    open_site(page, "/")
+    expect(page.get_by_role("status")).to_contain_text("/ is not opened: `/` is not below")
+    open_site(page, " ")
+    expect(page.get_by_role("status")).to_contain_text("Write a folder")
+    expect(page.locator(".editing h2").first).to_have_text("/robots.txt")
+    assert server.seen == []
+
+
+def test_another_site_is_opened(browser: Browser, folder: Path, serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder))
+    first = serve({"/robots.txt": ROBOTS, "/": PAGE})
+    second = serve({"/robots.txt": "User-agent: *\nDisallow: /second/\n", "/": PAGE})
+    with workbench(first.url("/"), folder=folder) as started:
+        opened = Tab(browser, started)
+        open_site(opened.page, second.url("/"))
+        expect(opened.page.locator(".cm-content")).to_contain_text("/second/")
+        expect(opened.page.locator(".pages .verdict")).to_have_text(["Allowed"])
+        opened.context.close()
+    assert opened.wrong == []
+    assert second.paths[0] == "/robots.txt"
+
+
 def test_nothing_is_left_where_it_was_started(tab: Tab, folder: Path) -> None:
     write(tab.page, "# x")
     assert [path.name for path in folder.parent.iterdir()] == ["site"]
