@@ -52,8 +52,10 @@ async def main(keys: int) -> None:
         document = lsp.TextDocumentIdentifier(uri)
         client.text_document_did_open(lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "robots", 0, text)))
         await client.text_document_folding_range_async(lsp.FoldingRangeParams(document))  # the workers have begun
-        blocked, completed, looked = [], [], []
+        blocked, completed, named, looked = [], [], [], []
         line = lines // 2
+        naming = max(number for number, of in enumerate(text.splitlines()[:line]) if of.startswith("User-agent"))
+        in_agent = lsp.Position(naming, len("User-agent: b"))
         for number in range(1, keys + 1):
             place = lsp.Range(lsp.Position(line, 0), lsp.Position(line, 0))
             changed = lsp.TextDocumentContentChangePartial(place, "x" if number % 10 else "\n")
@@ -65,6 +67,7 @@ async def main(keys: int) -> None:
                 client.text_document_hover_async(lsp.HoverParams(lsp.TextDocumentIdentifier(""), position))
             )
             typed = asyncio.ensure_future(client.text_document_completion_async(lsp.CompletionParams(document, position)))
+            of_agent = asyncio.ensure_future(client.text_document_completion_async(lsp.CompletionParams(document, in_agent)))
             seen = lsp.Range(lsp.Position(line - 30, 0), lsp.Position(line + 30, 0))
             asked = asyncio.ensure_future(
                 client.text_document_semantic_tokens_range_async(lsp.SemanticTokensRangeParams(document, seen))
@@ -73,10 +76,18 @@ async def main(keys: int) -> None:
             blocked.append(time.perf_counter() - start)
             await typed
             completed.append(time.perf_counter() - start)
+            await of_agent
+            named.append(time.perf_counter() - start)
             await asked
             looked.append(time.perf_counter() - start)
             await asyncio.sleep(0.05)
-        for name, times in (("the server answers again", blocked), ("completion", completed), ("tokens that are seen", looked)):
+        measured = {
+            "the server answers again": blocked,
+            "completion": completed,
+            "completion of an agent": named,
+            "tokens that are seen": looked,
+        }
+        for name, times in measured.items():
             parts = quantiles(times, n=20)
             median, high = sorted(times)[len(times) // 2] * 1000, parts[18] * 1000
             print(f"{name:26} median {median:7.1f} ms   p95 {high:7.1f} ms   most {max(times) * 1000:7.1f} ms")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import islice
 from typing import NamedTuple
 
 from comity.policies.answers.decision import Finding
@@ -14,6 +15,8 @@ from comity.policies.formats import FORMATS
 from comity.policies.formats.authoring import Draft, Fix
 
 _WORD = re.compile(rb"[^ \t]+")
+_MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+<")
+_QUOTED = re.compile(r"`([^`]+)`")  # in messages about elements: the first is what they are about
 
 
 class Place(NamedTuple):
@@ -55,7 +58,7 @@ def _problem(draft: Draft, finding: Finding, name: str) -> Problem:
     place, text = None, ""
     if draft.has_places and 0 < finding.line <= draft.lines:
         line = draft.line(finding.line)
-        start, end = _octets(line, finding)
+        start, end = _octets(line, finding, is_markup=_MARKUP.match(draft.body) is not None)
         place = Place(finding.line, _characters(line[:start]) + 1, _characters(line[:end]) + 1)
         text = line.decode("utf-8", "replace")
     mend = _MENDING.get(finding.rule) if draft.has_places else None
@@ -63,9 +66,16 @@ def _problem(draft: Draft, finding: Finding, name: str) -> Problem:
     return Problem(name, finding.rule, finding.message, place, text, fix, finding)
 
 
-def _octets(line: bytes, finding: Finding) -> tuple[int, int]:
-    """Where the finding stands in its line: the octets before it, and before what follows it."""
+def _octets(line: bytes, finding: Finding, *, is_markup: bool) -> tuple[int, int]:
+    """Where the finding stands in its line: the octets before it, and before what follows it.
+
+    `is_markup`: of XML and HTML the lines of elements alone are known; what the message quotes is looked for there."""
     if not 0 < finding.column <= len(line):
+        if is_markup and (quoted := _QUOTED.search(finding.message)):
+            text = re.escape(quoted[1].encode("utf-8", "replace"))
+            found = [*islice(re.finditer(rb"(?<![\w-])" + text + rb"(?![\w-])", line), 2)]
+            if len(found) == 1:
+                return found[0].span()
         stripped = line.lstrip(b" \t")
         return len(line) - len(stripped), len(line.rstrip(b" \t")) or len(line)
     start = finding.column - 1

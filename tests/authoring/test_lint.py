@@ -77,6 +77,31 @@ def test_a_problem_is_shown_at_its_place_with_its_section(tmp_path: Path, lint: 
     assert "1 error in 1 file" in out.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    ("name", "line", "marked"),
+    [
+        ("license.rsl.xml", '<permits type="usage">search, searchh</permits>', "searchh"),
+        ("license.rsl.xml", '<permits typo="usage" type="usage">search</permits>', "typo"),
+        ("license.rsl.xml", "<permits>search </permits><wrong/>", "wrong"),
+        ("page.html", 'é <meta name="robots" content="noindx, noindex">', "noindx"),
+        ("page.html", '<meta name="robots" content="noindx"><!-- noindx -->', None),
+        ("page.html", '<meta name="robots" content="noind&#120;x">', "noindxx"),
+    ],
+)
+def test_of_markup_what_the_message_quotes_is_marked_where_it_stands_once(name: str, line: str, marked: str | None) -> None:
+    rsl = f'<rsl xmlns="https://rslstandard.org/rsl">\n<content url="/">\n<license>\n{line}\n</license></content></rsl>'
+    text = rsl if name.endswith(".xml") else f"<html><head>\n{line}\n</head>"
+    kind = kind_of(name, text.encode())
+    assert kind
+    number = text.split("\n").index(line) + 1
+    places = {
+        problem.place[1:] for problem in lint_file(kind, name, text.encode()) if problem.place and problem.place.line == number
+    }
+    start = line.find(marked) if marked else -1
+    whole = (1, len(line) + 1)
+    assert (start + 1, start + 1 + len(marked)) in places if marked and start >= 0 else places == {whole}
+
+
 def test_columns_count_characters_and_the_caret_stands_below_them(tmp_path: Path, lint: Lint) -> None:
     file = write(tmp_path, {"robots.txt": "User-agent: *\nDisallow: 日本/€\n"}) / "robots.txt"
     _, out, _ = lint(file, "--select", "robots.path")
