@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -414,6 +416,22 @@ def test_another_site_is_opened(browser: Browser, folder: Path, serve: Any, monk
         opened.context.close()
     assert opened.wrong == []
     assert second.paths[0] == "/robots.txt"
+
+
+def test_the_end_does_not_wait_for_a_site_that_does_not_answer(
+    browser: Browser, folder: Path, serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`workbench` waits half a minute for the end, and the program ten minutes for the site."""
+    store = f"COMITY_STORE = {str(folder / 'policies.sqlite')!r}\n"
+    (folder / "patient.py").write_text(f"COMITY_POLICY_TIMEOUT = 600\n{store}", "utf-8")
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "patient")
+    first = serve({"/robots.txt": ROBOTS, "/": PAGE})
+    with socket.create_server(("127.0.0.1", 0)) as silent, ExitStack() as held:
+        with workbench(first.url("/"), folder=folder) as started:
+            opened = Tab(browser, started)
+            open_site(opened.page, f"http://127.0.0.1:{silent.getsockname()[1]}/")
+            held.enter_context(silent.accept()[0])  # it asks, and has no answer
+            opened.context.close()
 
 
 def test_nothing_is_left_where_it_was_started(tab: Tab, folder: Path) -> None:

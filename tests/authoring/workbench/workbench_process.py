@@ -55,4 +55,7 @@ def workbench(*arguments: str, folder: Path) -> Iterator[Workbench]:
             yield Workbench(url[0], f"{parts.scheme}://{parts.netloc}", parts.port, parts.query.partition("=")[2])
         finally:
             process.send_signal(signal.SIGINT)
-            assert process.wait(30) == 130
+            try:
+                assert process.wait(30) == 130
+            finally:
+                process.kill()  # where it has not ended
