@@ -426,12 +426,15 @@ def test_the_end_does_not_wait_for_a_site_that_does_not_answer(
     (folder / "patient.py").write_text(f"COMITY_POLICY_TIMEOUT = 600\n{store}", "utf-8")
     monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "patient")
     first = serve({"/robots.txt": ROBOTS, "/": PAGE})
-    with socket.create_server(("127.0.0.1", 0)) as silent, ExitStack() as held:
-        with workbench(first.url("/"), folder=folder) as started:
-            opened = Tab(browser, started)
-            open_site(opened.page, f"http://127.0.0.1:{silent.getsockname()[1]}/")
-            held.enter_context(silent.accept()[0])  # it asks, and has no answer
-            opened.context.close()
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        ExitStack() as held,
+        workbench(first.url("/"), folder=folder) as started,
+    ):
+        opened = Tab(browser, started)
+        open_site(opened.page, f"http://127.0.0.1:{silent.getsockname()[1]}/")
+        held.enter_context(silent.accept()[0])  # it asks, and has no answer
+        opened.context.close()
 
 
 def test_nothing_is_left_where_it_was_started(tab: Tab, folder: Path) -> None:
