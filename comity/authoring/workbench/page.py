@@ -91,6 +91,7 @@ class Bench:
         self._workbench = workbench
         self._desk = workbench.desk
         self._waiting: Desk | None = None  # was opened, and is not shown before its user agrees
+        self._possible = ""  # buttons for what the message asks
         self._client = context.client
         self._state = self._desk.state()
         self._opened = next(iter(self._state.documents), "")
@@ -162,11 +163,14 @@ class Bench:
 
     def _say(self, message: str) -> None:
         self._status.content = f"<p>{markup.text(message)}</p>"
+        self._possible = ""
+        self._show_actions()
 
     def _warn(self, message: str, *answers: tuple[str, str]) -> None:
-        """Ask what is to be done. `answers`: what is done, and how that is called."""
+        """Ask what is to be done, until something else is said. `answers`: what is done, and how that is called."""
         self._status.content = f'<p class="warning">{markup.text(message)}</p>'
-        self._show_actions(markup.actions(answers))
+        self._possible = markup.actions(answers)
+        self._show_actions()
 
     # ---- the editor
 
@@ -387,12 +391,12 @@ class Bench:
         self._show_actions()
         self._mark(state, view)
 
-    def _show_actions(self, more: str = "") -> None:
+    def _show_actions(self) -> None:
         unsaved = self._desk.unsaved(self._state)
         save = f'<button type="button" data-act="save"{"" if self._opened in unsaved else " disabled"}>Save</button> '
         link = '<button type="button" data-act="link">Link to this</button> '
         marker = f'<span data-unsaved="{str(bool(unsaved and self._desk.folder)).lower()}"></span>'
-        self._actions.content = (save if self._desk.folder else "") + link + more + marker
+        self._actions.content = (save if self._desk.folder else "") + link + self._possible + marker
 
     def _mark(self, state: State, view: View) -> None:
         """Mark problems, hidden characters, and the lines that decide, in the editor."""
