@@ -85,7 +85,7 @@ async def measured(hosts: int, *, decisions: bool, jobdir: bool = False) -> dict
         def write() -> float:
             """Seconds that it took."""
             started = process_time()
-            if (job := scheduler._journal) is not None:
+            if (job := scheduler._storage) is not None:
                 scheduler._acknowledge(job)
                 job.flush()
             return process_time() - started

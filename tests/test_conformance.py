@@ -182,6 +182,10 @@ ROWS = {
     "IDE-6": "findings are machine-readable, and fixed where a fix is safe",
     "EXT-1": "the format of another package is fetched, obeyed, tagged, explained, guarded, exported and verified as ours are",
     "EXT-2": "a format that cannot be used ends the program with its name, and one that raises refuses",
+    "REACH-1": "workers on several machines are one crawl: one queue, one pace of a host, one copy of each policy file",
+    "REACH-2": "no page is lost by the death of a worker or of the server",
+    "REACH-3": "no rate of a host is exceeded through kills, freezes, restarts and loss of the network",
+    "REACH-4": "full memory is back-pressure, and nothing travels as code",
     "WHY-1": "a decision carries rule, section, URL, line, text, hash and fetch time; the losing rules on request",
     "WHY-2": "the same decision is printed, logged, counted and written into the item's tag",
 }

@@ -23,7 +23,7 @@ from comity.crawler.item_tags import ItemTags
 from comity.crawler.logs import show_nothing_hidden
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace.gate import Gate
-from comity.crawler.pace.ledger import RateLedger
+from comity.crawler.pace.ledger import Ledger, RateLedger
 from comity.crawler.pace.pace import Pace
 from comity.crawler.pages.resources import Resources
 from comity.crawler.pages.responses import ResponsePages
@@ -35,6 +35,8 @@ from comity.policies import PolicyError
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+    from comity.crawler.redis_state.state import SharedState
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +64,8 @@ class Crawl:
         options = self.options = Options.checked(crawler.settings)
         self.agent = options.agent
         self.scheduler: Frontier | None = None  # ours, where it is in use
-        files = _files(crawler, options)
+        self.state = _state(crawler, options)
+        files = _files(crawler, options, self.state)
         self.client = files.client
         self.actions = Actions(crawler, self.agent)
         self.policies = PolicyFetcher(
@@ -75,7 +78,7 @@ class Crawl:
         self.referrals = Referrals(crawler, self.policies, self.client, is_inner_allowed=options.inner == "allow")
         self.sessions = Sessions(options.sessions, files.store)
         self.access = Access(crawler, self.agent, self.referrals, self.sessions, skip_unusable=options.skip_unusable)
-        self.pace = Pace(crawler, _ledger(crawler, options), min_delay=options.min_delay, max_delay=options.max_delay)
+        self.pace = Pace(crawler, _ledger(crawler, options, self.state), min_delay=options.min_delay, max_delay=options.max_delay)
         self.gate = Gate(
             crawler, self.policies, self.access, self.referrals, self.pace, max_delay=options.max_delay, hold=self.hold
         )
@@ -109,6 +112,8 @@ class Crawl:
         await self._resources.close()
         await self.policies.close()
         self.pace.close()
+        if self.state is not None:
+            await self.state.close()
 
     def hold(self, request: Request, wait: float) -> bool:
         """Give the request back to our scheduler, for `wait` seconds. False where it did not come from there."""
@@ -134,6 +139,12 @@ _File = TypeVar("_File", PolicyStore, RateLedger)
 def open_early(options: Options) -> None:
     """Open the files of the crawl that this thread builds next. SettingsError where they cannot be used."""
     _close_early()
+    if options.state:
+        try:
+            open_state(options, options.crawl or "crawl").check()
+        except PolicyError as error:
+            stop(str(error))
+        return
     _early.PolicyStore = _open(PolicyStore, options.store)
     _early.RateLedger = _open(RateLedger, _ledger_path(options))
 
@@ -165,9 +176,30 @@ def _open(kind: type[_File], path: Path) -> _File:
         stop(str(error))
 
 
-def _files(crawler: Crawler, options: Options) -> PolicyFiles:
+def open_state(options: Options, crawl: str) -> SharedState:
+    """What the workers of a crawl share. SettingsError where its URL or name makes no sense."""
+    try:
+        from comity.crawler.redis_state.state import SharedState
+    except ImportError as error:
+        stop(f"COMITY_STATE needs {error.name}: pip install 'comity[redis]'")
+    try:
+        return SharedState(options.state, crawl, ttl=options.worker_timeout)
+    except PolicyError as error:
+        stop(str(error))
+
+
+def _state(crawler: Crawler, options: Options) -> SharedState | None:
+    """What this crawl shares with other workers, if anything. SettingsError where it cannot be used."""
+    if not (crawler.crawling and options.state):
+        return None
+    return open_state(options, options.crawl or crawler.spidercls.name)
+
+
+def _files(crawler: Crawler, options: Options, state: SharedState | None) -> PolicyFiles:
     """The files of all crawls of this thread that have the same store and client. SettingsError where the store cannot be
     used."""
+    if state is not None:
+        return PolicyFiles.from_options(state.store(), options.client, timeout=options.policy_timeout)
     open_store = partial(_open, PolicyStore)
     if crawler.crawling:
         return PolicyFiles.joined(options.store, options.client, timeout=options.policy_timeout, open_store=open_store)
@@ -175,8 +207,10 @@ def _files(crawler: Crawler, options: Options) -> PolicyFiles:
     return PolicyFiles.from_options(store, options.client, timeout=options.policy_timeout)
 
 
-def _ledger(crawler: Crawler, options: Options) -> RateLedger:
-    """The ledger of all crawls that share the store. SettingsError where it cannot be used."""
+def _ledger(crawler: Crawler, options: Options, state: SharedState | None) -> Ledger:
+    """The ledger of all crawls that share the store, or the state. SettingsError where it cannot be used."""
+    if state is not None:
+        return state.ledger()
     open_ledger = partial(_open, RateLedger, _ledger_path(options))
     return open_ledger() if crawler.crawling else cast(RateLedger, _Later(open_ledger))
 

@@ -52,6 +52,10 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_PROGRESS": "summary",
     "COMITY_GC": True,
     "COMITY_STORE": "",
+    "COMITY_STATE": "",
+    "COMITY_CRAWL": "",
+    "COMITY_MAX_WAITING": 0,
+    "COMITY_WORKER_TIMEOUT": 10,
     "COMITY_POLICY_TIMEOUT": 15,
     "COMITY_PROXY": "",
     "COMITY_INNER": "deny",
@@ -108,6 +112,10 @@ class Options:
     sets_gc: bool  # the garbage collector is set for crawls while they go on
     inner: str  # of INNER: whether sites may lead to servers at inner addresses that the operator has not asked for
     store: Path
+    state: str  # URL of what several workers share instead of the store and JOBDIR; "": nothing
+    crawl: str  # name of the crawl there; "": that of the spider
+    max_waiting: int  # requests of the crawl there at a time; 0: any number
+    worker_timeout: float  # seconds without a sign of life after which a worker is taken for dead
     client: ClientOptions  # of the client for policy files
     policy_timeout: float  # seconds for one policy file over all its hops
     min_delay: float  # seconds between two requests to a host, at least
@@ -138,6 +146,10 @@ class Options:
             sets_gc=_flag(settings, "COMITY_GC"),
             inner=_word(settings, "COMITY_INNER", INNER),
             store=_store(settings),
+            state=_state(settings),
+            crawl=str(_get(settings, "COMITY_CRAWL")),
+            max_waiting=_number(settings, "COMITY_MAX_WAITING"),
+            worker_timeout=_seconds(settings, "COMITY_WORKER_TIMEOUT", zero=False),
             client=ClientOptions.from_settings(settings, user_agent=agent.user_agent, proxy=str(_get(settings, "COMITY_PROXY"))),
             policy_timeout=_seconds(settings, "COMITY_POLICY_TIMEOUT", zero=False),
             min_delay=_seconds(settings, "COMITY_MIN_DELAY"),
@@ -199,6 +211,13 @@ def _seconds(settings: BaseSettings, name: str, *, zero: bool = True) -> float:
     if not (math.isfinite(seconds) and (seconds >= 0 if zero else seconds > 0)):
         raise _wrong(name, value, f"is not a number of seconds: write a number {'of at least' if zero else 'above'} 0")
     return seconds
+
+
+def _number(settings: BaseSettings, name: str) -> int:
+    value = str(_get(settings, name)).strip()
+    if not (value.isascii() and value.isdigit()):
+        raise _wrong(name, value, "is not a whole number of at least 0")
+    return int(value)
 
 
 def _flag(settings: BaseSettings, name: str) -> bool:
@@ -382,6 +401,13 @@ def _store(settings: BaseSettings) -> Path:
         return Path(value)
     store = project_store()
     return store if store.exists() else machine_store()
+
+
+def _state(settings: BaseSettings) -> str:
+    value = str(_get(settings, "COMITY_STATE"))
+    if value and settings.get("JOBDIR"):
+        raise PolicyError("JOBDIR is set beside COMITY_STATE, which keeps the requests of the crawl already: leave JOBDIR out")
+    return value
 
 
 def project_store() -> Path:

@@ -28,6 +28,7 @@ class PolicySpider(Spider):
     custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]  # Scrapy reads it from the class only
         "ADDONS": {"comity.crawler.addon.Addon": 100},
         "COMITY_PROGRESS": "off",
+        "COMITY_STATE": "",  # it is no worker of a crawl
         "EXTENSIONS": {},
         "FEEDS": {},
         "ITEM_PIPELINES": {},

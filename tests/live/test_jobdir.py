@@ -126,7 +126,8 @@ class Project:
         command = [sys.executable, "-W", "error", "-m", "scrapy", "crawl", spider.name]
         command += [part for name, value in arguments.items() for part in ("-a", f"{name}={value}")]
         path = self.folder / f"{len(self._running)}.log"
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "PYTHONDONTWRITEBYTECODE": "1"}
+        places = os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
+        environment = {**os.environ, "PYTHONPATH": places, "PYTHONDONTWRITEBYTECODE": "1"}
         with path.open("wb") as log:
             process = subprocess.Popen(command, cwd=self.folder, env=environment, stderr=log)
         self._running.append(Running(process, path))
@@ -198,10 +199,11 @@ class Follow(Spider):
 
     name = "follow"
     urls: str
+    unfiltered = ""  # else the first requests are not filtered
 
     async def start(self) -> AsyncIterator[Any]:
         for url in self.urls.split():
-            yield Request(url)
+            yield Request(url, dont_filter=bool(self.unfiltered))
 
     def parse(self, response: Response) -> Iterator[Any]:
         assert isinstance(response, TextResponse)

@@ -47,6 +47,8 @@ ORIGINS_AT_ONCE = 256  # that are asked for files
 BACK_OFF = 300.0  # seconds
 
 
+CLAIM = 5.0  # seconds for which other processes leave an origin to one that asks it and gives no sign of life any more
+CLAIM_AGAIN = 0.1  # seconds between two looks whether it is done
 SAVE_AFTER = 0.5  # seconds at most from an answer until it is in the store
 
 
@@ -110,6 +112,7 @@ class PolicyFiles:
         self._crawls = 1
         self._key: object = None
         self._look_ups: dict[PolicyQuery, _LookUp] = {}
+        self._claims: dict[PolicyQuery, asyncio.Task[None]] = {}  # while this process asks their origins, and no other one does
         self._batch: _Batch | None = None  # that is filled
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="comity-store")
         self._semaphore = asyncio.Semaphore(ORIGINS_AT_ONCE)
@@ -198,6 +201,9 @@ class PolicyFiles:
         finally:
             self._forget(query, look_up)
             look_up.result.cancel()  # unless it is done
+            if (claim := self._claims.pop(query, None)) is not None:
+                claim.cancel()
+                await self.ask_store(None, "others wait for it a while", asker, self.store.gives_back, query.origin)
 
     async def _save(self, origin: str, files: Mapping[str, PolicyFile], asker: Asker) -> None:
         """Save the files, together with whatever else is to be saved by then."""
@@ -241,16 +247,38 @@ class PolicyFiles:
         """The files, and those to save."""
         no_files: dict[str, PolicyFile] = {}
         unsaved = dict(self._batch.sites.get(query.origin, no_files)) if self._batch is not None else no_files
-        stored = await self.ask_store(no_files, f"{query.origin} is asked instead", asker, self.store.load, query.origin)
-        stored = {path: file.due_if_before(query.renew_before) for path, file in (stored | unsaved).items()}
-        now = self.clock()
-        files = {path: stored[path] for path in query.paths if path in stored and not stored[path].is_due(now)}
-        due = [path for path in query.paths if path not in files]
-        if not due or (ROBOTS in files and _refuses_all(files[ROBOTS], now)):
-            return Obtained(files, frozenset()), no_files
+        while True:
+            stored = await self.ask_store(no_files, f"{query.origin} is asked instead", asker, self.store.load, query.origin)
+            stored = {path: file.due_if_before(query.renew_before) for path, file in (stored | unsaved).items()}
+            now = self.clock()
+            files = {path: stored[path] for path in query.paths if path in stored and not stored[path].is_due(now)}
+            due = [path for path in query.paths if path not in files]
+            if not due or (ROBOTS in files and _refuses_all(files[ROBOTS], now)):
+                return Obtained(files, frozenset()), no_files
+            if not self.store.is_shared or query in self._claims:
+                break
+            await self._claim(query, asker)  # and look again what another process has saved by then
         async with self._semaphore:
             renewed = await self._renewed(query, due, stored, asker)
         return Obtained(files | renewed, frozenset(renewed)), renewed
+
+    async def _claim(self, query: PolicyQuery, asker: Asker) -> None:
+        """Claim the origin, or wait a moment for the process that asks it."""
+        is_asked_here = any(other.origin == query.origin for other in self._claims)
+        if not is_asked_here and await self._holds_claim(query, asker):
+            self._claims[query] = asyncio.create_task(self._keep_claim(query, asker))
+        else:
+            await asyncio.sleep(CLAIM_AGAIN)
+
+    async def _keep_claim(self, query: PolicyQuery, asker: Asker) -> None:
+        while True:
+            await asyncio.sleep(CLAIM / 3)
+            await self._holds_claim(query, asker)
+
+    async def _holds_claim(self, query: PolicyQuery, asker: Asker) -> bool:
+        """Claim the origin, or prolong the claim. True where nobody else has it, or the store fails."""
+        consequence = f"{query.origin} is asked, maybe by others too"
+        return await self.ask_store(True, consequence, asker, self.store.claims_fetch, query.origin, CLAIM)
 
     async def _renewed(
         self, query: PolicyQuery, due: Sequence[str], stored: Mapping[str, PolicyFile], asker: Asker

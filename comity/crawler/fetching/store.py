@@ -70,6 +70,8 @@ DAMAGED = "a row is not as it was written"
 class Store(Protocol):
     """A place for policy files. OSError where it fails for now."""
 
+    is_shared: bool  # by processes that are to ask each origin once: by `claims_fetch`
+
     def load(self, origin: str) -> dict[str, PolicyFile]:
         """Path, or absolute URL of a file that others name -> what is known of that file."""
 
@@ -87,11 +89,19 @@ class Store(Protocol):
         """The moment when the host was first seen with this secret: at this time, where it never was before. The secret is not
         kept."""
 
+    def claims_fetch(self, origin: str, seconds: float) -> bool:
+        """Return whether this process is to ask the origin for its files; False where another one does, for `seconds` at most."""
+
+    def gives_back(self, origin: str) -> None:
+        """Another process may ask the origin, as this one has saved what it learnt, or asks no more."""
+
     def close(self) -> None: ...
 
 
 class PolicyStore:
     """An SQLite file. Whatever process is killed, it holds all that was saved."""
+
+    is_shared = False  # crawls of one machine ask twice at most, which costs less than to ask each other
 
     def __init__(self, path: Path) -> None:
         """PolicyError, with what to do about it, where the file cannot be used. It is never repaired or removed."""
@@ -118,8 +128,8 @@ class PolicyStore:
             return {
                 path: PolicyFile(
                     due=due,
-                    copy=_fetched(copy, _body(digest, deflated)) if copy else None,
-                    failure=_fetched(failure) if failure else None,
+                    copy=fetched_of_json(copy, body_of(digest, deflated)) if copy else None,
+                    failure=fetched_of_json(failure) if failure else None,
                     failing_since=_datetime(failing_since),
                     failures=failures,
                     reach=Reach(reach),
@@ -167,9 +177,9 @@ class PolicyStore:
                 path,
                 time.time(),
                 float(file.due),
-                _json(file.copy) if file.copy else None,
+                fetched_as_json(file.copy) if file.copy else None,
                 digest,
-                _json(file.failure) if file.failure else None,
+                fetched_as_json(file.failure) if file.failure else None,
                 file.failing_since.timestamp() if file.failing_since else None,
                 file.failures,
                 file.reach.value,
@@ -208,6 +218,12 @@ class PolicyStore:
         self._db.executemany(
             "DELETE FROM body WHERE sha256 = ?1 AND NOT EXISTS (SELECT 1 FROM file WHERE file.body = ?1)", bodies
         )
+
+    def claims_fetch(self, origin: str, seconds: float) -> bool:
+        return True
+
+    def gives_back(self, origin: str) -> None:
+        """Nothing was taken."""
 
     def first_taken(self, url: str, uses: Iterable[str], moment: datetime) -> dict[str, datetime]:
         try:
@@ -286,7 +302,7 @@ class PolicyStore:
         self._db.close()
 
 
-def _json(fetched: Fetched) -> str:
+def fetched_as_json(fetched: Fetched) -> str:
     """Everything but the body."""
     members: dict[str, Any] = {
         "status": fetched.status,
@@ -299,7 +315,7 @@ def _json(fetched: Fetched) -> str:
     return json.dumps({key: value for key, value in members.items() if value}, separators=(",", ":"))
 
 
-def _fetched(text: str, body: bytes = b"") -> Fetched:
+def fetched_of_json(text: str, body: bytes = b"") -> Fetched:
     members = json.loads(text)
     return Fetched(
         status=members.get("status", 0),
@@ -324,7 +340,7 @@ def _moment(seconds: float, is_whole: int = True) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _body(digest: bytes | None, deflated: bytes | None) -> bytes:
+def body_of(digest: bytes | None, deflated: bytes | None) -> bytes:
     """The body of a copy; b"" where it has none. ValueError where it is not there as it was written."""
     if digest is None:
         return b""

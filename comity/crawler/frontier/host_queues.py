@@ -7,6 +7,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from scrapy.http import Request
 
@@ -93,6 +94,10 @@ class HostQueues:
 
     def get(self, origin: str, scopes: tuple[Limiter, ...] = ()) -> HostQueue | None:
         return self._queues.get(_key(origin, scopes))
+
+    def of_host(self, host: str) -> list[HostQueue]:
+        """The queues of all origins of a host name."""
+        return [queue for queue in self._queues.values() if (urlsplit(queue.origin).hostname or "") == host]
 
     def add(self, queue: HostQueue) -> None:
         self._queues[queue.key] = queue

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from scrapy.utils.misc import load_object
 from scrapy.utils.request import request_from_dict
 
+from comity.crawler.frontier.queue import Taker
 from comity.database import open_database, transaction
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
@@ -47,11 +48,15 @@ UPDATE waiting SET sum = checksum(id, origin, priority, body);
 
 
 class Journal:
-    """The requests that are not done, and the fingerprints of all there ever were, in one SQLite file.
+    """A Queue in one SQLite file: the requests that are not done, and the fingerprints of all there ever were.
 
     What is put and done is written by `flush`, all of it or none, so a request is gone from the file only together with, or
     after, what it led to. A killed process loses what came after its last flush: the next one gets those requests that were
     not done then, also the ones that were out. A power cut may undo the last flushes too, whole ones and the last first."""
+
+    setting = "JOBDIR"
+    is_shared = False
+    is_finished = True  # elsewhere: the file is of this process alone
 
     def __init__(self, folder: Path) -> None:
         """Takes the file for this process alone. PolicyError, with what to do about it, where it cannot be used; it is never
@@ -139,6 +144,14 @@ class Journal:
                 yield key, origin, priority
         except (sqlite3.Error, ValueError) as error:
             raise self._damaged(error) from None
+
+    def begin(self, taker: Taker) -> None:
+        """Let what is stored arrive. Nothing of it is ever lost to others. PolicyError where the file turns out to be damaged."""
+        for key, origin, priority in self.stored():
+            taker.arrived(key, origin, priority)
+
+    def is_seen(self, fingerprint: bytes) -> bool:
+        return fingerprint in self.seen
 
     def put(self, origin: str, request: Request, fingerprint: bytes | None) -> int | None:
         """The key of the request from now on. `fingerprint`: None for a request that no filter asks for.

@@ -5,7 +5,8 @@ How it works. A request that the engine puts into the queue goes one of four way
 
     seen            the duplicate filter knows it: it is dropped
     refused         the policies are known and refuse it: it is handed out next, without a wait, and the middleware refuses it
-    waiting         it stands in the host queue of its origin; with JOBDIR, its key in the journal stands there for it
+    waiting         it stands in the host queue of its origin; with JOBDIR, its key in the journal stands there for it; with
+                    COMITY_STATE it waits there, and arrives here, or at another worker, once that has leased its host
     held            it was out already and comes back (`hold`), to the front of its host queue
 
 A host queue (host_queues.py) is in one state at a time:
@@ -29,6 +30,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Awaitable
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic, time
@@ -49,6 +51,7 @@ from comity.crawler.fetching.files import ORIGINS_AT_ONCE
 from comity.crawler.flights import ClosingError
 from comity.crawler.frontier.host_queues import HostQueue, HostQueues
 from comity.crawler.frontier.journal import Journal
+from comity.crawler.frontier.queue import Queue
 from comity.crawler.frontier.scrapy_queues import take_over
 from comity.crawler.options import stop
 from comity.crawler.pace.limiter import Limiter, slowest, windows_for
@@ -61,6 +64,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
+    from comity.crawler.redis_state.state import SharedState
+
 logger = logging.getLogger(__name__)
 
 FLUSH = 0.05  # seconds between two writes of the queue on disk
@@ -68,6 +73,7 @@ ASIDE = 600.0  # seconds until it is seen again whether a host that was too slow
 MIN_WAIT = 0.1  # seconds; what is put off comes back no sooner, or it would spin
 REAP = 0.1  # seconds between two looks for requests that left the downloader unnoticed, while others go out
 ROUNDING = 0.1  # seconds; by so much a wait may seem longer than it was asked to be
+FETCHES_AHEAD = 32  # origins whose policies are asked for, while more hosts are leased
 MOVES = 64  # requests that are moved to the queue of their scope at a time, so that nobody waits for it
 
 
@@ -91,7 +97,8 @@ class Scheduler(BaseScheduler):
         self._crawl.scheduler = self
         self._pace = self._crawl.pace
         self._access = self._crawl.access
-        self._dupefilter = _dupefilter(crawler)
+        self._is_stored = bool(job_dir(settings) or self._crawl.state)
+        self._dupefilter = _dupefilter(crawler, is_stored=self._is_stored)
         # Another one that uses this one may enqueue requests in another context than that in which they were made.
         self._makes = load_object(settings["SCHEDULER"]) is Scheduler
         if self._makes:
@@ -99,8 +106,8 @@ class Scheduler(BaseScheduler):
         assert crawler.request_fingerprinter is not None
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         self._max_delay = self._crawl.options.max_delay
-        self._filters_here = bool(job_dir(settings)) and type(self._dupefilter) is RFPDupeFilter
-        self._keys: dict[Request, int] = {}  # of those that were read from the queue on disk, or need not be, until they are done
+        self._filters_here = self._is_stored and type(self._dupefilter) is RFPDupeFilter
+        self._keys: dict[Request, int] = {}  # of those that were read from the storage, or need not be, until they are done
         self._unkept: dict[Request, bytes | None] = {}  # those that cannot stand in it -> fingerprint, the same
         self._out: set[Request] = set()  # those of both that were handed out
         self._tick: CallLaterResult | None = None
@@ -118,60 +125,105 @@ class Scheduler(BaseScheduler):
         self._timer: CallLaterResult | None = None
         self._timer_due = float("inf")
         self._reap_at = 0.0
-        self._enqueued = dict.fromkeys(("memory", "disk"), 0)  # where they stand; not counted yet
+        self._storage = self._opened_storage()
+        self._place = "memory" if self._storage is None else "shared" if self._storage.is_shared else "disk"
+        self._enqueued = dict.fromkeys(("memory", self._place), 0)  # where they stand; not counted yet
         self._handed_out = 0  # the same
-        self._journal = self._resumed()
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         self._spider = spider
-        if self._journal is not None:
-            self._journal.open(spider)
-            if waiting := self._waiting:
-                logger.info("JOBDIR: the crawl goes on with %(left)d requests that wait", {"left": waiting})
-            self._write()
+        if self._storage is None:
+            return self._dupefilter.open()
+        opening = self._storage.open(spider)
+        if opening is not None:
+            return deferred_from_coro(self._open(opening))
+        if waiting := self._waiting:
+            logger.info("JOBDIR: the crawl goes on with %(left)d requests that wait", {"left": waiting})
+        self._write()
         return self._dupefilter.open()
 
-    def _resumed(self) -> Journal | None:
-        """The queue on disk. What waits in it stands in the queues."""
-        folder = job_dir(self._crawler.settings)
-        if not folder:
+    async def _open(self, storage: Awaitable[None]) -> None:
+        try:
+            await storage
+        except PolicyError as error:
+            stop(str(error))
+        self._write()
+        opened: Any = self._dupefilter.open()
+        if opened is not None:
+            await maybe_deferred_to_future(opened)
+
+    def _opened_storage(self) -> Queue | None:
+        """The place for requests beyond this process, if any. What waits in it for this process stands in the queues."""
+        if not self._is_stored:
             return None
         try:
-            journal = Journal(Path(folder))
-            if self._crawler.spider is not None:
-                journal.open(self._crawler.spider)
-                take_over(Path(folder), journal, self._crawler, with_seen=self._filters_here)
-            for key, origin, priority in journal.stored():
-                self._queue_for(origin).push(key, priority)
-                self._waiting += 1
+            storage = self._opened_journal() if self._crawl.state is None else self._shared_queue(self._crawl.state)
+            storage.begin(self)
         except PolicyError as error:
             never_opened(self._crawler)
             stop(str(error))
+        return storage
+
+    def _shared_queue(self, state: SharedState) -> Queue:
+        from comity.crawler.frontier.shared_queue import SharedQueue  # it takes the extra
+
+        return SharedQueue(self._crawler, state.queue(), rest=self._pace.rest, most=self._crawl.options.max_waiting)
+
+    def _opened_journal(self) -> Queue:
+        folder = Path(job_dir(self._crawler.settings) or "")
+        journal = Journal(folder)
+        if self._crawler.spider is not None:
+            journal.open(self._crawler.spider)
+            take_over(folder, journal, self._crawler, with_seen=self._filters_here)
         return journal
+
+    # What the storage asks and tells
+
+    @property
+    def has_room(self) -> bool:
+        """True where no host waits that may be asked, and few wait for their policies."""
+        due = self._queues.next_due()
+        return (due is None or due > monotonic()) and len(self._pending_fetches) + len(self._fetches) < FETCHES_AHEAD
+
+    def arrived(self, key: int, origin: str, priority: int) -> None:
+        self._queue_for(origin).push(key, priority)
+        self._waiting += 1
+
+    def lost(self, host: str) -> list[int]:
+        keys = []
+        for queue in self._queues.of_host(host):
+            self._waiting -= len(queue)
+            while queue:
+                request = queue.pop()
+                key = self._keys.pop(request, None) if isinstance(request, Request) else request
+                if key is not None:
+                    keys.append(key)
+            self._drop(queue)
+        return keys
 
     def _write(self) -> None:
         """Writes the changes of the queue, again and again."""
-        assert self._journal
+        assert self._storage
         self._tick = call_later(FLUSH, self._write)
         try:
-            self._acknowledge(self._journal)
-            self._journal.flush()
+            self._acknowledge(self._storage)
+            self._storage.flush()
         except OSError as error:
             if monotonic() >= self._log_at:
                 self._log_at = monotonic() + 60
-                logger.error("JOBDIR: %(error)s; it is tried again", {"error": error})
+                logger.error("%(setting)s: %(error)s; it is tried again", {"setting": self._storage.setting, "error": error})
 
-    def _acknowledge(self, journal: Journal) -> None:
-        """Tell the journal of requests that have left the engine: their callback and their items are through."""
+    def _acknowledge(self, storage: Queue) -> None:
+        """Tell the storage of requests that have left the engine: their callback and their items are through."""
         if not self._out:
             return
         progress = in_progress(self._crawler)
         for request in [request for request in self._out if request not in progress]:
             self._out.remove(request)
             if (key := self._keys.pop(request, None)) is not None:
-                journal.done(key)
+                storage.done(key)
             elif (fingerprint := self._unkept.pop(request)) is not None:
-                journal.saw(fingerprint)
+                storage.saw(fingerprint)
 
     def close(self, reason: str) -> Deferred[None] | None:
         return deferred_from_coro(self._close(reason))
@@ -188,17 +240,19 @@ class Scheduler(BaseScheduler):
         self._tell_aside()
         if waiting := len(self) - sum(map(len, self._queues.aside())):
             self._stats.set_value("comity/scheduler/left", waiting)
-            remark = "; JOBDIR keeps them" if self._journal else ""
+            remark = f"; {self._storage.setting} keeps them" if self._storage else ""
             logger.warning(
                 "%(left)d requests were still waiting when the crawl ended (%(reason)s)%(kept)s",
                 {"left": waiting, "reason": reason, "kept": remark},
             )
-        if self._journal is not None:
+        if self._storage is not None:
             try:
-                self._acknowledge(self._journal)
-                self._journal.close()
+                self._acknowledge(self._storage)
+                if (closing_storage := self._storage.close()) is not None:
+                    await closing_storage
             except OSError as error:
-                logger.error("JOBDIR: %(error)s; what happened last is not in it", {"error": error})
+                setting = self._storage.setting
+                logger.error("%(setting)s: %(error)s; what happened last is not in it", {"setting": setting, "error": error})
         closed: Any = self._dupefilter.close(reason)
         if closed is not None:
             await maybe_deferred_to_future(closed)
@@ -208,7 +262,7 @@ class Scheduler(BaseScheduler):
         if not aside:
             return
         self._stats.set_value("comity/scheduler/set-aside", sum(map(len, aside)))
-        remark = "JOBDIR keeps them" if self._journal else "set JOBDIR to keep such requests"
+        remark = f"{self._storage.setting} keeps them" if self._storage else "set JOBDIR to keep such requests"
         for queue in aside:
             logger.warning(
                 "%(number)d requests to %(origin)s were set aside: %(why)s, at most %(most)g s (COMITY_MAX_DELAY); %(kept)s",
@@ -219,7 +273,8 @@ class Scheduler(BaseScheduler):
         return self._waiting + len(self._refused) + len(self._hold_until)
 
     def has_pending_requests(self) -> bool:
-        return bool(self._queues or self._refused or self._hold_until)
+        is_left = bool(self._queues or self._refused or self._hold_until)
+        return is_left or not (self._storage is None or self._storage.is_finished)
 
     def enqueue_request(self, request: Request) -> bool:
         if request is WAKE:
@@ -236,15 +291,17 @@ class Scheduler(BaseScheduler):
             self._waiting += 1
             self._wait(queue, monotonic(), due, "it asks to come back later")
             return True
-        fingerprint = None if request.dont_filter or not self._filters_here else self._fingerprint(request)
+        fingerprint = self._fingerprint(request) if self._filters_here and self._is_filtered(request) else None
         if self._is_seen(request, fingerprint):
             self._dupefilter.log(request, self._spider)
             return False
-        key = self._journal.put(origin, request, fingerprint) if self._journal is not None else None
-        if self._journal is not None and key is None:
+        key = self._storage.put(origin, request, fingerprint) if self._storage is not None else None
+        if self._storage is not None and key is None:
             self._unkept[request] = fingerprint
             self._stats.inc_value("scheduler/unserializable")
-        self._enqueued["memory" if key is None else "disk"] += 1
+        self._enqueued["memory" if key is None else self._place] += 1
+        if key is not None and self._storage is not None and self._storage.is_shared:
+            return True  # it arrives once its host is leased
         if self._is_refused(policies, request):
             if key is not None:
                 self._keys[request] = key
@@ -256,12 +313,16 @@ class Scheduler(BaseScheduler):
         self._waiting += 1
         return True
 
+    def _is_filtered(self, request: Request) -> bool:
+        """True where a request goes out once. Each worker of a crawl begins with the same requests of `start()`, which are not to
+        be filtered otherwise."""
+        is_shared = self._storage is not None and self._storage.is_shared
+        return not request.dont_filter or (is_shared and bool(request.meta.get("is_start_request")))
+
     def _is_seen(self, request: Request, fingerprint: bytes | None) -> bool:
-        if request.dont_filter:
-            return False
-        if self._journal is not None and fingerprint is not None:
-            return fingerprint in self._journal.seen
-        return self._dupefilter.request_seen(request)
+        if self._storage is not None and fingerprint is not None:
+            return self._storage.is_seen(fingerprint)
+        return not request.dont_filter and self._dupefilter.request_seen(request)
 
     def _is_refused(self, policies: Policies | None, request: Request) -> bool:
         """True where it is known before its time that the request will be refused."""
@@ -314,7 +375,7 @@ class Scheduler(BaseScheduler):
                 self._enqueued[place] = 0
         if self._handed_out:
             self._stats.inc_value("scheduler/dequeued", self._handed_out)
-            self._stats.inc_value(f"scheduler/dequeued/{'disk' if self._journal else 'memory'}", self._handed_out)
+            self._stats.inc_value(f"scheduler/dequeued/{self._place}", self._handed_out)
             self._handed_out = 0
 
     def _next(self, now: float) -> Request | None:
@@ -374,7 +435,10 @@ class Scheduler(BaseScheduler):
         grant = None if slowest(queue.limiters).free_at > now else self._pace.try_acquire(queue.limiters)
         if grant is None:
             limiter = slowest(queue.limiters)
-            self._wait(queue, now, limiter.free_at, limiter.reason)
+            if limiter.full:  # the ledger is being asked
+                self._queues.park(queue, limiter)
+            else:
+                self._wait(queue, now, limiter.free_at, limiter.reason)
             return None
         return self._hand_out(queue, request, now, queue.limiters, grant)
 
@@ -397,12 +461,12 @@ class Scheduler(BaseScheduler):
             request = queue.peek()
             if isinstance(request, Request):
                 return request
-            assert self._journal
+            assert self._storage
             try:
-                restored = self._journal.get(request)
+                restored = self._storage.get(request)
             except LookupError as error:
                 self._stats.inc_value("comity/scheduler/unreadable")
-                logger.error("JOBDIR: %(error)s", {"error": error})
+                logger.error("%(setting)s: %(error)s", {"setting": self._storage.setting, "error": error})
                 queue.pop()
                 self._waiting -= 1
                 continue
@@ -520,14 +584,15 @@ class Scheduler(BaseScheduler):
         wake(self._crawler)
 
 
-def _dupefilter(crawler: Crawler) -> BaseDupeFilter:
+def _dupefilter(crawler: Crawler, *, is_stored: bool) -> BaseDupeFilter:
     dupefilter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
-    if job_dir(crawler.settings):
+    if is_stored:
         if dupefilter_class is RFPDupeFilter:  # the fingerprints stand with the queue
             debug = crawler.settings.getbool("DUPEFILTER_DEBUG")
             return RFPDupeFilter(None, debug, fingerprinter=crawler.request_fingerprinter)
         logger.warning(
-            "DUPEFILTER_CLASS is not Scrapy's own: what it keeps in JOBDIR may know requests that a killed crawl has lost"
+            "DUPEFILTER_CLASS is not Scrapy's own: what it keeps may know requests that a killed crawl has lost, and it"
+            " does not know those of other workers"
         )
     dupefilter: BaseDupeFilter = build_from_crawler(dupefilter_class, crawler)
     return dupefilter

@@ -17,7 +17,7 @@ from functools import partial
 from math import isnan
 from pathlib import Path
 from time import time
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from comity.database import is_busy, open_database, transaction
 from comity.policies.answers.rates import MAX_SECONDS
@@ -75,17 +75,63 @@ class Grant(NamedTuple):
     limit: Limit | None = None  # that lets it wait longest; None: nobody knows
 
 
-class RateLedger:
-    """An SQLite file. Times are seconds since the epoch.
+class Ledger(Protocol):
+    """The starts of requests, of all processes that share it, and the penalties of hosts. Nothing of it waits or raises: where it
+    fails there is no grant. Times are seconds since the epoch.
 
-    No call waits longer than BUSY for another process, and none raises: where the file cannot be written there is no grant, and
-    what has to be written is, with the next call."""
+    One that is elsewhere does not answer at once: then `acquire` returns a grant without number that is due never (`inf`), and
+    `answered` is called, with the limits, when it is to be asked again."""
+
+    answered: Callable[[Sequence[Limit]], object]
+    rests: Callable[[str, float], object]  # is called with a host that is not to be asked before a moment, as others were told
+    is_remote: bool  # it does not answer at once, and knows of penalties that were not asked for
+    ttl: float  # seconds without a sign of life after which a process is dead
+
+    @property
+    def is_used(self) -> bool:
+        """True where there are grants that count as long as this process gives signs of life."""
+
+    def acquire(self, limits: Sequence[Limit], now: float) -> Grant:
+        """A grant to start a request now, under all the limits, each with a name of its own; or when to ask again, which may
+        turn out to be too early."""
+
+    def settle(self, grant: int, moment: float) -> None:
+        """Count the start from this moment, as the headers came or the request failed."""
+
+    def end(self, grant: int) -> None:
+        """Forget what is not settled of a request that has left the downloader: it never went out, or it is through."""
+
+    def back_off(self, host: str, retry_after: float | None, now: float) -> float:
+        """The host is not asked before the moment that is returned: `retry_after` seconds from now, where it said so (429 and
+        503). Else a minute, and each time double that, up to a day; a minute again after it was quiet for as long as the last
+        penalty lasted. What is reported while a penalty runs makes it no shorter, and counts as one with it."""
+
+    def penalty(self, host: str, now: float) -> float:
+        """The moment before which the host is not asked; 0.0 where there is none that is known."""
+
+    def beat(self, now: float) -> None:
+        """Give a sign of life, so that the grants of this process count on. Twice in `owner_ttl` at least; also drops starts that
+        count no more."""
+
+    def close(self) -> object:
+        """Let go of everything. What is still in flight counts as settled now."""
+
+
+class RateLedger:
+    """A Ledger in an SQLite file. Times are seconds since the epoch.
+
+    No call waits longer than BUSY for another process. Where the file cannot be written there is no grant, and what has to be
+    written is, with the next call."""
+
+    is_remote = False
 
     def __init__(self, path: Path, *, owner_ttl: float = 10.0) -> None:
         """PolicyError, with what to do about it, where the file cannot be used. `owner_ttl`: seconds without a sign of life
         after which a process is dead."""
         self.path = path
-        self._ttl = owner_ttl
+        self.answered: Callable[[Sequence[Limit]], object] = lambda limits: None  # is never called
+        self.rests: Callable[[str, float], object] = lambda host, until: None  # neither
+        self.ttl = owner_ttl
         self._db = open_database(
             path,
             subject="pace file",
@@ -106,17 +152,14 @@ class RateLedger:
 
     @property
     def is_used(self) -> bool:
-        """True where there are grants that count as long as this process gives signs of life."""
         return bool(self._flights)
 
     def acquire(self, limits: Sequence[Limit], now: float) -> Grant:
-        """A grant to start a request now, under all the limits, each with a name of its own; or when to ask again, which may
-        turn out to be too early."""
         grant = self._grants = self._grants + 1
         due, latest = now, None
         try:
             with self._transaction():
-                if not self._beaten <= now < self._beaten + self._ttl / 4:
+                if not self._beaten <= now < self._beaten + self.ttl / 4:
                     self._write_beat(now)
                 for limit in limits:
                     if (free := self._due(limit, now)) > due:
@@ -131,7 +174,6 @@ class RateLedger:
         return Grant(grant, now)
 
     def settle(self, grant: int, moment: float) -> None:
-        """Count the start from this moment, as the headers came or the request failed."""
         limits = self._flights.pop(grant, ())
         if through := [limit for limit in limits if limit.through]:
             self._flights[grant] = through
@@ -139,15 +181,11 @@ class RateLedger:
             self._write(partial(self._insert, grant, settled, moment))
 
     def end(self, grant: int) -> None:
-        """Forget what is not settled of a request that has left the downloader: it never went out, or it is through."""
         if limits := self._flights.pop(grant, None):
             rows = [(limit.key, self._owner, grant) for limit in limits]
             self._write(partial(self._db.executemany, "DELETE FROM start WHERE host = ? AND owner = ? AND turn = ?", rows))
 
     def back_off(self, host: str, retry_after: float | None, now: float) -> float:
-        """The host is not asked before the moment that is returned: `retry_after` seconds from now, where it said so (429 and
-        503). Else a minute, and each time double that, up to a day; a minute again after it was quiet for as long as the last
-        penalty lasted. What is reported while a penalty runs makes it no shorter, and counts as one with it."""
         wait = None if retry_after is None or isnan(retry_after) else min(max(retry_after, 0.0), float(MAX_SECONDS))
         back_off = partial(self._write_penalty, _key(host), wait, now)
         try:
@@ -160,7 +198,6 @@ class RateLedger:
         return until
 
     def penalty(self, host: str, now: float) -> float:
-        """The moment before which the host is not asked; 0.0 where there is none."""
         try:
             until = self._penalty(_key(host), now)[1]
         except _FAILURES as error:
@@ -168,8 +205,6 @@ class RateLedger:
         return until if until > now else 0.0
 
     def beat(self, now: float) -> None:
-        """Give a sign of life, so that the grants of this process count on. Twice in `owner_ttl` at least; also drops starts that
-        count no more."""
         try:
             with self._transaction():
                 self._write_beat(now)
@@ -250,7 +285,7 @@ class RateLedger:
             due = earliest(windows, [*stamps, *[now] * in_flight], 0, now)  # if they were all settled now
             assert due is not None
             soon = ASK_THROUGH if limit.through else ASK_AGAIN[0]
-            due = min(max(due, now + soon), now + self._ttl)  # they may be cancelled, or their owner be dead
+            due = min(max(due, now + soon), now + self.ttl)  # they may be cancelled, or their owner be dead
         return max(due, self._penalty(host, now)[1])
 
     def _ended(self, owner: int, grant: int, now: float) -> float | None:
@@ -263,11 +298,11 @@ class RateLedger:
         if beat > now + SLACK:
             self._db.execute("UPDATE owner SET beat = ? WHERE owner = ?", (now, owner))
             return None
-        died = float(beat) + self._ttl  # its request may have gone out after its last sign of life
+        died = float(beat) + self.ttl  # its request may have gone out after its last sign of life
         return died if died <= now else None
 
     def _write_beat(self, now: float) -> None:
-        if now >= self._beaten + self._ttl / 2:  # others may have thought that this process is dead
+        if now >= self._beaten + self.ttl / 2:  # others may have thought that this process is dead
             for grant, limits in self._flights.items():
                 self._insert(grant, limits, None)
         self._db.execute("INSERT OR REPLACE INTO owner VALUES (?, ?)", (self._owner, now))

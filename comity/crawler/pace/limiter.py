@@ -32,6 +32,8 @@ class Limiter:
     free_at: float = float("-inf")  # not before; monotonic
     last: float = float("-inf")  # when the last start was settled
     queues: int = 0  # that wait or may wait for it
+    is_asking: bool = False  # the ledger is, of which nothing is known before it has answered
+    is_always_asked: bool = False  # the ledger is, also where there are no windows: it knows of penalties
     awaited: int = 0  # requests that wait in the middleware: they come before what waits in queues
     line: asyncio.Lock = field(default_factory=asyncio.Lock)  # in which they wait
     freed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -59,7 +61,7 @@ class Limiter:
         self.windows = tuple(dict.fromkeys((*self.floor, *requested)))
         self.rest()  # what went out before the limit was known counts too
         self.most = min([self.ceiling, *(window.requests for window in self.windows if window.start is None)])
-        self.limits = (Limit(self.name, self.windows),) if self.windows else ()
+        self.limits = (Limit(self.name, self.windows),) if self.windows or self.is_always_asked else ()
         if self.concurrent is not None:
             self.most = min(self.most, self.concurrent)
             self.limits += (Limit(f"{self.name} (in flight)", (Window(self.concurrent, 0.0),), through=True),)
@@ -71,7 +73,8 @@ class Limiter:
 
     @property
     def full(self) -> bool:
-        return self.in_flight >= self.most
+        """True where nothing more may go out before it is told."""
+        return self.in_flight >= self.most or self.is_asking
 
     def delay(self, now: float) -> float:
         """Seconds between two requests in the long run, at this time of the day (seconds since the epoch)."""

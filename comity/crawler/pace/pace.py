@@ -21,9 +21,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from time import monotonic, time
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -33,7 +34,7 @@ from scrapy.http import Request
 from scrapy.utils.asyncio import CallLaterResult, call_later
 
 from comity.crawler.flights import ClosingError
-from comity.crawler.pace.ledger import RateLedger
+from comity.crawler.pace.ledger import Ledger, Limit
 from comity.crawler.pace.limiter import Limiter, slowest, windows_for
 from comity.crawler.scrapy_internals import closing, in_downloader, wake
 from comity.policies import Agent, Site
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 TICK = 1.0  # seconds; how soon what waits in place notices that the crawl is ending
-BEAT = 3.0  # seconds between two signs of life in the ledger
+BEATS = 3  # signs of life in the time after which a process without any is dead
 SWEEP = 1024  # limiters; the least number at which the idle ones are forgotten
 
 
@@ -62,11 +63,12 @@ class Flight:
 class Pace:
     """The limiters, and the requests that are out."""
 
-    def __init__(self, crawler: Crawler, ledger: RateLedger, *, min_delay: float, max_delay: float) -> None:
+    def __init__(self, crawler: Crawler, ledger: Ledger, *, min_delay: float, max_delay: float) -> None:
         # Called with a limiter that can be asked again; whether something waited for that.
         self.freed: Callable[[Limiter], bool] = lambda limiter: False
         self._crawler = crawler
         self._ledger = ledger
+        self._ledger.answered, self._ledger.rests = self._answered, self._rests
         settings = crawler.settings
         self._floor = max(min_delay, settings.getfloat("DOWNLOAD_DELAY"))
         self._slowest = Window(1, max_delay)
@@ -75,6 +77,7 @@ class Pace:
         # Where AutoThrottle begins, with each host.
         self._throttle = settings.getfloat("AUTOTHROTTLE_START_DELAY") if settings.getbool("AUTOTHROTTLE_ENABLED") else 0.0
         self._limiters: dict[str, Limiter] = {}
+        self._asking: dict[tuple[Limit, ...], Limiter] = {}  # those under which the ledger is asked -> who waits for it
         self._sweep_at = SWEEP
         self._flights: dict[Request, Flight] = {}
         self._beat: CallLaterResult | None = None
@@ -89,13 +92,16 @@ class Pace:
 
     def host(self, url: str) -> Limiter:
         """The limiter of the URL's host name."""
-        name = urlsplit(url).hostname or ""
+        return self._host(urlsplit(url).hostname or "")
+
+    def _host(self, name: str) -> Limiter:
         host = self._limiters.get(name)
         if host is None:
             slot = self._slots.get(name, {})
             floor = max(self._floor, float(slot.get("delay", 0.0)))
             ceiling = max(1, int(slot.get("concurrency", self._ceiling)))
-            host = Limiter(name, (Window(1, floor),) if floor > 0 else (), ceiling, throttle=self._throttle)
+            windows = (Window(1, floor),) if floor > 0 else ()
+            host = Limiter(name, windows, ceiling, throttle=self._throttle, is_always_asked=self._ledger.is_remote)
             self._limiters[name] = host
             self._rest_until(host, self._ledger.penalty(name, time()))
         return host
@@ -122,23 +128,42 @@ class Pace:
         self._limiters = {
             name: limiter
             for name, limiter in self._limiters.items()
-            if limiter.queues or limiter.in_flight or limiter.awaited or limiter.free_at > now
+            if limiter.queues or limiter.in_flight or limiter.awaited or limiter.is_asking or limiter.free_at > now
         }
         self._sweep_at = max(SWEEP, 2 * len(self._limiters))
 
     def try_acquire(self, limiters: tuple[Limiter, ...]) -> int | None:
         """A grant of all the limiters, for a request that has to start at once; 0 where they have no limits.
 
-        None: not now, a `free_at` of theirs says when to ask again."""
+        None: not now. Where one of them is full, the ledger is being asked, and `freed` will be called with that one; else a
+        `free_at` of theirs says when to ask again."""
         limits = limiters[0].limits if len(limiters) == 1 else tuple(limit for limiter in limiters for limit in limiter.limits)
         if not limits:
             return 0
         now = time()
         grant = self._ledger.acquire(limits, now)
-        if grant.number is None:
+        if grant.due == inf:
+            self._asking[tuple(limits)] = limiters[-1]  # those of a scope hold up nobody outside of it
+            limiters[-1].is_asking = True
+        elif grant.number is None:
             limiter = next((limiter for limiter in limiters if grant.limit in limiter.limits), limiters[0])
             limiter.free_at = monotonic() + max(grant.due - now, 0.001)
         return grant.number
+
+    def _answered(self, limits: Sequence[Limit]) -> None:
+        """The ledger can tell now whether a request may start under these limits."""
+        limiter = self._asking.pop(tuple(limits), None)
+        if limiter is not None:
+            limiter.is_asking = False
+            self._announce(limiter)
+            wake(self._crawler)
+
+    def rest(self, host: str, seconds: float) -> None:
+        """Leave a host alone, as another process was told to."""
+        self._rests(host, time() + seconds)
+
+    def _rests(self, host: str, until: float) -> None:
+        self._rest_until(self._host(host), until)
 
     def back_off(self, url: str, retry_after: float | None) -> float:
         """Leave the host alone, as it answered that it is asked too often. Seconds until it may be asked again.
@@ -179,7 +204,7 @@ class Pace:
         self._beat = None
         if self._ledger.is_used:
             self._ledger.beat(time())
-            self._beat = call_later(BEAT, self._beat_on)
+            self._beat = call_later(self._ledger.ttl / BEATS, self._beat_on)
 
     def claim(self, request: Request) -> bool:
         """True where the request comes from the scheduler to the middleware, for the first time since it was handed out."""
@@ -222,7 +247,7 @@ class Pace:
                         if grant is not None:
                             break
                         limiter = slowest(limiters)
-                        wait = limiter.free_at - monotonic()
+                        wait = TICK if limiter.full else limiter.free_at - monotonic()
                     elif not limiter.full and monotonic() + wait - began > at_most:
                         return monotonic() + wait - began
                     await self._freed(limiter, min(max(wait, 0.0), TICK), ahead=limiter is not last)

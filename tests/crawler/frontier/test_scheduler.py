@@ -299,7 +299,7 @@ def make(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
     def make(sites: Mapping[str, Any] | None = None, takes: Mapping[str, float] | None = None, **settings: Any) -> Crawl:
         files = Files(clock, sites or {}, takes or {})
-        monkeypatch.setattr("comity.crawler.crawl._files", lambda crawler, options: files)
+        monkeypatch.setattr("comity.crawler.crawl._files", lambda crawler, options, state: files)
         made.append(Crawl(clock, tmp_path, files, settings))
         return made[-1]
 

@@ -1,0 +1,134 @@
+"""`scrapy frontier`: a crawl by several workers, to look at and to steer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from contextlib import suppress
+from dataclasses import asdict
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rich.console import Group
+from rich.live import Live
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from comity.crawler.console import add_row, flush_output, line, open_console, say, table
+from comity.crawler.crawl import open_state
+from comity.crawler.options import Options
+from comity.policies import PolicyError
+
+if TYPE_CHECKING:
+    from comity.crawler.redis_state.queue import HostStatus, RedisQueue
+
+RENEW = 2.0  # seconds between two looks
+STATES = {"pause": "paused", "resume": "running", "end": "ended"}
+FAILED = 1  # exit status
+
+
+class Command(ScrapyCommand):
+    requires_project = False
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        return "[options] NAME"
+
+    def short_desc(self) -> str:
+        return "Show a crawl by several workers, pause it, let it go on, end it or delete it"
+
+    def long_desc(self) -> str:
+        return (
+            f"{self.short_desc()}. NAME is its COMITY_CRAWL, or its spider; COMITY_STATE says where it is. On a terminal the"
+            " table renews itself until Ctrl-C."
+        )
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--json", action="store_true", help="print JSON, once")
+        parser.add_argument("--once", action="store_true", help="do not renew the table")
+        parser.add_argument("--hosts", type=int, default=20, metavar="N", help="hosts that are listed (default: %(default)s)")
+        action = parser.add_mutually_exclusive_group()
+        action.add_argument("--pause", action="store_const", dest="action", const="pause", help="hand no more requests out")
+        action.add_argument("--resume", action="store_const", dest="action", const="resume", help="let a paused crawl go on")
+        action.add_argument("--end", action="store_const", dest="action", const="end", help="let all its workers end")
+        action.add_argument("--delete", action="store_const", dest="action", const="delete", help="delete all of it, once ended")
+
+    def run(self, args: list[str], opts: Namespace) -> None:
+        if len(args) != 1:
+            raise UsageError("frontier takes the name of one crawl", print_help=False)
+        assert self.settings is not None
+        try:
+            options = Options.from_settings(self.settings)
+        except PolicyError as error:
+            raise UsageError(str(error), print_help=False) from None
+        if not options.state:
+            raise UsageError("COMITY_STATE is not set: -s COMITY_STATE=redis://HOST:PORT/DB", print_help=False)
+        if opts.hosts < 0:
+            raise UsageError(f"--hosts {opts.hosts}: write a number of at least 0", print_help=False)
+        try:
+            with suppress(KeyboardInterrupt):
+                asyncio.run(_run(options, args[0], opts))
+            flush_output()
+        except PolicyError as error:
+            raise UsageError(str(error), print_help=False) from None
+        except OSError as error:
+            print(f"scrapy frontier: {error}", file=sys.stderr)  # noqa: T201
+            self.exitcode = FAILED
+
+
+async def _run(options: Options, name: str, opts: Namespace) -> None:
+    state = open_state(options, name)
+    queue = state.queue()
+    try:
+        if opts.action == "delete":
+            await queue.delete()
+            say(f"{name} is deleted")
+        elif opts.action:
+            await queue.set_state(STATES[opts.action])
+            say(f"{name} is {STATES[opts.action]}: its workers are told within {options.worker_timeout / 3:.0f} s")
+        elif opts.json:
+            hosts = [asdict(host) for host in await queue.hosts(opts.hosts)]
+            say(json.dumps({**await queue.status(), "listed": hosts}, indent=2))
+        else:
+            await _show(queue, opts)
+    finally:
+        await state.close()
+
+
+async def _show(queue: RedisQueue, opts: Namespace) -> None:
+    console = open_console()
+    status, hosts = await queue.status(), await queue.hosts(opts.hosts)
+    if opts.once or not console.is_terminal:
+        console.print(_table(status, hosts, None))
+        return
+    with Live(_table(status, hosts, None), console=console, auto_refresh=False) as live:
+        looked = monotonic()
+        while True:
+            await asyncio.sleep(RENEW)
+            before, status, hosts = status, await queue.status(), await queue.hosts(opts.hosts)
+            now = monotonic()
+            rate, looked = (status["done"] - before["done"]) / (now - looked), now
+            live.update(_table(status, hosts, rate), refresh=True)
+
+
+def _table(status: dict[str, Any], hosts: list[HostStatus], rate: float | None) -> Group:
+    """`rate`: requests a second that were done since the last look."""
+    crawl = table("", "", "")
+    crawl.show_header = False
+    for name in ("waiting", "out", "done", "filtered", "hosts", "leased"):
+        add_row(crawl, name, f"{status[name]:,}")
+    if rate is not None:
+        add_row(crawl, "a second", f"{rate:.1f}")
+    workers = table("Workers", "worker", "last sign of life")
+    for worker, seconds in status["workers"].items():
+        add_row(workers, worker, f"{seconds:.1f} s ago")
+    listed = table("Hosts with the most requests", "host", "waiting", "out", "leased by", "until")
+    for host in hosts:
+        until = f"{host.seconds:.1f} s" if host.seconds > 0 else "due"
+        add_row(listed, host.host, host.waiting, host.out, host.worker, until)
+    heading = line(f"Crawl {status['crawl']}: {status['state']}", "bold")
+    return Group(heading, crawl, line(""), workers, line(""), listed)

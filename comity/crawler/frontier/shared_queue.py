@@ -1,0 +1,315 @@
+"""The requests of a crawl by several workers: they wait in COMITY_STATE, and a worker has those of the hosts that it has leased.
+
+How it works. Four things go on beside the scheduler, none of which it waits for:
+
+    put      what was put goes out together, each TICK; only once that is confirmed the word that its parents are done
+    lease    while this worker has room, hosts that are due are leased, each with the first of its requests; more of them follow
+             when few are left here, and a host of which nothing is left is released
+    renew    each third of TTL the leases are prolonged; requests of a host that is lost by then wait here no longer
+    finish   while nothing waits here, it is asked whether anything waits or is out anywhere: not so twice, and it is finished
+
+Leases share out the work and nothing else: the pace of a host is guarded by the ledger, whoever has its lease. A worker that is
+killed loses its leases after TTL, and others repeat what it had out; so does one that was stopped for as long, or cut off.
+
+A request that was seen before by any worker is dropped where it is put, and counted when the answer is there. While the state is
+away, or full, nothing is leased, and what was put waits here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from itertools import count
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from comity.bounded import Bounded
+from comity.crawler.frontier.queue import Taker
+from comity.crawler.frontier.request_bodies import packed, unpacked, url_of
+from comity.crawler.redis_state.connection import StateFullError
+from comity.crawler.redis_state.queue import Lease, RedisQueue, Row
+from comity.crawler.scrapy_internals import wake
+from comity.policies import PolicyError
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_or_empty
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request
+
+logger = logging.getLogger(__name__)
+
+TICK = 0.05  # seconds between two times that something is written
+HOSTS = 4096  # that a worker leases at most
+HOSTS_AT_ONCE = 64  # so that workers that begin together get as many each
+REQUESTS = 32  # of a host that wait here at most
+MAX_KNOWN = 100_000  # fingerprints that need not be asked for
+LEASE_EACH = 0.1  # seconds between two times that hosts are leased
+LEASE_AGAIN = 0.25  # the same, where there were none
+LOOK_AGAIN = 1.0  # seconds between two looks whether the crawl is finished
+ENOUGH = 2  # looks that find nothing
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A request that waits here, or is out."""
+
+    host: str
+    key: bytes  # the same in every process
+    body: bytes
+
+
+@dataclass(slots=True)
+class _Host:
+    """A host that is leased."""
+
+    keys: set[int] = field(default_factory=set)  # of requests that wait here or are out, and are not done
+    waiting: int = 0  # in the state, as far as it is known
+
+
+class SharedQueue:
+    """A Queue in COMITY_STATE."""
+
+    setting = "COMITY_STATE"
+    is_shared = True
+
+    def __init__(self, crawler: Crawler, queue: RedisQueue, *, rest: Callable[[str, float], object], most: int) -> None:
+        """`rest`: is called with a host and the seconds for which it is to be left alone. `most`: requests of the crawl that may
+        wait when another host is leased; 0: any number."""
+        assert crawler.stats is not None
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._queue = queue
+        self._rest = rest
+        self._most = most
+        self._spider: Spider | None = None
+        self._numbers = count(1)
+        self._here: dict[int, _Waiting] = {}
+        self._hosts: dict[str, _Host] = {}
+        self._known: Bounded[bytes, None] = Bounded(MAX_KNOWN)
+        self._new: dict[int, Row] = {}  # that the next flush puts
+        self._done: dict[str, list[bytes]] = {}  # host -> keys of which the next one tells
+        self._finished = 0  # times in a row that nothing was left anywhere
+        self._tasks: list[asyncio.Task[None]] = []
+        self._changed_hosts: set[str] = set()  # those that are to be looked after
+        self._lease_at = 0.0  # monotonic
+        self._log_at = 0.0
+        self._is_full = False
+
+    @property
+    def is_finished(self) -> bool:
+        return self._finished >= ENOUGH
+
+    async def open(self, spider: Spider) -> None:
+        self._spider = spider
+        await self._queue.open()
+        if self._queue.state == "ended":
+            name = self._queue.address.crawl
+            raise PolicyError(f"crawl `{name}` has been ended: `scrapy frontier {name} --resume`, or another COMITY_CRAWL")
+        for task in (self._share(), self._renew(), self._look()):
+            self._tasks.append(asyncio.create_task(task))
+
+    def begin(self, taker: Taker) -> None:
+        self._taker = taker
+
+    def put(self, origin: str, request: Request, fingerprint: bytes | None) -> int | None:
+        assert self._spider
+        if fingerprint is not None:
+            self._known[fingerprint] = None
+        try:
+            body = packed(request, self._spider)
+        except ValueError as error:
+            logger.error(
+                "COMITY_STATE: %(request)s waits in this process alone, and is lost with it: %(reason)s",
+                {"request": request, "reason": printable(str(error))},
+            )
+            return None
+        number = next(self._numbers)
+        host = urlsplit(origin).hostname or ""
+        self._new[number] = Row(host, fingerprint, self._queue.new_key(), request.priority, body)
+        self._finished = 0
+        return number
+
+    def is_seen(self, fingerprint: bytes) -> bool:
+        return fingerprint in self._known
+
+    def get(self, key: int) -> Request:
+        assert self._spider
+        waiting = self._here[key]
+        try:
+            return unpacked(waiting.body, self._spider)
+        except ValueError as error:
+            self.done(key)  # nobody else can read it
+            raise LookupError(f"a request to {waiting.host} cannot be read: {printable(str(error))}") from error
+
+    def done(self, key: int) -> None:
+        waiting = self._here.pop(key, None)
+        if waiting is not None:
+            self._done.setdefault(waiting.host, []).append(waiting.key)
+            if host := self._hosts.get(waiting.host):
+                host.keys.discard(key)
+                self._changed_hosts.add(waiting.host)
+
+    def saw(self, fingerprint: bytes) -> None:
+        self._known[fingerprint] = None
+
+    def flush(self) -> None:
+        """Nothing: what was put goes out by itself."""
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        try:
+            await self._flush()
+        finally:
+            await self._queue.close([*self._hosts])
+
+    # What goes on beside the scheduler
+
+    async def _share(self) -> None:
+        """Write, and lease what there is room for, again and again."""
+        while True:
+            if await self._tried(self._flush()) and not self._is_full:
+                await self._tried(self._refill())
+            await asyncio.sleep(TICK)
+
+    async def _flush(self) -> None:
+        """Put what was put until now; then tell what was done until then, so that no request is done before its children are
+        there."""
+        new, done = dict(self._new), self._done
+        self._done = {}
+        try:
+            if new:
+                taken = await self._queue.put([*new.values()])
+                self._is_full = False
+                for (number, row), is_new in zip(new.items(), taken, strict=True):
+                    del self._new[number]
+                    if not is_new:
+                        self._stats.inc_value("dupefilter/filtered")
+                    elif host := self._hosts.get(row.host):
+                        host.waiting += 1
+                        self._changed_hosts.add(row.host)
+            for of_host, keys in list(done.items()):
+                await self._queue.ack(of_host, keys)
+                del done[of_host]
+        except StateFullError:
+            self._is_full = True
+            raise
+        finally:
+            for of_host, keys in done.items():
+                self._done[of_host] = [*keys, *self._done.get(of_host, ())]
+
+    async def _refill(self) -> None:
+        changed, self._changed_hosts = self._changed_hosts, set()
+        outcomes = await asyncio.gather(*map(self._look_after, changed), return_exceptions=True)
+        for name, outcome in zip(changed, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                self._changed_hosts.add(name)
+                raise outcome
+        now = monotonic()
+        if now >= self._lease_at and len(self._hosts) < HOSTS and self._taker.has_room:
+            leases = [] if await self._is_too_long() else await self._queue.lease(HOSTS_AT_ONCE, REQUESTS)
+            self._lease_at = now + (LEASE_EACH if leases else LEASE_AGAIN)
+            for lease in leases:
+                self._hosts[lease.host] = _Host()
+                self._arrive(lease)
+
+    async def _is_too_long(self) -> bool:
+        """True where so many requests wait that no host is to be added. One that has none goes on, or nobody would."""
+        if not (self._most and self._hosts):
+            return False
+        await self._queue.look()
+        if self._queue.left <= self._most:
+            return False
+        self._complain(
+            f"{self._queue.left} requests wait or are out, and COMITY_MAX_WAITING is {self._most}: no more hosts are leased until"
+            " fewer are left"
+        )
+        return True
+
+    async def _look_after(self, name: str) -> None:
+        """Get more requests of a host of which few are left here, and release it where there are none."""
+        host = self._hosts.get(name)
+        if host is None:
+            return
+        if host.waiting and len(host.keys) < REQUESTS // 2:
+            lease = await self._queue.more(name, REQUESTS - len(host.keys))
+            if lease is None:
+                self._drop(name)
+            else:
+                self._arrive(lease)
+        elif name in self._done:  # what is released before that is told would go out again
+            self._changed_hosts.add(name)
+        elif not host.keys and not host.waiting:
+            del self._hosts[name]
+            await self._queue.release(name, 0.0)
+
+    def _arrive(self, lease: Lease) -> None:
+        host = self._hosts[lease.host]
+        host.waiting = lease.waiting
+        if lease.rests > 0:
+            self._rest(lease.host, lease.rests)
+        for key, priority, body in lease.requests:
+            number = next(self._numbers)
+            self._here[number] = _Waiting(lease.host, key, body)
+            host.keys.add(number)
+            self._taker.arrived(number, origin_or_empty(url_of(body)), priority)
+        if lease.requests:
+            self._finished = 0
+            wake(self._crawler)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(self._queue.ttl / 3)
+            await self._tried(self._renew_now())
+
+    async def _renew_now(self) -> None:
+        for name in await self._queue.renew([*self._hosts]):
+            logger.info("COMITY_STATE: the lease of %(host)s has run out: others go on with it", {"host": name})
+            self._drop(name)
+        if self._queue.state != "running":  # somebody has paused or ended the crawl
+            hosts = [*self._hosts]
+            for name in hosts:
+                self._drop(name)
+            await asyncio.gather(*map(self._queue.release, hosts))
+            if self._queue.state == "ended":
+                self._finished = ENOUGH
+                wake(self._crawler)
+
+    def _drop(self, name: str) -> None:
+        """Others may have the host from now on. What is out here stays out, and is done for all."""
+        if self._hosts.pop(name, None) is not None:
+            for key in self._taker.lost(name):
+                self._here.pop(key, None)
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_AGAIN)
+            if not (self._hosts or self._new or self._done):
+                await self._tried(self._look_now())
+
+    async def _look_now(self) -> None:
+        is_finished = await self._queue.is_finished()
+        self._finished = self._finished + 1 if is_finished and not (self._hosts or self._new) else 0
+        if self.is_finished:
+            wake(self._crawler)
+
+    async def _tried(self, what: Coroutine[Any, Any, None]) -> bool:
+        """Whether it could be done."""
+        try:
+            await what
+        except OSError as error:
+            self._complain(f"{error}; it is tried again")
+            await asyncio.sleep(TICK)
+            return False
+        return True
+
+    def _complain(self, text: str) -> None:
+        """At most once a minute."""
+        if monotonic() >= self._log_at:
+            self._log_at = monotonic() + 60
+            logger.error("COMITY_STATE: %(text)s", {"text": text})

@@ -1,0 +1,3 @@
+-- delete() -> 1
+redis.call('UNLINK', meta, base .. ':worker')
+return 1

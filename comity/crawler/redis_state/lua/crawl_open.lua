@@ -1,0 +1,13 @@
+-- open(version, shards) -> the version, the shards and the state that the crawl has; it begins where there is none.
+-- Workers that have given no sign of life for a day are forgotten.
+redis.call('HSETNX', meta, 'version', ARGV[1])
+if redis.call('HSETNX', meta, 'shards', ARGV[2]) == 1 then
+  redis.call('HSET', meta, 'began', now_ms(), 'state', 'running')
+end
+local workers = redis.call('HGETALL', base .. ':worker')
+for i = 1, #workers, 2 do
+  if tonumber(workers[i + 1]) + 86400000 < now_ms() then
+    redis.call('HDEL', base .. ':worker', workers[i])
+  end
+end
+return redis.call('HMGET', meta, 'version', 'shards', 'state')

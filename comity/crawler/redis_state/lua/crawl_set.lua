@@ -1,0 +1,6 @@
+-- set(state) -> the state that it had; nil where there is no such crawl.
+local before = redis.call('HGET', meta, 'state')
+if before then
+  redis.call('HSET', meta, 'state', ARGV[1])
+end
+return before

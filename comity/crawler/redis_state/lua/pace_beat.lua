@@ -1,0 +1,6 @@
+-- beat(owner): a sign of life. Owners that have given none for a day are forgotten.
+goes_on_when_full()
+local now = now_us()
+redis.call('ZADD', base .. ':beat', text(now), ARGV[1])
+redis.call('ZREMRANGEBYSCORE', base .. ':beat', '-inf', text(now - DAY))
+return 1

@@ -1,0 +1,10 @@
+-- hold(owner, ttl, {turn, limit, keep}...): these are in flight still, if the server has forgotten it, or has thought that the owner
+-- was dead. A sign of life too, in the same step. What is settled stays so.
+goes_on_when_full()
+redis.call('ZADD', base .. ':beat', text(now_us()), ARGV[1])
+for i = 3, #ARGV, 3 do
+  local key, keep = limit_key(ARGV[i + 1]), ARGV[i + 2]
+  redis.call('ZADD', key, 'NX', text(FLIES), ARGV[1] .. ':' .. ARGV[i] .. ':' .. keep)
+  last(key, tonumber(keep) + 2 * tonumber(ARGV[2]))
+end
+return 1

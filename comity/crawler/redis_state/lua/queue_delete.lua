@@ -1,0 +1,23 @@
+-- delete(most) -> 1 where nothing is left of the shard; else it is to be called again. It deletes some thousand keys at a time.
+local most = tonumber(ARGV[1])
+for _, place in ipairs({':leased', ':due'}) do
+  for _, host in ipairs(redis.call('ZRANGE', base .. place, 0, most - 1)) do
+    redis.call('UNLINK', base .. ':q:' .. host, base .. ':out:' .. host, base .. ':body:' .. host)
+    redis.call('ZREM', base .. place, host)
+    most = most - 1
+  end
+end
+local buckets = tonumber(redis.call('HGET', counts, 'buckets') or 1)
+while most > 0 and buckets > 0 do
+  buckets = buckets - 1
+  redis.call('UNLINK', base .. ':seen:' .. buckets)
+  most = most - 1
+end
+if buckets > 0 then
+  redis.call('HSET', counts, 'buckets', buckets)
+end
+if most <= 0 then
+  return 0
+end
+redis.call('UNLINK', base .. ':due', base .. ':leased', base .. ':owner', counts)
+return 1

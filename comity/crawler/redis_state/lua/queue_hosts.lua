@@ -1,0 +1,19 @@
+-- hosts(most) -> {host, owner or "", ms until it is due or its lease ends, waiting, out}..., those that are leased first.
+local now, most, result = now_ms(), tonumber(ARGV[1]), {}
+for _, place in ipairs({':leased', ':due'}) do
+  local entries = redis.call('ZRANGE', base .. place, 0, most - #result - 1, 'WITHSCORES')
+  for i = 1, #entries, 2 do
+    local host = entries[i]
+    result[#result + 1] = {
+      host,
+      redis.call('HGET', base .. ':owner', host) or '',
+      tonumber(entries[i + 1]) - now,
+      redis.call('ZCARD', base .. ':q:' .. host),
+      redis.call('ZCARD', base .. ':out:' .. host),
+    }
+  end
+  if #result >= most then
+    break
+  end
+end
+return result

@@ -1,0 +1,26 @@
+-- lease(worker, hosts, per_host, ttl) -> {host, how many more wait, key, priority, body, ...}...
+-- First what the owners of ended leases had out waits again; then the hosts that are due longest are leased.
+goes_on_when_full()
+local worker, hosts, per_host, ttl = ARGV[1], tonumber(ARGV[2]), math.max(1, tonumber(ARGV[3])), tonumber(ARGV[4])
+local now = now_ms()
+for _, host in ipairs(redis.call('ZRANGEBYSCORE', base .. ':leased', '-inf', now, 'LIMIT', 0, 64)) do
+  all_back(host)
+  free(host, now)
+end
+local result = {}
+while #result < hosts do
+  local due = redis.call('ZRANGEBYSCORE', base .. ':due', '-inf', now, 'LIMIT', 0, hosts - #result)
+  if #due == 0 then
+    break
+  end
+  for _, host in ipairs(due) do
+    redis.call('ZREM', base .. ':due', host)
+    local taken = take(host, per_host)
+    if #taken > 0 then  -- else somebody who had lost it said what was done meanwhile
+      redis.call('ZADD', base .. ':leased', now + ttl, host)
+      redis.call('HSET', base .. ':owner', host, worker)
+      result[#result + 1] = {host, redis.call('ZCARD', base .. ':q:' .. host), unpack(taken)}
+    end
+  end
+end
+return result

@@ -1,0 +1,387 @@
+"""The requests of a crawl that wait and are out, and the fingerprints of all there ever were, for all workers.
+
+A host is leased to one worker at a time, which gets its requests and no other does. A lease that is not renewed ends: then
+another worker gets the host, and what was out goes out once more. So a request whose worker is killed is not lost, and one whose
+worker was only slow may go out twice; that two workers ask one host at the same time is for the turns to prevent, not for leases.
+
+A request is gone when it is acknowledged, whoever says so. Put its children first: between the two a killed worker then loses
+nothing. `put` can be repeated after its answer was lost, and answers the same again."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from struct import Struct
+from time import monotonic, time_ns
+from typing import Any, NamedTuple, Self
+
+from comity.crawler.redis_state.address import SHARDS, StateAddress, name_as_key, pace_key, shard_of
+from comity.crawler.redis_state.connection import Connection, StateError
+from comity.crawler.redis_state.scripts import DATA_VERSION, Script, script
+from comity.policies import PolicyError
+from comity.policies.syntax.printable import printable
+
+PRIORITIES = range(-(2**53), 2**53 + 1)  # that a score can hold
+MOST_ROWS = 500  # that one script puts, so that it holds up nobody for long
+MOST_BYTES = 2**20  # the same
+MOST_TAKEN = 1000  # requests of a host that one script hands out
+DIGEST = 12  # octets of what is kept of a fingerprint: two of 10^9 are alike once in 10^11 crawls
+STATES = ("running", "paused", "ended")
+_KEY = Struct(">QI")
+
+_PUT, _LEASE, _MORE, _ACK = (script("queue", name) for name in ("put", "lease", "more", "ack"))
+_PUT_BACK, _RENEW, _RELEASE = (script("queue", name) for name in ("put_back", "renew", "release"))
+_LOOK, _HOSTS, _DELETE = (script("queue", name) for name in ("look", "hosts", "delete"))
+_OPEN, _BEAT, _LEAVE, _SET = (script("crawl", name) for name in ("open", "beat", "leave", "set"))
+_LOOK_CRAWL, _DELETE_CRAWL = script("crawl", "look"), script("crawl", "delete")
+_RESTS = script("pace", "rests")
+
+
+class Row(NamedTuple):
+    """A request that is put."""
+
+    host: str
+    fingerprint: bytes | None  # None: no filter asks for it
+    key: bytes  # of `new_key`
+    priority: int
+    body: bytes
+
+
+class Entry(NamedTuple):
+    """A request that was handed out."""
+
+    key: bytes
+    priority: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A host that this worker has, and requests of it."""
+
+    host: str
+    requests: list[Entry]  # in the order in which they are to go out
+    waiting: int  # how many more wait
+    rests: float = 0.0  # seconds that the host is to be left alone, as it answered that it is asked too often
+
+
+@dataclass(frozen=True, slots=True)
+class HostStatus:
+    """A host where something waits or is out."""
+
+    host: str
+    worker: str  # that has it; "": none
+    seconds: float  # until it is due, or its lease ends
+    waiting: int
+    out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """What one look finds in a shard."""
+
+    ready: int  # hosts that can be leased
+    wait: float  # seconds until the next one can; inf: none
+    leased: int
+    hosts: int
+    left: int  # requests that wait or are out
+    out: int
+    put: int
+    done: int
+    filtered: int
+    seen: int
+
+    @classmethod
+    def of(cls, answer: Sequence[int]) -> Self:
+        ready, wait, *counts = answer
+        return cls(ready, float("inf") if wait < 0 else wait / 1000, *counts)
+
+
+class RedisQueue:
+    """The queue of one crawl, as one worker has it. StateError where the server is away: then every call can be repeated."""
+
+    def __init__(self, connection: Connection, worker: str, ttl: float) -> None:
+        """`worker`: its name, of which there is no other. `ttl`: seconds that a lease counts which is not renewed."""
+        self.address: StateAddress = connection.address
+        self.worker = worker
+        self.ttl = ttl
+        self.shards = SHARDS
+        self.state = "running"  # of STATES, as the last sign of life was told
+        self.left = 0  # requests of the crawl that wait or are out, when it was last seen
+        self.next_due = 0.0  # monotonic; when the next host can be leased, as far as is known
+        self._connection = connection
+        self._unsure: set[int] = set()  # shards whose last put was not answered
+        self._number = random.SystemRandom().getrandbits(32)
+        self._last_key = 0
+
+    # The crawl
+
+    async def open(self, shards: int = SHARDS) -> None:
+        """PolicyError where the crawl on the server has data of another version. `shards`: of a crawl that begins now."""
+        version, number, state = await self._crawl(_OPEN, DATA_VERSION, shards)
+        if int(version) != DATA_VERSION:
+            raise PolicyError(
+                f"COMITY_STATE: crawl `{self.address.crawl}` at {self.address} has data of version {int(version)}, and this"
+                f" comity knows version {DATA_VERSION}: go on with the comity that began it, or set COMITY_CRAWL to another name"
+            )
+        self.shards, self.state = int(number), state.decode()
+
+    def _crawl(self, script: Script, *arguments: Any) -> asyncio.Future[Any]:
+        return self._connection.call(script, self.address.prefix, *arguments)
+
+    def _call(self, script: Script, host: str, *arguments: Any) -> asyncio.Future[Any]:
+        return self._connection.call(script, self._shard_key(host), *arguments)
+
+    def _shard_key(self, host: str) -> str:
+        return self.address.shard_key(shard_of(host, self.shards))
+
+    # Requests
+
+    def new_key(self) -> bytes:
+        """A key for a request that is put. Those of one worker are in order; those of several by their clocks."""
+        self._last_key = max(time_ns() // 1000, self._last_key + 1)
+        return _KEY.pack(self._last_key, self._number)
+
+    async def put(self, rows: Sequence[Row]) -> list[bool]:
+        """True for those that are new, False for those that were seen before. What fails can be repeated with the same keys,
+        and has happened once then. StateFullError: there is no room for all of it."""
+        by_shard: dict[int, list[int]] = {}
+        for n, row in enumerate(rows):
+            by_shard.setdefault(shard_of(row.host, self.shards), []).append(n)
+        answered = await asyncio.gather(
+            *(self._put_shard(shard, [rows[n] for n in numbers]) for shard, numbers in by_shard.items()), return_exceptions=True
+        )
+        result = [False] * len(rows)
+        for numbers, answers in zip(by_shard.values(), answered, strict=True):
+            if isinstance(answers, BaseException):
+                raise answers
+            for n, is_new in zip(numbers, answers, strict=True):
+                result[n] = is_new
+        self.left += sum(result)
+        return result
+
+    async def _put_shard(self, shard: int, rows: list[Row]) -> list[bool]:
+        is_sure = shard not in self._unsure
+        self._unsure.add(shard)  # until it is answered
+        calls = []
+        for part in _parts(rows):
+            arguments = [argument for row in part for argument in _put_arguments(row)]
+            key = self.address.shard_key(shard)
+            calls.append(self._connection.call(_PUT, key, self.worker, "1" if is_sure else "0", *arguments))
+            is_sure = False
+        answers = b"".join(await _all(calls))
+        self._unsure.discard(shard)
+        return [answer == ord("1") for answer in answers]
+
+    async def lease(self, hosts: int, per_host: int) -> list[Lease]:
+        """At most so many hosts that nobody has, with so many requests each. None while the crawl is paused or after it ended."""
+        shards = await self.look()
+        if self.state != "running":
+            return []
+        ready = [(shard, look.ready) for shard, look in enumerate(shards) if look.ready]
+        if not ready or hosts < 1 or per_host < 1:
+            return []
+        random.shuffle(ready)  # so that workers do not all begin at the same one
+        calls = []
+        for shard, number in _shares(ready, hosts):
+            arguments = (self.worker, number, min(per_host, MOST_TAKEN), _ms(self.ttl))
+            calls.append(self._connection.call(_LEASE, self.address.shard_key(shard), *arguments))
+        answered = await asyncio.gather(*calls, return_exceptions=True)
+        leases = [_lease(answer) for answers in answered if not isinstance(answers, BaseException) for answer in answers]
+        if not leases:  # what was leased is not thrown away for a shard that fails
+            for answers in answered:
+                if isinstance(answers, BaseException):
+                    raise answers
+        return await self._with_rests(leases)
+
+    async def _with_rests(self, leases: list[Lease]) -> list[Lease]:
+        """The turns know it; not knowing it costs a turn that is not granted, so it fails nothing."""
+        by_key: dict[str, list[Lease]] = {}
+        for lease in leases:
+            by_key.setdefault(pace_key(lease.host), []).append(lease)
+        calls = {
+            key: self._connection.call(_RESTS, key, *(name_as_key(lease.host) for lease in group))
+            for key, group in by_key.items()
+        }
+        rests: dict[str, float] = {}
+        for key, group in by_key.items():
+            try:
+                rests.update((lease.host, wait / 1e6) for lease, wait in zip(group, await calls[key], strict=True))
+            except StateError:
+                continue
+        return [replace(lease, rests=rests.get(lease.host, 0.0)) for lease in leases]
+
+    async def more(self, host: str, number: int) -> Lease | None:
+        """More requests of a host that this worker has; None where it does not have it any more."""
+        answer = await self._call(_MORE, host, self.worker, name_as_key(host), min(number, MOST_TAKEN))
+        return None if answer is None else _lease(answer)
+
+    async def ack(self, host: str, keys: Sequence[bytes]) -> None:
+        """They are done: nothing has to happen for them any more."""
+        if keys:
+            await self._call(_ACK, host, name_as_key(host), *keys)
+
+    async def put_back(self, host: str, keys: Sequence[bytes]) -> None:
+        """They wait again, in their old place. What another worker has by now stays with it."""
+        await self._call(_PUT_BACK, host, self.worker, name_as_key(host), *keys)
+
+    async def renew(self, hosts: Iterable[str]) -> set[str]:
+        """Those of the hosts that it has lost. To be called three times in `ttl`, also for no hosts: it is the worker's sign of
+        life, and tells it the `state` of the crawl."""
+        by_shard: dict[str, list[str]] = {}
+        for host in hosts:
+            by_shard.setdefault(self._shard_key(host), []).append(host)
+        state = self._connection.beat(_BEAT, self.address.prefix, self.worker)
+        calls = [
+            self._connection.beat(_RENEW, key, self.worker, _ms(self.ttl), *map(name_as_key, group))
+            for key, group in by_shard.items()
+        ]
+        names = {name_as_key(host): host for group in by_shard.values() for host in group}
+        lost = {names[name] for answer in await _all(calls) for name in answer}
+        answer = await state
+        self.state = answer.decode() if answer is not None else "ended"  # it was deleted
+        return lost
+
+    async def release(self, host: str, wait: float = 0.0) -> None:
+        """Another worker may have the host in so many seconds, where something waits for it. What is out waits again."""
+        await self._call(_RELEASE, host, self.worker, name_as_key(host), _ms(wait))
+
+    async def close(self, hosts: Iterable[str] = ()) -> None:
+        """Leaves the crawl: releases these hosts, and gives no more signs of life."""
+        by_shard: dict[str, list[str]] = {}
+        for host in hosts:
+            by_shard.setdefault(self._shard_key(host), []).append(host)
+        calls = []
+        for key, group in by_shard.items():
+            arguments = [argument for host in group for argument in (name_as_key(host), 0)]
+            calls.append(self._connection.call(_RELEASE, key, self.worker, *arguments))
+        await _all([*calls, self._crawl(_LEAVE, self.worker)])
+
+    # All shards
+
+    async def look(self) -> list[Shard]:
+        """One look at each shard."""
+        keys = map(self.address.shard_key, range(self.shards))
+        shards = [Shard.of(answer) for answer in await _all([self._connection.call(_LOOK, key) for key in keys])]
+        self.left = sum(shard.left for shard in shards)
+        self.next_due = monotonic() + min(shard.wait for shard in shards)
+        return shards
+
+    async def is_finished(self) -> bool:
+        """True where nothing waits and nothing is out, of any worker.
+
+        Shards are looked at one after the other. Where none had anything twice, and nothing was put in between, none had
+        anything at the moment between the two looks; and who has nothing out has nothing to put."""
+        first = await self.look()
+        if any(shard.left for shard in first):
+            return False
+        second = await self.look()
+        return not any(shard.left for shard in second) and [shard.put for shard in first] == [shard.put for shard in second]
+
+    async def status(self) -> dict[str, Any]:
+        """Figures of the crawl as a whole, as JSON can hold them. StateError where there is no such crawl."""
+        answer = await self._crawl(_LOOK_CRAWL)
+        if answer is None:
+            raise StateError(f"{self.address}: there is no crawl `{self.address.crawl}`")
+        _, number, state, age, *workers = answer
+        self.shards, self.state = int(number), state.decode()
+        shards = await self.look()
+        total = {
+            name: sum(getattr(shard, name) for shard in shards) for name in ("left", "out", "put", "done", "filtered", "seen")
+        }
+        wait = min(shard.wait for shard in shards)
+        return {
+            "crawl": self.address.crawl,
+            "state": self.state,
+            "seconds": age / 1000,
+            "hosts": sum(shard.hosts for shard in shards),
+            "leased": sum(shard.leased for shard in shards),
+            "waiting": total["left"] - total["out"],
+            **{name: total[name] for name in ("out", "done", "put", "filtered", "seen")},
+            "next_due": None if wait == float("inf") else wait,
+            "workers": {printable(name): ms / 1000 for name, ms in sorted(workers)},
+        }
+
+    async def hosts(self, most: int) -> list[HostStatus]:
+        """The hosts with the most requests that wait or are out, at most so many."""
+        keys = map(self.address.shard_key, range(self.shards))
+        statuses = [
+            HostStatus(printable(host), printable(owner), ms / 1000, waiting, out)
+            for answer in await _all([self._connection.call(_HOSTS, key, most) for key in keys])
+            for host, owner, ms, waiting, out in answer
+        ]
+        statuses.sort(key=lambda host: (-host.out - host.waiting, host.host))
+        return statuses[:most]
+
+    async def set_state(self, state: str) -> None:
+        """`state`: of STATES. Workers are told with their next sign of life. StateError where there is no such crawl."""
+        assert state in STATES
+        if await self._crawl(_SET, state) is None:
+            raise StateError(f"{self.address}: there is no crawl `{self.address.crawl}`")
+        self.state = state
+
+    async def delete(self) -> None:
+        """All of the crawl. StateError where workers give signs of life: they would begin it again."""
+        alive = [name for name, seconds in (await self.status())["workers"].items() if seconds < self.ttl]
+        if alive:
+            raise StateError(f"{self.address}: {', '.join(alive)} work at crawl `{self.address.crawl}`: end it first")
+        pending = {self.address.shard_key(shard) for shard in range(self.shards)}
+        while pending:
+            keys = sorted(pending)
+            for key, answer in zip(keys, await _all([self._connection.call(_DELETE, key, 1000) for key in keys]), strict=True):
+                if answer:
+                    pending.discard(key)
+        await self._crawl(_DELETE_CRAWL)
+
+
+def _ms(seconds: float) -> int:
+    return max(0, round(seconds * 1000))
+
+
+def _put_arguments(row: Row) -> tuple[bytes, bytes, bytes, int, bytes]:
+    digest = b"" if row.fingerprint is None else blake2b(row.fingerprint, digest_size=DIGEST).digest()
+    score = -min(max(row.priority, PRIORITIES[0]), PRIORITIES[-1])
+    return name_as_key(row.host), digest, row.key, score, row.body
+
+
+def _parts(rows: Sequence[Row]) -> Iterable[list[Row]]:
+    """The rows, in parts that are not too much for one script."""
+    part: list[Row] = []
+    size = 0
+    for row in rows:
+        if part and (len(part) >= MOST_ROWS or size + len(row.body) > MOST_BYTES):
+            yield part
+            part, size = [], 0
+        part.append(row)
+        size += len(row.body)
+    if part:
+        yield part
+
+
+def _shares(ready: Sequence[tuple[int, int]], hosts: int) -> list[tuple[int, int]]:
+    """Tells how many hosts to lease of each shard: as even as they are there."""
+    shares = dict.fromkeys((shard for shard, _ in ready), 0)
+    while hosts and any(shares[shard] < number for shard, number in ready):
+        for shard, number in ready:
+            if hosts and shares[shard] < number:
+                shares[shard] += 1
+                hosts -= 1
+    return [(shard, number) for shard, number in shares.items() if number]
+
+
+def _lease(answer: Sequence[Any]) -> Lease:
+    name, waiting, *taken = answer
+    requests = [Entry(taken[i], -int(taken[i + 1]), taken[i + 2]) for i in range(0, len(taken), 3)]
+    return Lease(name.decode(), requests, waiting)
+
+
+async def _all(calls: Sequence[Awaitable[Any]]) -> list[Any]:
+    """The answers, when all are there; or the first failure, then too."""
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+    return answers

@@ -1,0 +1,212 @@
+"""Policy files on the server of the shared state: what `PolicyStore` is for the crawls of one machine.
+
+It blocks, as PolicyStore does: PolicyFiles calls it in a thread of its own. Files of one origin are saved all or none; those of
+several are too, but in a Cluster, where they stand on several nodes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from redis import Redis, RedisCluster
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisClusterException, RedisError
+from redis.retry import Retry
+
+from comity.crawler.fetching.policy_copy import STAND_IN, PolicyFile
+from comity.crawler.fetching.reach import Reach
+from comity.crawler.fetching.store import DIGEST_ROUNDS, REFERENCES, body_of, fetched_as_json, fetched_of_json
+from comity.crawler.redis_state.address import StateAddress, name_as_key
+from comity.crawler.redis_state.connection import PATIENCE
+from comity.crawler.redis_state.scripts import Script, script
+from comity.policies.syntax.printable import printable
+
+SITE, BODY, CLAIM = b"comity:site:", b"comity:body:", b"comity:claim:"
+TAKEN, SESSIONS = b"comity:taken:", b"comity:sessions:"
+ACTIONS, SALT = "comity:actions", "comity:salt"
+KEPT = round(STAND_IN * 1000)  # ms
+
+_SAVE, _TOOK_DOWN, _CLAIM, _GIVE_BACK = (script("site", name) for name in ("save", "took_down", "claim", "give_back"))
+_FAILURES = (RedisError, RedisClusterException, OSError, zlib.error, ValueError, KeyError, TypeError)
+
+
+class RedisStore:
+    """Policy files, and what has to be remembered for them, for all crawls on a server. OSError where that fails for now."""
+
+    is_shared = True
+
+    def __init__(self, address: StateAddress, *, patience: float = PATIENCE) -> None:
+        """`patience`: seconds that a call waits for its answer."""
+        self.address = address
+        options = address.client_options(patience)
+        if not address.is_cluster:
+            options["retry"] = Retry(NoBackoff(), 1)  # where the server was started anew meanwhile
+        # Clients of both kinds have the same methods, and no type in common. That of a Cluster connects at once.
+        self._connect: Callable[[], Any] = lambda: (RedisCluster if address.is_cluster else Redis)(**options)
+        self._client: Any = None
+        self._token = secrets.token_hex(8)  # by which its claims are known
+        self._claims: set[str] = set()  # origins
+
+    @contextmanager
+    def _asking(self, what: str) -> Iterator[Any]:
+        """The client. `what`: done to the server, in the message of its failure."""
+        try:
+            if self._client is None:
+                self._client = self._connect()
+            yield self._client
+        except _FAILURES as error:
+            raise OSError(f"{self.address} cannot be {what}: {printable(str(error))}") from None
+
+    def load(self, origin: str) -> dict[str, PolicyFile]:
+        with self._asking("read") as client:
+            records = {
+                path.decode(): json.loads(value.partition(b"\n")[2])
+                for path, value in client.hgetall(SITE + name_as_key(origin)).items()
+            }
+            digests = sorted({record["body"] for record in records.values() if record.get("body")})
+            pipeline = client.pipeline(transaction=False)
+            for digest in digests:
+                pipeline.get(BODY + digest.encode())
+            bodies = dict(zip(digests, pipeline.execute() if digests else (), strict=True))
+            return {path: _file(record, bodies) for path, record in records.items()}
+
+    def save(self, origin: str, files: Mapping[str, PolicyFile]) -> None:
+        """`save_sites` of one."""
+        self.save_sites({origin: files})
+
+    def save_sites(self, sites: Mapping[str, Mapping[str, PolicyFile]]) -> None:
+        with self._asking("written") as client:
+            bodies = {
+                hashlib.sha256(file.copy.body).hexdigest(): file.copy.body
+                for files in sites.values()
+                for file in files.values()
+                if file.copy and file.copy.body
+            }
+            self._save_bodies(client, bodies)
+            # In a Cluster no transaction goes over several nodes.
+            pipeline = client.pipeline(transaction=not self.address.is_cluster)
+            for origin, files in sites.items():
+                rows = [part for path, file in files.items() for part in (path.encode(), _record(file))]
+                key = SITE + name_as_key(origin)
+                pipeline.execute_command("EVAL", _SAVE.text, 1, key, KEPT, REFERENCES, *rows)
+            pipeline.execute()
+
+    def _save_bodies(self, client: Any, bodies: Mapping[str, bytes]) -> None:
+        """They last longer than whatever names them."""
+        if not bodies:
+            return
+        pipeline = client.pipeline(transaction=False)
+        for digest in bodies:
+            pipeline.pexpire(BODY + digest.encode(), 3 * KEPT)
+        missing = [digest for digest, is_there in zip(bodies, pipeline.execute(), strict=True) if not is_there]
+        if missing:
+            pipeline = client.pipeline(transaction=False)
+            for digest in missing:
+                pipeline.set(BODY + digest.encode(), zlib.compress(bodies[digest], 6), px=3 * KEPT)
+            pipeline.execute()
+
+    def first_taken(self, url: str, uses: Iterable[str], moment: datetime) -> dict[str, datetime]:
+        names = list(uses)
+        with self._asking("written") as client:
+            key = TAKEN + name_as_key(url)
+            pipeline = client.pipeline(transaction=False)
+            for use in names:
+                pipeline.hsetnx(key, use, repr(moment.timestamp()))
+                pipeline.hget(key, use)
+            firsts = (pipeline.execute() if names else [])[1::2]
+            return {use: _moment(first) for use, first in zip(names, firsts, strict=True)}
+
+    def requests_action(self, url: str, action: str, sha256: str, moment: datetime) -> bool:
+        field = b"\n".join(map(name_as_key, (action, sha256, url)))
+        with self._asking("written") as client:
+            return bool(client.hsetnx(ACTIONS, field, repr(moment.timestamp())))
+
+    def take_downs(self) -> list[tuple[str, datetime]]:
+        """URLs that sites asked to take down and that were not taken down yet, and when they last asked; the oldest first."""
+        moments: dict[str, datetime] = {}
+        with self._asking("read") as client:
+            for field, value in client.hgetall(ACTIONS).items():
+                action, _, url = field.decode().split("\n", 2)
+                if action == "take-down" and b" " not in value:
+                    moment = _moment(value)
+                    moments[url] = max(moments.get(url, moment), moment)
+        return sorted(moments.items(), key=lambda item: (item[1], item[0]))
+
+    def took_down(self, urls: Iterable[str], moment: datetime) -> None:
+        """They are taken down, all of them or none. What a site has asked for after this time is still to be done."""
+        with self._asking("written") as client:
+            self._run(client, _TOOK_DOWN, ACTIONS, repr(moment.timestamp()), *map(name_as_key, urls))
+
+    def session_began(self, host: str, secret: bytes, moment: datetime) -> datetime:
+        with self._asking("written") as client:
+            client.set(SALT, secrets.token_bytes(32), nx=True)
+            digest = hashlib.pbkdf2_hmac("sha256", secret, client.get(SALT), DIGEST_ROUNDS)
+            key = SESSIONS + name_as_key(host)
+            client.hsetnx(key, digest, repr(moment.timestamp()))
+            return _moment(client.hget(key, digest))
+
+    def claims_fetch(self, origin: str, seconds: float) -> bool:
+        """True where nobody else fetches the origin's files now: load them again then, as another one may have saved them before.
+        Others may after so many seconds, unless it is claimed again, or when it is given back."""
+        with self._asking("written") as client:
+            milliseconds = max(1, round(seconds * 1000))
+            has_it = bool(self._run(client, _CLAIM, CLAIM + name_as_key(origin), self._token, milliseconds))
+        if has_it:
+            self._claims.add(origin)
+        return has_it
+
+    def gives_back(self, origin: str) -> None:
+        """The files are saved, or nothing came of it. Where another one has the claim by now, it keeps it."""
+        if origin in self._claims:
+            self._claims.discard(origin)
+            with self._asking("written") as client:
+                self._run(client, _GIVE_BACK, CLAIM + name_as_key(origin), self._token)
+
+    def _run(self, client: Any, what: Script, key: str | bytes, *arguments: Any) -> Any:
+        return client.execute_command("EVAL", what.text, 1, key, *arguments)
+
+    def close(self) -> None:
+        for origin in list(self._claims):
+            with suppress(OSError):
+                self.gives_back(origin)
+        if self._client is not None:
+            with suppress(*_FAILURES):
+                self._client.close()
+            self._client = None
+
+
+def _record(file: PolicyFile) -> bytes:
+    members: dict[str, Any] = {
+        "due": float(file.due),
+        "copy": fetched_as_json(file.copy) if file.copy else None,
+        "body": hashlib.sha256(file.copy.body).hexdigest() if file.copy and file.copy.body else None,
+        "failure": fetched_as_json(file.failure) if file.failure else None,
+        "failing_since": file.failing_since.timestamp() if file.failing_since else None,
+        "failures": file.failures,
+        "reach": file.reach.value,
+    }
+    return json.dumps({key: value for key, value in members.items() if value is not None}, separators=(",", ":")).encode()
+
+
+def _file(record: Mapping[str, Any], bodies: Mapping[str, bytes | None]) -> PolicyFile:
+    digest = record.get("body")
+    body = body_of(bytes.fromhex(digest), bodies[digest]) if digest else b""
+    since = record.get("failing_since")
+    return PolicyFile(
+        due=float(record["due"]),
+        copy=fetched_of_json(record["copy"], body) if "copy" in record else None,
+        failure=fetched_of_json(record["failure"]) if "failure" in record else None,
+        failing_since=datetime.fromtimestamp(since, UTC) if since else None,
+        failures=int(record["failures"]),
+        reach=Reach(record["reach"]),
+    )
+
+
+def _moment(seconds: bytes) -> datetime:
+    return datetime.fromtimestamp(float(seconds.partition(b" ")[0]), UTC)

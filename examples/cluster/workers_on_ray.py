@@ -1,0 +1,36 @@
+"""Starts workers of a crawl on a Ray cluster, and starts those again that die: `python workers_on_ray.py 4 site -a url=...`
+
+Ray only starts them. What they share is in COMITY_STATE, which is set where this runs and has to be reached from every node."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import ray
+
+
+@ray.remote(max_restarts=-1, max_task_retries=-1)
+class Worker:
+    """One `scrapy crawl`. A node that dies takes it along: then Ray runs it again, elsewhere."""
+
+    def crawl(self, arguments: list[str], environment: dict[str, str]) -> int:
+        """To the end of the crawl; its exit status."""
+        command = [sys.executable, "-m", "scrapy", "crawl", *arguments]
+        while (status := subprocess.run(command, env={**os.environ, **environment}, check=False).returncode) < 0:  # noqa: S603
+            pass  # a signal has ended it
+        return status
+
+
+def main(number: int, arguments: list[str]) -> int:
+    environment = {name: value for name, value in os.environ.items() if name.startswith("COMITY_STATE")}
+    settings = ["-s", f"COMITY_STATE={os.environ['COMITY_STATE']}"] if "COMITY_STATE" in os.environ else []
+    ray.init(ignore_reinit_error=True)
+    workers = [Worker.remote() for _ in range(number)]  # type: ignore[attr-defined]  # what @ray.remote makes
+    statuses: list[int] = ray.get([worker.crawl.remote([*arguments, *settings], environment) for worker in workers])
+    return max(statuses)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), sys.argv[2:]))

@@ -1,0 +1,109 @@
+"""The same on a Cluster of three nodes: shards stand on all of them, and all scripts run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from comity.crawler.fetching.policy_copy import PolicyFile
+from comity.crawler.pace.ledger import Limit
+from comity.crawler.redis_state.check import check_server
+from comity.crawler.redis_state.connection import Connection, StateError
+from comity.crawler.redis_state.queue import RedisQueue, Row
+from comity.crawler.redis_state.store import RedisStore
+from comity.crawler.redis_state.turns import RedisTurns
+from comity.policies import PolicyError
+from comity.policies.answers.fetched import Fetched
+from comity.policies.syntax.windows import Window
+from tests.redis_server import Cluster, Server
+
+pytestmark = pytest.mark.slow
+HOSTS = [f"{number}.example" for number in range(60)]
+
+
+@pytest.fixture
+def cluster(_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"), _server.program)
+    cluster.start()
+    yield cluster
+    cluster.stop()
+
+
+def test_a_crawl_on_a_cluster(cluster: Cluster) -> None:
+    assert check_server(cluster.address()) == []
+    cluster.nodes[1].client().config_set("maxmemory-policy", "allkeys-lru")
+    with pytest.raises(PolicyError, match=r"node 127.0.0.1:[0-9]+, forgets"):
+        check_server(cluster.address())
+
+    async def run() -> None:
+        connection = Connection(cluster.address())
+        queue = RedisQueue(connection, "one", 30)
+        await queue.open()
+        rows = [Row(host, host.encode(), queue.new_key(), 0, host.encode()) for host in HOSTS]
+        assert await queue.put(rows) == [True] * len(HOSTS)
+        assert all(node.client().dbsize() for node in cluster.nodes)
+        assert (await queue.status())["waiting"] == len(HOSTS)
+        turns = RedisTurns(connection)
+        granted = asyncio.Event()
+        turns.answered = lambda limits: granted.set()
+        leases = await queue.lease(100, 10)
+        assert sorted(lease.host for lease in leases) == sorted(HOSTS)
+        for lease in leases:
+            granted.clear()
+            limits = [Limit(lease.host, (Window(1, 60),)), Limit(f"https://{lease.host} /", (Window(1, 60),))]
+            turns.acquire(limits, 0)
+            await granted.wait()
+            grant = turns.acquire(limits, 0).number
+            assert grant is not None
+            turns.settle(grant, 0)
+            await queue.ack(lease.host, [entry.key for entry in lease.requests])
+        assert await queue.renew(HOSTS) == set()
+        assert await queue.is_finished()
+        await queue.close(HOSTS)
+        await connection.close()
+
+    asyncio.run(run())
+    store, other = RedisStore(cluster.address()), RedisStore(cluster.address())
+    file = PolicyFile(due=1, copy=Fetched(status=200, body=b"x", fetched_at=datetime.now(UTC)))
+    store.save_sites({host: {"/robots.txt": file} for host in HOSTS})
+    assert all(other.load(host) == {"/robots.txt": file} for host in HOSTS)
+    assert store.claims_fetch(HOSTS[0], 60)
+    assert not other.claims_fetch(HOSTS[0], 60)
+    store.gives_back(HOSTS[0])
+    moment = datetime.now(UTC)
+    assert store.session_began("a", b"b", moment) == other.session_began("a", b"b", datetime.now(UTC)) == moment
+    assert store.first_taken("https://a.example/", ["search"], moment) == {"search": moment}
+    assert store.requests_action("https://a.example/", "take-down", "1", moment)
+    store.took_down([url for url, _ in other.take_downs()], moment)
+    assert store.take_downs() == []
+    store.close()
+    other.close()
+
+
+def test_a_node_that_was_killed_has_lost_nothing(cluster: Cluster) -> None:
+    async def run() -> None:
+        connection = Connection(cluster.address(), patience=2)
+        queue = RedisQueue(connection, "one", 30)
+        await queue.open()
+        put = [Row(host, host.encode(), queue.new_key(), 0, b"1") for host in HOSTS]
+        assert await queue.put(put) == [True] * len(HOSTS)
+        cluster.nodes[2].kill()
+        more = [Row(host, None, queue.new_key(), 0, b"2") for host in HOSTS]
+        with pytest.raises(StateError):
+            await queue.put(more)
+        cluster.nodes[2].start()
+        cluster.wait()
+        for _ in range(10):
+            try:
+                assert await queue.put(more) == [True] * len(HOSTS)
+                break
+            except StateError:
+                continue
+        leases = await queue.lease(100, 10)
+        assert {lease.host: len(lease.requests) for lease in leases} == dict.fromkeys(HOSTS, 2)
+        await connection.close()
+
+    asyncio.run(run())

@@ -1,0 +1,222 @@
+"""Calls of scripts: how many go together, and what becomes of them when the server goes away."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from hashlib import sha1
+from pathlib import Path
+from queue import Queue
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from comity.crawler.redis_state.address import StateAddress
+from comity.crawler.redis_state.check import check_server
+from comity.crawler.redis_state.connection import Connection, StateError, StateFullError
+from comity.crawler.redis_state.scripts import Script
+from comity.policies import PolicyError
+from tests.redis_server import Server, free_port
+
+
+def made(text: str) -> Script:
+    return Script("of a test", text, sha1(text.encode(), usedforsecurity=False).hexdigest())
+
+
+PUSH = made("redis.call('RPUSH', KEYS[1], ARGV[1]); return redis.call('LLEN', KEYS[1])")
+FAILS = made("return redis.call('INCR', KEYS[1], 'too', 'many')")
+FILLS = made("return redis.call('SET', KEYS[1], ARGV[1])")
+
+
+def run(address: StateAddress, test: Callable[[Connection], Awaitable[None]], *, patience: float = 5.0) -> None:
+    async def runs() -> None:
+        connection = Connection(address, patience=patience)
+        try:
+            await test(connection)
+        finally:
+            await connection.close()
+
+    asyncio.run(runs())
+
+
+def pipelines(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many calls each pipeline has."""
+    sizes: list[int] = []
+    line = connection._calls
+    send = line._send_pipeline
+
+    async def sends(calls: list[Any]) -> None:
+        sizes.append(len(calls))
+        await send(calls)
+
+    monkeypatch.setattr(line, "_send_pipeline", sends)
+    return sizes
+
+
+def test_calls_of_one_turn_of_the_loop_go_together_and_in_order(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(connection: Connection) -> None:
+        sizes = pipelines(connection, monkeypatch)
+        calls = [connection.call(PUSH, "x", number) for number in range(7)]
+        await asyncio.sleep(0)
+        calls += [connection.call(PUSH, "x", number) for number in range(7, 12)]  # while those are under way
+        assert await asyncio.gather(*calls) == list(range(1, 13))
+        assert sizes == [7, 5]
+        assert server.client().lrange("x", 0, -1) == [b"%d" % number for number in range(12)]
+
+    run(server.address(), test)
+
+
+def test_a_call_whose_caller_was_cancelled_fails_no_other(server: Server) -> None:
+    async def test(connection: Connection) -> None:
+        first, second = connection.call(PUSH, "x", 1), connection.call(PUSH, "x", 2)
+        first.cancel()
+        assert await second == 2
+
+    run(server.address(), test)
+
+
+def test_what_the_server_refuses_fails_that_call_alone(own_server: Server) -> None:
+    async def test(connection: Connection) -> None:
+        fails, works = connection.call(FAILS, "x"), connection.call(PUSH, "y", 2)
+        with pytest.raises(StateError, match="of a test: "):
+            await fails
+        assert await works == 1
+        own_server.client().config_set("maxmemory", 1)
+        with pytest.raises(StateFullError, match="of a test: "):
+            await connection.call(FILLS, "x", "1")
+
+    run(own_server.address(), test)
+
+
+def test_scripts_are_loaded_again_after_the_server_was_started_anew(own_server: Server) -> None:
+    async def test(connection: Connection) -> None:
+        assert await connection.call(PUSH, "x", 1) == 1
+        own_server.client().script_flush()
+        assert await connection.call(PUSH, "x", 2) == 2
+        own_server.kill()
+        own_server.start()
+        with pytest.raises(StateError):  # sent over the old connection: nobody knows
+            await connection.call(PUSH, "x", 3)
+        assert connection.is_away
+        assert await connection.call(PUSH, "x", 4) == 3
+        assert not connection.is_away
+
+    run(own_server.address(), test)
+
+
+def test_calls_wait_for_a_server_that_is_away_but_not_for_ever(own_server: Server) -> None:
+    async def test(connection: Connection) -> None:
+        own_server.kill()
+        waits = connection.call(PUSH, "x", 1)
+        given_up = connection.call(PUSH, "x", 2)
+        calls = connection._calls
+        calls._waiting[1] = calls._waiting[1]._replace(until=0)
+        with pytest.raises(StateError, match="redis://127"):
+            await given_up
+        assert not waits.done()
+        own_server.start()
+        assert await waits == 1
+
+    run(own_server.address(), test, patience=30)
+
+
+def test_nothing_is_called_that_waits_for_nobody_any_more(own_server: Server) -> None:
+    async def test(connection: Connection) -> None:
+        own_server.kill()
+        waits = connection.call(PUSH, "x", 1)
+        await connection.close()
+        with pytest.raises(StateError):
+            await waits
+        with pytest.raises(StateError, match="the connection is closed"):
+            await connection.call(PUSH, "x", 1)
+
+    run(own_server.address(), test, patience=0.1)
+
+
+def test_what_was_called_before_the_end_happens(server: Server) -> None:
+    async def test(connection: Connection) -> None:
+        connection.call(PUSH, "x", 1)
+        connection.beat(PUSH, "x", 2)
+        await connection.close()
+        assert sorted(server.client().lrange("x", 0, -1)) == [b"1", b"2"]
+
+    run(server.address(), test)
+
+
+def test_a_server_that_does_not_answer_is_given_up() -> None:
+    async def test() -> None:
+        writers: list[asyncio.StreamWriter] = []
+        silent = await asyncio.start_server(lambda reader, writer: writers.append(writer), "127.0.0.1", port := free_port())
+        connection = Connection(StateAddress.parse(f"redis://:s3cret@127.0.0.1:{port}", "crawl", {}), patience=0.05)
+        with pytest.raises(StateError) as raised:
+            await connection.call(PUSH, "x", 1)
+        assert "s3cret" not in str(raised.value)
+        await connection.close()
+        silent.close()
+        for writer in writers:
+            writer.close()
+
+    asyncio.run(test())
+
+
+@pytest.fixture
+def tls_port(server: Server, certificate: Path) -> Iterator[int]:
+    """A port that speaks TLS before the server."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(2**16):
+            writer.write(data)
+        writer.close()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", server.port)
+        with suppress(OSError):
+            await asyncio.gather(relay(reader, inner_writer), relay(inner_reader, writer))
+
+    async def serve(ready: Callable[[int, Callable[[], None]], None]) -> None:
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        proxy = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=context)
+
+        def end() -> None:
+            loop.call_soon_threadsafe(ended.set)
+
+        ready(proxy.sockets[0].getsockname()[1], end)
+        async with proxy:
+            await ended.wait()
+
+    started: Queue[tuple[int, Callable[[], None]]] = Queue()
+    thread = Thread(target=lambda: asyncio.run(serve(lambda port, end: started.put((port, end)))))
+    thread.start()
+    port, end = started.get()
+    yield port
+    end()
+    thread.join()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_over_tls_the_server_has_to_be_the_one_that_was_meant(
+    tls_port: int, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = StateAddress.parse(f"rediss://127.0.0.1:{tls_port}", "crawl", {})
+    with pytest.raises(PolicyError, match="certificate verify failed"):
+        check_server(address)
+
+    async def refused(connection: Connection) -> None:
+        with pytest.raises(StateError, match="certificate verify failed"):
+            await connection.call(PUSH, "x", 1)
+
+    run(address, refused, patience=0.5)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    assert check_server(address) == []
+
+    async def works(connection: Connection) -> None:
+        assert await connection.call(PUSH, "x", 1) == 1
+
+    run(address, works)
+    with pytest.raises(PolicyError, match="certificate"):  # it is that of an address, and of no name
+        check_server(StateAddress.parse(f"rediss://localhost:{tls_port}", "crawl", {}))

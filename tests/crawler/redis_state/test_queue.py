@@ -1,0 +1,335 @@
+"""The queue of a crawl on a server: several workers of one process, and what becomes of the hosts of those that are gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from comity.crawler.redis_state.connection import Connection, StateError, StateFullError
+from comity.crawler.redis_state.queue import Lease, RedisQueue, Row
+from comity.policies import PolicyError
+from tests.redis_server import Server
+
+TTL = 30.0
+A, B = "a.example", "b.example"
+
+
+@asynccontextmanager
+async def workers(server: Server, *names: str, ttl: float = TTL) -> AsyncIterator[list[RedisQueue]]:
+    connections = [Connection(server.address()) for _ in names]
+    try:
+        queues = [RedisQueue(connection, name, ttl) for connection, name in zip(connections, names, strict=True)]
+        for queue in queues:
+            await queue.open(shards=4)
+        yield queues
+    finally:
+        for connection in connections:
+            await connection.close()
+
+
+def row(queue: RedisQueue, number: int, host: str = A, *, priority: int = 0, is_filtered: bool = True) -> Row:
+    fingerprint = f"{host} {number}".encode() if is_filtered else None
+    return Row(host, fingerprint, queue.new_key(), priority, f"request {number}".encode())
+
+
+def rows(queue: RedisQueue, numbers: Iterable[int], host: str = A, *, is_filtered: bool = True) -> list[Row]:
+    return [row(queue, number, host, is_filtered=is_filtered) for number in numbers]
+
+
+def bodies(lease: Lease | None) -> list[int]:
+    """The numbers of the requests of `row`."""
+    assert lease is not None
+    return [int(entry.body.split()[1]) for entry in lease.requests]
+
+
+def keys(lease: Lease) -> list[bytes]:
+    return [entry.key for entry in lease.requests]
+
+
+def test_requests_come_by_priority_and_then_in_order(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            put = [row(one, number, priority=priority) for number, priority in enumerate([0, 5, 0, -1, 5, 2**60, -(2**60)])]
+            assert await one.put(put) == [True] * 7
+            (lease,) = await two.lease(10, 4)
+            assert (lease.host, lease.waiting, lease.rests) == (A, 3, 0.0)
+            assert [(entry.priority, entry.body) for entry in lease.requests] == [
+                (2**53, b"request 5"),
+                (5, b"request 1"),
+                (5, b"request 4"),
+                (0, b"request 0"),
+            ]
+            assert await one.lease(10, 3) == []
+            assert await one.more(A, 3) is None
+            assert not await one.is_finished()
+            rest = await two.more(A, 10)
+            assert rest is not None
+            assert (bodies(rest), rest.waiting) == ([2, 3, 6], 0)
+            assert not await one.is_finished()
+            await two.ack(A, keys(lease) + keys(rest))
+            assert await one.is_finished()
+
+    asyncio.run(run())
+
+
+def test_what_was_seen_is_not_put_and_what_no_filter_asks_for_is(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            assert await one.put([row(one, 1), row(one, 1), row(one, 1, is_filtered=False)]) == [True, False, True]
+            assert await two.put([row(two, 1), row(two, 1, is_filtered=False), row(two, 1, B)]) == [False, True, True]
+            status = await one.status()
+            assert {name: status[name] for name in ("waiting", "out", "put", "filtered", "seen", "hosts")} == {
+                "waiting": 4,
+                "out": 0,
+                "put": 4,
+                "filtered": 2,
+                "seen": 2,
+                "hosts": 2,
+            }
+
+    asyncio.run(run())
+
+
+def test_a_put_that_is_repeated_happens_once_and_answers_the_same(server: Server) -> None:
+    """Its answer was lost; another worker may have done the request meanwhile."""
+
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            await one.put([row(one, 0, B)])
+            put = [row(one, 1), row(one, 2, is_filtered=False), row(one, 1), row(one, 3, B)]
+            assert await one.put(put) == [True, True, False, True]
+            one._unsure.update(range(4))  # as if no answer had come
+            for lease in await two.lease(10, 10):
+                await two.ack(lease.host, keys(lease))
+            assert await one.put([*put, row(one, 4)]) == [True, True, False, True, True]
+            assert (await one.status())["put"] == 5
+            assert bodies(await two.more(A, 10)) == [4]
+            assert await one.put([row(one, 5)]) == [True]
+
+    asyncio.run(run())
+
+
+def test_many_fingerprints_are_seen_once_each(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one") as (one,):
+            for begin in range(0, 4000, 2000):
+                assert await one.put(rows(one, range(begin, begin + 2000))) == [True] * 2000
+            assert await one.put(rows(one, range(4000))) == [False] * 4000
+            assert (await one.status())["seen"] == 4000
+
+    asyncio.run(run())
+
+
+def test_what_is_done_is_done_whoever_says_so(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            await one.put(rows(one, range(4)))
+            (lease,) = await one.lease(1, 2)
+            for _ in range(2):
+                await two.ack(A, keys(lease)[:1])
+            status = await one.status()
+            assert (status["waiting"], status["out"], status["done"]) == (2, 1, 1)
+            await one.release(A)
+            await one.ack(A, keys(lease))  # it waits again by now
+            (lease,) = await two.lease(1, 9)
+            assert bodies(lease) == [2, 3]
+            assert (await one.status())["done"] == 2
+
+    asyncio.run(run())
+
+
+def test_what_is_put_back_comes_first_again(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            await one.put(rows(one, range(5)))
+            (lease,) = await one.lease(1, 3)
+            await two.put_back(A, keys(lease))  # it has nothing to say there
+            await one.put_back(A, [*keys(lease)[1:], b"no such key"])
+            assert bodies(await one.more(A, 9)) == [1, 2, 3, 4]
+            await one.release(A)
+            (lease,) = await two.lease(1, 9)
+            assert bodies(lease) == [0, 1, 2, 3, 4]
+
+    asyncio.run(run())
+
+
+def test_a_worker_that_gives_no_signs_of_life_loses_its_hosts(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "frozen", ttl=0) as (frozen,), workers(server, "other") as (other,):
+            await frozen.put(rows(frozen, range(3)))
+            (lost,) = await frozen.lease(1, 2)
+            (lease,) = await other.lease(1, 9)
+            assert bodies(lost) == [0, 1]
+            assert bodies(lease) == [0, 1, 2]
+            assert await frozen.renew([A]) == {A}
+            assert await frozen.more(A, 1) is None
+            await frozen.release(A)
+            await frozen.put_back(A, keys(lost))
+            assert await other.renew([A]) == set()
+            await frozen.ack(A, keys(lost))
+            await other.ack(A, keys(lease))
+            assert await other.is_finished()
+
+    asyncio.run(run())
+
+
+def test_a_lease_that_has_ended_counts_until_another_worker_takes_the_host(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "slow", ttl=0) as (slow,):
+            await slow.put(rows(slow, range(3)))
+            await slow.lease(1, 2)
+            slow.ttl = TTL
+            assert await slow.renew([A]) == set()
+            assert bodies(await slow.more(A, 9)) == [2]
+
+    asyncio.run(run())
+
+
+def test_no_host_has_two_workers(server: Server) -> None:
+    hosts = [f"{number}.example" for number in range(40)]
+
+    async def run() -> None:
+        async with workers(server, "one", "two", "three") as queues:
+            await queues[0].put([row(queues[0], number, host) for host in hosts for number in range(2)])
+            leased: list[str] = []
+            while len(leased) < len(hosts):
+                for leases in await asyncio.gather(*(queue.lease(7, 5) for queue in queues)):
+                    assert len(leases) <= 7
+                    leased += [lease.host for lease in leases]
+            assert sorted(leased) == sorted(hosts)
+
+    asyncio.run(run())
+
+
+def test_a_host_that_was_released_waits_as_long_as_it_is_to_and_is_forgotten_when_empty(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            await one.put([row(one, 0), row(one, 0, B)])
+            await one.lease(2, 1)
+            await one.put([row(one, 1)])
+            await one.release(A, 3600)
+            assert await two.lease(2, 9) == []
+            assert [(host.host, host.worker, host.waiting, host.out) for host in await two.hosts(9)] == [
+                (A, "", 2, 0),
+                (B, "one", 0, 1),
+            ]
+            assert (await two.status())["next_due"] <= TTL  # when the lease of the other host ends
+            await one.close([B])
+            (lease,) = await two.lease(2, 9)
+            assert lease.host == B
+            await two.ack(B, keys(lease))
+            await two.release(B)
+            assert [host.host for host in await two.hosts(9)] == [A]
+            await two.put([row(two, 2)])  # that brings it forward no more
+            assert await two.lease(2, 9) == []
+
+    asyncio.run(run())
+
+
+def test_a_crawl_is_paused_resumed_ended_and_deleted(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one") as (one,), workers(server, "operator") as (operator,):
+            await one.put(rows(one, range(200)) + rows(one, range(5), B, is_filtered=False))
+            await one.renew([])
+            await operator.set_state("paused")
+            await one.renew([])
+            assert (one.state, await one.lease(9, 9)) == ("paused", [])
+            await operator.set_state("running")
+            await one.renew([])
+            assert len(await one.lease(1, 1)) == 1
+            with pytest.raises(StateError, match="one work at crawl `crawl`: end it first"):
+                await operator.delete()
+            await operator.set_state("ended")
+            await one.close()
+            assert (await operator.status())["workers"] == {}
+            await operator.delete()
+            with pytest.raises(StateError, match="there is no crawl"):
+                await operator.status()
+            with pytest.raises(StateError, match="there is no crawl"):
+                await operator.set_state("paused")
+            await one.renew([])
+            assert one.state == "ended"
+
+    asyncio.run(run())
+    assert [key for key in server.client().scan_iter() if b":put:" not in key] == []
+
+
+def test_in_a_full_memory_nothing_is_put_and_all_else_goes_on(own_server: Server) -> None:
+    async def run() -> None:
+        async with workers(own_server, "one", "two") as (one, two):
+            await one.put(rows(one, range(20)) + rows(one, range(20), B))
+            (lease,) = await one.lease(1, 5)
+            own_server.client().config_set("maxmemory", 1)
+            with pytest.raises(StateFullError, match="used memory > 'maxmemory'"):
+                await one.put(rows(one, range(100, 105)))
+            assert await one.renew([lease.host]) == set()
+            assert len((await two.lease(1, 3))[0].requests) == 3
+            more = await one.more(lease.host, 5)
+            assert more is not None
+            await one.put_back(lease.host, keys(more))
+            await one.ack(lease.host, keys(lease))
+            await one.release(lease.host)
+            own_server.client().config_set("maxmemory", 2**29)
+            assert await one.put(rows(one, range(100, 105))) == [True] * 5
+            status = await one.status()
+            assert (status["put"], status["done"], status["out"]) == (45, 5, 3)
+
+    asyncio.run(run())
+
+
+def test_data_of_another_version_is_not_touched(server: Server) -> None:
+    server.client().hset("comity:{crawl}:meta", mapping={"version": 2, "shards": 4})
+
+    async def run() -> None:
+        async with workers(server, "one"):
+            pass
+
+    with pytest.raises(PolicyError, match="has data of version 2, and this comity knows version 1: go on with the comity"):
+        asyncio.run(run())
+
+
+def test_nothing_acknowledged_is_lost_when_the_server_is_killed(own_server: Server) -> None:
+    """Requests that were put are there, those that were done are not; what got no answer is repeated."""
+
+    async def run() -> None:
+        async with workers(own_server, "one") as (one,):
+            put: set[int] = set()
+            done: set[int] = set()
+            number = 0
+            for fall in range(3):
+                for _ in range(20):
+                    batch = range(number, number := number + 10)
+                    assert await one.put(rows(one, batch)) == [True] * 10
+                    put.update(batch)
+                if fall == 0:
+                    assert bodies((await one.lease(1, 1))[0]) == [0]
+                    await one.ack(A, [])
+                more = await one.more(A, 30)
+                assert more is not None
+                await one.ack(A, keys(more))
+                done.update(bodies(more))
+                unanswered = rows(one, range(number, number := number + 100))
+                task = asyncio.ensure_future(one.put(unanswered))
+                await asyncio.sleep(0)
+                own_server.kill()
+                await asyncio.gather(task, return_exceptions=True)
+                own_server.start()
+                while True:
+                    try:
+                        assert await one.put(unanswered) == [True] * 100
+                        break
+                    except StateFullError:
+                        raise
+                    except StateError:
+                        continue
+                put.update(range(number - 100, number))
+            left: set[int] = {0}
+            while (more := await one.more(A, 100)) and more.requests:
+                left.update(bodies(more))
+            assert left == put - done
+            assert (await one.status())["put"] == len(put)
+
+    asyncio.run(run())

