@@ -103,7 +103,8 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
     work = Verify(StoredSites(options.store, now), Today(options.agent, now, uses, tag_option.tag_source(opts, settings)))
     report = _verified(work, readers, opts.listed, JobOptions(opts.workers, executor=opts.executor))
     if opts.json:
-        say(json.dumps(report.as_json(), indent=2))
+        for text in _json_lines(report):
+            say(text)
         flush_output()
     else:
         show(report, options.agent.token, open_console())
@@ -158,6 +159,26 @@ def _verified(work: Verify, readers: Sequence[Reader], list_path: Path | None, o
     return report
 
 
+def _json_lines(report: Report) -> Iterator[str]:
+    """Yield what json.dumps gives for `report.as_json()`, host by host: there may be more of them than memory holds."""
+    head = json.dumps(report.totals(), indent=2).removesuffix("\n}")
+    hosts = (_member(name, host) for name, host in report.all_hosts())
+    last = next(hosts, "")
+    if not last:
+        yield f'{head},\n  "hosts": {{}}\n}}'
+        return
+    yield f'{head},\n  "hosts": {{'
+    for host in hosts:
+        yield f"{last},"
+        last = host
+    yield f"{last}\n  }}\n}}"
+
+
+def _member(name: str, host: Host) -> str:
+    _, *lines, _ = json.dumps({name: host.as_json()}, indent=2).splitlines()
+    return "\n".join(f"  {line}" for line in lines)
+
+
 @contextmanager
 def _progress(description: str, readers: Sequence[Reader]) -> Iterator[Callable[[int], object]]:
     """A bar on a terminal, nothing elsewhere."""
@@ -176,17 +197,15 @@ def show(report: Report, token: str, console: Console) -> None:
     for other, times in report.agents.most_common():
         if other.lower() != token.lower():
             console.print(line(f"{times} records are tagged for {other}, not for {token}: they are judged for that name."))
-    hosts = sorted(report.hosts.items(), key=lambda entry: (-entry[1].refused - entry[1].unknown, entry[0]))
-    for name, host in hosts[:MOST_SHOWN]:
+    hosts = sum(1 for _ in report.all_hosts())
+    for name, host in report.worst_hosts(MOST_SHOWN):
         if host.refused or host.unknown or host.changes or host.gained_elements:
             _show_host(name, host, console)
-    if len(hosts) > MOST_SHOWN:
-        console.print(f"{len(hosts) - MOST_SHOWN} more hosts: --json has all.")
+    if hosts > MOST_SHOWN:
+        console.print(f"{hosts - MOST_SHOWN} more hosts: --json has all.")
     total = report.records + report.unreadable
     verdict = "all of them are compliant" if report.is_compliant else f"{report.refused} refused, {report.unknown} unknown"
-    console.print(
-        Text(f"{total} records of {len(report.hosts)} hosts: {verdict}", "green" if report.is_compliant else "bold red")
-    )
+    console.print(Text(f"{total} records of {hosts} hosts: {verdict}", "green" if report.is_compliant else "bold red"))
 
 
 def _show_host(name: str, host: Host, console: Console) -> None:
