@@ -12,10 +12,12 @@ same names. Engines try a task again by themselves."""
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import shutil
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
@@ -204,9 +206,13 @@ class _Dask:
         if dask.config.get("scheduler-address", None):
             client = stack.enter_context(distributed.Client())
         else:
+            stack.enter_context(dask.config.set({"distributed.logging": {"distributed": "critical"}}))  # of its processes
             cluster = stack.enter_context(
                 distributed.LocalCluster(
-                    n_workers=workers or usable_cores(), threads_per_worker=1, dashboard_address=None, silence_logs="ERROR"
+                    n_workers=workers or usable_cores(),
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
                 )
             )
             client = stack.enter_context(distributed.Client(cluster))
@@ -231,6 +237,7 @@ class _Spark:
         is_ours = pyspark.SparkContext._active_spark_context is None
         configuration = pyspark.SparkConf()
         if not configuration.contains("spark.master"):
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             configuration.setMaster(f"local[{workers or usable_cores()},{TRIES + 1}]").set("spark.ui.enabled", "false")
         self._context = pyspark.SparkContext.getOrCreate(configuration)
         if is_ours:

@@ -66,7 +66,9 @@ class _File(NamedTuple):
 
 
 def _may_mention(readers: Sequence[Reader], key: str, tags: tuple[str, ...], options: JobOptions) -> bool:
-    found = each_file(_Mentions(key, tags), [_File(reader) for reader in readers], options._replace(progress=lambda _: None))
+    workers = 1 if options.executor == PROCESSES and is_small(readers) else options.workers
+    options = options._replace(workers=workers, progress=lambda _: None)
+    found = each_file(_Mentions(key, tags), [_File(reader) for reader in readers], options)
     with closing(found):
         return any(found)
 
