@@ -239,6 +239,7 @@ class _Spark:
         if not configuration.contains("spark.master"):
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             configuration.setMaster(f"local[{workers or usable_cores()},{TRIES + 1}]").set("spark.ui.enabled", "false")
+            configuration.set("spark.ui.showConsoleProgress", "false")
         self._context = pyspark.SparkContext.getOrCreate(configuration)
         if is_ours:
             self._context.setLogLevel("OFF")

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from comity.dataset import manifest
 from comity.dataset.files.folders import Dataset, open_dataset
 from comity.dataset.files.formats import Reader, open_rewriter, open_writer
+from comity.dataset.files.places import is_within
 from comity.dataset.job import JobOptions, each_file, fields_with_tag, files_of, first_of, open_readers, recrawled
 from comity.dataset.passes import Note, Outcome, Sinks, run
 from comity.dataset.permissions.expiry import ExpiryTerms, expired
@@ -70,7 +71,7 @@ def expire(
         if clash := first_of(side_files(reader.path), files):
             raise DatasetError(f"{clash} is written when {reader.path} expires: expire it by itself")
     for folder in (one for dataset in opened if dataset.is_folder for one in side_folders(dataset.path)):
-        if any(reader.path.resolve().is_relative_to(folder.resolve()) for reader in readers):
+        if any(is_within(reader.path, folder) for reader in readers):
             raise DatasetError(f"{folder} is written when a dataset expires: expire it by itself")
     terms = ExpiryTerms.create(now, recrawled(readers, options, tags), taken_down, tags)
     total, remaining = RecordCounts(), iter(readers)

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from comity.dataset.executors import PROCESSES, in_order, usable_cores
 from comity.dataset.files.folders import open_dataset
 from comity.dataset.files.formats import Reader, open_reader
+from comity.dataset.files.places import is_local
 from comity.dataset.passes import Note, Outcome, Sinks, is_small, run
 from comity.dataset.permissions.expiry import NEVER_RECRAWLED, Fetches, Recrawled
 from comity.dataset.permissions.terms import CURRENT
@@ -119,11 +120,18 @@ def open_readers(paths: Sequence[Path]) -> list[Reader]:
     return readers
 
 
-File = tuple[int, int]  # the same by whatever name
+File = tuple[int, int] | str  # the same by whatever name
 
 
 def files_of(paths: Iterable[Path]) -> set[File]:
-    return {(stat.st_dev, stat.st_ino) for stat in map(Path.stat, paths)}
+    return {_file_of(path) for path in paths}
+
+
+def _file_of(path: Path) -> File:
+    if not is_local(path):
+        return str(path)
+    stat = path.stat()
+    return stat.st_dev, stat.st_ino
 
 
 def first_of(paths: Iterable[Path], files: set[File]) -> Path | None:

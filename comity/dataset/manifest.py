@@ -26,6 +26,7 @@ from urllib.parse import quote
 
 from comity import __version__
 from comity.dataset.files.formats import format_of, open_reader
+from comity.dataset.files.places import copied, is_local
 from comity.dataset.files.replacement import Replacement, sync
 from comity.dataset.records import DatasetError, Record
 from comity.dataset.tag_sources import RawTag
@@ -340,7 +341,7 @@ def read(path: Path) -> dict[str, Any] | None:
 def retract(path: Path) -> None:
     """The dataset is about to change."""
     if path_of(path).exists():
-        path_of(path).replace(before(path))
+        _move(path_of(path), before(path))
         sync(path.parent)
 
 
@@ -351,8 +352,16 @@ def restored_on_error(path: Path) -> Iterator[None]:
         yield
     except BaseException:
         if not path_of(path).exists() and before(path).exists():
-            before(path).replace(path_of(path))
+            _move(before(path), path_of(path))
         raise
+
+
+def _move(source: Path, target: Path) -> None:
+    if is_local(source):
+        source.replace(target)
+    else:
+        copied(source, target)
+        source.unlink()
 
 
 def write(path: Path, described: Mapping[str, Any]) -> None:

@@ -20,6 +20,7 @@ from typing import IO, Any, Self
 from comity.dataset import manifest
 from comity.dataset.files.folders import SIDE_ENDINGS, SIDE_FOLDERS
 from comity.dataset.files.jsonl import encoded
+from comity.dataset.files.places import is_local
 from comity.dataset.files.replacement import Replacement, open_beside, sync
 from comity.dataset.passes import Unread
 
@@ -56,9 +57,9 @@ class PendingLines:
 
     def __enter__(self) -> Self:
         folder = self.path.parent
-        while not folder.exists():  # one beside a folder is made where there is something to put there
+        while is_local(folder) and not folder.exists():  # one beside a folder is made where there is something to put there
             folder = folder.parent
-        self._spool: IO[bytes] = tempfile.SpooledTemporaryFile(2**20, dir=str(folder))
+        self._spool: IO[bytes] = tempfile.SpooledTemporaryFile(2**20, dir=str(folder) if is_local(folder) else None)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -71,6 +72,12 @@ class PendingLines:
     def append(self) -> None:
         """Append the lines to what stands there, on the disk."""
         if not self.number:
+            return
+        if not is_local(self.path):
+            had = self.path.read_bytes() if self.path.exists() else b""
+            with Replacement(self.path) as file:
+                file.write(had)
+                self._copy(file)
             return
         self._make_folder()
         with open_beside(self.path) as file:
@@ -93,7 +100,7 @@ class PendingLines:
             self.path.unlink(missing_ok=True)
 
     def _make_folder(self) -> None:
-        if not self.path.parent.exists():
+        if is_local(self.path) and not self.path.parent.exists():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             sync(self.path.parent.parent)
 

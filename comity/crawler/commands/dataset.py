@@ -31,6 +31,7 @@ from comity.dataset.export.export import export
 from comity.dataset.export.folder_export import export_folder
 from comity.dataset.files.folders import named, open_dataset
 from comity.dataset.files.formats import WRITABLE
+from comity.dataset.files.places import place
 from comity.dataset.job import JobOptions
 from comity.dataset.passes import Note
 from comity.dataset.permissions.terms import DEFAULT, Terms
@@ -108,7 +109,13 @@ class Command(ScrapyCommand):
 
 
 def _export_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("inputs", nargs="+", type=Path, metavar="IN", help="JSON Lines, Parquet or WARC; a folder: all in it")
+    parser.add_argument(
+        "inputs",
+        nargs="+",
+        type=dataset_verify.place_argument,
+        metavar="IN",
+        help="JSON Lines, Parquet or WARC; a folder: all in it",
+    )
     parser.add_argument(
         "--for", dest="uses", required=True, metavar="USE[,USE]", help="what the records have to permit, all of it"
     )
@@ -145,7 +152,8 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     for use in terms.uses:
         if hint := _unknown(use, vocabulary):
             complain(hint)
-    output, is_folder = Path(opts.output), opts.output.endswith(("/", "/.")) or Path(opts.output).is_dir()
+    output = place(opts.output)
+    is_folder = opts.output.endswith(("/", "/.")) or output.is_dir()
     if opts.ending and not is_folder:
         raise UsageError(f"--ending {opts.ending}: {output} is one file, whose name has its ending", print_help=False)
     with _progress("exporting", opts.inputs, passes=2) as advance:
@@ -205,7 +213,11 @@ def _unknown(use: str, vocabulary: Vocabulary) -> str:
 
 def _expire_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "datasets", nargs="+", type=Path, metavar="DATASET", help="JSON Lines, Parquet or WARC, or a folder; it is rewritten"
+        "datasets",
+        nargs="+",
+        type=dataset_verify.place_argument,
+        metavar="DATASET",
+        help="JSON Lines, Parquet or WARC, or a folder; it is rewritten",
     )
     parser.add_argument("--dry-run", action="store_true", help=f"change nothing; exit status {TO_DO} where something would go")
     parser.add_argument(
@@ -262,7 +274,11 @@ def _print_removed(note: Note) -> None:
 
 def _stats_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "datasets", nargs="+", type=Path, metavar="DATASET", help="JSON Lines, Parquet or WARC; a folder: all in it"
+        "datasets",
+        nargs="+",
+        type=dataset_verify.place_argument,
+        metavar="DATASET",
+        help="JSON Lines, Parquet or WARC; a folder: all in it",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     tag_option.add_argument(parser)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -26,6 +26,7 @@ from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
 from comity.dataset import passes
 from comity.dataset.executors import EXECUTORS, PROCESSES
 from comity.dataset.files.formats import Reader
+from comity.dataset.files.places import place
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.job import JobOptions, files_of, first_of, open_readers
 from comity.dataset.records import DatasetError, Unreadable
@@ -45,8 +46,17 @@ EXECUTOR_HELP = (
 Notes = Callable[[list[dict[str, Any]]], None]
 
 
+def place_argument(text: str) -> Path:
+    try:
+        return place(text)
+    except DatasetError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("dataset", metavar="DATASET", type=Path, help="JSON Lines, Parquet or WARC; a folder: all in it")
+    parser.add_argument(
+        "dataset", metavar="DATASET", type=place_argument, help="JSON Lines, Parquet or WARC; a folder: all in it"
+    )
     parser.add_argument(
         "--for",
         dest="uses",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from comity.dataset.executors import PROCESSES
 from comity.dataset.export.export import history, write_usable
 from comity.dataset.files.folders import FolderReplacement, named, open_dataset
 from comity.dataset.files.formats import WRITABLE, Reader, ending_of, open_writer
+from comity.dataset.files.places import is_local, is_within
 from comity.dataset.job import JobOptions, each_file, open_readers, recrawled
 from comity.dataset.manifest import FileFacts
 from comity.dataset.permissions.terms import Terms
@@ -49,7 +50,8 @@ class _ExportPart(NamedTuple):
 
     def __call__(self, part: _Part) -> _Exported:
         output, unreadable = part.folder / part.name, part.unreadable / f"{part.name}.jsonl"
-        output.parent.mkdir(parents=True, exist_ok=True)
+        if is_local(output):
+            output.parent.mkdir(parents=True, exist_ok=True)
         with UnreadLines(unreadable) as unread:
             with open_writer(output) as writer:
                 summary = write_usable([part.reader], writer, unread, self.terms, JobOptions(self.workers))
@@ -73,7 +75,7 @@ def export_folder(
     aside = side_folder(folder, "unreadable")
     datasets, readers = [open_dataset(path) for path in inputs], open_readers(inputs)
     for clash in (folder, aside):
-        if any(reader.path.resolve().is_relative_to(clash.resolve()) for reader in readers):
+        if any(is_within(reader.path, clash) for reader in readers):
             raise DatasetError(f"{clash} is read from: give the export another name")
     names = [_new_name(dataset.name_of(file), ending) for dataset in datasets for file in dataset.files]
     [(twice, times)] = Counter(names).most_common(1)
@@ -81,7 +83,9 @@ def export_folder(
         raise DatasetError(f"{folder / twice} would be written twice: two files have this name")
     exported, files = Summary(), []
     had = manifest.files_named(manifest.read(folder))
-    with manifest.restored_on_error(folder), ExitStack() as stack:
+    # In a store the old files go before the new ones come: then no manifest is beside them until all are there.
+    restored = manifest.restored_on_error(folder) if is_local(folder) else nullcontext()
+    with restored, ExitStack() as stack:
         parts_folder = stack.enter_context(FolderReplacement(folder, had.__contains__))
         unreadable = stack.enter_context(FolderReplacement(aside, lambda name: name.endswith(".jsonl")))
         terms = terms._replace(recrawled=recrawled(readers, options, terms.tags, terms.uses))

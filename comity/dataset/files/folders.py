@@ -13,11 +13,12 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
 from comity.dataset.files.formats import FORMATS, ending_of
+from comity.dataset.files.places import copied, is_local
 from comity.dataset.files.replacement import sync
 from comity.dataset.records import DatasetError
 
@@ -43,7 +44,7 @@ def open_dataset(path: Path) -> Dataset:
     if not path.is_dir():
         return Dataset(path, (path,), is_folder=False)
     path = named(path)
-    files = tuple(sorted(_files_in(path)))
+    files = tuple(sorted(_files_in(path), key=str))
     forms = {FORMATS[ending_of(file.name)]: file for file in files}
     if not files:
         raise DatasetError(f"{path}: no file of records is in this folder")
@@ -56,7 +57,10 @@ def open_dataset(path: Path) -> Dataset:
 
 def named(folder: Path) -> Path:
     """The folder under a name, by which what stands beside it is called."""
-    return folder.resolve() if folder.name in ("", "..") else folder
+    folder = folder.resolve() if folder.name in ("", "..") else folder
+    if not folder.name:
+        raise DatasetError(f"{folder}: name a folder in it: what is said of a dataset stands beside it")
+    return folder
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
@@ -74,20 +78,24 @@ def _files_in(folder: Path) -> Iterator[Path]:
 class FolderReplacement:
     """A folder that takes the place of another: whoever opens the name finds the one or the other, whole, or for the moment
     between them none. It is filled beside it, under the name `.NAME.part`; what a killed process left there goes. Where nothing
-    is put there, there is no folder at the end.
+    is put there, there is no folder at the end. In an object store its files are moved one by one, when the old ones are gone.
 
     with FolderReplacement(path, is_ours) as folder:
         (folder / "a.jsonl").write_bytes(...)       a crash, or an error: nothing has changed"""
 
     def __init__(self, path: Path, is_ours: Callable[[str], bool]) -> None:
         """`is_ours`: whether a file of the old folder, by its name there, may go with it. Others may be somebody's."""
-        self.path = Path(os.path.realpath(path))
+        self.path = Path(os.path.realpath(path)) if is_local(path) else path
         self.part = self.path.with_name(f".{self.path.name}.part")
         self._before = self.path.with_name(f".{self.path.name}.before")
         self._is_ours = is_ours
 
     def __enter__(self) -> Path:
         """DatasetError where the folder cannot be written, is being written, or holds what is not ours."""
+        if not is_local(self.path):
+            self._check()
+            _remove_stored(self.part)
+            return self.part
         if self.path.exists() and not self.path.is_dir():
             raise DatasetError(f"{self.path} is a file, and a folder is to be written")
         try:
@@ -127,11 +135,16 @@ class FolderReplacement:
         if not self.path.exists():
             return
         for file in _all_files(self.path):
-            name = PurePosixPath(file.relative_to(self.path)).as_posix()
+            name = file.relative_to(self.path).as_posix()
             if not self._is_ours(name):
                 raise DatasetError(f"{self.path} holds {name}, which no export has written there: name another folder")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if not is_local(self.path):
+            if error is None:
+                self._replace_stored()
+            _remove_stored(self.part)
+            return
         try:
             if error is not None:
                 shutil.rmtree(self.part, ignore_errors=True)
@@ -152,6 +165,19 @@ class FolderReplacement:
         finally:
             os.close(self._lock)
 
+    def _replace_stored(self) -> None:
+        """The old files go before the first new one comes: what is killed between leaves no mixture."""
+        _remove_stored(self.path)
+        for file in _all_files(self.part):
+            copied(file, self.path / file.relative_to(self.part).as_posix())
+
+
+def _remove_stored(folder: Path) -> None:
+    for file in [*_all_files(folder)]:
+        file.unlink()
+
 
 def _all_files(folder: Path) -> Iterable[Path]:
+    if not is_local(folder):
+        return (entry for entry in folder.rglob("*") if entry.is_file()) if folder.exists() else ()
     return (entry for entry in folder.rglob("*") if entry.is_symlink() or not entry.is_dir())

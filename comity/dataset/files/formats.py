@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self, cast
 
+from comity.dataset.files.places import is_local
 from comity.dataset.records import Batch, DatasetError, Record
 
 # End of the name -> module of this package. Each has a `Reader(path)` and a `Writer(path)`, some a `Rewriter(path, aside)`.
@@ -103,7 +104,11 @@ def open_reader(path: Path) -> Reader:
         with path.open("rb"):
             pass
     except OSError as error:
-        raise DatasetError(f"{path} cannot be read: {error.strerror}") from None
+        raise DatasetError(f"{path} cannot be read: {error.strerror or error}") from None
+    except Exception as error:
+        if is_local(path):
+            raise
+        raise DatasetError(f"{path} cannot be read: {error}") from None  # by the errors of whatever library knows the store
     reader: Reader = module.Reader(path)
     return reader
 
@@ -119,7 +124,11 @@ def open_rewriter(path: Path, aside: Path | None = None) -> Rewriter | None:
 
     `aside`: where it keeps what is kept aside; None: beside the file."""
     module = _module(path)
-    return module.Rewriter(path, aside) if hasattr(module, "Rewriter") else None
+    if not hasattr(module, "Rewriter"):
+        return None
+    if not is_local(path):
+        raise DatasetError(f"{path}: a file of this form expires on the disk of a machine only")
+    return cast(Rewriter, module.Rewriter(path, aside))
 
 
 def _module(path: Path, hint: Iterable[str] = FORMATS) -> Any:

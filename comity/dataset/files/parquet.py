@@ -28,6 +28,7 @@ from comity.dataset.files.arrow_schema import (
     valid,
 )
 from comity.dataset.files.formats import Part
+from comity.dataset.files.places import is_local
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import TAG_FIELDS, Batch, DatasetError, Record, Unreadable
 from comity.dataset.tag_sources import TEXT_FIELDS
@@ -106,7 +107,8 @@ class Reader:
     def _opened(self) -> Iterator[pq.ParquetFile]:
         """DatasetError where the file, or what it says of itself, cannot be read."""
         try:
-            with pq.ParquetFile(self.path, pre_buffer=False) as file:
+            source = self.path if is_local(self.path) else self.path.open("rb")
+            with pq.ParquetFile(source, pre_buffer=not is_local(self.path)) as file:
                 yield file
         except _FAILURES as error:
             message = str(error).partition("\n")[0]
