@@ -22,9 +22,9 @@ from comity.dataset.export.column_pass import schema_of_export
 from comity.dataset.export.export import ExportPass
 from comity.dataset.files.arrow_schema import adapted, valid
 from comity.dataset.job import JobOptions, open_readers, recrawled
-from comity.dataset.permissions.expiry import NEVER_RECRAWLED, UNKNOWN_RECRAWLED, Recrawled
-from comity.dataset.permissions.terms import CURRENT, Terms
-from comity.dataset.records import DatasetError, Unreadable
+from comity.dataset.permissions.expiry import Recrawled
+from comity.dataset.permissions.terms import Terms
+from comity.dataset.records import Unreadable
 from comity.dataset.summary import Summary
 
 Columns = TypeVar("Columns", pa.RecordBatch, pa.Table)
@@ -37,9 +37,7 @@ class UsableBatches:
         """`recrawled`: of `recrawled_in`. None: nobody knows, and what is permitted until its page is fetched again is refused.
 
         DatasetError where one of the uses is of the most recent fetch, and nobody knows which that is."""
-        if recrawled is None and (current := CURRENT.intersection(terms.uses)):
-            raise DatasetError(f"{min(current)} is of the most recent fetch of a page: say which that is, by recrawled_in()")
-        self.terms = terms._replace(recrawled=UNKNOWN_RECRAWLED if recrawled is None else recrawled)
+        self.terms = terms.by_single_records(recrawled)
         self._pass = ExportPass(self.terms)
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
@@ -74,4 +72,4 @@ def recrawled_in(datasets: Sequence[Path], terms: Terms, options: JobOptions = J
     return recrawled(open_readers(datasets), options, terms.tags, terms.uses)
 
 
-__all__ = ("NEVER_RECRAWLED", "Recrawled", "Summary", "Terms", "UsableBatches", "recrawled_in")
+__all__ = ("Recrawled", "Summary", "Terms", "UsableBatches", "recrawled_in")

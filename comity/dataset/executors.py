@@ -35,8 +35,14 @@ TRIES = 3  # of a task whose process was killed
 AHEAD = 1  # tasks a place that wait for it, or for their turn to be taken
 
 T = TypeVar("T")
-R = TypeVar("R")
-Do = Callable[[Any], Any]
+T_contra = TypeVar("T_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Do(Protocol[T_contra, R_co]):
+    """What does a task."""
+
+    def __call__(self, task: T_contra, /) -> R_co: ...
 
 
 class Answer(Protocol):
@@ -54,13 +60,16 @@ class Pool(Protocol):
         """Some process was killed, and the answers that are not there yet will never come."""
 
 
+AnyDo = Do[Any, Any]
+
+
 def usable_cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
 def in_order(
-    do: Callable[[T], R], tasks: Iterable[T], executor: str = PROCESSES, workers: int | None = None, *, ahead: int = AHEAD
-) -> Generator[R, None, None]:
+    do: Do[T, R_co], tasks: Iterable[T], executor: str = PROCESSES, workers: int | None = None, *, ahead: int = AHEAD
+) -> Generator[R_co, None, None]:
     """`workers`: places; 1 of PROCESSES is this process alone; None: as many as the executor has. `ahead`: as AHEAD.
 
     DatasetError where a task raises it, where its process is killed again and again, or the engine is not there."""
@@ -110,9 +119,9 @@ class _Failure(NamedTuple):
 
 
 class _Guarded(NamedTuple):
-    do: Do
+    do: AnyDo
 
-    def __call__(self, task: Any) -> Any:
+    def __call__(self, task: Any, /) -> Any:
         try:
             return self.do(task)
         except DatasetError as error:
@@ -123,7 +132,7 @@ class _Guarded(NamedTuple):
 
 
 class _Processes:
-    def __init__(self, do: Do, workers: int | None, stack: ExitStack) -> None:
+    def __init__(self, do: AnyDo, workers: int | None, stack: ExitStack) -> None:
         self.places = workers or usable_cores()
         self._do = do
         self._pool: ProcessPoolExecutor | None = None
@@ -155,10 +164,10 @@ class _Processes:
             self._pool = None
 
 
-_do: Do  # of this process
+_do: AnyDo  # of this process
 
 
-def _begin(do: Do) -> None:
+def _begin(do: AnyDo) -> None:
     """Begin the work of a process that has just started."""
     global _do
     _do = do
@@ -181,7 +190,7 @@ def _run(task: Any) -> Any:
 
 
 class _Ray:
-    def __init__(self, do: Do, workers: int | None, stack: ExitStack) -> None:
+    def __init__(self, do: AnyDo, workers: int | None, stack: ExitStack) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
         ray = _engine("ray", "ray")
         if not ray.is_initialized():
@@ -199,9 +208,9 @@ class _Ray:
 
 
 class _Dask:
-    def __init__(self, do: Do, workers: int | None, stack: ExitStack) -> None:
+    def __init__(self, do: AnyDo, workers: int | None, stack: ExitStack) -> None:
         distributed = _engine("distributed", "dask")
-        import dask  # type: ignore[import-not-found,unused-ignore]
+        import dask
 
         if dask.config.get("scheduler-address", None):
             client = stack.enter_context(distributed.Client())
@@ -231,7 +240,7 @@ class _Dask:
 class _Spark:
     """A task is a job of its own, so that its answer comes as soon as it is there."""
 
-    def __init__(self, do: Do, workers: int | None, stack: ExitStack) -> None:
+    def __init__(self, do: AnyDo, workers: int | None, stack: ExitStack) -> None:
         pyspark = _engine("pyspark", "spark")
         _find_java()
         is_ours = pyspark.SparkContext._active_spark_context is None
@@ -282,7 +291,7 @@ class _EngineAnswer(NamedTuple):
 _KILLED = ("KilledWorker", "WorkerCrashedError", "OutOfMemoryError", "NodeDiedError")
 
 
-def _call(do: Do, task: Any) -> Any:
+def _call(do: AnyDo, task: Any) -> Any:
     return do(task)
 
 
@@ -293,7 +302,7 @@ def _engine(module: str, extra: str) -> Any:
         raise DatasetError(f"--executor {extra}: {module} is not installed: pip install 'comity[{extra}]'") from None
 
 
-_POOLS: dict[str, Callable[[Do, int | None, ExitStack], Pool]] = {
+_POOLS: dict[str, Callable[[AnyDo, int | None, ExitStack], Pool]] = {
     PROCESSES: _Processes,
     "ray": _Ray,
     "dask": _Dask,

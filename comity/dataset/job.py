@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
-from comity.dataset.executors import PROCESSES, in_order, usable_cores
+from comity.dataset.executors import PROCESSES, Do, in_order, usable_cores
 from comity.dataset.files.folders import open_dataset
 from comity.dataset.files.formats import Reader, open_reader
 from comity.dataset.files.places import is_local
@@ -38,10 +38,10 @@ class FileTask(Protocol):
 
 
 Task = TypeVar("Task", bound=FileTask)
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
-def each_file(do: Callable[[Task], R], tasks: Sequence[Task], options: JobOptions) -> Generator[R, None, None]:
+def each_file(do: Do[Task, R_co], tasks: Sequence[Task], options: JobOptions) -> Generator[R_co, None, None]:
     """Yield what `do` gives for each file, in their order. A file is done by one process, from its reading to its writing."""
     workers = options.workers
     if workers is None and options.executor == PROCESSES:

@@ -25,7 +25,9 @@ MakeRecord = Callable[..., dict[str, Any]]
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 TRAIN = Terms.of(["train"], now=NOW)
-ENGINES = [pytest.param(name, marks=[pytest.mark.slow, pytest.mark.filterwarnings("ignore")]) for name in ("dask", "ray")]
+ENGINES = [
+    pytest.param(name, marks=[pytest.mark.slow, pytest.mark.filterwarnings("ignore")]) for name in ("dask", "ray", "spark")
+]
 
 TASKS = """
 import os

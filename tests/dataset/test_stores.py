@@ -15,7 +15,7 @@ from comity.dataset import manifest as croissant
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.export.folder_export import export_folder
-from comity.dataset.files import folders
+from comity.dataset.files import folders, places
 from comity.dataset.files.formats import open_reader
 from comity.dataset.files.places import place
 from comity.dataset.job import JobOptions
@@ -84,14 +84,15 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     return {entry.relative_to(folder).as_posix(): entry.read_bytes() for entry in folder.rglob("*") if entry.is_file()}
 
 
-def numbers(folder: Path) -> list[int]:
+def numbers(folder: Path) -> list[Any]:
     readers = [open_reader(file) for file in folders.open_dataset(folder).files]
     return [
-        record["number"]  # type: ignore[call-overload]
+        record["number"]
         for reader in readers
         for part in reader.parts()
         for batch in reader.read(part)
         for record in batch
+        if isinstance(record, dict)
     ]
 
 
@@ -156,13 +157,12 @@ def test_what_is_killed_between_two_files_leaves_no_mixture_and_no_manifest(
 ) -> None:
     out = store / "out"
     export_folder([crawled], out, Terms.of(["train"], now=BEFORE))
-    copied, done = folders.copied, []
+    copied = places.copied
 
     def killed(source: Path, target: Path) -> None:
-        if done:
+        if target.name == "b.jsonl":
             raise RuntimeError("killed")
         copied(source, target)
-        done.append(target)
 
     with monkeypatch.context() as patch:
         patch.setattr(folders, "copied", killed)
