@@ -194,7 +194,9 @@ class _Ray:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
         ray = _engine("ray", "ray")
         if not ray.is_initialized():
-            ray.init(include_dashboard=False, log_to_driver=False, logging_level="error")
+            is_here = "RAY_ADDRESS" not in os.environ  # then nobody else is to reach it: whoever does can run anything
+            where = {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False} if is_here else {}
+            ray.init(**where, log_to_driver=False, logging_level="error")
             stack.callback(ray.shutdown)
         self.places = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._do = ray.put(do)
@@ -249,6 +251,7 @@ class _Spark:
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             configuration.setMaster(f"local[{workers or usable_cores()},{TRIES + 1}]").set("spark.ui.enabled", "false")
             configuration.set("spark.ui.showConsoleProgress", "false")
+            configuration.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
         self._context = pyspark.SparkContext.getOrCreate(configuration)
         if is_ours:
             self._context.setLogLevel("OFF")
@@ -282,13 +285,14 @@ class _EngineAnswer(NamedTuple):
         try:
             return self.answer.result()
         except Exception as error:
-            if type(error).__name__ in _KILLED:
+            if type(error).__name__ in _KILLED or _SPARK_KILLED in str(error):
                 raise _killed(max(1, self.places // 2)) from None
             raise
 
 
 # Errors of the engines that say that the process of a task was killed, each time that it was tried.
 _KILLED = ("KilledWorker", "WorkerCrashedError", "OutOfMemoryError", "NodeDiedError")
+_SPARK_KILLED = "Python worker exited unexpectedly"
 
 
 def _call(do: AnyDo, task: Any) -> Any:
