@@ -6,13 +6,19 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from comity import __version__
 from comity.crawler.console import complain, flush_output, read_or_not
 from comity.dataset.records import DatasetError
 from comity.policies import PolicyError
 
-COMMANDS = ("lint", "explain", "languageserver", "workbench")  # modules of comity.authoring.commands
+COMMANDS = {  # modules of comity.authoring.commands; the one that is named is imported, as some take a second
+    "lint": "find what is wrong with robots.txt, ai.txt and other policy files",
+    "explain": "say what the files of a site mean together",
+    "languageserver": "answer an editor by the Language Server Protocol",
+    "workbench": "write policies in the browser, and see what they mean",
+}
 USAGE = 2  # exit status: wrong usage, or what was named cannot be had
 
 
@@ -22,13 +28,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(prog="comity", description="Tools for those who write what crawlers may do on a site.")
     parser.add_argument("--version", action="version", version=f"comity {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    modules = {name: import_module(f"comity.authoring.commands.{name}") for name in COMMANDS}
-    for name, module in modules.items():
-        module.add_options(commands.add_parser(name, help=module.HELP, description=module.HELP))
+    for name, summary in COMMANDS.items():
+        of_command = commands.add_parser(name, help=summary, description=summary)
+        if name in arguments:
+            _module(name).add_options(of_command)
     options = parser.parse_args(arguments)
     try:
         with read_or_not():
-            status: int = modules[options.command].run(options)
+            status: int = _module(options.command).run(options)
         flush_output()
     except (PolicyError, DatasetError) as error:
         complain(f"comity {options.command}: {error}")
@@ -36,3 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return status
+
+
+def _module(command: str) -> Any:
+    return import_module(f"comity.authoring.commands.{command}")

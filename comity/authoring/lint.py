@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 from comity.authoring.checks import CHECKS
 from comity.authoring.problems import Problem, problems_of
 from comity.authoring.sites import DEFAULT_ORIGIN, PAGE_SUFFIXES, Source, SourceFile
-from comity.policies import Agent, Fetched, Finding, PolicyError, Site
+from comity.policies import Agent, Fetched, Finding, Site
 from comity.policies.answers.fetched import Availability, availability
 from comity.policies.document.document import Content
 from comity.policies.formats import FILES, FORMATS, ROBOTS_LINES
@@ -108,15 +108,3 @@ def _of_page(page: SourceFile) -> Iterator[Finding]:
     content = Content(page.fetched.headers, page.fetched.body)
     for format_ in FORMATS:
         yield from format_.authoring.check_document(content, page.url) if format_.authoring.check_document else ()
-
-
-def known_rules(prefixes: Iterable[str], rules: Iterable[str]) -> frozenset[str]:
-    """Return the rules that are meant: `robots` means all that begin with `robots.`. PolicyError where none does."""
-    rules = tuple(rules)
-    meant: set[str] = set()
-    for prefix in prefixes:
-        of_prefix = {rule for rule in rules if rule == prefix or rule.startswith(f"{prefix.rstrip('.')}.")}
-        if not of_prefix:
-            raise PolicyError(f"`{prefix}` is no rule, and no rule begins with it: docs/rules.md lists them")
-        meant |= of_prefix
-    return frozenset(meant)

@@ -1,7 +1,6 @@
 """Problems: findings as those see them who write the file, with their place in characters and with what mends them.
 
-problems_of(draft, findings, name)    those of one file
-Problem.edits                         see `comity.policies.formats.authoring.apply`"""
+problems_of(draft, findings, name)    those of one file"""
 
 from __future__ import annotations
 
@@ -14,7 +13,6 @@ from comity.policies.answers.rule import RULES, Severity
 from comity.policies.formats import FORMATS
 from comity.policies.formats.authoring import Draft, Fix
 
-# A text from a file is shown as it stands there: messages are printable, but cut.
 _WORD = re.compile(rb"[^ \t]+")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
@@ -168,8 +168,3 @@ def _escaped(text: str, more: str = "") -> str:
 
 
 FORMS: dict[str, Callable[[Sequence[Problem]], None]] = {"text": as_text, "json": as_json, "sarif": as_sarif, "github": as_github}
-
-
-def selected(problems: Iterable[Problem], rules: frozenset[str] | None, ignored: frozenset[str]) -> list[Problem]:
-    """Return the problems by these rules (None: by any), but for those that are ignored."""
-    return [problem for problem in problems if (rules is None or problem.rule in rules) and problem.rule not in ignored]

@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from comity.authoring.cli import COMMANDS
 from comity.authoring.commands import lint
 from comity.dataset.records import DatasetError
 from comity.policies import PolicyError
@@ -20,7 +21,7 @@ class Command(ScrapyCommand):
         return "[options] [FILE|FOLDER|URL ...]"
 
     def short_desc(self) -> str:
-        return lint.HELP[0].upper() + lint.HELP[1:]
+        return COMMANDS["lint"].capitalize()
 
     def long_desc(self) -> str:
         return f"{self.short_desc()}: the same as `comity lint`."

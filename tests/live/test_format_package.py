@@ -106,7 +106,7 @@ def deciding(tag: dict[str, Any], use: str) -> tuple[str, str, str, str, int]:
     return decision["verdict"], reason["rule"], reason["url"].rpartition("/")[2], reason.get("part", "body"), reason["line"]
 
 
-@pytest.mark.requirement("MEET-1", "MEET-3")
+@pytest.mark.requirement("EXT-1", "MEET-1", "MEET-3")
 def test_it_is_fetched_obeyed_and_tagged(site: Loopback, crawled: dict[str, dict[str, Any]]) -> None:
     assert site.paths.index("/courtesy.txt") < site.paths.index("/")
     assert set(site.paths) == {"/robots.txt", "/courtesy.txt", "/", "/news/1", "/news/2", "/about"}
@@ -135,7 +135,7 @@ def test_header_fields_and_lines_of_robots_txt_count(tool: Tool, serve: Serve) -
     assert (reason["rule"], reason["url"], reason["line"]) == ("courtesy.no", site.url("/robots.txt"), 3)
 
 
-@pytest.mark.requirement("WHY-1", "WHY-2")
+@pytest.mark.requirement("EXT-1", "WHY-1", "WHY-2")
 def test_it_is_explained_on_line_and_off_line(tool: Tool, site: Loopback) -> None:
     done = tool.scrapy("policy", site.url("/drafts/1"))
     assert done.returncode == 1, done.stderr
@@ -160,7 +160,7 @@ def test_a_file_that_cannot_be_had_refuses(tool: Tool, site: Loopback, serve: Se
     assert "courtesy.unreachable (Courtesy 1.0)" in done.stdout
 
 
-@pytest.mark.requirement("MEET-3")
+@pytest.mark.requirement("EXT-1", "MEET-3")
 def test_uses_are_exported_with_its_reasons(tool: Tool, crawled: dict[str, dict[str, Any]]) -> None:
     assert crawled
     for use, count in (("train", 1), ("present-snippet", 4)):
@@ -171,6 +171,7 @@ def test_uses_are_exported_with_its_reasons(tool: Tool, crawled: dict[str, dict[
 
 
 @pytest.mark.slow
+@pytest.mark.requirement("EXT-1")
 def test_records_are_verified(tool: Tool, site: Loopback, crawled: dict[str, dict[str, Any]]) -> None:
     """What the file says is asked again, and what a page said of itself is said again."""
     assert crawled
@@ -223,6 +224,7 @@ def guarded(tool: Tool) -> Iterator[Callable[[str], tuple[int, str, str]]]:
         process.kill()
 
 
+@pytest.mark.requirement("EXT-1")
 def test_the_guard_serves_and_enforces_it(guarded: Callable[[str], tuple[int, str, str]]) -> None:
     assert guarded("/courtesy.txt") == (200, "text/plain; charset=utf-8", COURTESY)
     assert guarded("/news/1")[::2] == (200, "a page")

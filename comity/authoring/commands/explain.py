@@ -15,7 +15,6 @@ from comity.crawler.console import add_row, complain, line, open_console, read_o
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import unhidden
 
-HELP = "say what the files of a site mean together"
 FAILED = 2  # exit status for wrong usage, and where nothing could be had
 FORMATS = ("table", "markdown", "json")
 COLORS = {"allow": "green", "deny": "red", "defer": "yellow", "limit": "yellow"}

@@ -6,7 +6,6 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from comity.policies import PolicyError
 
-HELP = "answer an editor by the Language Server Protocol"
 LOOPBACK = "127.0.0.1"
 
 

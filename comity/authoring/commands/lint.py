@@ -6,34 +6,54 @@ import difflib
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from comity.authoring.lint import KINDS, Kind, kind_of, known_rules, lint_file, lint_site
+from comity.authoring.lint import KINDS, Kind, kind_of, lint_file, lint_site
 from comity.authoring.problems import Problem
-from comity.authoring.reports import FORMS, selected
-from comity.authoring.sites import DEFAULT_ORIGIN, SourceFile, load
+from comity.authoring.reports import FORMS
+from comity.authoring.sites import DEFAULT_ORIGIN, Source, SourceFile, load
 from comity.crawler.console import complain, say
 from comity.dataset.files.replacement import Replacement
 from comity.policies import Fetched, PolicyError
-from comity.policies.answers.rule import FINDING, RULES, Severity
+from comity.policies.answers.rule import RULES, Severity
 from comity.policies.formats.authoring import apply
 from comity.policies.syntax.printable import printable
 
-HELP = "find what is wrong with robots.txt, ai.txt and other policy files"
 STANDARD_INPUT = "-"
 OTHER_SUFFIXES = (".xml", ".rsl", ".json", ".txt")  # of files that have no place of their own on a site
 MAX_ROUNDS = 10  # of fixes: one may make room for another
-PROBLEMS, USAGE = 1, 2  # exit statuses
+PROBLEMS = 1  # exit status
 
 
 class Selection(NamedTuple):
+    """The rules by which problems are of interest."""
+
     rules: frozenset[str] | None  # None: all
     ignored: frozenset[str]
 
-    def of(self, problems: Sequence[Problem]) -> list[Problem]:
-        return selected(problems, self.rules, self.ignored)
+    @classmethod
+    def from_options(cls, options: Namespace) -> Selection:
+        return cls(_rules_of(options.select) if options.select else None, _rules_of(options.ignore))
+
+    def of(self, problems: Iterable[Problem]) -> list[Problem]:
+        return [
+            problem
+            for problem in problems
+            if (self.rules is None or problem.rule in self.rules) and problem.rule not in self.ignored
+        ]
+
+
+def _rules_of(prefixes: Iterable[str]) -> frozenset[str]:
+    """The rules that are meant: `robots` means all that begin with `robots.`. PolicyError where none does."""
+    meant: set[str] = set()
+    for prefix in prefixes:
+        of_prefix = {rule for rule in RULES if rule == prefix or rule.startswith(f"{prefix.rstrip('.')}.")}
+        if not of_prefix:
+            raise PolicyError(f"`{prefix}` is no rule, and no rule begins with it: docs/rules.md lists them")
+        meant |= of_prefix
+    return frozenset(meant)
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -56,10 +76,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    finding_rules = [rule for rule, entry in RULES.items() if entry.effect is FINDING or rule == "ait.selector"]
-    selection = Selection(
-        known_rules(options.select, finding_rules) if options.select else None, known_rules(options.ignore, finding_rules)
-    )
+    selection = Selection.from_options(options)
     samples = tuple(_sample(name, options.origin) for name in options.sample)
     problems: list[Problem] = []
     changed = False
@@ -87,8 +104,7 @@ def _lint(target: str, options: Namespace, samples: tuple[SourceFile, ...]) -> l
     if not source.files and not source.pages:
         raise PolicyError(f"{target} has none of {', '.join(sorted(KINDS))}: name a file, or say what it is with --as")
     problems = lint_site(source, samples)
-    of_site = {os.path.realpath(file.name) for file in (*source.files, *source.pages)}
-    for name in _others(target, of_site):
+    for name in _others(target, source):
         body = _octets(name)
         if kind := kind_of(name, body):
             problems += lint_file(kind, name, body, origin=source.origin)
@@ -118,14 +134,14 @@ def _files(target: str) -> list[str]:
     if "://" in target:
         raise PolicyError(f"{target} is mended where its files are kept: name the folder")
     source = load(target)
-    of_site = {os.path.realpath(file.name) for file in (*source.files, *source.pages)}
-    return [*(file.name for file in (*source.files, *source.pages)), *_others(target, of_site)]
+    return [*(file.name for file in (*source.files, *source.pages)), *_others(target, source)]
 
 
-def _others(target: str, known: set[str]) -> list[str]:
+def _others(target: str, source: Source) -> list[str]:
     """Other files at the top of a folder: kinds of files that have no place of their own."""
     if not Path(target).is_dir():
         return []
+    known = {os.path.realpath(file.name) for file in (*source.files, *source.pages)}
     paths = (path for path in sorted(Path(target).iterdir()) if path.suffix in OTHER_SUFFIXES and path.is_file())
     return [str(path) for path in paths if os.path.realpath(path) not in known]
 

@@ -7,7 +7,6 @@ from argparse import ArgumentParser, Namespace
 from comity.authoring.workbench.desk import desk_of
 from comity.policies import PolicyError
 
-HELP = "write policies in the browser, and see what they mean"
 PORT = 8643
 
 

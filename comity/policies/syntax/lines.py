@@ -2,6 +2,7 @@
 
 text_of(body)      the octets that are read: UTF-8, no BOM, cut at the limit
 Lines(text)        a cursor over the lines, which end at CR, LF and CRLF and at nothing else
+line_ends(text)    how many of these there are
 Findings(url)      what is said about the file, bounded in number"""
 
 from __future__ import annotations
@@ -37,6 +38,11 @@ def text_of(body: bytes, *, cut: bool = False, limit: int = MAX_BYTES) -> tuple[
         if len(body) - end <= MAX_LINE:
             body = body[:end]
     return body, cut
+
+
+def line_ends(text: bytes, start: int = 0, end: int | None = None) -> int:
+    """Return how many lines end between two places. CRLF is one end: neither place stands within it."""
+    return text.count(b"\n", start, end) + text.count(b"\r", start, end) - text.count(b"\r\n", start, end)
 
 
 class Lines:

@@ -55,6 +55,7 @@ def test_formats_that_claim_nothing_twice_are_all_right() -> None:
 SOUND = Format(name="sound", rules={"sound.no": Rule(REFUSES, "Sound", "it says no")})
 
 
+@pytest.mark.requirement("EXT-2")
 @pytest.mark.parametrize(
     ("claiming", "claimed"),
     [
@@ -115,6 +116,7 @@ CANNOT_BE_USED = {
 }
 
 
+@pytest.mark.requirement("EXT-2")
 @pytest.mark.parametrize("case", CANNOT_BE_USED)
 def test_a_format_that_cannot_be_used_is_an_error_with_its_name(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -170,6 +172,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.requirement("EXT-2")
 @pytest.mark.usefixtures("new_processes")
 @pytest.mark.parametrize(
     "command", one_in(3, [["crawl", "site"], ["policy", "http://127.0.0.1:1/"], ["dataset", "stats", "x.jsonl"]])
@@ -181,6 +184,7 @@ def test_commands_end_at_their_start_with_one_line(command: list[str], tmp_path:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", expected)
 
 
+@pytest.mark.requirement("EXT-2")
 @pytest.mark.usefixtures("new_processes")
 @pytest.mark.parametrize("program", ["import comity.guard", "import comity.crawler.addon", "import comity.policies"])
 def test_programs_end_with_the_name_of_the_format(program: str, tmp_path: Path) -> None:
@@ -389,6 +393,7 @@ def test_a_format_that_is_well_refuses_what_it_says(failures: Mapping[str, Mappi
         assert "comity.format" not in json.dumps(well)
 
 
+@pytest.mark.requirement("EXT-2")
 @pytest.mark.parametrize("part", ACCESS)
 def test_a_part_that_tells_of_requests_and_raises_refuses_all(part: str, failures: Mapping[str, Mapping[str, Any]]) -> None:
     failing = failures[f"{part}:"]
@@ -396,6 +401,7 @@ def test_a_part_that_tells_of_requests_and_raises_refuses_all(part: str, failure
     assert (failing["train"][0], failing["tag"]) == ("deny", "deny")
 
 
+@pytest.mark.requirement("EXT-2")
 @pytest.mark.parametrize(
     ("part", "how"), [*((part, "") for part in USES), *((part, how) for part, hows in UNSOUND.items() for how in hows)]
 )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
-from comity.policies.answers.decision import Finding
+from comity.policies.formats.acap.fixes import FIXES
 from comity.policies.formats.acap.usages import OTHER, QUALIFIED, USAGES
-from comity.policies.formats.authoring import Authoring, Directive, Draft, Fix
+from comity.policies.formats.authoring import Authoring, Directive
 
 _CRAWLER = "ACAP-crawler"
 
@@ -117,17 +115,4 @@ VALUES = {
     **{f"{usage}-qualifier": qualifiers for usage in USAGES if (qualifiers := _qualifiers((usage,)))},
 }
 
-# Crawler fields are records of robots.txt, whose colons are mended there.
-_WITHOUT_COLON = re.compile(rb"[ \t]*+(?i:acap-(?!crawler))[^:#\s]++(?=[ \t]++[^ \t:#])")
-
-
-def _colon(draft: Draft, finding: Finding) -> Fix | None:
-    match = _WITHOUT_COLON.match(draft.mendable_line(finding))
-    return Fix("Write a colon", (draft.replaced(finding.line, match.end() + 1, 0, b":"),)) if match else None
-
-
-def _repeated(draft: Draft, finding: Finding) -> Fix | None:
-    return draft.line_out(finding.line) if draft.mendable_line(finding) else None
-
-
-AUTHORING = Authoring(directives=DIRECTIVES, values=VALUES, fixes={"acap.syntax": _colon, "acap.repeated": _repeated})
+AUTHORING = Authoring(directives=DIRECTIVES, values=VALUES, fixes=FIXES)

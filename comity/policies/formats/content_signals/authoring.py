@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from comity.policies.formats.authoring import Authoring, Directive
-from comity.policies.formats.content_signals.checks import FIXES, check
+from comity.policies.formats.content_signals.checks import check
+from comity.policies.formats.content_signals.fixes import FIXES
 
 _DRAFT = "draft-romm-aipref-contentsignals"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from comity.policies.answers.decision import Finding, Verdict
-from comity.policies.formats.authoring import Draft, Fix, Remarks
+from comity.policies.formats.authoring import Remarks
 from comity.policies.formats.content_signals.signals import LABELS, LEVELS, NAMES, Signal, line_signals, members
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.extension_lines import ExtensionLine
@@ -47,7 +47,7 @@ def _check_words(lines: list[ExtensionLine], robots: Robots, remarks: Remarks) -
         if line.group < 0:
             message = "it stands in no group, and speaks to everybody: write it below `User-agent: *`"
             remarks.report("content-signal.outside", message, line=line.line)
-        usual = _usual(line.value)
+        usual = usual_form(line.value)
         if usual and (line.name != NAMES[0] or _squeezed(usual) != _squeezed(line.value)):
             message = "not every reader understands it so: write `Content-Signal: {}`"
             remarks.report("content-signal.spelling", message, usual, line=line.line)
@@ -63,7 +63,7 @@ def _squeezed(value: bytes) -> bytes:
     return b",".join(member.strip(b" \t") for member in value.lower().split(b","))
 
 
-def _usual(value: bytes) -> bytes:
+def usual_form(value: bytes) -> bytes:
     """The value as its specification has it; b"" where that is not known to say the same."""
     signals = members(value)
     known = all((value in ("yes", "no") and key in LABELS) or (key == "use" and value in LEVELS) for key, value in signals)
@@ -104,19 +104,3 @@ def _check_verdicts(lines: list[ExtensionLine], robots: Robots, remarks: Remarks
                         else f"`{{}}` is refused to others by line {refusing.line}, and some readers take that for everybody's"
                     )
                     remarks.report(rule, message, word.encode(), line=line.line, column=column, length=length)
-
-
-def _respell(draft: Draft, finding: Finding) -> Fix | None:
-    """Write a line as its specification has it."""
-    name, colon, rest = draft.mendable_line(finding).partition(b":")
-    value = rest.partition(b"#")[0]
-    usual = _usual(value.strip(b" \t"))
-    if not colon or not usual or name.strip(b" \t").lower().decode("utf-8", "replace") not in NAMES:
-        return None
-    indentation = len(name) - len(name.lstrip(b" \t"))
-    length = len(name) - indentation + len(colon) + len(value.rstrip(b" \t"))
-    text = b"Content-Signal: " + usual
-    return Fix(f"Write `{text.decode()}`", (draft.replaced(finding.line, indentation + 1, length, text),))
-
-
-FIXES = {"content-signal.spelling": _respell}

@@ -18,7 +18,7 @@ from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.robots.file import lines_of, robots_of
 from comity.policies.formats.robots.grammar import TOKEN, Robots, RuleLines
 from comity.policies.formats.robots.rates import crawl_delay, request_rates, visit_time
-from comity.policies.syntax.lines import EOL
+from comity.policies.syntax.lines import EOL, line_ends
 from comity.policies.syntax.records import NAME, RULE_KINDS, Kind, Record, read_record
 from comity.policies.syntax.suspicions import INVISIBLE, nearest, several_names, suspicions, unquoted
 
@@ -82,7 +82,7 @@ class _LineCheck:
         number, before = 1, 0
         for match in _ODD.finditer(text):
             offset = match.start(1)
-            number += _line_ends(text, before, offset)
+            number += line_ends(text, before, offset)
             before = offset
             if match[1]:
                 self._check(match[1], number, offset)
@@ -154,10 +154,6 @@ class _LineCheck:
         self._suspicious += len(self._remarks) > before
 
 
-def _line_ends(text: bytes, start: int, end: int) -> int:
-    return text.count(b"\n", start, end) + text.count(b"\r", start, end) - text.count(b"\r\n", start, end)
-
-
 class _Rules:
     """The rules of several groups, numbered in their order."""
 
@@ -223,7 +219,7 @@ class _GroupCheck:
             if record is None or record.kind is not Kind.AGENT:
                 continue
             start = match.start(1)
-            number += _line_ends(text, before, start)
+            number += line_ends(text, before, start)
             before = start
             group, is_for_any = self._robots.group_at(start - 1), record.value[:1] == b"*"
             if (group, is_for_any) == (previous[0], not previous[2]) and _BLANK_LINES.fullmatch(text, previous[1], start):

@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from comity.policies.formats.robots.grammar import Robots
-from comity.policies.syntax.lines import MAX_LINE
+from comity.policies.syntax.lines import MAX_LINE, line_ends
 from comity.policies.syntax.printable import printable
 from comity.policies.vocabulary.statement import Location
 
@@ -49,7 +49,7 @@ def extension_lines(robots: Robots, names: frozenset[str]) -> tuple[ExtensionLin
     number, before = 1, 0  # the number of the line that starts there
     for match in _line(names).finditer(b"\n" + text):
         offset = match.start()
-        number += text.count(b"\n", before, offset) + text.count(b"\r", before, offset) - text.count(b"\r\n", before, offset)
+        number += line_ends(text, before, offset)
         before = offset
         name, value = match.groups()
         overlong = len(value) > MAX_LINE

@@ -10,7 +10,16 @@ from comity.policies.document.document import Content
 from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.format import AgentReading, Format, Headers, Resource, Response, SiteReading, Statements, WellKnown
 from comity.policies.formats.tdmrep.authoring import AUTHORING
-from comity.policies.formats.tdmrep.reservation import WELL_KNOWN, Reservation, TdmRep, document, fields, markup, read, statements
+from comity.policies.formats.tdmrep.reservation import (
+    WELL_KNOWN,
+    Reservation,
+    TdmRep,
+    document,
+    fields,
+    markup,
+    statements,
+    tdmrep_of,
+)
 from comity.policies.formats.tdmrep.rules import RULES
 from comity.policies.vocabulary.statement import Statement
 
@@ -41,8 +50,8 @@ class TdmRepSite(SiteReading):
 
 def read_site(site: SiteFiles) -> TdmRepSite | None:
     """The rules of a site; None where there is no tdmrep.json."""
-    file = site.file(site.origin + WELL_KNOWN)
-    return TdmRepSite(read(file.fetched.body, file.url, cut=file.fetched.oversized)) if file else None
+    file = tdmrep_of(site)
+    return TdmRepSite(file) if file else None
 
 
 def read_headers(headers: Headers, response: Response) -> Statements:

@@ -15,7 +15,7 @@ from comity.policies.answers.decision import Finding
 from comity.policies.document.document import Content
 from comity.policies.formats.authoring import Remarks, literal
 from comity.policies.formats.file import SiteFiles
-from comity.policies.formats.tdmrep.reservation import LOCATION, POLICY, RESERVATION, WELL_KNOWN, TdmRule, read
+from comity.policies.formats.tdmrep.reservation import LOCATION, POLICY, RESERVATION, WELL_KNOWN, TdmRule, tdmrep_of
 from comity.policies.syntax.path_patterns import PatternIndex, sample
 from comity.policies.syntax.suspicions import nearest, oddity
 
@@ -81,8 +81,8 @@ def _octets(text: str, start: int, end: int) -> int:
 
 def check_site(files: SiteFiles) -> tuple[Finding, ...]:
     """What is wrong with the file of a site besides what reading it finds."""
-    file = files.file(files.origin + WELL_KNOWN)
-    if file is None:
+    file, read = files.file(files.origin + WELL_KNOWN), tdmrep_of(files)
+    if file is None or read is None:
         return ()
     remarks = Remarks(file.url)
     text = file.text.decode("utf-8", "replace")
@@ -91,7 +91,7 @@ def check_site(files: SiteFiles) -> tuple[Finding, ...]:
         by_object.setdefault(member.number, {})[member.name] = member
     for rule in by_object.values():
         _check_object(remarks, rule)
-    _check_rules(remarks, read(file.fetched.body, file.url, cut=file.fetched.oversized).rules)
+    _check_rules(remarks, read.rules)
     return remarks.findings
 
 

@@ -1,6 +1,7 @@
 """TDM Reservation Protocol (W3C TDMRep): whether the right to mine text and data is reserved.
 
     read(body)            /.well-known/tdmrep.json -> TdmRep
+    tdmrep_of(site)       that of a site
     fields(headers)       the response fields
     markup(content)       the `meta` elements of a page
     document(content)     the metadata of an EPUB or PDF file
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 
 from comity.policies.answers.decision import Finding, Verdict
 from comity.policies.document.document import Content
+from comity.policies.formats.file import SiteFiles
 from comity.policies.formats.tdmrep import metadata as tdmrep_metadata
 from comity.policies.syntax.lines import Findings, text_of
 from comity.policies.syntax.path_patterns import PatternIndex, normal_pattern, normal_target
@@ -185,6 +187,12 @@ def read(body: bytes, url: str = "", *, cut: bool = False) -> TdmRep:
 
 
 _SPACE = re.compile(r"[\s,]*+")
+
+
+def tdmrep_of(site: SiteFiles) -> TdmRep | None:
+    """The site's tdmrep.json; None where it is not there."""
+    file = site.file(site.origin + WELL_KNOWN)
+    return site.once(TdmRep, lambda: read(file.fetched.body, file.url, cut=file.fetched.oversized)) if file else None
 
 
 class _Reader:
