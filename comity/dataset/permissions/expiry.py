@@ -13,8 +13,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import chain, groupby, islice
-from operator import itemgetter
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
 from weakref import finalize
@@ -151,7 +150,7 @@ class Fetches:
                 self._note(page, moment)
 
     def merge(self, other: Fetches) -> None:
-        for page, moment, is_again in other._all():
+        for page, moment, is_again in other._all() if other._runs else other._held():
             if is_again:
                 self._again.add(page)
             self._note(page, moment)
@@ -172,16 +171,25 @@ class Fetches:
         self._runs.add(sorted((page, 2 * moment + (page in self._again)) for page, moment in self._last.items()))
         self._last, self._again = {}, set()
 
+    def _held(self) -> Iterator[tuple[int, int, bool]]:
+        """Of those that no file has; in no order."""
+        return ((page, moment, page in self._again) for page, moment in self._last.items())
+
     def _all(self) -> Iterator[tuple[int, int, bool]]:
         """Page, its last moment, and whether it was fetched more than once; by pages."""
         if not self._runs:
-            yield from ((page, self._last[page], page in self._again) for page in sorted(self._last))
+            yield from sorted(self._held())
             return
         self._spill()
-        for page, rows in groupby(self._runs, itemgetter(0)):
-            numbers = [number for _, number in rows]
-            moments = {number // 2 for number in numbers}
-            yield page, max(moments), len(moments) > 1 or any(number % 2 for number in numbers)
+        rows = iter(self._runs)
+        page, number = next(rows)
+        for following, other in rows:
+            if following != page:
+                yield page, number // 2, bool(number % 2)
+                page, number = following, other
+            else:  # again, where they are not of one moment
+                number = max(number, other) | (number // 2 != other // 2 or number % 2 or other % 2)
+        yield page, number // 2, bool(number % 2)
 
     def __getstate__(self) -> tuple[array[int], array[int]]:
         pages, numbers = array("Q"), array("q")
