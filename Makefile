@@ -19,7 +19,7 @@ TESTS = pytest -n 6 --dist worksteal
 test: style  ## every check, and the tests but for what takes long (its end says what)
 	@$(MAKE) --no-print-directory --jobs=2 types quick
 
-test-all: editors lint .venv/compiled  ## every test in full, the tests with the oldest dependencies, and a minute of fuzzing, with the same inputs each time
+test-all: editors lint .venv/compiled .venv/ready-for-engines  ## every test in full, the tests with the oldest dependencies, and a minute of fuzzing, with the same inputs each time
 	$(BIN)/$(TESTS) --all
 	@$(MAKE) --no-print-directory test-oldest
 	$(BIN)/python tests/fuzz/run.py --minutes 1 --seed every-change
@@ -98,6 +98,11 @@ clean:  ## remove what was set up
 # The tests are compiled once, before each worker would compile them all.
 .venv/compiled: .venv/ready-to-test $(shell find tests -name '*.py')
 	@$(BIN)/pytest --collect-only -qq >/dev/null || $(BIN)/pytest --collect-only -qq
+	@touch $@
+
+# Ray, Dask, Spark with a Java of its own, and a store of objects: a gigabyte.
+.venv/ready-for-engines: setup.cfg .venv/ready-to-test
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable '.[test,test-all]'
 	@touch $@
 
 # Without atheris, which not every Python has, fuzzing goes by chance.

@@ -158,8 +158,8 @@ def measured(work: Callable[[Path, Path], int], source: Path, output: Path) -> C
         nonlocal together
         assert process.pid
         while not done.wait(0.05):
-            sizes = {one: _resident(one) for one in (process.pid, *_descendants(process.pid))}
-            together = max(together, sum(_proportional(one) for one in sizes))
+            sizes = {one: resident(one) for one in (process.pid, *descendants(process.pid))}
+            together = max(together, sum(proportional(one) for one in sizes))
             for one, size in sizes.items():
                 largest[one] = max(size, largest.get(one, 0))
 
@@ -185,24 +185,24 @@ def _run(work: Callable[[Path, Path], int], source: Path, output: Path, writer: 
     writer.send((records, seconds, times.user + times.system + times.children_user + times.children_system))
 
 
-def _resident(process: int) -> int:
+def resident(process: int) -> int:
     with suppress(OSError, ValueError, IndexError):
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
 
-def _proportional(process: int) -> int:
+def proportional(process: int) -> int:
     with suppress(OSError, StopIteration), Path(f"/proc/{process}/smaps_rollup").open() as lines:
         return int(next(line for line in lines if line.startswith("Pss:")).split()[1]) * 1024
     return 0
 
 
-def _descendants(process: int) -> list[int]:
+def descendants(process: int) -> list[int]:
     found: list[int] = []
     with suppress(OSError):
         for task in Path(f"/proc/{process}/task").iterdir():
             for child in (task / "children").read_text().split():
-                found += [int(child), *_descendants(int(child))]
+                found += [int(child), *descendants(int(child))]
     return found
 
 

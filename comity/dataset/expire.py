@@ -1,4 +1,7 @@
-"""The expiry of datasets: takes out what may not be kept. What went is told in NAME.expired.jsonl."""
+"""The expiry of datasets: takes out what may not be kept. What went is told in NAME.expired.jsonl.
+
+Of a folder each file is a task of its own, as in an export to a folder: whoever does it puts the new file in the place of the old
+one. Where that is interrupted some files are done, and the next run does the others."""
 
 from __future__ import annotations
 
@@ -9,13 +12,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from comity.dataset import manifest
+from comity.dataset.files.folders import Dataset, open_dataset
 from comity.dataset.files.formats import Reader, open_rewriter, open_writer
-from comity.dataset.job import JobOptions, fields_with_tag, files_of, first_of, open_readers, recrawled
+from comity.dataset.files.places import is_within
+from comity.dataset.job import JobOptions, each_file, fields_with_tag, files_of, first_of, open_readers, recrawled
 from comity.dataset.passes import Note, Outcome, Sinks, run
 from comity.dataset.permissions.expiry import ExpiryTerms, expired
 from comity.dataset.record_counts import RecordCounts
 from comity.dataset.records import DatasetError, PositionedRecord, Record
-from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files
+from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files, side_folder, side_folders
 from comity.dataset.summary import Summary
 from comity.dataset.tag_sources import GUESSED, TagSource
 
@@ -60,20 +65,90 @@ def expire(
     """`taken_down`: URLs. When it returns, the datasets are on the disk without what had to go.
 
     DatasetError where one cannot be used or written: it is as it was, those before it are done."""
-    readers, files = open_readers(datasets), files_of(datasets)
-    for path in datasets:
-        if clash := first_of(side_files(path), files):
-            raise DatasetError(f"{clash} is written when {path} expires: expire it by itself")
-    terms = ExpiryTerms.create(now, recrawled(readers, options, tags), taken_down, tags)
-    total = RecordCounts()
+    opened, readers = [open_dataset(path) for path in datasets], open_readers(datasets)
+    files = files_of(reader.path for reader in readers)
     for reader in readers:
-        total.merge(_expire(reader, terms, dry_run=dry_run, options=options))
+        if clash := first_of(side_files(reader.path), files):
+            raise DatasetError(f"{clash} is written when {reader.path} expires: expire it by itself")
+    for folder in (one for dataset in opened if dataset.is_folder for one in side_folders(dataset.path)):
+        if any(is_within(reader.path, folder) for reader in readers):
+            raise DatasetError(f"{folder} is written when a dataset expires: expire it by itself")
+    terms = ExpiryTerms.create(now, recrawled(readers, options, tags), taken_down, tags)
+    total, remaining = RecordCounts(), iter(readers)
+    for dataset in opened:
+        tasks = [_Expiring(next(remaining), dataset.path if dataset.is_folder else None) for _ in dataset.files]
+        expire_dataset = _expire_folder if dataset.is_folder else _expire_file
+        total.merge(expire_dataset(dataset, tasks, _Expire(terms, dry_run), options))
     return total
 
 
-def _expire(reader: Reader, terms: ExpiryTerms, *, dry_run: bool, options: JobOptions) -> RecordCounts:
-    path, summary, rewriter = reader.path, Summary(), open_rewriter(reader.path)
-    with UnreadLines(path) as unread, PendingLines(beside(path, "expired")) as expired_lines, ExitStack() as stack:
+def _expire_file(_: Dataset, tasks: Sequence[_Expiring], expire_one: _Expire, options: JobOptions) -> RecordCounts:
+    [task] = tasks
+    return expire_one.done(task, options).summary.counts
+
+
+def _expire_folder(dataset: Dataset, tasks: Sequence[_Expiring], expire_one: _Expire, options: JobOptions) -> RecordCounts:
+    """The manifest of the folder comes back when all files are done."""
+    folder, summary, facts = dataset.path, Summary(), []
+    described = None if expire_one.dry_run else manifest.read(folder)
+    is_changed = not manifest.path_of(folder).exists()  # a run was killed before it could tell what it had changed
+    if described:
+        expire_one = expire_one._replace(tells_facts=True)
+        manifest.retract(folder)
+    for outcome in each_file(expire_one, tasks, options):
+        summary.merge(outcome.summary)
+        facts.append(outcome.facts)
+        is_changed |= outcome.is_changed
+        for note in outcome.notes:
+            options.removed(note)
+    if described:
+        if is_changed:
+            removed, when, files = summary.counts.causes, expire_one.terms.now, [file for file in facts if file]
+            described = manifest.changed(folder, described, summary.composition, removed=removed, when=when, files=files)
+        manifest.write(folder, described)
+    return summary.counts
+
+
+class _Expiring(NamedTuple):
+    reader: Reader
+    folder: Path | None = None  # that the file is of
+
+
+class _Expired(NamedTuple):
+    """The outcome for a file."""
+
+    summary: Summary
+    notes: Sequence[Note] = ()  # what goes
+    facts: manifest.FileFacts | None = None
+    is_changed: bool = False
+
+
+class _Expire(NamedTuple):
+    """A task: takes out of a file what may not be kept."""
+
+    terms: ExpiryTerms
+    dry_run: bool
+    tells_facts: bool = False
+
+    def __call__(self, task: _Expiring) -> _Expired:
+        """Where several files are done at a time."""
+        notes: list[Note] = []
+        outcome = self.done(task, JobOptions(1, removed=notes.append))
+        assert task.folder
+        name = task.reader.path.relative_to(task.folder).as_posix()
+        facts = manifest.facts_of(task.reader.path, name, outcome.summary.counts.kept) if self.tells_facts else None
+        return outcome._replace(notes=notes, facts=facts)
+
+    def done(self, task: _Expiring, options: JobOptions) -> _Expired:
+        return _expire(task, self.terms, dry_run=self.dry_run, options=options)
+
+
+def _expire(task: _Expiring, terms: ExpiryTerms, *, dry_run: bool, options: JobOptions) -> _Expired:
+    reader, folder = task
+    path, summary = reader.path, Summary()
+    rewriter = open_rewriter(path, folder and side_folder(folder, "unreadable") / path.relative_to(folder))
+    unread, expired_lines = UnreadLines(beside(path, "unreadable", folder)), PendingLines(beside(path, "expired", folder))
+    with unread, expired_lines, ExitStack() as stack:
 
         def note(notes: list[Note]) -> None:
             for line in notes:
@@ -95,6 +170,7 @@ def _expire(reader: Reader, terms: ExpiryTerms, *, dry_run: bool, options: JobOp
             sinks,
             writer=writer,
             workers=options.workers,
+            executor=options.executor,
         )
         summary.counts.unreadable += unread.records
         if dry_run or not (expired_lines.number or unread.number):
@@ -112,4 +188,5 @@ def _expire(reader: Reader, terms: ExpiryTerms, *, dry_run: bool, options: JobOp
             manifest.write(
                 path, manifest.changed(path, described, summary.composition, removed=summary.counts.causes, when=terms.now)
             )
-    return summary.counts
+        return _Expired(summary, is_changed=True)
+    return _Expired(summary)

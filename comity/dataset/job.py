@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
+from comity.dataset.executors import PROCESSES, Do, in_order, usable_cores
+from comity.dataset.files.folders import open_dataset
 from comity.dataset.files.formats import Reader, open_reader
-from comity.dataset.passes import Note, Outcome, Sinks, run
+from comity.dataset.files.places import is_local
+from comity.dataset.passes import Note, Outcome, Sinks, is_small, run
 from comity.dataset.permissions.expiry import NEVER_RECRAWLED, Fetches, Recrawled
 from comity.dataset.permissions.terms import CURRENT
 from comity.dataset.records import DatasetError, Record
@@ -20,6 +24,54 @@ class JobOptions(NamedTuple):
     workers: int | None = None  # None: as many as are of use
     progress: Callable[[int], object] = lambda _: None  # told how many octets have been read
     removed: Callable[[Note], object] = lambda _: None  # told of each record that goes: its `url`, `why` and `because`
+    executor: str = PROCESSES  # one of EXECUTORS
+
+
+FILES_AHEAD = 1000  # tasks a place that are given out: what comes back of a file is small, and files are of different sizes
+
+
+class FileTask(Protocol):
+    """A file, and what is to be done with it. Picklable."""
+
+    @property
+    def reader(self) -> Reader: ...
+
+
+Task = TypeVar("Task", bound=FileTask)
+R_co = TypeVar("R_co", covariant=True)
+
+
+def each_file(do: Do[Task, R_co], tasks: Sequence[Task], options: JobOptions) -> Generator[R_co, None, None]:
+    """Yield what `do` gives for each file, in their order. A file is done by one process, from its reading to its writing."""
+    workers = options.workers
+    if workers is None and options.executor == PROCESSES:
+        is_alone = len(tasks) == 1 or is_small(task.reader for task in tasks)
+        workers = 1 if is_alone else min(usable_cores(), len(tasks))
+    outcomes = in_order(do, tasks, options.executor, workers, ahead=FILES_AHEAD)
+    with closing(outcomes):
+        for task, outcome in zip(tasks, outcomes, strict=True):
+            options.progress(task.reader.size)
+            yield outcome
+
+
+class _Mentions(NamedTuple):
+    key: str
+    tags: tuple[str, ...]
+
+    def __call__(self, task: _File) -> bool:
+        return task.reader.may_mention(self.key, self.tags)
+
+
+class _File(NamedTuple):
+    reader: Reader
+
+
+def _may_mention(readers: Sequence[Reader], key: str, tags: tuple[str, ...], options: JobOptions) -> bool:
+    workers = 1 if options.executor == PROCESSES and is_small(readers) else options.workers
+    options = options._replace(workers=workers, progress=lambda _: None)
+    found = each_file(_Mentions(key, tags), [_File(reader) for reader in readers], options)
+    with closing(found):
+        return any(found)
 
 
 class FetchPass(NamedTuple):
@@ -36,11 +88,15 @@ class FetchPass(NamedTuple):
 
 def recrawled(readers: Sequence[Reader], options: JobOptions, tags: TagSource, uses: Iterable[str] = ()) -> Recrawled:
     """The pages of these files that were fetched more than once, where anything depends on it."""
-    may_end = tags.fields is None or any(reader.may_mention("until_recrawled", tags.fields) for reader in readers)
-    if CURRENT.isdisjoint(uses) and not may_end:
+    if (
+        CURRENT.isdisjoint(uses)
+        and tags.fields is not None
+        and not _may_mention(readers, "until_recrawled", tags.fields, options)
+    ):
         return NEVER_RECRAWLED
     fetches = Fetches()
-    run(FetchPass(), readers, Sinks(fetches.merge, progress=options.progress), workers=options.workers)
+    sinks = Sinks(fetches.merge, progress=options.progress)
+    run(FetchPass(), readers, sinks, workers=options.workers, executor=options.executor)
     return fetches.recrawled()
 
 
@@ -50,19 +106,32 @@ def fields_with_tag(tags: TagSource, *fields: str) -> tuple[str, ...] | None:
 
 
 def open_readers(paths: Sequence[Path]) -> list[Reader]:
-    """DatasetError where a file is among them twice, by whatever names."""
-    readers = [open_reader(path) for path in paths]
-    if len(files_of(paths)) < len(paths):
-        twice = next(path for number, path in enumerate(paths) if first_of([path], files_of(paths[:number])))
-        raise DatasetError(f"{twice} is given twice")
+    """Open the readers of these files, and of the files in these folders.
+
+    DatasetError where a file is among them twice, by whatever names."""
+    files = [file for path in paths for file in open_dataset(path).files]
+    readers = [open_reader(file) for file in files]
+    if len(files_of(files)) < len(files):
+        seen: set[File] = set()
+        for file in files:
+            if first_of([file], seen):
+                raise DatasetError(f"{file} is given twice")
+            seen |= files_of([file])
     return readers
 
 
-File = tuple[int, int]  # the same by whatever name
+File = tuple[int, int] | str  # the same by whatever name
 
 
 def files_of(paths: Iterable[Path]) -> set[File]:
-    return {(stat.st_dev, stat.st_ino) for stat in map(Path.stat, paths)}
+    return {_file_of(path) for path in paths}
+
+
+def _file_of(path: Path) -> File:
+    if not is_local(path):
+        return str(path)
+    stat = path.stat()
+    return stat.st_dev, stat.st_ino
 
 
 def first_of(paths: Iterable[Path], files: set[File]) -> Path | None:

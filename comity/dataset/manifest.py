@@ -8,23 +8,25 @@ write(path, manifest)               NAME.croissant.json beside NAME
 read(path)                          what was written; None where nothing was
 retract(path)                       before the dataset changes
 
-A manifest has the SHA-256 of its file. It is taken away before the file changes and comes back after: no crash leaves it beside a
-file that it does not describe."""
+A manifest has the SHA-256 of its file; of a folder, that of each file in it. It is taken away before the dataset changes and
+comes back after: no crash leaves it beside a dataset that it does not describe."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from glob import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from comity import __version__
 from comity.dataset.files.formats import format_of, open_reader
+from comity.dataset.files.places import copied, is_local
 from comity.dataset.files.replacement import Replacement, sync
 from comity.dataset.records import DatasetError, Record
 from comity.dataset.tag_sources import RawTag
@@ -32,6 +34,7 @@ from comity.dataset.tag_sources import RawTag
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 ENCODINGS = {"jsonl": "application/jsonlines", "parquet": "application/x-parquet", "warc": "application/warc"}
 FILE = "file"  # @id of the FileObject
+FILES = "files"  # @id of the FileSet, which has all of a folder
 RECORDS = "records"  # @id of the RecordSet
 
 # Appendix 1 of the specification, then ours. Values of ours are JSON as it is, whatever keys it has.
@@ -162,8 +165,28 @@ class Composition(NamedTuple):
     licenses: Sequence[str]
 
 
-def manifest(path: Path, history: History, composition: Composition) -> dict[str, Any]:
-    """The manifest of a file that is written."""
+class FileFacts(NamedTuple):
+    """The facts of a file of the dataset. Picklable."""
+
+    name: str  # in the folder, with `/` between its parts; of a dataset that is one file, its own
+    encoding: str
+    sha256: str
+    octets: int
+    columns: tuple[str, ...] | None  # of a table
+    records: int | None = None  # where somebody counted them
+
+
+def facts_of(path: Path, name: str = "", records: int | None = None) -> FileFacts:
+    """`name`: in its folder."""
+    form = format_of(path)
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    columns = tuple(getattr(open_reader(path), "schema").names) if form == "parquet" else None  # noqa: B009  # others have none
+    return FileFacts(name or path.name, ENCODINGS[form], digest, path.stat().st_size, columns, records)
+
+
+def manifest(path: Path, history: History, composition: Composition, files: Sequence[FileFacts] | None = None) -> dict[str, Any]:
+    """The manifest of a dataset that is written. `files`: of a folder."""
     moment = history.exported_at.isoformat(timespec="seconds")
     return {
         "@context": CONTEXT,
@@ -178,58 +201,96 @@ def manifest(path: Path, history: History, composition: Composition) -> dict[str
         "comity:counts": dict(history.counts),
         "comity:vocabulary": dict(history.vocabulary),
         **({"comity:defaults": dict(history.defaults)} if history.defaults else {}),
-        **_composed(path, history.uses, composition),
+        **_composed(path, history.uses, composition, files),
     }
 
 
 def changed(
-    path: Path, described: Mapping[str, Any], composition: Composition, *, removed: Mapping[str, int], when: datetime
+    path: Path,
+    described: Mapping[str, Any],
+    composition: Composition,
+    *,
+    removed: Mapping[str, int],
+    when: datetime,
+    files: Sequence[FileFacts] | None = None,
 ) -> dict[str, Any]:
-    """The manifest after records went. `removed`: how many, by why."""
+    """The manifest after records went. `removed`: how many, by why. `files`: of a folder."""
     before = Counter(described.get("comity:removed", {}))
     before.update(removed)
     moment = when.isoformat(timespec="seconds")
     remaining = {key: value for key, value in described.items() if key != "license"}
     changes = {"dateModified": moment, "comity:expiredAt": moment, "comity:removed": dict(before)}
-    return {**remaining, **changes, **_composed(path, described.get("comity:uses", ()), composition)}
+    return {**remaining, **changes, **_composed(path, described.get("comity:uses", ()), composition, files)}
 
 
-def _composed(path: Path, uses: Sequence[str], composition: Composition) -> dict[str, Any]:
-    fields = list(_described(composition.fields, uses, path))
+def _composed(path: Path, uses: Sequence[str], composition: Composition, files: Sequence[FileFacts] | None) -> dict[str, Any]:
+    if files is None:
+        files = [facts_of(path)]
+        distribution, source = [_file_object(FILE, path.name, files[0])], {"fileObject": {"@id": FILE}}
+    else:
+        distribution, source = [*_file_set(path.name, files)], {"fileSet": {"@id": FILES}}
+    columns = None if files[0].columns is None else {name for file in files for name in file.columns or ()}
+    fields = list(_described(composition.fields, uses, columns, source))
     return {
         **({"license": list(composition.licenses)} if composition.licenses else {}),
         "comity:agents": dict(composition.agents),
         "comity:policies": dict(composition.policies),
         "comity:hasMorePolicies": composition.has_more_policies,
         "comity:arrangements": dict(composition.arrangements),
-        "distribution": [{"@type": "cr:FileObject", "@id": FILE, "name": path.name, "contentUrl": path.name, **_file(path)}],
+        "distribution": distribution,
         "recordSet": [{"@type": "cr:RecordSet", "@id": RECORDS, "name": RECORDS, "field": fields}],
     }
 
 
-def _file(path: Path) -> dict[str, str]:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"encodingFormat": ENCODINGS[format_of(path)], "sha256": digest, "contentSize": f"{path.stat().st_size} B"}
+def _file_object(identifier: str, url: str, file: FileFacts) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileObject",
+        "@id": identifier,
+        "name": file.name,
+        "contentUrl": url,
+        "encodingFormat": file.encoding,
+        "sha256": file.sha256,
+        "contentSize": f"{file.octets} B",
+        **({"comity:records": file.records} if file.records is not None else {}),
+    }
 
 
-def _described(fields: Fields, uses: Sequence[str], path: Path) -> Iterator[dict[str, Any]]:
-    """The fields of the record set.
+def _file_set(folder: str, files: Sequence[FileFacts]) -> Iterator[dict[str, Any]]:
+    """The set of all, then each by itself."""
+    yield {
+        "@type": "cr:FileSet",
+        "@id": FILES,
+        "name": FILES,
+        "encodingFormat": files[0].encoding,
+        "includes": [escape(f"{folder}/{file.name}") for file in files],
+    }
+    for file in files:
+        yield _file_object(f"{FILES}/{file.name}", f"{folder}/{file.name}", file)
+
+
+def files_named(described: Mapping[str, Any] | None) -> set[str]:
+    """The names of the files in a folder that is so described."""
+    distribution = (described or {}).get("distribution", ())
+    return {file["name"] for file in distribution if file.get("@type") == "cr:FileObject" and "name" in file}
+
+
+def _described(
+    fields: Fields, uses: Sequence[str], columns: Collection[str] | None, source: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """The fields of the record set. `columns`: of a table.
 
     Of the tag the agent and, where uses have their names as keys, the verdicts; other nested values are in the file only."""
-    is_table = format_of(path) == "parquet"
-    columns = getattr(open_reader(path), "schema").names if is_table else fields.kinds  # noqa: B009  # others have none
     for name, kinds in fields.kinds.items():
-        if name not in columns:
+        if columns is not None and name not in columns:
             continue
         if name in fields.tags:
-            verdicts = {} if is_table else {use: f"$.uses.'{use}'.verdict" for use in uses}
+            verdicts = {} if columns is not None else {use: f"$.uses.'{use}'.verdict" for use in uses}
             yield {
                 "@type": "cr:Field",
                 "@id": f"{RECORDS}/{name}",
                 "name": name,
                 "subField": [
-                    _field(f"{name}/{key}", key, "sc:Text", name, path_in_tag)
+                    _field(f"{name}/{key}", key, "sc:Text", source, name, path_in_tag)
                     for key, path_in_tag in {"agent": "$.agent", **verdicts}.items()
                 ],
             }
@@ -238,17 +299,17 @@ def _described(fields: Fields, uses: Sequence[str], path: Path) -> Iterator[dict
         repeated = kind.startswith("[")
         data_type = kind.strip("[]") or "sc:Text"
         if data_type != "?":
-            yield {**_field(name, name, data_type, name), **({"repeated": True} if repeated else {})}
+            yield {**_field(name, name, data_type, source, name), **({"repeated": True} if repeated else {})}
 
 
-def _field(identifier: str, name: str, data_type: str, column: str, path: str = "") -> dict[str, Any]:
-    source = {"fileObject": {"@id": FILE}, "extract": {"column": column}}
+def _field(identifier: str, name: str, data_type: str, source: Mapping[str, Any], column: str, path: str = "") -> dict[str, Any]:
+    extract = {**source, "extract": {"column": column}}
     return {
         "@type": "cr:Field",
         "@id": f"{RECORDS}/{quote(identifier)}",
         "name": name,
         "dataType": data_type,
-        "source": {**source, "transform": {"jsonPath": path}} if path else source,
+        "source": {**extract, "transform": {"jsonPath": path}} if path else extract,
     }
 
 
@@ -280,7 +341,7 @@ def read(path: Path) -> dict[str, Any] | None:
 def retract(path: Path) -> None:
     """The dataset is about to change."""
     if path_of(path).exists():
-        path_of(path).replace(before(path))
+        _move(path_of(path), before(path))
         sync(path.parent)
 
 
@@ -291,8 +352,16 @@ def restored_on_error(path: Path) -> Iterator[None]:
         yield
     except BaseException:
         if not path_of(path).exists() and before(path).exists():
-            before(path).replace(path_of(path))
+            _move(before(path), path_of(path))
         raise
+
+
+def _move(source: Path, target: Path) -> None:
+    if is_local(source):
+        source.replace(target)
+    else:
+        copied(source, target)
+        source.unlink()
 
 
 def write(path: Path, described: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Passes over all records of some files, in several processes of one machine.
+"""Passes over all records of some files, in several processes of one machine, or by an engine on several machines.
 
 run(work, readers)                  what `work` made of each batch, in the order of the records
 run(work, readers, writer)          and the records that it gives are written
@@ -12,31 +12,29 @@ How it works. A dataset may be larger than memory, and to decode, judge and enco
    found out, but no outcome may depend on which batches it saw before.
 3. What was made of the parts comes back in the order in which they were given out. This process alone writes, and merges what was
    found out: so an output has the records in their order, and equal inputs give equal files, however many processes there are.
-4. No more than AHEAD parts a process wait, whether for a process or for those before them: that bounds memory, however slow one
+4. No more than one part a process waits, whether for a process or for those before it: that bounds memory, however slow one
    part is. Where columns go from file to file, or files are small, nothing is gained by handing parts on, and all is done here.
+5. A folder of files is written by the processes themselves, a file each (comity.dataset.export.folder_export): each runs a pass
+   over one file, and nothing but what was found out comes back.
 
-Where a process is killed (want of memory, mostly), the pass ends with an error, and the writer leaves the output as it was. Where
-this process is killed, the others end with it; Ctrl-C is for this one alone, which ends them."""
+Where a process is killed (want of memory, mostly), its part goes to another one; where that happens again and again, the pass
+ends with an error, and the writer leaves the output as it was. Where this process is killed, the others end with it; Ctrl-C is
+for this one alone, which ends them."""
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from multiprocessing import get_context, parent_process
 from typing import Any, NamedTuple, Protocol, cast
 
+from comity.dataset.executors import PROCESSES, in_order, usable_cores
 from comity.dataset.files.formats import Part, Reader, Writer
 from comity.dataset.files.gc_pause import gc_paused
-from comity.dataset.records import DatasetError, Record, Unreadable
+from comity.dataset.records import Record, Unreadable
 
 SMALL = 16 * 2**20  # octets: files that together have fewer are done before other processes have started
-AHEAD = 1  # parts a process that wait for it, or for their place in the output
+WHOLE = "whole"  # position of a part that is all of its file
 
 Result = Any  # what a pass finds out: it has `merge(other)`
 Note = dict[str, Any]  # a line of a log
@@ -93,23 +91,30 @@ class Sinks(NamedTuple):
     progress: Callable[[int], object] = lambda _: None  # octets that are done
 
 
-def usable_cores() -> int:
-    return len(os.sched_getaffinity(0))
-
-
-def run(work: Work, readers: Sequence[Reader], sinks: Sinks, *, writer: Writer | None = None, workers: int | None = None) -> None:
+def run(
+    work: Work,
+    readers: Sequence[Reader],
+    sinks: Sinks,
+    *,
+    writer: Writer | None = None,
+    workers: int | None = None,
+    executor: str = PROCESSES,
+) -> None:
     """One pass. `writer` is entered. `workers`: processes; 1: this one alone; None: as many as there are cores, where that is
     faster: not for small files, nor where columns go from file to file, which costs less than handing them on.
 
+    `executor`: one of EXECUTORS. The processes of an engine read whole files by themselves, where nothing has to be written.
     DatasetError, whatever of it has been written: where a file cannot be read, or a process was killed."""
     task = _Task(work, tuple(readers), writer.encode if writer else None, getattr(writer, "encode_columns", None))
-    if workers is None:
-        is_small = sum(reader.size for reader in readers) < SMALL
+    if workers is None and executor == PROCESSES:
         is_by_columns = getattr(writer, "takes_columns", False) and all(map(task.by_columns, readers))
-        workers = 1 if is_small or is_by_columns else usable_cores()
-    outputs = (_alone if workers == 1 else _shared(workers))(task, _parts(readers))
+        workers = 1 if is_small(readers) or is_by_columns else usable_cores()
+    by_file = executor != PROCESSES and not writer and len(readers) > 1
+    parts: deque[Numbered] = deque()  # of which the outputs are to come
+    outputs = in_order(task, _noted(_files(readers) if by_file else _parts(readers), parts), executor, workers)
     with closing(outputs):
-        for number, part, output in outputs:
+        for output in outputs:
+            number, part = parts.popleft()
             for encoded in output.encoded:
                 assert writer
                 writer.write(encoded)
@@ -121,6 +126,10 @@ def run(work: Work, readers: Sequence[Reader], sinks: Sinks, *, writer: Writer |
             sinks.progress(part.octets)
 
 
+def is_small(readers: Iterable[Reader]) -> bool:
+    return sum(reader.size for reader in readers) < SMALL
+
+
 Numbered = tuple[int, Part]  # number of the reader
 
 
@@ -128,11 +137,37 @@ def _parts(readers: Iterable[Reader]) -> Iterator[Numbered]:
     return ((number, part) for number, reader in enumerate(readers) for part in reader.parts())
 
 
+def _files(readers: Iterable[Reader]) -> Iterator[Numbered]:
+    return ((number, Part(WHOLE, reader.size)) for number, reader in enumerate(readers))
+
+
+def _noted(parts: Iterable[Numbered], given: deque[Numbered]) -> Iterator[Numbered]:
+    for number, part in parts:
+        given.append((number, part._replace(position=None)))
+        yield number, part
+
+
 class _Task(NamedTuple):
     work: Work
     readers: tuple[Reader, ...]
     encode: Callable[[Sequence[Record]], Any] | None
     encode_columns: Callable[[Any], Any] | None
+
+    def __call__(self, task: Numbered) -> PartOutput:
+        number, part = task
+        if part.position != WHOLE:
+            return self.done(number, part)
+        whole = PartOutput([], [], [], [])
+        for one in self.readers[number].parts():
+            output = self.done(number, one)
+            whole.notes.extend(output.notes)
+            whole.unreadable.extend(output.unreadable)
+            for result in output.results:
+                if whole.results:
+                    whole.results[0].merge(result)
+                else:
+                    whole.results.append(result)
+        return whole
 
     @gc_paused()
     def done(self, number: int, part: Part) -> PartOutput:
@@ -166,68 +201,3 @@ class _Task(NamedTuple):
             outcome = self.work([record for record in batch if not isinstance(record, Unreadable)])
             unreadable = [record for record in batch if isinstance(record, Unreadable)]
             yield outcome._replace(unreadable=[*unreadable, *outcome.unreadable]) if unreadable else outcome
-
-
-def _alone(task: _Task, parts: Iterator[Numbered]) -> Generator[tuple[int, Part, PartOutput], None, None]:
-    for number, part in parts:
-        yield number, part, task.done(number, part)
-
-
-def _shared(workers: int) -> Callable[[_Task, Iterator[Numbered]], Generator[tuple[int, Part, PartOutput], None, None]]:
-    def outputs(task: _Task, parts: Iterator[Numbered]) -> Generator[tuple[int, Part, PartOutput], None, None]:
-        # Not "fork": a copy of a process with threads (pyarrow has some) may wait for ever for a lock that one of them held.
-        pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (task,))
-        waiting: deque[tuple[int, Part, Future[PartOutput]]] = deque()
-        try:
-            for number, part in parts:
-                waiting.append((number, part, _submitted(pool, number, part)))
-                if len(waiting) > workers * AHEAD:
-                    yield _next(waiting)
-            while waiting:
-                yield _next(waiting)
-        except BrokenProcessPool:
-            raise DatasetError(
-                f"a process ended before its work was done, as when memory runs out: try --workers {max(1, workers // 2)}"
-            ) from None
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-    return outputs
-
-
-def _submitted(pool: ProcessPoolExecutor, number: int, part: Part) -> Future[PartOutput]:
-    """The processes start here: Ctrl-C is for this one alone, which ends them."""
-    if threading.current_thread() is not threading.main_thread():
-        return pool.submit(_do, number, part)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        return pool.submit(_do, number, part)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _next(waiting: deque[tuple[int, Part, Future[PartOutput]]]) -> tuple[int, Part, PartOutput]:
-    number, part, future = waiting.popleft()
-    return number, part, future.result()
-
-
-_task: _Task  # of this process
-
-
-def _begin(task: _Task) -> None:
-    """Begin the work of a process that has just started."""
-    global _task
-    _task = task
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """End with the process that gives the work, or it would wait for ever once that is killed."""
-    parent = parent_process()
-    assert parent
-    parent.join()
-    os._exit(1)
-
-
-def _do(number: int, part: Part) -> PartOutput:
-    return _task.done(number, part)

@@ -43,5 +43,6 @@ def stats(datasets: Sequence[Path], now: datetime, options: JobOptions = JobOpti
         readers,
         Sinks(counts.merge, unreadable=unreadable, progress=options.progress),
         workers=options.workers,
+        executor=options.executor,
     )
     return counts

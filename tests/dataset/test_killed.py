@@ -25,6 +25,7 @@ from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 from comity.dataset import manifest as croissant
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
+from comity.dataset.export.folder_export import export_folder
 from comity.dataset.files.formats import open_reader
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import Unreadable
@@ -45,6 +46,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from comity.dataset.files import parquet
 from comity.dataset.export.export import export
+from comity.dataset.export.folder_export import export_folder
 from comity.dataset.expire import expire
 from comity.dataset.job import JobOptions
 from comity.dataset.permissions.terms import Terms
@@ -64,6 +66,8 @@ for line in sys.stdin:
         sys.setprofile(step)
         if kind == "export":
             export([Path(source)], Path(path), Terms.of(["train"], now=now))
+        elif kind == "folder":
+            export_folder([Path(source)], Path(path), Terms.of(["train"], now=now))
         else:
             expire([Path(path)], now)
         sys.setprofile(None)
@@ -190,6 +194,66 @@ def test_the_dataset_is_whole(
     assert killed >= times / 2  # a run may have some steps less than the first
 
 
+@pytest.mark.requirement("REACH-5")
+@pytest.mark.parametrize("kind", ["folder", "expire"])
+def test_the_folder_is_whole(
+    tmp_path: Path,
+    crawled: Path,
+    starter: subprocess.Popen[str],
+    kind: str,
+    *,
+    in_full: bool,
+) -> None:
+    """An export leaves the old one or the new one, or for a moment none; of expire each file is the old one or the new one."""
+    source, before, path = tmp_path / "in", tmp_path / "before", tmp_path / "out"
+    source.mkdir()
+    lines = crawled.read_bytes().splitlines(keepends=True)
+    for place in range(4):
+        (source / f"{place}.jsonl").write_bytes(b"".join(lines[place * 100 : place * 100 + 100]))
+    export_folder([source], before, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)))
+
+    def begin() -> None:
+        for folder in (path, tmp_path / ".out.before", tmp_path / ".out.part", tmp_path / "out.expired"):
+            shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(before, path)
+        described = croissant.read(before)
+        assert described
+        croissant.write(path, described)
+
+    def of_files() -> list[list[int]]:
+        assert sorted(file.name for file in path.iterdir() if file.name[0] != ".") == [f"{place}.jsonl" for place in range(4)]
+        return [numbers(path / f"{place}.jsonl") for place in range(4)]
+
+    old = [list(range(place * 100, place * 100 + 100)) for place in range(4)]
+    new = [[number for number in some if number % 5] for some in old]
+    begin()
+    all_of_them = steps(starter, kind, source, path)
+    assert all_of_them
+    assert of_files() == new
+    choice, killed, times = random.Random(kind), 0, 20 if in_full else 4
+    for attempt in range(times):
+        begin()
+        left = all_of_them * choice.random() if attempt % 2 else all_of_them ** choice.uniform(0.3, 1)
+        killed += steps(starter, kind, source, path, max(1, all_of_them - int(left))) is None
+        if not path.exists():
+            assert kind == "folder"
+            assert (tmp_path / ".out.before").exists()
+        elif kind == "folder":
+            assert of_files() in (old, new)
+        else:
+            assert all(found in (was, is_new) for found, was, is_new in zip(of_files(), old, new, strict=True))
+        if croissant.path_of(path).exists() and path.exists():  # then it is that of the files
+            for file in json.loads(croissant.path_of(path).read_bytes())["distribution"][1:]:
+                assert file["sha256"] == hashlib.sha256((path / file["name"]).read_bytes()).hexdigest()
+        assert croissant.read(path)
+        assert steps(starter, kind, source, path)
+        assert of_files() == new
+        for file in json.loads(croissant.path_of(path).read_bytes())["distribution"][1:]:
+            assert file["sha256"] == hashlib.sha256((path / file["name"]).read_bytes()).hexdigest()
+        assert not [*tmp_path.glob(".out.*")]
+    assert killed >= times / 2
+
+
 def _url(line: bytes) -> str | None:
     try:
         url: str = json.loads(line)["url"]
@@ -204,6 +268,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from comity.dataset.files import jsonl
 from comity.dataset.export.export import export
+from comity.dataset.export.folder_export import export_folder
 from comity.dataset.expire import expire
 from comity.dataset.job import JobOptions
 from comity.dataset.permissions.terms import Terms

@@ -25,8 +25,13 @@ from comity.crawler.console import add_row, complain, flush_output, line, open_c
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import Options, parsed_defaults
 from comity.dataset import manifest as croissant
+from comity.dataset.executors import EXECUTORS, PROCESSES
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
+from comity.dataset.export.folder_export import export_folder
+from comity.dataset.files.folders import named, open_dataset
+from comity.dataset.files.formats import WRITABLE
+from comity.dataset.files.places import place
 from comity.dataset.job import JobOptions
 from comity.dataset.passes import Note
 from comity.dataset.permissions.terms import DEFAULT, Terms
@@ -104,11 +109,26 @@ class Command(ScrapyCommand):
 
 
 def _export_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("inputs", nargs="+", type=Path, metavar="IN", help="JSON Lines, Parquet or WARC")
+    parser.add_argument(
+        "inputs",
+        nargs="+",
+        type=dataset_verify.place_argument,
+        metavar="IN",
+        help="JSON Lines, Parquet or WARC; a folder: all in it",
+    )
     parser.add_argument(
         "--for", dest="uses", required=True, metavar="USE[,USE]", help="what the records have to permit, all of it"
     )
-    parser.add_argument("-o", dest="output", required=True, type=Path, metavar="OUT", help="JSON Lines or Parquet")
+    parser.add_argument(
+        "-o",
+        dest="output",
+        required=True,
+        metavar="OUT",
+        help="JSON Lines or Parquet; a folder, by a / at its end: a file for each that is read",
+    )
+    parser.add_argument(
+        "--ending", choices=WRITABLE, default="", help="of the files in the folder OUT (default: that of each file that is read)"
+    )
     parser.add_argument(
         "--default",
         dest="defaults",
@@ -132,16 +152,25 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     for use in terms.uses:
         if hint := _unknown(use, vocabulary):
             complain(hint)
+    output = place(opts.output)
+    is_folder = opts.output.endswith(("/", "/.")) or output.is_dir()
+    if opts.ending and not is_folder:
+        raise UsageError(f"--ending {opts.ending}: {output} is one file, whose name has its ending", print_help=False)
     with _progress("exporting", opts.inputs, passes=2) as advance:
-        exported = export(opts.inputs, opts.output, terms, JobOptions(opts.workers, advance))
+        options = JobOptions(opts.workers, advance, executor=opts.executor)
+        if is_folder:
+            output = named(output)
+            exported = export_folder(opts.inputs, output, terms, options, ending=opts.ending)
+        else:
+            exported = export(opts.inputs, output, terms, options)
     counts = exported.counts
     console = open_console()
     console.print(line(f"{counts.kept} of {counts.records} records may be used for {', '.join(terms.uses)}: {opts.output}"))
-    console.print(line(f"What they are and how they were chosen: {croissant.path_of(opts.output)}"))
+    console.print(line(f"What they are and how they were chosen: {croissant.path_of(output)}"))
     _show_whys("Not exported", counts, console)
     for remedy in _remedies(counts.causes, terms):
         console.print(Text(remedy))
-    _show_unreadable(counts, "are kept in", [opts.output], console)
+    _show_unreadable(counts, "are kept in", [output], console)
     return DONE
 
 
@@ -183,7 +212,13 @@ def _unknown(use: str, vocabulary: Vocabulary) -> str:
 
 
 def _expire_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("datasets", nargs="+", type=Path, metavar="DATASET", help="JSON Lines, Parquet or WARC; it is rewritten")
+    parser.add_argument(
+        "datasets",
+        nargs="+",
+        type=dataset_verify.place_argument,
+        metavar="DATASET",
+        help="JSON Lines, Parquet or WARC, or a folder; it is rewritten",
+    )
     parser.add_argument("--dry-run", action="store_true", help=f"change nothing; exit status {TO_DO} where something would go")
     parser.add_argument(
         "--store",
@@ -205,7 +240,7 @@ def _expire(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         console.print(line(source))
         # Each dataset is read twice: once for when its pages were fetched.
         with _progress("expiring", opts.datasets, passes=2) as advance:
-            options = JobOptions(opts.workers, advance, _print_removed)
+            options = JobOptions(opts.workers, advance, _print_removed, opts.executor)
             counts = expire(opts.datasets, now, urls, tags=tags, dry_run=opts.dry_run, options=options)
         if store and opts.store and not opts.dry_run:  # else nobody said that these are all datasets
             store.took_down(urls, now)
@@ -238,7 +273,13 @@ def _print_removed(note: Note) -> None:
 
 
 def _stats_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("datasets", nargs="+", type=Path, metavar="DATASET", help="JSON Lines, Parquet or WARC")
+    parser.add_argument(
+        "datasets",
+        nargs="+",
+        type=dataset_verify.place_argument,
+        metavar="DATASET",
+        help="JSON Lines, Parquet or WARC; a folder: all in it",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     tag_option.add_argument(parser)
     _workers(parser)
@@ -246,7 +287,8 @@ def _stats_arguments(parser: ArgumentParser) -> None:
 
 def _stats(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     with _progress("counting", opts.datasets) as advance:
-        counts = stats(opts.datasets, datetime.now(UTC), JobOptions(opts.workers, advance), tag_option.tag_source(opts, settings))
+        options = JobOptions(opts.workers, advance, executor=opts.executor)
+        counts = stats(opts.datasets, datetime.now(UTC), options, tag_option.tag_source(opts, settings))
     if opts.json:
         say(json.dumps(counts.as_json(), indent=2))
         flush_output()
@@ -289,6 +331,7 @@ def _counting(title: str, *columns: str) -> Table:
 
 def _workers(parser: ArgumentParser) -> None:
     parser.add_argument("--workers", type=_number, metavar="N", help="processes (default: one a core where files are large)")
+    parser.add_argument("--executor", choices=EXECUTORS, default=PROCESSES, help=dataset_verify.EXECUTOR_HELP)
 
 
 def _number(text: str) -> int:
@@ -306,7 +349,8 @@ def _progress(description: str, paths: Sequence[Path], *, passes: int = 1) -> It
     """A bar on a terminal, nothing elsewhere."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
-    total = passes * sum(path.stat().st_size for path in paths if path.exists())
+    files = (file for path in paths if path.exists() for file in open_dataset(path).files)
+    total = passes * sum(file.stat().st_size for file in files)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(description, total=total)
         yield lambda done: bar.advance(task, done)
@@ -322,7 +366,7 @@ def _show_whys(title: str, counts: RecordCounts, console: Console) -> None:
 
 def _show_unreadable(counts: RecordCounts, verb: str, paths: Sequence[Path], console: Console) -> None:
     if counts.unreadable:
-        files = ", ".join(f"{path}.unreadable.jsonl" for path in paths)
+        files = ", ".join(f"{path}.unreadable{'' if path.is_dir() else '.jsonl'}" for path in paths)
         console.print(line(f"{counts.unreadable} cannot be read: they {verb} {files}", "yellow"))
 
 

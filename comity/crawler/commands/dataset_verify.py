@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,8 +24,11 @@ from comity.crawler.console import add_row, flush_output, line, open_console, sa
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
 from comity.dataset import passes
-from comity.dataset.files.formats import Reader, open_reader
+from comity.dataset.executors import EXECUTORS, PROCESSES
+from comity.dataset.files.formats import Reader
+from comity.dataset.files.places import place
 from comity.dataset.files.replacement import Replacement
+from comity.dataset.job import JobOptions, files_of, first_of, open_readers
 from comity.dataset.records import DatasetError, Unreadable
 from comity.dataset.verify.report import Host, Report, Verify
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED
@@ -35,12 +38,25 @@ from comity.policies.syntax.printable import printable, unhidden
 
 COMPLIANT, NOT_COMPLIANT, FAILED = 0, 1, 2
 MOST_SHOWN = 50  # hosts
+EXECUTOR_HELP = (
+    "where the work is done: processes of this machine, or an engine, on the cluster that its settings name, or on this machine"
+    " (default: %(default)s)"
+)
 
 Notes = Callable[[list[dict[str, Any]]], None]
 
 
+def place_argument(text: str) -> Path:
+    try:
+        return place(text)
+    except DatasetError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("dataset", metavar="DATASET", type=Path, help="file of records: JSON Lines, Parquet or WARC")
+    parser.add_argument(
+        "dataset", metavar="DATASET", type=place_argument, help="JSON Lines, Parquet or WARC; a folder: all in it"
+    )
     parser.add_argument(
         "--for",
         dest="uses",
@@ -54,6 +70,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--list", dest="listed", metavar="FILE", type=Path, help="write those that are not compliant, and why, as JSON Lines"
     )
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default: as many as there are cores)")
+    parser.add_argument("--executor", choices=EXECUTORS, default=PROCESSES, help=EXECUTOR_HELP)
     parser.add_argument("--json", action="store_true", help="print JSON")
     tag_option.add_argument(parser)
 
@@ -72,9 +89,9 @@ def process_options(opts: Namespace, settings: BaseSettings) -> None:
     settings.set("TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline")  # whatever reactor the project's crawls use
     try:
         options = Options.from_settings(settings)
-        open_reader(opts.dataset)  # before any site is asked
+        readers = open_readers([opts.dataset])  # before any site is asked
         tag_option.tag_source(opts, settings)
-        if opts.listed and opts.listed.exists() and opts.listed.samefile(opts.dataset):
+        if opts.listed and first_of([opts.listed], files_of(reader.path for reader in readers)):
             raise DatasetError(f"{opts.listed} is read from: give the list another name")
         if opts.refresh or options.store.exists():
             PolicyStore(options.store).close()
@@ -87,16 +104,17 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
     uses = _uses(opts.uses or ())
     if opts.workers is not None and opts.workers < 1:
         raise UsageError(f"--workers {opts.workers}: write a number of at least 1", print_help=False)
-    options, reader = Options.from_settings(settings), open_reader(opts.dataset)
+    options, readers = Options.from_settings(settings), open_readers([opts.dataset])
     if opts.refresh:
         assert process
-        if not _refresh(reader, process):
+        if not _refresh(readers, process):
             return FAILED
     now = datetime.now(UTC)
     work = Verify(StoredSites(options.store, now), Today(options.agent, now, uses, tag_option.tag_source(opts, settings)))
-    report = _verified(work, reader, opts.listed, opts.workers)
+    report = _verified(work, readers, opts.listed, JobOptions(opts.workers, executor=opts.executor))
     if opts.json:
-        say(json.dumps(report.as_json(), indent=2))
+        for text in _json_lines(report):
+            say(text)
         flush_output()
     else:
         show(report, options.agent.token, open_console())
@@ -111,11 +129,11 @@ def _uses(options: list[str] | tuple[()]) -> tuple[str, ...]:
     return tuple(uses)
 
 
-def _refresh(reader: Reader, process: AsyncCrawlerProcess | CrawlerProcess) -> bool:
+def _refresh(readers: Sequence[Reader], process: AsyncCrawlerProcess | CrawlerProcess) -> bool:
     """False where it was ended before its time."""
     crawler = process.create_crawler(RefreshSpider)
-    with _progress("policies", reader.size) as advance:
-        process.crawl(crawler, origins=_origins(reader, advance))
+    with _progress("policies", readers) as advance:
+        process.crawl(crawler, origins=_origins(readers, advance))
         process.start()
     spider = crawler.spider
     if not isinstance(spider, RefreshSpider):  # the crawl could not even start; it has said why
@@ -125,18 +143,18 @@ def _refresh(reader: Reader, process: AsyncCrawlerProcess | CrawlerProcess) -> b
     return spider.is_complete
 
 
-def _origins(reader: Reader, advance: Callable[[int], object]) -> Iterator[str]:
-    for part in reader.parts():
+def _origins(readers: Sequence[Reader], advance: Callable[[int], object]) -> Iterator[str]:
+    for reader, part in ((one, part) for one in readers for part in one.parts()):
         for batch in reader.read(part, URL_FIELDS):
             yield from filter(None, (origin(page_url(record)) for record in batch if not isinstance(record, Unreadable)))
         advance(part.octets)
 
 
-def _verified(work: Verify, reader: Reader, list_path: Path | None, workers: int | None) -> Report:
+def _verified(work: Verify, readers: Sequence[Reader], list_path: Path | None, options: JobOptions) -> Report:
     report = Report()
     with ExitStack() as stack:
         file = stack.enter_context(Replacement(list_path)) if list_path else None
-        advance = stack.enter_context(_progress("records", reader.size))
+        advance = stack.enter_context(_progress("records", readers))
 
         def write(notes: list[dict[str, Any]]) -> None:
             if file:
@@ -147,17 +165,37 @@ def _verified(work: Verify, reader: Reader, list_path: Path | None, workers: int
             write([{"place": record.unreadable.position, "unknown": True, "why": [f"unreadable: {record.unreadable.error}"]}])
 
         sinks = passes.Sinks(report.merge, notes=write, unreadable=keep, progress=advance)
-        passes.run(work, [reader], sinks, workers=workers)
+        passes.run(work, readers, sinks, workers=options.workers, executor=options.executor)
     return report
 
 
+def _json_lines(report: Report) -> Iterator[str]:
+    """Yield what json.dumps gives for `report.as_json()`, host by host: there may be more of them than memory holds."""
+    head = json.dumps(report.totals(), indent=2).removesuffix("\n}")
+    hosts = (_member(name, host) for name, host in report.all_hosts())
+    last = next(hosts, "")
+    if not last:
+        yield f'{head},\n  "hosts": {{}}\n}}'
+        return
+    yield f'{head},\n  "hosts": {{'
+    for host in hosts:
+        yield f"{last},"
+        last = host
+    yield f"{last}\n  }}\n}}"
+
+
+def _member(name: str, host: Host) -> str:
+    _, *lines, _ = json.dumps({name: host.as_json()}, indent=2).splitlines()
+    return "\n".join(f"  {line}" for line in lines)
+
+
 @contextmanager
-def _progress(description: str, octets: int) -> Iterator[Callable[[int], object]]:
+def _progress(description: str, readers: Sequence[Reader]) -> Iterator[Callable[[int], object]]:
     """A bar on a terminal, nothing elsewhere."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(description, total=octets)
+        task = bar.add_task(description, total=sum(reader.size for reader in readers))
         yield lambda done: bar.advance(task, done)
 
 
@@ -169,17 +207,15 @@ def show(report: Report, token: str, console: Console) -> None:
     for other, times in report.agents.most_common():
         if other.lower() != token.lower():
             console.print(line(f"{times} records are tagged for {other}, not for {token}: they are judged for that name."))
-    hosts = sorted(report.hosts.items(), key=lambda entry: (-entry[1].refused - entry[1].unknown, entry[0]))
-    for name, host in hosts[:MOST_SHOWN]:
+    hosts = sum(1 for _ in report.all_hosts())
+    for name, host in report.worst_hosts(MOST_SHOWN):
         if host.refused or host.unknown or host.changes or host.gained_elements:
             _show_host(name, host, console)
-    if len(hosts) > MOST_SHOWN:
-        console.print(f"{len(hosts) - MOST_SHOWN} more hosts: --json has all.")
+    if hosts > MOST_SHOWN:
+        console.print(f"{hosts - MOST_SHOWN} more hosts: --json has all.")
     total = report.records + report.unreadable
     verdict = "all of them are compliant" if report.is_compliant else f"{report.refused} refused, {report.unknown} unknown"
-    console.print(
-        Text(f"{total} records of {len(report.hosts)} hosts: {verdict}", "green" if report.is_compliant else "bold red")
-    )
+    console.print(Text(f"{total} records of {hosts} hosts: {verdict}", "green" if report.is_compliant else "bold red"))
 
 
 def _show_host(name: str, host: Host, console: Console) -> None:

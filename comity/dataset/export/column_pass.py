@@ -33,7 +33,7 @@ def export_columns(batch: pa.RecordBatch, number: int, prefilter: Prefilter, jud
     exported, sorted_rows = Summary(), prefilter.sort(batch)
     for refusal in sorted_rows.refusals.drop_null().value_counts().to_pylist():
         exported.counts.drop(refusal["values"], refusal["counts"])
-    schema = _with_added(proper(batch.schema))
+    schema = schema_of_export(batch.schema)
     staying = adapted(batch.filter(sorted_rows.permitted), schema)
     name = tag_column(batch.schema, prefilter.tags)
     if staying.num_rows and name:
@@ -54,8 +54,9 @@ def export_columns(batch: pa.RecordBatch, number: int, prefilter: Prefilter, jud
     return Outcome(Rows(staying, judged, pc.sort_indices(pa.array(rows, pa.int64()))), exported, unreadable=unreadable)
 
 
-def _with_added(schema: pa.Schema) -> pa.Schema:
-    """The schema with columns for what an export adds to records."""
+def schema_of_export(schema: pa.Schema) -> pa.Schema:
+    """The schema of what comes out: with columns for any tag, and for what an export adds to records."""
+    schema = proper(schema)
     return pa.schema([*schema, *(pa.field(name, type_) for name, type_ in _ADDED.items() if name not in schema.names)])
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from comity.dataset import manifest
-from comity.dataset.files.formats import open_writer
+from comity.dataset.files.formats import Reader, Writer, open_writer
 from comity.dataset.job import JobOptions, files_of, first_of, open_readers, recrawled
 from comity.dataset.passes import Outcome, Sinks, run
 from comity.dataset.permissions.terms import Terms, apply_terms
 from comity.dataset.records import DatasetError, Record
-from comity.dataset.side_files import UnreadLines, side_files
+from comity.dataset.side_files import UnreadLines, beside, side_files
 from comity.dataset.summary import Summary
 
 
@@ -51,26 +51,32 @@ class ExportPass:
 
 
 def export(inputs: Sequence[Path], output: Path, terms: Terms, options: JobOptions = JobOptions()) -> Summary:  # noqa: B008  # immutable
-    """`terms`: without the pages that were fetched again; it finds them itself.
+    """`inputs`: files and folders. `terms`: without the pages that were fetched again; it finds them itself.
 
     DatasetError, and `output` as it was, where a file cannot be used or written."""
     readers, entering = open_readers(inputs), open_writer(output)
-    if clash := first_of((output, *side_files(output)), files_of(inputs)):
+    if clash := first_of((output, *side_files(output)), files_of(reader.path for reader in readers)):
         raise DatasetError(f"{clash} is read from: give the export another name")
-    exported = Summary()
-    with UnreadLines(output) as unread:
+    with UnreadLines(beside(output, "unreadable")) as unread:
         with manifest.restored_on_error(output), entering as writer:
             terms = terms._replace(recrawled=recrawled(readers, options, terms.tags, terms.uses))
-            sinks = Sinks(exported.merge, unreadable=unread.add, progress=options.progress)
-            run(ExportPass(terms), readers, sinks, writer=writer, workers=options.workers)
-            exported.counts.unreadable += unread.records
+            exported = write_usable(readers, writer, unread, terms, options)
             unread.replace()
             manifest.retract(output)
-        manifest.write(output, manifest.manifest(output, _history(terms, exported), exported.composition))
+        manifest.write(output, manifest.manifest(output, history(terms, exported), exported.composition))
     return exported
 
 
-def _history(terms: Terms, exported: Summary) -> manifest.History:
+def write_usable(readers: Sequence[Reader], writer: Writer, unread: UnreadLines, terms: Terms, options: JobOptions) -> Summary:
+    """`writer`, `unread`: entered."""
+    exported = Summary()
+    sinks = Sinks(exported.merge, unreadable=unread.add, progress=options.progress)
+    run(ExportPass(terms), readers, sinks, writer=writer, workers=options.workers, executor=options.executor)
+    exported.counts.unreadable += unread.records
+    return exported
+
+
+def history(terms: Terms, exported: Summary) -> manifest.History:
     counts = exported.counts
     return manifest.History(
         description=f"Records that could be used for {', '.join(terms.uses)} on {terms.now:%Y-%m-%d},"

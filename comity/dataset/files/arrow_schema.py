@@ -3,6 +3,7 @@
     encode(records, schema)   -> RecordBatch; schema None: types that fit these records
     decode(batch)             -> records
     adapted(batch, schema)    what was encoded by another schema
+    valid(batch, number)      without rows whose values are not of their types
     Rows(batch, records, ...) some rows as columns, and others as records
 
 A null is a field that is not there. A field whose column cannot give it back exactly (another type than the others, an explicit
@@ -12,7 +13,7 @@ null in the typed column, where no query can take it for a permission."""
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -217,6 +218,21 @@ def encode(records: Sequence[Record], schema: pa.Schema | None = None) -> pa.Rec
         if rest:
             columns[EXTRA][row] = _json(rest)
     return pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
+
+
+def valid(batch: pa.RecordBatch, number: int) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
+    """The rows of a batch without those whose values are not of their types, e.g. texts that are no UTF-8."""
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid as error:
+        if batch.num_rows == 1:
+            yield Unreadable(f"row {number}", b"", str(error).partition("\n")[0]), number
+            return
+        half = batch.num_rows // 2
+        yield from valid(batch.take(pa.array(range(half))), number)
+        yield from valid(batch.take(pa.array(range(half, batch.num_rows))), number + half)
+    else:
+        yield batch, number
 
 
 class Rows(NamedTuple):

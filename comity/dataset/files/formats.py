@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self, cast
 
+from comity.dataset.files.places import is_local
 from comity.dataset.records import Batch, DatasetError, Record
 
-# End of the name -> module of this package. Each has a `Reader(path)` and a `Writer(path)`, and may have a `Rewriter(path)`.
+# End of the name -> module of this package. Each has a `Reader(path)` and a `Writer(path)`, some a `Rewriter(path, aside)`.
 FORMATS = {
     ".jsonl": "jsonl",
     ".jl": "jsonl",
@@ -85,11 +86,15 @@ class Rewriter(Writer, Protocol):
 
 def format_of(path: Path, hint: Iterable[str] = FORMATS) -> str:
     """Name of the module that knows it. DatasetError, with the endings that could be used, where none does."""
-    name = path.name.lower()
-    for ending in sorted(FORMATS, key=len, reverse=True):
-        if name.endswith(ending):
-            return FORMATS[ending]
-    raise DatasetError(f"{path}: its name says no format of records: use {', '.join(hint)}")
+    ending = ending_of(path.name)
+    if not ending:
+        raise DatasetError(f"{path}: its name says no format of records: use {', '.join(hint)}")
+    return FORMATS[ending]
+
+
+def ending_of(name: str) -> str:
+    """The one of FORMATS with which the name of a file ends; "" where it is none of them."""
+    return next((ending for ending in sorted(FORMATS, key=len, reverse=True) if name.lower().endswith(ending)), "")
 
 
 def open_reader(path: Path) -> Reader:
@@ -99,7 +104,11 @@ def open_reader(path: Path) -> Reader:
         with path.open("rb"):
             pass
     except OSError as error:
-        raise DatasetError(f"{path} cannot be read: {error.strerror}") from None
+        raise DatasetError(f"{path} cannot be read: {error.strerror or error}") from None
+    except Exception as error:
+        if is_local(path):
+            raise
+        raise DatasetError(f"{path} cannot be read: {error}") from None  # by the errors of whatever library knows the store
     reader: Reader = module.Reader(path)
     return reader
 
@@ -110,10 +119,16 @@ def open_writer(path: Path, **options: Any) -> Writer:
     return writer
 
 
-def open_rewriter(path: Path) -> Rewriter | None:
-    """Open the rewriter of a file; None where its format has none: its records are written anew."""
+def open_rewriter(path: Path, aside: Path | None = None) -> Rewriter | None:
+    """Open the rewriter of a file; None where its format has none: its records are written anew.
+
+    `aside`: where it keeps what is kept aside; None: beside the file."""
     module = _module(path)
-    return module.Rewriter(path) if hasattr(module, "Rewriter") else None
+    if not hasattr(module, "Rewriter"):
+        return None
+    if not is_local(path):
+        raise DatasetError(f"{path}: a file of this form expires on the disk of a machine only")
+    return cast(Rewriter, module.Rewriter(path, aside))
 
 
 def _module(path: Path, hint: Iterable[str] = FORMATS) -> Any:

@@ -15,8 +15,20 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from comity.dataset.files import arrow_schema
-from comity.dataset.files.arrow_schema import EXTRA, TAG, adapted, decode, encode, is_tag_type, may_hold_tags, proper, schema_of
+from comity.dataset.files.arrow_schema import (
+    EXTRA,
+    TAG,
+    adapted,
+    decode,
+    encode,
+    is_tag_type,
+    may_hold_tags,
+    proper,
+    schema_of,
+    valid,
+)
 from comity.dataset.files.formats import Part
+from comity.dataset.files.places import is_local
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import TAG_FIELDS, Batch, DatasetError, Record, Unreadable
 from comity.dataset.tag_sources import TEXT_FIELDS
@@ -85,7 +97,7 @@ class Reader:
                 metadata = file.metadata.row_group(group)
                 octets_per_row = max(1, metadata.total_byte_size // max(1, metadata.num_rows))
                 for batch in file.iter_batches(max(1, min(ROWS, OCTETS // octets_per_row)), [group], columns, use_threads=False):
-                    yield from _valid(batch, number)
+                    yield from valid(batch, number)
                     number += batch.num_rows
             except _FAILURES as error:
                 message = str(error).partition("\n")[0]
@@ -95,7 +107,8 @@ class Reader:
     def _opened(self) -> Iterator[pq.ParquetFile]:
         """DatasetError where the file, or what it says of itself, cannot be read."""
         try:
-            with pq.ParquetFile(self.path, pre_buffer=False) as file:
+            source = self.path if is_local(self.path) else self.path.open("rb")
+            with pq.ParquetFile(source, pre_buffer=not is_local(self.path)) as file:
                 yield file
         except _FAILURES as error:
             message = str(error).partition("\n")[0]
@@ -111,21 +124,6 @@ def _columns(schema: pa.Schema, fields: Sequence[str] | None) -> list[str] | Non
         tags = [field.name for field in schema if is_tag_type(field.type)]
         names += dict.fromkeys((*tags, *TEXT_FIELDS))
     return [*names, EXTRA]
-
-
-def _valid(batch: pa.RecordBatch, number: int) -> Iterator[tuple[pa.RecordBatch | Unreadable, int]]:
-    """The rows of a batch without those whose values are not of their types, e.g. texts that are no UTF-8."""
-    try:
-        batch.validate(full=True)
-    except pa.ArrowInvalid as error:
-        if batch.num_rows == 1:
-            yield Unreadable(f"row {number}", b"", str(error).partition("\n")[0]), number
-            return
-        half = batch.num_rows // 2
-        yield from _valid(batch.take(pa.array(range(half))), number)
-        yield from _valid(batch.take(pa.array(range(half, batch.num_rows))), number + half)
-    else:
-        yield batch, number
 
 
 def _leaves(file: pq.ParquetFile) -> Iterator[str]:

@@ -10,11 +10,13 @@ import errno
 import fcntl
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Any, cast
 
+from comity.dataset.files.places import is_local
 from comity.dataset.records import DatasetError
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a write
@@ -45,18 +47,22 @@ def _foreign(path: Path) -> DatasetError:
 class Replacement:
     """A file that takes the place of another at once: whoever opens the name finds the one or the other, whole.
 
-    It is written beside it, under the name `.NAME.part`; what a killed process left there is written over.
+    It is written beside it, under the name `.NAME.part`; what a killed process left there is written over. In an object store it
+    is there when all of it is.
 
     with Replacement(path) as file:
         file.write(...)         a crash, or an error: nothing has changed"""
 
     def __init__(self, path: Path, *, is_named: bool = True) -> None:
         """`is_named`: the operator has named it. Then a link stays a link; else it is replaced, whoever put it there."""
-        self.path = Path(os.path.realpath(path)) if is_named else path
+        self.path = Path(os.path.realpath(path)) if is_named and is_local(path) else path
         self.part = self.path.with_name(f".{self.path.name}.part")
 
     def __enter__(self) -> IO[bytes]:
         """DatasetError where the file cannot be written, or is being written."""
+        if not is_local(self.path):
+            self._upload: Any = self._uploaded(lambda: cast(Any, self.path).open("wb", autocommit=False))
+            return cast(IO[bytes], self._upload)
         if self.path.is_dir():
             raise DatasetError(f"{self.path} cannot be written: Is a directory")
         try:
@@ -85,6 +91,15 @@ class Replacement:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """DatasetError where there is no room for it."""
+        if not is_local(self.path):
+            if error is not None:
+                with suppress(Exception):
+                    self._upload.discard()
+                    self._upload.closed = True
+                return
+            self._uploaded(self._upload.close)
+            self._uploaded(self._upload.commit)
+            return
         with suppress(OSError), self._file as file:  # closing it gives the lock back, and may try once more to write what is left
             if error is None:
                 try:
@@ -100,12 +115,20 @@ class Replacement:
         if error is None:
             sync(self.path.parent)
 
+    def _uploaded(self, do: Callable[[], Any]) -> Any:
+        try:
+            return do()
+        except Exception as error:
+            raise DatasetError(f"{self.path} cannot be written: {error}") from None
+
     def _unwritable(self, error: OSError) -> DatasetError:
         return DatasetError(f"{self.path} cannot be written: {error.strerror}")
 
 
 def sync(folder: Path) -> None:
     """Makes the names in the folder durable."""
+    if not is_local(folder):
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

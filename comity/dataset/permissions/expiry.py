@@ -6,13 +6,20 @@ expired(record, ExpiryTerms.create(now, fetches.recrawled(), taken_down))       
 from __future__ import annotations
 
 import hashlib
+import mmap
+import shutil
+import tempfile
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Self
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple, Self, cast
+from weakref import finalize
 
-from comity.dataset.records import Record
+from comity.dataset.records import DatasetError, Record
+from comity.dataset.sorted_runs import SortedRuns, chunks
 from comity.dataset.tag_sources import GUESSED, RawTag, TagSource
 from comity.policies.syntax.path_patterns import normal_target
 from comity.policies.syntax.urls import origin_of, spellings, target_of
@@ -43,13 +50,44 @@ def _pages_of(url: str) -> Iterator[str]:
 
 
 class Recrawled:
-    """The pages that were fetched more than once, and when last. Immutable; it can be pickled, with 16 octets a page."""
+    """The pages that were fetched more than once, and when last. Immutable; it can be pickled, with 16 octets a page.
 
-    def __init__(self, last: dict[int, int] | None = None) -> None:
-        """`last`: of Fetches."""
-        last = last or {}
-        self._pages = array("Q", sorted(last))
-        self._last = array("q", (last[page] for page in self._pages))
+    More than HELD of them are in files that processes share, as long as the first one is there."""
+
+    def __init__(self, last: Mapping[int, int] | Iterable[tuple[int, int]] = ()) -> None:
+        """`last`: page -> moment; as pairs they are in the order of the pages, and may be more than memory holds."""
+        pairs = iter(sorted(last.items())) if isinstance(last, Mapping) else iter(last)
+        pages, moments = array("Q"), array("q")
+        for page, moment in islice(pairs, HELD):
+            pages.append(page)
+            moments.append(moment)
+        self._folder: Path | None = None
+        self._pages: Numbers = pages
+        self._last: Numbers = moments
+        if (following := next(pairs, None)) is not None:
+            self._folder = Path(tempfile.mkdtemp(prefix="comity-recrawled-"))
+            finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            self._write(chain(zip(pages, moments, strict=True), (following,), pairs))
+            self._map()
+
+    def _write(self, pairs: Iterable[tuple[int, int]]) -> None:
+        assert self._folder
+        with (self._folder / "pages").open("wb") as pages_file, (self._folder / "moments").open("wb") as moments_file:
+            for some in chunks(pairs, HELD):
+                array("Q", (page for page, _ in some)).tofile(pages_file)
+                array("q", (moment for _, moment in some)).tofile(moments_file)
+
+    def _map(self) -> None:
+        assert self._folder
+        self._pages, self._last = _mapped(self._folder / "pages", "Q"), _mapped(self._folder / "moments", "q")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_folder": self._folder} if self._folder else self.__dict__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        if self._folder:
+            self._map()
 
     def __len__(self) -> int:
         """Pages."""
@@ -67,15 +105,43 @@ class Recrawled:
         return self._last[number] if number < len(self._pages) and self._pages[number] == page else default
 
 
+HELD = 2**18  # pages, or moments of their fetches, that a process holds; what is more goes to temporary files
+
+Numbers = Sequence[int]
+
+
+def _mapped(path: Path, code: str) -> Numbers:
+    """The numbers in a file, of which the system holds in memory what is asked for."""
+    try:
+        with path.open("rb") as file:
+            numbers: Any = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)).cast(code)  # type: ignore[call-overload]
+    except FileNotFoundError:
+        raise DatasetError(
+            f"{path} is not there: it says which pages were fetched again. Let TMPDIR name a folder that all machines share"
+        ) from None
+    return cast(Numbers, numbers)
+
+
+class _Unknown(Recrawled):
+    """Where nobody has looked which pages were fetched again."""
+
+    def supersedes(self, record: Record) -> None:
+        return None
+
+
 NEVER_RECRAWLED = Recrawled()
+UNKNOWN_RECRAWLED = _Unknown()
 
 
 class Fetches:
-    """The times at which pages were fetched last. It can be pickled; in memory it takes about 120 octets a page."""
+    """The times at which pages were fetched last. It can be pickled, with 16 octets a page.
+
+    A process holds HELD of them, with about 120 octets each: what is more is sorted into temporary files."""
 
     def __init__(self) -> None:
         self._last: dict[int, int] = {}
         self._again: set[int] = set()
+        self._runs: SortedRuns[int, int] = SortedRuns()  # page -> twice the moment, and 1 where it was fetched more than once
 
     def note(self, record: Record) -> None:
         moment, urls = _fetched(record)
@@ -84,19 +150,60 @@ class Fetches:
                 self._note(page, moment)
 
     def merge(self, other: Fetches) -> None:
-        for page, moment in other._last.items():
+        for page, moment, is_again in other._all() if other._runs else other._held():
+            if is_again:
+                self._again.add(page)
             self._note(page, moment)
-        self._again |= other._again
 
     def recrawled(self) -> Recrawled:
         """The pages that were fetched more than once."""
-        return Recrawled({page: self._last[page] for page in self._again})
+        return Recrawled((page, moment) for page, moment, is_again in self._all() if is_again)
 
     def _note(self, page: int, moment: int) -> None:
         last = self._last.setdefault(page, moment)
         if last != moment:
             self._again.add(page)
             self._last[page] = max(last, moment)
+        elif len(self._last) > HELD:
+            self._spill()
+
+    def _spill(self) -> None:
+        self._runs.add(sorted((page, 2 * moment + (page in self._again)) for page, moment in self._last.items()))
+        self._last, self._again = {}, set()
+
+    def _held(self) -> Iterator[tuple[int, int, bool]]:
+        """Of those that no file has; in no order."""
+        return ((page, moment, page in self._again) for page, moment in self._last.items())
+
+    def _all(self) -> Iterator[tuple[int, int, bool]]:
+        """Page, its last moment, and whether it was fetched more than once; by pages."""
+        if not self._runs:
+            yield from sorted(self._held())
+            return
+        self._spill()
+        rows = iter(self._runs)
+        page, number = next(rows)
+        for following, other in rows:
+            if following != page:
+                yield page, number // 2, bool(number % 2)
+                page, number = following, other
+            else:  # again, where they are not of one moment
+                number = max(number, other) | (number // 2 != other // 2 or number % 2 or other % 2)
+        yield page, number // 2, bool(number % 2)
+
+    def __getstate__(self) -> tuple[array[int], array[int]]:
+        pages, numbers = array("Q"), array("q")
+        for page, moment, is_again in self._all():
+            pages.append(page)
+            numbers.append(2 * moment + is_again)
+        return pages, numbers
+
+    def __setstate__(self, state: tuple[array[int], array[int]]) -> None:
+        self.__dict__ = Fetches().__dict__
+        for page, number in zip(*state, strict=True):
+            if number % 2:
+                self._again.add(page)
+            self._note(page, number // 2)
 
 
 def _fetched(record: Record) -> tuple[int | None, set[str]]:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Self
 
-from comity.dataset.permissions.expiry import EXPIRED, NEVER_RECRAWLED, SUPERSEDED, Recrawled, ended
+from comity.dataset.permissions.expiry import EXPIRED, NEVER_RECRAWLED, SUPERSEDED, UNKNOWN_RECRAWLED, Recrawled, ended
 from comity.dataset.permissions.lengths import beyond, content, fits
 from comity.dataset.records import ATTRIBUTION, INSTEAD, LICENSE, DatasetError, Record
 from comity.dataset.tag_sources import GUESSED, RawTag, TagSource
@@ -60,6 +60,15 @@ class Terms(NamedTuple):
             if not USE_NAME.fullmatch(name):
                 raise DatasetError(f"`{name}` is no name of a use: write, for example, train,index")
         return cls(names, now or datetime.now(UTC), vocabulary or Vocabulary.shipped(), recrawled, tags, defaults or {})
+
+    def by_single_records(self, recrawled: Recrawled | None) -> Self:
+        """The terms where records come one by one, in machinery of others. `recrawled`: of all of them; None: nobody knows, and
+        what is permitted until its page is fetched again is refused.
+
+        DatasetError where one of the uses is of the most recent fetch, and nobody knows which that is."""
+        if recrawled is None and (current := CURRENT.intersection(self.uses)):
+            raise DatasetError(f"{min(current)} is of the most recent fetch of a page: say which that is, by recrawled_in()")
+        return self._replace(recrawled=UNKNOWN_RECRAWLED if recrawled is None else recrawled)
 
 
 class TermsApplied(NamedTuple):

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from comity.dataset.passes import Outcome
 from comity.dataset.records import Record
+from comity.dataset.sorted_runs import SortedRuns
 from comity.dataset.verify.recheck import rechecked
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, Cause, Rechecked
 from comity.dataset.verify.today import FIELDS, Sites, Today
 
 NO_HOST = ""  # of records without a URL
+HELD = 50_000  # hosts
 
 
 @dataclass(slots=True)
@@ -70,42 +75,61 @@ class Host:
 
 
 class Report:
-    """The report on a dataset. It can be pickled; some hundred octets a host."""
+    """The report on a dataset. It can be pickled; some hundred octets a host.
+
+    A process holds HELD hosts: what is known of more is sorted into temporary files."""
 
     def __init__(self) -> None:
-        self.hosts: dict[str, Host] = {}
+        self.hosts: dict[str, Host] = {}  # of those that are held, what is known of them since they are
         self.agents: Counter[str] = Counter()  # of the tags
         self.unreadable = 0
-
-    @property
-    def records(self) -> int:
-        return sum(host.records for host in self.hosts.values())
-
-    @property
-    def refused(self) -> int:
-        return sum(host.refused for host in self.hosts.values())
+        self.records = 0
+        self.refused = 0
+        self._unknown = 0
+        self._runs: SortedRuns[str, Host] = SortedRuns()
 
     @property
     def unknown(self) -> int:
         """Records of which nobody knows; those that cannot be read are among them."""
-        return sum(host.unknown for host in self.hosts.values()) + self.unreadable
+        return self._unknown + self.unreadable
 
     @property
     def is_compliant(self) -> bool:
         return not self.refused and not self.unknown
 
     def add(self, rechecked_record: Rechecked) -> None:
-        self.hosts.setdefault(rechecked_record.origin or NO_HOST, Host()).add(rechecked_record)
+        self.records += 1
+        self.refused += bool(rechecked_record.refusals) and not rechecked_record.is_unknown
+        self._unknown += rechecked_record.is_unknown
+        self._host(rechecked_record.origin or NO_HOST).add(rechecked_record)
         if rechecked_record.agent:
             self.agents[rechecked_record.agent] += 1
 
     def merge(self, other: Report) -> None:
-        for name, host in other.hosts.items():
-            self.hosts.setdefault(name, Host()).merge(host)
+        for name, host in other.all_hosts():
+            self._host(name).merge(host)
+        for name in ("records", "refused", "_unknown", "unreadable"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.agents.update(other.agents)
-        self.unreadable += other.unreadable
 
-    def as_json(self) -> dict[str, Any]:
+    def all_hosts(self) -> Iterator[tuple[str, Host]]:
+        """Each once, by their names."""
+        if not self._runs:
+            yield from sorted(self.hosts.items(), key=itemgetter(0))
+            return
+        self._spill()
+        for name, rows in groupby(self._runs, itemgetter(0)):
+            host = Host()
+            for _, further in rows:
+                host.merge(further)
+            yield name, host
+
+    def worst_hosts(self, number: int) -> list[tuple[str, Host]]:
+        """Those with the most records that are not compliant."""
+        return heapq.nsmallest(number, self.all_hosts(), lambda entry: (-entry[1].refused - entry[1].unknown, entry[0]))
+
+    def totals(self) -> dict[str, Any]:
+        """All but the hosts."""
         compliant = self.records + self.unreadable - self.refused - self.unknown
         return {
             "records": self.records + self.unreadable,
@@ -114,8 +138,25 @@ class Report:
             "unknown": self.unknown,
             "unreadable": self.unreadable,
             "agents": dict(self.agents.most_common()),
-            "hosts": {name: host.as_json() for name, host in sorted(self.hosts.items())},
         }
+
+    def as_json(self) -> dict[str, Any]:
+        return self.totals() | {"hosts": {name: host.as_json() for name, host in self.all_hosts()}}
+
+    def _host(self, name: str) -> Host:
+        host = self.hosts.get(name)
+        if host is None:
+            if len(self.hosts) >= HELD:
+                self._spill()
+            host = self.hosts[name] = Host()
+        return host
+
+    def _spill(self) -> None:
+        self._runs.add(sorted(self.hosts.items(), key=itemgetter(0)))
+        self.hosts = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"hosts": dict(self.all_hosts()), "_runs": SortedRuns()}
 
 
 class Verify:

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from comity.dataset.permissions import expiry
 from comity.dataset.permissions.expiry import ExpiryTerms, Fetches, Recrawled, expired, page_of
+from comity.dataset.records import DatasetError
 
 if TYPE_CHECKING:
     from tests.dataset.conftest import MakeRecord
@@ -145,3 +147,34 @@ def test_pages() -> None:
     assert page_of("https://example.com") == page_of("https://example.com/#top")
     assert page_of("no URL") == "no URL"
     assert page_of("http://[x") == "http://[x"
+
+
+@pytest.mark.requirement("REACH-5")
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 3), st.booleans()), max_size=60), st.integers(1, 5))
+def test_more_fetches_than_are_held_say_the_same(fetches: list[tuple[int, int, bool]], held: int) -> None:
+    """By way of temporary files, merged from parts that were pickled or not."""
+    records = [fetched(f"https://example.com/{page}", f"2026-11-2{day}T12:00:00+00:00") for page, day, _ in fetches]
+    all_held = recrawled(*records)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(expiry, "HELD", held)
+        whole, part = Fetches(), Fetches()
+        for record, (_, _, ends) in zip(records, fetches, strict=True):
+            part.note(record)
+            if ends:
+                whole.merge(pickle.loads(pickle.dumps(part)))
+                part = Fetches()
+        whole.merge(part)
+        found = whole.recrawled()
+    again = pickle.loads(pickle.dumps(found))
+    assert len(found) == len(all_held)
+    for record in records:
+        assert found.supersedes(record) == again.supersedes(record) == all_held.supersedes(record)
+
+
+def test_files_of_pages_that_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expiry, "HELD", 2)
+    found = Recrawled({1: 1, 2: 2, 3: 3})
+    pickled = pickle.dumps(found)
+    del found
+    with pytest.raises(DatasetError, match="Let TMPDIR name a folder that all machines share"):
+        pickle.loads(pickled)

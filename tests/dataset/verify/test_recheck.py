@@ -15,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from parsel import Selector
 
+from comity.crawler.commands import dataset_verify
 from comity.dataset.permissions.terms import Terms, apply_terms
+from comity.dataset.verify import report as report_module
 from comity.dataset.verify.recheck import rechecked
 from comity.dataset.verify.report import Report, Verify
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, SAME, Cause, Rechecked
@@ -782,3 +784,21 @@ def test_elements_that_another_format_refuses_on_some_pages_are_those_of_no_othe
     for number, lost in (("1", []), ("2", ["odd.no"])):
         made = record({}, url=f"{ORIGIN}/news/{number}")
         assert rules(rechecked(made, {ORIGIN: files}.get, asked)) == lost
+
+
+@pytest.mark.requirement("REACH-5")
+def test_a_report_on_more_hosts_than_are_held_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Verify({ORIGIN: site({ROBOTS: NO_TRAINING})}.get, Today(AGENT, NOW))
+    urls = [URL, *(f"https://host{number % 7}.example/" for number in range(20)), URL]
+    parts = [work([record({}) | {"url": url}]).result for url in urls]
+    all_held, spilled = Report(), Report()
+    for part in parts:
+        all_held.merge(part)
+    monkeypatch.setattr(report_module, "HELD", 2)
+    for part in parts:
+        spilled.merge(part)
+    assert len(spilled.hosts) <= 2
+    assert spilled.as_json() == pickle.loads(pickle.dumps(spilled)).as_json() == all_held.as_json()
+    assert [name for name, _ in spilled.worst_hosts(3)] == [name for name, _ in all_held.worst_hosts(3)]
+    assert "\n".join(dataset_verify._json_lines(spilled)) == json.dumps(all_held.as_json(), indent=2)
+    assert "\n".join(dataset_verify._json_lines(Report())) == json.dumps(Report().as_json(), indent=2)

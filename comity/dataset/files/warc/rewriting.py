@@ -70,9 +70,11 @@ class Rewriter:
 
     What is set aside stands in FILE.unreadable.warc (.gz), behind what stood there, before it is gone from the file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, aside: Path | None = None) -> None:
+        """`aside`: where that stands instead."""
         self.path = path
-        self.aside = path.with_name(f"{path.name}.unreadable{'.warc.gz' if path.name.lower().endswith('.gz') else '.warc'}")
+        ending = ".warc.gz" if path.name.lower().endswith(".gz") else ".warc"
+        self.aside = aside or path.with_name(f"{path.name}.unreadable{ending}")
         self._stays, self._goes, self._aside = _Positions(), _Positions(), _Positions()
         self._files = ExitStack()
         self._is_whole = False
@@ -121,6 +123,7 @@ class Rewriter:
         self._is_whole = True
 
     def _opened_aside(self, *, compressed: bool) -> IO[bytes]:
+        self.aside.parent.mkdir(parents=True, exist_ok=True)
         aside = self._files.enter_context(Replacement(self.aside, is_named=False))
         if self.aside.exists():
             with self.aside.open("rb") as before:

