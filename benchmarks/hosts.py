@@ -49,6 +49,7 @@ class Host:
     address: str
     pages: int
     delay: float = 0.0  # seconds; its Crawl-delay
+    rate: str = ""  # its Request-rate
     policy: float = 0.0  # seconds that each of its policy files takes
 
 
@@ -63,6 +64,8 @@ def policy_files(host: Host) -> dict[str, bytes]:
     lines = [b"User-agent: *", b"Disallow: /private/"]
     if host.delay:
         lines.append(b"Crawl-delay: %g" % host.delay)
+    if host.rate:
+        lines.append(b"Request-rate: %s" % host.rate.encode())
     files = {"/robots.txt": b"\n".join(lines) + b"\n"}
     if host.policy:
         more = [b"more-1.txt", b"more-2.txt"]

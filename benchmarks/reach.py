@@ -1,13 +1,12 @@
 """One crawl by several workers over COMITY_STATE, by what the server of the pages saw: what is lost or too soon; what it costs.
 
-    python benchmarks/reach.py chaos      4 workers, 1,000 hosts x 20 pages, a delay of 1 s; one worker is killed each 3 s and one
-                                          stopped for a while. `--server kill` kills Redis under load, `--server away` takes it
-                                          away for 20 s
-    python benchmarks/reach.py rate       4 workers, one host at Request-rate 10/1s: what any second held at most
-    python benchmarks/reach.py policies   4 workers, 500 origins: how often each was asked for its policy files
-    python benchmarks/reach.py cost       calls and CPU a page of 1, 2 and 4 workers, and of one with SQLite and of Scrapy
-    python benchmarks/reach.py memory     what a request that waits takes on the server, and one that was seen; 1,000,000 of them
-                                          on 100,000 hosts are put and drained
+    chaos       4 workers, 1,000 hosts x 20 pages, a delay of 1 s; one worker is killed each 3 s, and one stopped for a while.
+                `--server kill` kills Redis under load, `--server away` takes it away for 20 s
+    rate        4 workers, one host at Request-rate 10/1s: what any second held at most
+    policies    4 workers, 500 origins: how often each was asked for a policy file
+    cost        1, 2 and 4 workers, one with SQLite, and Scrapy: CPU, calls and time
+    memory      what a request that waits takes on the server, and one that was seen: 1,000,000 of them on 100,000 hosts are put
+                and drained
 
 Each host is a loopback address of one server process. A page leads to the next of its host and, once more, to one of the next
 host. Pages are lost that no worker asked for; repeats are those that were asked for more than once."""
@@ -15,6 +14,7 @@ host. Pages are lost that no worker asked for; repeats are those that were asked
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import random
 import resource
@@ -36,15 +36,19 @@ from rich.table import Table
 from scrapy import Spider
 from scrapy.http import Request, Response
 
+from comity.crawler.frontier.request_bodies import packed
+from comity.crawler.redis_state.connection import Connection
+from comity.crawler.redis_state.queue import RedisQueue, Row
 from comity.policies.formats import WELL_KNOWN
 from tests.redis_server import Server as Redis
 
-WORKER_TIMEOUT = 3.0  # seconds
-PATIENCE = 600.0  # seconds until a crawl is given up
+PATIENCE = 900.0  # seconds until a crawl is given up
+TOLERANCE = 0.005  # seconds
+CONCURRENT = 64
 
 
 class Neighbours(Spider):
-    """Each page leads to the next one of its host, and to one of the next host."""
+    """Each page leads to the next one of its host, and each fifth to that of the next host."""
 
     name = "neighbours"
     port: int
@@ -57,24 +61,24 @@ class Neighbours(Spider):
 
     def parse(self, response: Response) -> Iterator[Request]:
         address, number = response.url.split("/")[2].partition(":")[0], int(response.url.rpartition("/")[2])
-        place = self.addresses.index(address) if number % 5 == 0 else 0
         if number + 1 < self.pages:
             yield Request(f"http://{address}:{self.port}/{number + 1}")
         if number % 5 == 0:
+            place = self.addresses.index(address)
             yield Request(f"http://{self.addresses[(place + 1) % len(self.addresses)]}:{self.port}/{number}")
 
 
 def work(job: dict[str, Any]) -> None:
-    """In a process of its own. Tells the CPU time that it took."""
+    """In a process of its own. Tells the CPU time of the crawl, imports not counted."""
     from scrapy.crawler import AsyncCrawlerProcess
 
-    process = AsyncCrawlerProcess({**job["settings"], "LOG_LEVEL": job.get("level", "ERROR")})
+    process = AsyncCrawlerProcess({**job["settings"], "LOG_LEVEL": job["level"]})
     crawler = process.create_crawler(Neighbours)
     process.crawl(crawler, **job["arguments"])
+    before = resource.getrusage(resource.RUSAGE_SELF)
     process.start()
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    stats = crawler.stats.get_stats() if crawler.stats else {}
-    print(json.dumps({"cpu": used.ru_utime + used.ru_stime, "pages": stats.get("response_received_count", 0)}))
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    print(json.dumps({"cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime}))
 
 
 class Worker:
@@ -88,6 +92,13 @@ class Worker:
     def runs(self) -> bool:
         return self.process.poll() is None
 
+    @property
+    def cpu(self) -> float:
+        """Seconds, of one that has ended by itself."""
+        assert self.process.stdout
+        told = self.process.stdout.read()
+        return float(json.loads(told)["cpu"]) if told else 0.0
+
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
@@ -99,40 +110,136 @@ class Outcome(NamedTuple):
     repeats: int
     too_soon: int  # gaps below the delay
     least_gap: float
+    in_a_second: int  # most requests of a host
     span: float  # seconds from the first page to the last
     policies: int  # most requests for one policy file
     killed: int
-    errors: int  # lines of errors in the logs
+    errors: int  # in the logs
     failed: int  # workers that ended with another status than 0
+    cpu: float  # ms a page, of all workers
+    server_cpu: float  # ms a page, of Redis
+    calls: float  # commands of Redis a page, those within scripts too
 
 
-def judged(log: Log, crawled: list[Host], delay: float, killed: int, errors: int, failed: int) -> Outcome:
-    pages = [(at, address, path) for at, address, path in log if path[1:].isdigit()]
-    wanted = {(host.address, f"/{page}") for host in crawled for page in range(host.pages)}
+class Faults:
+    """What is done to the workers and to Redis while they crawl."""
+
+    def __init__(self, options: argparse.Namespace, start: Any, state: Redis | None) -> None:
+        self._options = options
+        self._start = start
+        self._state = state
+        self.workers = [start() for _ in range(options.workers)]
+        self.killed = 0
+        now = time.monotonic()
+        self._kill_at = now + (options.kill or 2 * PATIENCE)
+        self._stop_at = now + (8 if options.freeze else 2 * PATIENCE)
+        self._server_at = now + (7 if options.server else 2 * PATIENCE)
+        self._stopped: Worker | None = None
+
+    def go_on(self) -> None:
+        now = time.monotonic()
+        if now > self._kill_at and all(worker.runs for worker in self.workers):
+            self._kill_at = now + self._options.kill
+            self.killed += 1
+            number = random.randrange(len(self.workers))
+            self.workers[number].kill()
+            self.workers[number] = self._start()
+        if self._stopped is None and now > self._stop_at and self.workers[0].runs:
+            self._stopped, self._stop_at = self.workers[0], now + 2 * self._options.timeout
+            self._stopped.process.send_signal(signal.SIGSTOP)
+        elif self._stopped is not None and now > self._stop_at:
+            self._stop_at = now + 2 * PATIENCE
+            if self._stopped.runs:
+                self._stopped.process.send_signal(signal.SIGCONT)
+        if self._state is not None and now > self._server_at:
+            self._server_at = now + 2 * PATIENCE
+            self._state.kill()
+            time.sleep(20 if self._options.server == "away" else 0)
+            self._state.start()
+
+
+def crawled(options: argparse.Namespace, settings: dict[str, Any], *, is_shared: bool = True) -> Outcome:
+    """One crawl with its faults."""
+    some = hosts(40, options.hosts, pages=options.pages, delay=options.delay, rate=options.rate)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        state = stack.enter_context(redis()) if is_shared else None
+        server = stack.enter_context(Server(some))
+        shared = {"COMITY_STATE": state.url, "COMITY_WORKER_TIMEOUT": options.timeout} if state else {}
+        own = {"COMITY_STORE": f"{folder}/policies.sqlite", "JOBDIR": f"{folder}/job"} if not state else {}
+        job = {
+            "settings": {"CONCURRENT_REQUESTS": CONCURRENT, **(shared or own), **settings},
+            "arguments": {"port": server.port, "addresses": [host.address for host in some], "pages": options.pages},
+            "level": "INFO" if options.verbose else "WARNING",
+        }
+        log = folder / "log"
+        faults = Faults(options, lambda: Worker(job, log), state)
+        give_up = time.monotonic() + PATIENCE
+        while any(worker.runs for worker in faults.workers):
+            time.sleep(0.05)
+            faults.go_on()
+            if time.monotonic() > give_up:
+                for worker in faults.workers:
+                    worker.kill()
+        text = log.read_text()
+        if options.verbose:
+            sys.stderr.write(text)
+        server.channel.send(None)
+        used, calls = usage(state)
+        return judged(server.channel.recv(), some, options.delay, faults, text, used, calls)
+
+
+def usage(state: Redis | None) -> tuple[float, int]:
+    """Seconds of CPU of Redis, and its commands."""
+    if state is None:
+        return 0.0, 0
+    info: Any = state.client().info()
+    commands: Any = state.client().info("commandstats")
+    calls = sum(of["calls"] for of in commands.values())
+    return info["used_cpu_user"] + info["used_cpu_sys"], calls
+
+
+def judged(seen: Log, some: list[Host], delay: float, faults: Faults, text: str, used: float, calls: int) -> Outcome:
+    pages = [(at, address, path) for at, address, path in seen if path[1:].isdigit()]
+    wanted = {(host.address, f"/{page}") for host in some for page in range(host.pages)}
     found = Counter((address, path) for _, address, path in pages)
     times: dict[str, list[float]] = {}
-    for at, address, _ in pages:
+    for at, address, _ in sorted(pages):
         times.setdefault(address, []).append(at)
-    gaps = [after - before for of_host in times.values() for before, after in pairwise(sorted(of_host))]
-    policies = Counter((address, path) for _, address, path in log if path in WELL_KNOWN)
+    gaps = [after - before for of_host in times.values() for before, after in pairwise(of_host)]
+    policies = Counter((address, path) for _, address, path in seen if path in WELL_KNOWN)
+    number = max(1, len(pages))
     return Outcome(
         asked=len(pages),
         lost=len(wanted - found.keys()),
         repeats=len(pages) - len(found),
-        too_soon=sum(gap < delay - 0.005 for gap in gaps),
+        too_soon=sum(gap < delay - TOLERANCE for gap in gaps),
         least_gap=min(gaps, default=0.0),
-        span=max(at for at, *_ in pages) - min(at for at, *_ in pages),
+        in_a_second=max(most_in_a_second(of_host) for of_host in times.values()) if times else 0,
+        span=max((at for at, *_ in pages), default=0.0) - min((at for at, *_ in pages), default=0.0),
         policies=max(policies.values(), default=0),
-        killed=killed,
-        errors=errors,
-        failed=failed,
+        killed=faults.killed,
+        errors=text.count("Traceback") + text.count(" ERROR:"),
+        failed=sum(worker.process.returncode != 0 for worker in faults.workers),
+        cpu=1000 * sum(worker.cpu for worker in faults.workers) / number,
+        server_cpu=1000 * used / number,
+        calls=calls / number,
     )
+
+
+def most_in_a_second(times: list[float]) -> int:
+    first = most = 0
+    for last, at in enumerate(times):
+        while times[first] < at - 1 + TOLERANCE:
+            first += 1
+        most = max(most, last + 1 - first)
+    return most
 
 
 @contextmanager
 def redis() -> Iterator[Redis]:
     with tempfile.TemporaryDirectory() as folder:
-        server = Redis(Path(folder))
+        server = Redis(Path(folder), options={"maxmemory": "8gb"})
         server.start()
         try:
             yield server
@@ -140,105 +247,116 @@ def redis() -> Iterator[Redis]:
             server.stop()
 
 
-def chaos(options: argparse.Namespace) -> Outcome:
-    """One crawl with its faults."""
-    crawled = hosts(40, options.hosts, pages=options.pages, delay=options.delay)
-    chance = random.Random()
-    killed, stopped = 0, None
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        state = stack.enter_context(redis())
-        server = stack.enter_context(Server(crawled))
-        job = {
-            "settings": {
-                "ADDONS": {"comity.crawler.addon.Addon": 100},
-                "COMITY_AGENT": "benchbot",
-                "COMITY_MIN_DELAY": 0,
-                "COMITY_PROGRESS": "off",
-                "COMITY_STATE": state.url,
-                "COMITY_WORKER_TIMEOUT": options.timeout,
-                "CONCURRENT_REQUESTS": 64,
-            },
-            "arguments": {"port": server.port, "addresses": [host.address for host in crawled], "pages": options.pages},
-            "level": "INFO" if options.verbose else "WARNING",
-        }
-        log = folder / "log"
-        workers = [Worker(job, log) for _ in range(options.workers)]
-        began = kill_at = time.monotonic()
-        kill_at += options.kill or PATIENCE
-        stop_at = began + 8 if options.freeze else began + PATIENCE
-        server_at = began + 7 if options.server else began + PATIENCE
-        failed = 0
-        while any(worker.runs for worker in workers):
-            time.sleep(0.05)
-            now = time.monotonic()
-            if now > began + PATIENCE:
-                for worker in workers:
-                    worker.kill()
-                failed += 1
-                break
-            if now > kill_at and all(worker.runs for worker in workers):
-                kill_at = now + options.kill
-                killed += 1
-                number = chance.randrange(len(workers))
-                workers[number].kill()
-                workers[number] = Worker(job, log)
-            if stopped is None and now > stop_at and workers[0].runs:
-                stopped, stop_at = workers[0], now + 2 * options.timeout
-                stopped.process.send_signal(signal.SIGSTOP)
-            elif stopped is not None and now > stop_at:
-                stop_at = began + 2 * PATIENCE
-                if stopped.runs:
-                    stopped.process.send_signal(signal.SIGCONT)
-            if now > server_at:
-                server_at = began + 2 * PATIENCE
-                state.kill()
-                time.sleep(20 if options.server == "away" else 0)
-                state.start()
-        failed += sum(worker.process.returncode != 0 for worker in workers)
-        text = log.read_text()
-        if options.verbose:
-            sys.stderr.write(text)
-        errors = text.count("Traceback") + text.count(" ERROR:")
-        server.channel.send(None)
-        seen: Log = server.channel.recv()
-        if options.verbose:
-            counts = Counter((address, path) for _, address, path in seen if path[1:].isdigit())
-            sys.stderr.write(f"{[(key, [at for at, *k in seen if tuple(k) == key]) for key, n in counts.items() if n > 1]}\n")
-        return judged(seen, crawled, options.delay, killed, errors, failed)
-
-
-def show(rows: list[Outcome], title: str) -> None:
-    table = Table(title=title)
+def show(rows: list[tuple[str, Outcome]], title: str) -> None:
+    table = Table("", title=title)
     for name in Outcome._fields:
         table.add_column(name.replace("_", " "), justify="right")
-    for row in rows:
-        table.add_row(*(f"{value:.3f}" if isinstance(value, float) else str(value) for value in row))
-    Console(width=140).print(table)
+    for name, row in rows:
+        table.add_row(name, *(f"{value:.3f}" if isinstance(value, float) else str(value) for value in row))
+    Console(width=200).print(table)
+
+
+# Memory
+
+
+def memory(number: int, on_hosts: int) -> None:
+    """Puts so many requests on so many hosts, and drains them."""
+    asyncio.run(_memory(number, on_hosts))
+
+
+async def _memory(number: int, on_hosts: int) -> None:
+    spider = Spider("memory")
+
+    def row(queue: RedisQueue, n: int) -> Row:
+        url = f"http://host-{n % on_hosts}.example/section/{n}/a-page-of-the-usual-length.html"
+        body = packed(Request(url, meta={"depth": 3, "comity_led_from": "public"}), spider)
+        return Row(f"host-{n % on_hosts}.example", n.to_bytes(20, "big"), queue.new_key(), 0, body)
+
+    with redis() as server:
+        connection = Connection(server.address())
+        queue = RedisQueue(connection, "one", 60)
+        await queue.open()
+        client = server.client()
+        info: Any = client.info
+        empty, began = info()["used_memory"], time.monotonic()
+        size = len(row(queue, 0).body)
+        for first in range(0, number, 5000):
+            await queue.put([row(queue, n) for n in range(first, min(first + 5000, number))])
+        put, full = time.monotonic() - began, info()["used_memory"]
+        began, drained = time.monotonic(), 0
+        while leases := await queue.lease(500, 100):
+            await asyncio.gather(*(queue.ack(lease.host, [entry.key for entry in lease.requests]) for lease in leases))
+            await asyncio.gather(*(queue.release(lease.host) for lease in leases))
+            drained += sum(len(lease.requests) for lease in leases)
+        drain, seen = time.monotonic() - began, info()["used_memory"]
+        finished = await queue.is_finished()
+        await queue.close()
+        await connection.close()
+    print(f"{number:,} requests of {size} octets on {on_hosts:,} hosts")
+    print(f"octets each, while they wait {(full - empty) / number:.0f}, once they were seen {(seen - empty) / number:.1f}")
+    print(f"a second, put {number / put:,.0f}, drained {drained / drain:,.0f}")
+    print(f"{drained:,} came back, and the crawl is {'' if finished else 'NOT '}finished")
+
+
+COMITY = {
+    "ADDONS": {"comity.crawler.addon.Addon": 100},
+    "COMITY_AGENT": "benchbot",
+    "COMITY_MIN_DELAY": 0,
+    "COMITY_PROGRESS": "off",
+}
+SCRAPY = {"ROBOTSTXT_OBEY": True, "TELNETCONSOLE_ENABLED": False, "USER_AGENT": "benchbot/1.0", "CONCURRENT_ITEMS": 8}
+PRESETS: dict[str, dict[str, Any]] = {
+    "chaos": {},
+    "rate": {"hosts": 1, "pages": 300, "delay": 0.0, "rate": "10/1s", "kill": 0.0, "freeze": False},
+    "policies": {"hosts": 500, "pages": 2, "delay": 0.0, "kill": 0.0, "freeze": False},
+    "cost": {"hosts": 200, "pages": 20, "delay": 0.0, "kill": 0.0, "freeze": False},
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("what", nargs="?", choices=("chaos",))
+    parser.add_argument("what", nargs="?", choices=(*PRESETS, "memory"), default="chaos")
     parser.add_argument("--job", help=argparse.SUPPRESS)
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--pages", type=int, default=20)
     parser.add_argument("--delay", type=float, default=1.0)
+    parser.add_argument("--rate", default="")
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--kill", type=float, default=3.0, help="seconds between two kills; 0: none")
     parser.add_argument("--freeze", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--server", choices=("kill", "away"))
-    parser.add_argument("--timeout", type=float, default=WORKER_TIMEOUT, help="COMITY_WORKER_TIMEOUT")
+    parser.add_argument("--timeout", type=float, default=3.0, help="COMITY_WORKER_TIMEOUT")
     parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--requests", type=int, default=1_000_000, help="of `memory`; a tenth as many hosts")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     if options.job:
         work(json.loads(options.job))
         return
+    if options.what == "memory":
+        memory(options.requests, options.requests // 10)
+        return
+    preset = PRESETS[options.what]
+    parser.set_defaults(**preset)
+    options = parser.parse_args()
     rows = []
-    for _ in range(options.runs):
-        rows.append(chaos(options))
-        show(rows, f"{options.workers} workers, {options.hosts} hosts, {options.pages} pages, {options.delay:g} s")
+    title = f"{options.hosts} hosts, {options.pages} pages, delay {options.delay:g} s"
+    if options.what == "cost":
+        for name, workers, settings, is_shared in (
+            ("Scrapy", 1, SCRAPY, False),
+            ("SQLite, JOBDIR", 1, COMITY, False),
+            ("Redis, 1", 1, COMITY, True),
+            ("Redis, 2", 2, COMITY, True),
+            ("Redis, 4", 4, COMITY, True),
+        ):
+            for _ in range(options.runs):
+                options.workers = workers
+                rows.append((name, crawled(options, settings, is_shared=is_shared)))
+        show(rows, title)
+        return
+    for number in range(options.runs):
+        rows.append((str(number + 1), crawled(options, COMITY)))
+        show(rows, f"{options.workers} workers, {title}")
 
 
 if __name__ == "__main__":

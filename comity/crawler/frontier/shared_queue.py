@@ -193,9 +193,10 @@ class SharedQueue:
                     elif host := self._hosts.get(row.host):
                         host.waiting += 1
                         self._changed_hosts.add(row.host)
-            for of_host, keys in list(done.items()):
-                await self._queue.ack(of_host, keys)
-                del done[of_host]
+            failed = await _failures({of_host: self._queue.ack(of_host, keys) for of_host, keys in done.items()})
+            done = {of_host: keys for of_host, keys in done.items() if of_host in failed}
+            for error in failed.values():
+                raise error
         except StateFullError:
             self._is_full = True
             raise
@@ -205,11 +206,10 @@ class SharedQueue:
 
     async def _refill(self) -> None:
         changed, self._changed_hosts = self._changed_hosts, set()
-        outcomes = await asyncio.gather(*map(self._look_after, changed), return_exceptions=True)
-        for name, outcome in zip(changed, outcomes, strict=True):
-            if isinstance(outcome, BaseException):
-                self._changed_hosts.add(name)
-                raise outcome
+        failed = await _failures({name: self._look_after(name) for name in changed})
+        self._changed_hosts.update(failed)
+        for error in failed.values():
+            raise error
         now = monotonic()
         if now >= self._lease_at and len(self._hosts) < HOSTS and self._taker.has_room:
             leases = [] if await self._is_too_long() else await self._queue.lease(HOSTS_AT_ONCE, REQUESTS)
@@ -306,6 +306,10 @@ class SharedQueue:
             self._complain(f"{error}; it is tried again")
             await asyncio.sleep(TICK)
             return False
+        except Exception:  # a mistake of ours with one of them: the others go on
+            logger.exception("COMITY_STATE: what is shared cannot be told")
+            await asyncio.sleep(LOOK_AGAIN)
+            return False
         return True
 
     def _complain(self, text: str) -> None:
@@ -313,3 +317,9 @@ class SharedQueue:
         if monotonic() >= self._log_at:
             self._log_at = monotonic() + 60
             logger.error("COMITY_STATE: %(text)s", {"text": text})
+
+
+async def _failures(calls: dict[str, Coroutine[Any, Any, None]]) -> dict[str, BaseException]:
+    """The errors of calls that go out together, by their names."""
+    outcomes = await asyncio.gather(*calls.values(), return_exceptions=True)
+    return {name: outcome for name, outcome in zip(calls, outcomes, strict=True) if isinstance(outcome, BaseException)}

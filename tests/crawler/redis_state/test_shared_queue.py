@@ -1,0 +1,192 @@
+"""What the scheduler has of a queue that several workers share, against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from scrapy import Spider
+from scrapy.http import Request
+from scrapy.statscollectors import MemoryStatsCollector
+from scrapy.utils.test import get_crawler
+
+from comity.crawler.frontier.shared_queue import SharedQueue
+from comity.crawler.redis_state.connection import Connection
+from comity.crawler.redis_state.queue import RedisQueue
+from comity.policies import PolicyError
+from tests.redis_server import Server
+
+A, B = "https://a.example", "https://b.example"
+SPIDER = Spider("pages")
+
+
+class Worker:
+    """One worker, whose scheduler does nothing by itself."""
+
+    def __init__(self, server: Server, name: str, most: int) -> None:
+        self.connection = Connection(server.address())
+        crawler = get_crawler()
+        crawler.stats = self.stats = MemoryStatsCollector(crawler)
+        redis = RedisQueue(self.connection, name, ttl=30)
+        self.queue = SharedQueue(crawler, redis, rest=lambda host, seconds: None, most=most)
+        self.queue.begin(cast(Any, self))
+        self.has_room = True
+        self.here: dict[int, str] = {}  # key -> origin
+
+    def arrived(self, key: int, origin: str, priority: int) -> None:
+        self.here[key] = origin
+
+    def lost(self, host: str) -> list[int]:
+        keys = [key for key, origin in self.here.items() if origin.endswith(host)]
+        for key in keys:
+            del self.here[key]
+        return keys
+
+    def put(self, *urls: str) -> None:
+        for url in urls:
+            request = Request(url)
+            assert self.queue.put(url.rpartition("/")[0], request, url.encode())
+
+    async def turn(self) -> None:
+        """What the queue does again and again, once."""
+        await self.queue._flush()
+        self.queue._lease_at = 0.0
+        await self.queue._refill()
+
+    @property
+    def urls(self) -> list[str]:
+        return sorted(self.queue.get(key).url for key in self.here)
+
+    def done(self) -> None:
+        """All that is here."""
+        for key in self.here:
+            self.queue.done(key)
+        self.here = {}
+
+
+@asynccontextmanager
+async def working(server: Server, *names: str, most: int = 0) -> AsyncIterator[list[Worker]]:
+    workers = [Worker(server, name, most) for name in names]
+    try:
+        for worker in workers:
+            await worker.queue.open(SPIDER)
+            for task in worker.queue._tasks:  # the test does in its order what they do
+                task.cancel()
+        yield workers
+    finally:
+        for worker in workers:
+            await worker.queue.close()
+            await worker.connection.close()
+
+
+@pytest.mark.requirement("REACH-1")
+def test_a_host_is_of_one_worker_until_nothing_of_it_is_left(server: Server) -> None:
+    async def run() -> None:
+        async with working(server, "one", "two") as (one, two):
+            one.put(f"{A}/1", f"{A}/2")
+            await one.turn()
+            two.put(f"{A}/2", f"{A}/3")
+            await two.turn()
+            assert one.urls == [f"{A}/1", f"{A}/2"]
+            assert two.urls == []
+            assert two.stats.get_value("dupefilter/filtered") == 1
+            one.done()
+            for _ in range(3):
+                await one.turn()
+            await two.turn()
+            assert one.urls + two.urls == [f"{A}/3"]
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2")
+def test_what_is_done_and_not_told_yet_goes_out_no_more(server: Server) -> None:
+    """Its host is released once that is told."""
+
+    async def run() -> None:
+        async with working(server, "one", "two") as (one, two):
+            one.put(f"{A}/1")
+            await one.turn()
+            one.done()
+            await one.queue._refill()
+            await two.turn()
+            assert two.urls == []
+            await one.turn()
+            await one.turn()
+            await two.turn()
+            assert two.urls == []
+            await two.queue._look_now()
+            await two.queue._look_now()
+            assert two.queue.is_finished
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-4")
+def test_a_worker_that_has_hosts_leases_no_more_while_too_many_requests_wait(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        async with working(server, "one", "two", most=3) as (one, two):
+            one.put(f"{A}/1", f"{A}/2")
+            await one.turn()
+            two.put(*(f"{B}/{number}" for number in range(4)))
+            await two.turn()
+            await one.turn()
+            assert len(one.urls) == 2
+            assert len(two.urls) == 4  # it had none
+            two.put("https://c.example/1")
+            await two.turn()
+            await one.turn()
+            assert len(one.urls) + len(two.urls) == 6
+            two.done()
+            await two.turn()
+            await one.turn()
+            assert "https://c.example/1" in one.urls + two.urls
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(run())
+    assert "7 requests wait or are out, and COMITY_MAX_WAITING is 3: no more hosts are leased until fewer are left" in caplog.text
+
+
+@pytest.mark.requirement("REACH-4")
+def test_a_request_with_more_than_plain_values_is_named(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> None:
+        async with working(server, "one") as (one,):
+            assert one.queue.put(A, Request(f"{A}/1", meta={"a": SimpleNamespace()}), b"1") is None
+            await one.turn()
+            assert one.urls == []
+
+    asyncio.run(run())
+    assert f"<GET {A}/1> waits in this process alone, and is lost with it: its `meta` cannot be sent" in caplog.text
+
+
+@pytest.mark.requirement("REACH-1")
+def test_a_paused_crawl_hands_nothing_out_and_an_ended_one_begins_no_more(server: Server) -> None:
+    async def run() -> None:
+        async with working(server, "one", "two") as (one, two):
+            one.put(*(f"{A}/{number}" for number in range(5)))
+            await one.turn()
+            out = next(iter(one.here))
+            del one.here[out]
+            await two.queue._queue.set_state("paused")
+            await one.queue._renew_now()
+            assert one.urls == []
+            one.queue.done(out)
+            await one.turn()
+            assert (await two.queue._queue.status())["waiting"] == 4
+            await two.queue._queue.set_state("running")
+            await two.turn()
+            assert len(two.urls) == 4
+            await one.queue._queue.set_state("ended")
+            await two.queue._renew_now()
+            assert two.queue.is_finished
+            with pytest.raises(PolicyError, match="crawl `crawl` has been ended: `scrapy frontier crawl --resume`"):
+                await two.queue.open(SPIDER)
+
+    asyncio.run(run())
