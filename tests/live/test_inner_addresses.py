@@ -415,7 +415,7 @@ def test_what_the_operator_has_asked_for_others_may_link(serve: Serve, crawl: Cr
 
 
 @pytest.mark.requirement("SEC-7")
-@pytest.mark.parametrize("spider", [Follows, FollowsInline])
+@pytest.mark.parametrize("spider", [Follows, pytest.param(FollowsInline, marks=pytest.mark.slow)])
 def test_the_operator_may_allow_it(serve: Serve, crawl: Crawl, spider: type[Follows]) -> None:
     """For pages. What policy files lead to stays where it is (SEC-2)."""
     inside = serve({"/a": page(), "/robots.txt": "User-agent: *\nDisallow: /private\n"})

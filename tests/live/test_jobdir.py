@@ -428,7 +428,7 @@ class Awkward(Follow):
 
 
 @pytest.mark.requirement("SEC-6")
-@pytest.mark.parametrize("ends", ["kill", "interrupt"])
+@pytest.mark.parametrize("ends", ["kill", pytest.param("interrupt", marks=pytest.mark.slow)])
 def test_what_is_done_is_done(serve: Serve, project: Project, ends: str) -> None:
     """Duplicates, start requests, redirects and pages whose callback failed: nothing of it is asked again, in whatever crawl."""
     pages = {"/": links("/moved", "/fails", "/target", "/0"), "/fails": links("/after")}

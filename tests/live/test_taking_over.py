@@ -83,7 +83,7 @@ def fetched(server: Loopback) -> Counter[int]:
 
 @pytest.mark.requirement("SEC-6")
 @pytest.mark.parametrize("spider", [Stopped, Fifo])
-@pytest.mark.parametrize("after", [1, 7, 25, PAGES])
+@pytest.mark.parametrize("after", [7, *(pytest.param(after, marks=pytest.mark.slow) for after in (1, 25, PAGES))])
 def test_the_crawl_goes_on(serve: Serve, crawl: Crawl, tmp_path: Path, spider: type[Spider], after: int) -> None:
     server, job = site(serve), tmp_path / "job"
     arguments = {"url": server.origin, "priorities": True}

@@ -159,7 +159,7 @@ AI = "User-agent: *\n  Path: /news/ html\n    Element: {}\n      Disallow: Train
 
 
 @pytest.mark.requirement("MEET-5", "AIT-7")
-@pytest.mark.parametrize("elements", ["tag", "redact", "strip"])
+@pytest.mark.parametrize("elements", ["redact", *(pytest.param(how, marks=pytest.mark.slow) for how in ("tag", "strip"))])
 def test_rules_for_elements_are_asked_again(serve: Serve, crawl: Crawl, tmp_path: Path, elements: str) -> None:
     quoting = {path: "<p>page</p><p class=quote>quote</p>" if path.startswith("/news/") else page for path, page in PAGES.items()}
     site = serve({"/robots.txt": FREE, "/ai.txt": AI.format(".quote"), **quoting})

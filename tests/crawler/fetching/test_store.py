@@ -23,6 +23,7 @@ from comity.crawler.fetching.reach import Reach
 from comity.crawler.fetching.store import REFERENCES, VERSIONS, PolicyStore
 from comity.policies import PolicyError
 from comity.policies.answers.fetched import Availability, Fetched, availability
+from tests.selection import one_in
 
 NOW = 1_800_000_000.0
 ROBOTS = "/robots.txt"
@@ -343,7 +344,7 @@ DAMAGES = {
 
 
 @pytest.mark.requirement("SEC-6")
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", one_in(3, DAMAGES))
 def test_damage_that_shows_later_is_an_error_and_no_permission(path: Path, damage: str) -> None:
     """Whatever is still told is what was written, and of a row that is not there any more nothing is known."""
 

@@ -24,7 +24,6 @@ from comity.dataset.files.warc import rewriting as warc_rewriting
 from comity.dataset.files.warc.items import POLICY
 from comity.dataset.job import JobOptions
 from comity.dataset.records import DatasetError
-from tests.selection import one_in
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 OVER = {"until": "2026-11-21T23:59:59Z"}
@@ -324,7 +323,8 @@ def test_whatever_is_damaged_what_does_not_go_is_somewhere(
 # Large files
 
 
-@pytest.mark.parametrize("workers", one_in(2, [2, 1]))
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [2, 1])
 def test_in_many_parts(monkeypatch: pytest.MonkeyPatch, archive: Archive, workers: int) -> None:
     monkeypatch.setattr(warc, "PART", 2000)
     monkeypatch.setattr(warc_rewriting, "CHUNK", 100)

@@ -636,6 +636,7 @@ BY_PATH: dict[str, str] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("MEET-3")
 def test_what_was_found_out_of_one_record_is_taken_for_no_other(*, in_full: bool) -> None:
     """Each record is judged as if it was the only one, in whatever company it is."""
