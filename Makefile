@@ -102,7 +102,7 @@ clean:  ## remove what was set up
 
 # Ray, Dask, Spark with a Java of its own, and a store of objects: a gigabyte.
 .venv/ready-for-engines: setup.cfg .venv/ready-to-test
-	$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable '.[test,test-all]'
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable '.[test-all]'
 	@touch $@
 
 # Without atheris, which not every Python has, fuzzing goes by chance.
