@@ -130,7 +130,7 @@ def test_from_and_to_parquet(tmp_path: Path, crawled: Path, workers: str) -> Non
         (["export", "crawled.jsonl", "--for", "index", "-o", "no/out.jsonl"], "out.jsonl cannot be written: No such file"),
         (["export", "crawled.jsonl", "--for", "index", "-o", "crawled.jsonl"], "is read from"),
         (["export", "no.jsonl", "--for", "index", "-o", "out.jsonl"], "no.jsonl cannot be read: No such file"),
-        (["export", ".", "--for", "index", "-o", "out.jsonl"], "several forms, such as broken.parquet and crawled.jsonl"),
+        (["export", ".", "--for", "index", "-o", "out.jsonl"], "several forms: broken.parquet and crawled.jsonl"),
         (["export", "crawled.jsonl", "--for", "index", "-o", "out.jsonl", "--workers", "0"], "invalid number of processes"),
         (["export", "crawled.jsonl", "--for", "index", "-o", "out.jsonl", "--fast"], "dataset export knows no `--fast`"),
         (["export", "broken.parquet", "--for", "index", "-o", "out.jsonl"], "broken.parquet"),
