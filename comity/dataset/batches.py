@@ -21,6 +21,7 @@ import pyarrow as pa
 from comity.dataset.export.column_pass import schema_of_export
 from comity.dataset.export.export import ExportPass
 from comity.dataset.files.arrow_schema import adapted, valid
+from comity.dataset.files.places import place
 from comity.dataset.job import JobOptions, open_readers, recrawled
 from comity.dataset.permissions.expiry import Recrawled
 from comity.dataset.permissions.terms import Terms
@@ -67,9 +68,10 @@ class UsableBatches:
         return cast(Columns, one), found
 
 
-def recrawled_in(datasets: Sequence[Path], terms: Terms, options: JobOptions = JobOptions()) -> Recrawled:  # noqa: B008  # immutable
+def recrawled_in(datasets: Sequence[Path | str], terms: Terms, options: JobOptions = JobOptions()) -> Recrawled:  # noqa: B008  # immutable
     """The pages in these files and folders that were fetched more than once, where any of it depends on that."""
-    return recrawled(open_readers(datasets), options, terms.tags, terms.uses)
+    paths = [place(dataset) if isinstance(dataset, str) else dataset for dataset in datasets]
+    return recrawled(open_readers(paths), options, terms.tags, terms.uses)
 
 
 __all__ = ("Recrawled", "Summary", "Terms", "UsableBatches", "recrawled_in")

@@ -91,19 +91,18 @@ def _expire_folder(dataset: Dataset, tasks: Sequence[_Expiring], expire_one: _Ex
     """The manifest of the folder comes back when all files are done."""
     folder, summary, facts = dataset.path, Summary(), []
     described = None if expire_one.dry_run else manifest.read(folder)
-    is_changed = not manifest.path_of(folder).exists()  # a run was killed before it could tell what it had changed
     if described:
         expire_one = expire_one._replace(tells_facts=True)
         manifest.retract(folder)
     for outcome in each_file(expire_one, tasks, options):
         summary.merge(outcome.summary)
         facts.append(outcome.facts)
-        is_changed |= outcome.is_changed
         for note in outcome.notes:
             options.removed(note)
     if described:
-        if is_changed:
-            removed, when, files = summary.counts.causes, expire_one.terms.now, [file for file in facts if file]
+        removed, when, files = summary.counts.causes, expire_one.terms.now, [file for file in facts if file]
+        # Whatever this run has done: a process may have been killed when it had changed a file, and could not say so.
+        if manifest.digests(described) != {file.name: file.sha256 for file in files}:
             described = manifest.changed(folder, described, summary.composition, removed=removed, when=when, files=files)
         manifest.write(folder, described)
     return summary.counts
@@ -120,7 +119,6 @@ class _Expired(NamedTuple):
     summary: Summary
     notes: Sequence[Note] = ()  # what goes
     facts: manifest.FileFacts | None = None
-    is_changed: bool = False
 
 
 class _Expire(NamedTuple):
@@ -188,5 +186,4 @@ def _expire(task: _Expiring, terms: ExpiryTerms, *, dry_run: bool, options: JobO
             manifest.write(
                 path, manifest.changed(path, described, summary.composition, removed=summary.counts.causes, when=terms.now)
             )
-        return _Expired(summary, is_changed=True)
     return _Expired(summary)

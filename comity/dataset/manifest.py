@@ -268,10 +268,12 @@ def _file_set(folder: str, files: Sequence[FileFacts]) -> Iterator[dict[str, Any
         yield _file_object(f"{FILES}/{file.name}", f"{folder}/{file.name}", file)
 
 
-def files_named(described: Mapping[str, Any] | None) -> set[str]:
-    """The names of the files in a folder that is so described."""
+def digests(described: Mapping[str, Any] | None) -> dict[str, str]:
+    """The files in a folder that is so described, by their names there, with their SHA-256."""
     distribution = (described or {}).get("distribution", ())
-    return {file["name"] for file in distribution if file.get("@type") == "cr:FileObject" and "name" in file}
+    return {
+        file["name"]: file.get("sha256", "") for file in distribution if file.get("@type") == "cr:FileObject" and "name" in file
+    }
 
 
 def _described(

@@ -91,7 +91,7 @@ def test_what_ends_when_a_page_is_fetched_again(tmp_path: Path, make_record: Mak
     current = Terms.of(["present-snippet"], now=NOW)
     with pytest.raises(DatasetError, match=r"present-snippet is of the most recent fetch.*recrawled_in"):
         UsableBatches(current)
-    UsableBatches(current, recrawled_in([path], current))
+    UsableBatches(current, recrawled_in([str(path)], current))
 
 
 def test_rows_that_cannot_be_read_are_left_out(make_record: MakeRecord) -> None:

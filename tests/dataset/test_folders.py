@@ -18,6 +18,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of the packages that it imports
     import mlcroissant  # type: ignore[import-untyped]
 
+from comity.dataset import expire as expire_module
 from comity.dataset import manifest as croissant
 from comity.dataset.expire import expire
 from comity.dataset.export import folder_export
@@ -283,3 +284,23 @@ def test_the_task_of_a_file_can_be_done_again(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(folder_export._ExportPart, "__call__", twice)
     export_folder([crawled], tmp_path / "out", TRAIN)
     assert snapshot(tmp_path) == once
+
+
+@pytest.mark.requirement("REACH-5")
+def test_a_manifest_follows_where_a_process_could_not_say_what_it_did(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crawled: Path
+) -> None:
+    """It was killed when its file had taken the place of the old one, and the task was done again."""
+    out = tmp_path / "out"
+    export_folder([crawled], out, Terms.of(["train"], now=datetime(2026, 11, 21, tzinfo=UTC)))
+    do = expire_module._Expire.__call__
+
+    def twice(self: Any, task: Any) -> Any:
+        do(self, task)
+        return do(self, task)
+
+    monkeypatch.setattr(expire_module._Expire, "__call__", twice)
+    expire([out], NOW)
+    described = json.loads(croissant.path_of(out).read_bytes())
+    for file in described["distribution"][1:]:
+        assert file["sha256"] == hashlib.sha256((out / file["name"]).read_bytes()).hexdigest()

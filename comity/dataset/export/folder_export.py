@@ -82,7 +82,7 @@ def export_folder(
     if times > 1:
         raise DatasetError(f"{folder / twice} would be written twice: two files have this name")
     exported, files = Summary(), []
-    had = manifest.files_named(manifest.read(folder))
+    had = manifest.digests(manifest.read(folder))
     # In a store the old files go before the new ones come: then no manifest is beside them until all are there.
     restored = manifest.restored_on_error(folder) if is_local(folder) else nullcontext()
     with restored, ExitStack() as stack:

@@ -16,7 +16,9 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 def place(text: str) -> Path:
-    """DatasetError where it is a URL, and what opens it is not installed."""
+    """DatasetError where it is nothing, or a URL, and what opens it is not installed."""
+    if not text:
+        raise DatasetError("an empty name is that of no dataset")  # and not of this folder, as Path has it
     if not _SCHEME.match(text):
         return Path(text)
     try:

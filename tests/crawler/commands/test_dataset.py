@@ -122,7 +122,9 @@ def test_from_and_to_parquet(tmp_path: Path, crawled: Path, workers: str) -> Non
             (["export", "crawled.jsonl", "--for", "", "-o", "out.jsonl"], "no name of a use"),
             (["export", "crawled.jsonl", "--for", "index,,", "-o", "out.jsonl"], "no name of a use"),
             (["export", "crawled.jsonl", "--for", " , ", "-o", "out.jsonl"], "no name of a use"),
-            (["export", "crawled.jsonl", "--for", "index", "-o", ""], "its name says no format of records: use .jsonl"),
+            (["export", "crawled.jsonl", "--for", "index", "-o", ""], "an empty name is that of no dataset"),
+            (["export", "crawled.jsonl", "--for", "index", "-o", "out"], "its name says no format of records: use .jsonl"),
+            (["expire", ""], "an empty name is that of no dataset"),
             (["export", "crawled.jsonl", "./crawled.jsonl", "--for", "index", "-o", "out.jsonl"], "crawled.jsonl is given twice"),
             (["export", "crawled.jsonl", "--for", "in dex", "-o", "out.jsonl"], "`in dex` is no name of a use"),
             (["export", "crawled.jsonl", "--for", "index", "-o", "out.json"], "out.json: its name says no format"),
@@ -130,7 +132,7 @@ def test_from_and_to_parquet(tmp_path: Path, crawled: Path, workers: str) -> Non
             (["export", "crawled.jsonl", "--for", "index", "-o", "no/out.jsonl"], "out.jsonl cannot be written: No such file"),
             (["export", "crawled.jsonl", "--for", "index", "-o", "crawled.jsonl"], "is read from"),
             (["export", "no.jsonl", "--for", "index", "-o", "out.jsonl"], "no.jsonl cannot be read: No such file"),
-            (["export", ".", "--for", "index", "-o", "out.jsonl"], "its name says no format"),
+            (["export", ".", "--for", "index", "-o", "out.jsonl"], "several forms: broken.parquet and crawled.jsonl"),
             (["export", "crawled.jsonl", "--for", "index", "-o", "out.jsonl", "--workers", "0"], "invalid number of processes"),
             (["export", "crawled.jsonl", "--for", "index", "-o", "out.jsonl", "--fast"], "dataset export knows no `--fast`"),
             (["export", "broken.parquet", "--for", "index", "-o", "out.jsonl"], "broken.parquet"),
@@ -431,3 +433,44 @@ def test_a_row_of_a_table_is_a_line_for_programs(tmp_path: Path) -> None:
     output = f"{'b' * 150}.jsonl"
     done = dataset("export", "crawled.jsonl", "--for", "train-ai", "-o", output, folder=tmp_path, COLUMNS="40")
     assert f"1 of 1 records may be used for train-ai: {output}" in done.stdout.splitlines()
+
+
+@pytest.mark.requirement("REACH-5")
+def test_folders(tmp_path: Path, crawled: Path) -> None:
+    """From a folder to a folder, by processes; then all commands on what came out."""
+    (tmp_path / "in").mkdir()
+    for name in ("a.jsonl", "b.jsonl"):
+        (tmp_path / "in" / name).write_bytes(crawled.read_bytes())
+    words = ["--for", "train-ai", "--executor", "processes", "--workers", "2"]
+    done = dataset("export", "in", *words, "-o", "out/", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    said = " ".join(done.stdout.split())
+    assert "6 of 8 records may be used for train-ai: out/" in said
+    assert "chosen: out.croissant.json" in said
+    for name in ("a.jsonl", "b.jsonl"):
+        assert urls(tmp_path / "out" / name) == ["/brief/1", "/news/1", "/news/2"]
+    counted = json.loads(dataset("stats", "out", "--json", folder=tmp_path).stdout)
+    assert counted["records"] == 6
+    expired = dataset("expire", "out", folder=tmp_path)
+    assert expired.returncode == 0
+    assert "0 of 6 records went, 6 stay" in " ".join(expired.stderr.split())
+    verified = json.loads(dataset("verify", "out", "--json", folder=tmp_path).stdout)
+    assert (verified["records"], verified["unknown"]) == (6, 6)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["export", "crawled.jsonl", "--for", "index", "-o", "o.jsonl", "--ending", ".parquet"], "o.jsonl is one file"),
+        (["export", "empty", "--for", "index", "-o", "o/"], "no file of records is in this folder"),
+        (["export", "crawled.jsonl", "--for", "index", "-o", "."], "is read from: give the export another name"),
+        (["stats", "nonsense://bucket/in"], "nonsense://bucket/in cannot be opened"),
+        (["stats", "crawled.jsonl", "--executor", "hadoop"], "invalid choice"),
+    ],
+)
+def test_folders_that_cannot_be(tmp_path: Path, crawled: Path, words: list[str], said: str) -> None:
+    (tmp_path / "empty").mkdir()
+    done = dataset(*words, folder=tmp_path)
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
