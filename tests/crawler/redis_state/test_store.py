@@ -69,7 +69,7 @@ files = st.builds(
 )
 
 
-@pytest.mark.requirement("FETCH-5")
+@pytest.mark.requirement("REACH-1")
 def test_what_is_saved_is_loaded_as_from_the_file(store: RedisStore, tmp_path: Path) -> None:
     stores: list[Store] = [store, PolicyStore(tmp_path / "policies.sqlite")]
     origins = (f"https://{number}.test" for number in itertools.count())
@@ -150,7 +150,7 @@ def test_when_a_session_began_is_remembered_and_its_secret_is_not(store: RedisSt
     assert all(b"s3cret" not in (client.dump(key) or b"") for key in client.scan_iter())
 
 
-@pytest.mark.requirement("FETCH-5")
+@pytest.mark.requirement("REACH-1")
 def test_one_worker_fetches_an_origin(store: RedisStore, other: RedisStore, server: Server) -> None:
     assert store.claims_fetch(ORIGIN, 60)
     assert not other.claims_fetch(ORIGIN, 60)
