@@ -130,5 +130,6 @@ def _table(status: dict[str, Any], hosts: list[HostStatus], rate: float | None) 
     for host in hosts:
         until = f"{host.seconds:.1f} s" if host.seconds > 0 else "due"
         add_row(listed, host.host, host.waiting, host.out, host.worker, until)
-    heading = line(f"Crawl {status['crawl']}: {status['state']}", "bold")
+    is_finished = status["state"] == "running" and not (status["waiting"] or status["out"])
+    heading = line(f"Crawl {status['crawl']}: {'finished' if is_finished else status['state']}", "bold")
     return Group(heading, crawl, line(""), workers, line(""), listed)
