@@ -26,6 +26,7 @@ class Worker:
 def main(number: int, arguments: list[str]) -> int:
     environment = {name: value for name, value in os.environ.items() if name.startswith("COMITY_STATE")}
     settings = ["-s", f"COMITY_STATE={os.environ['COMITY_STATE']}"] if "COMITY_STATE" in os.environ else []
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
     ray.init(ignore_reinit_error=True)
     workers = [Worker.remote() for _ in range(number)]  # type: ignore[attr-defined]  # what @ray.remote makes
     statuses: list[int] = ray.get([worker.crawl.remote([*arguments, *settings], environment) for worker in workers])
