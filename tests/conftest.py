@@ -51,8 +51,9 @@ def pytest_unconfigure() -> None:
 
 
 # No test is about time: other programs run on this machine.
-settings.register_profile("quick", deadline=None, max_examples=25)
-settings.register_profile("all", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=25, derandomize=True)
+settings.register_profile("all", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None)
 settings.load_profile("quick")
 
 
@@ -61,13 +62,14 @@ settings.load_profile("quick")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="run every test, in both modes of Scrapy and in full")
+    parser.addoption("--explore", action="store_true", help="with --all: let Hypothesis try other examples each time")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[COLLECTED] = Collected()
     config.pluginmanager.register(config.stash[COLLECTED])
     if config.getoption("--all"):
-        settings.load_profile("all")
+        settings.load_profile("explore" if config.getoption("--explore") else "all")
     else:
         config.pluginmanager.register(LeftOut())
 

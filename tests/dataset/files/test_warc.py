@@ -321,6 +321,23 @@ def test_a_file_that_was_cut_off_is_read_to_its_last_record(archive: Archive, tm
 
 
 @pytest.mark.requirement("SEC-6")
+@pytest.mark.parametrize("ending", [".warc", ".warc.gz"])
+def test_damage_at_the_end_of_a_record_costs_no_other_record(tmp_path: Path, ending: str) -> None:
+    """Of each octet, its last one too, by which the next record is told from what stands in this one."""
+    archive = Archive(tmp_path / f"pages{ending}")
+    for number in range(3):
+        archive.page(number, b"<p>some text</p>")
+    whole = archive.close().read_bytes()
+    for end in archive.ends[1:]:
+        for place in range(end - 6, end):
+            archive.path.write_bytes(whole[:place] + bytes((whole[place] ^ 1,)) + whole[place + 1 :])
+            hit = next(number for number, other in enumerate(archive.ends[1:]) if place < other)
+            expected = [str(number) for number in range(3) if number * 3 != hit]
+            found = titles([record for record in read(archive.path) if "title" in record])
+            assert [title for title in found if title in expected] == expected, (place, end)
+
+
+@pytest.mark.requirement("SEC-6")
 @settings(max_examples=3 * settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(where=st.floats(0, 1, exclude_max=True), bits=st.integers(1, 255), ending=st.sampled_from([".warc", ".warc.gz"]))
 def test_what_is_damaged_costs_no_other_record(where: float, bits: int, ending: str, tmp_path: Path) -> None:

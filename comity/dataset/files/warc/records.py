@@ -22,6 +22,9 @@ PACKED = "one gzip member holds several records"  # why there is no telling wher
 #   version = "WARC/" 1*DIGIT "." 1*DIGIT CRLF
 _VERSION = re.compile(rb"WARC/[0-9]+\.[0-9]+\r\n")
 _BEGINNING = re.compile(rb"(?<=\n)WARC/[0-9]+\.[0-9]+\r\n")
+# Where one may begin behind what is damaged: the last octet of that too.
+_PLAIN_START = re.compile(rb"(?:(?<=\n)|(?<=\r\n\r.))WARC/", re.DOTALL)
+_MEMBER_START = re.compile(re.escape(GZIP))
 
 Fields = dict[str, str]  # names in lower case; of fields of one name, the first
 
@@ -168,7 +171,7 @@ def _next(file: IO[bytes], offset: int, end: int, *, compressed: bool) -> int:
     while offset < end:
         file.seek(offset)
         octets = file.read(min(CHUNK, end - offset) + overlap)
-        for beginning in re.finditer(re.escape(GZIP) if compressed else rb"(?<=\n)WARC/", octets):
+        for beginning in (_MEMBER_START if compressed else _PLAIN_START).finditer(octets):
             position = offset + beginning.start()
             if position < end and _begins(file, position, compressed=compressed):
                 return position
