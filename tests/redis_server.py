@@ -85,7 +85,7 @@ class Server:
                 if self._process.poll() is not None or time.monotonic() > deadline:
                     error.add_note((self.folder / "server.log").read_text("utf-8", "replace")[-2000:])
                     raise
-            time.sleep(0.01)
+            time.sleep(0.01)  # between two looks at another process
 
     def client(self, **options: object) -> redis.Redis:
         """A client, which is closed with the server."""
@@ -137,7 +137,7 @@ class Cluster:
         deadline = time.monotonic() + DEADLINE
         while not all(self._is_well(node) for node in self.nodes):
             assert time.monotonic() < deadline
-            time.sleep(0.05)
+            time.sleep(0.05)  # between two looks at other processes
 
     def _is_well(self, node: Server) -> bool:
         info = ask(node, "INFO")

@@ -109,13 +109,7 @@ class Command(ScrapyCommand):
 
 
 def _export_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "inputs",
-        nargs="+",
-        type=dataset_verify.place_argument,
-        metavar="IN",
-        help="JSON Lines, Parquet or WARC; a folder: all in it",
-    )
+    _datasets(parser, "inputs", "IN", "JSON Lines, Parquet or WARC; a folder: all in it")
     parser.add_argument(
         "--for", dest="uses", required=True, metavar="USE[,USE]", help="what the records have to permit, all of it"
     )
@@ -212,13 +206,7 @@ def _unknown(use: str, vocabulary: Vocabulary) -> str:
 
 
 def _expire_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "datasets",
-        nargs="+",
-        type=dataset_verify.place_argument,
-        metavar="DATASET",
-        help="JSON Lines, Parquet or WARC, or a folder; it is rewritten",
-    )
+    _datasets(parser, "datasets", "DATASET", "JSON Lines, Parquet or WARC, or a folder; it is rewritten")
     parser.add_argument("--dry-run", action="store_true", help=f"change nothing; exit status {TO_DO} where something would go")
     parser.add_argument(
         "--store",
@@ -273,13 +261,7 @@ def _print_removed(note: Note) -> None:
 
 
 def _stats_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "datasets",
-        nargs="+",
-        type=dataset_verify.place_argument,
-        metavar="DATASET",
-        help="JSON Lines, Parquet or WARC; a folder: all in it",
-    )
+    _datasets(parser, "datasets", "DATASET", "JSON Lines, Parquet or WARC; a folder: all in it")
     parser.add_argument("--json", action="store_true", help="print JSON")
     tag_option.add_argument(parser)
     _workers(parser)
@@ -327,6 +309,10 @@ def _counting(title: str, *columns: str) -> Table:
 
 
 # all
+
+
+def _datasets(parser: ArgumentParser, name: str, metavar: str, text: str) -> None:
+    parser.add_argument(name, nargs="+", type=dataset_verify.place_argument, metavar=metavar, help=text)
 
 
 def _workers(parser: ArgumentParser) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from dataclasses import asdict
@@ -16,7 +15,7 @@ from rich.live import Live
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from comity.crawler.console import add_row, flush_output, line, open_console, say, table
+from comity.crawler.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.crawler.crawl import open_state
 from comity.crawler.options import Options
 from comity.policies import PolicyError
@@ -76,7 +75,7 @@ class Command(ScrapyCommand):
         except PolicyError as error:
             raise UsageError(str(error), print_help=False) from None
         except OSError as error:
-            print(f"scrapy frontier: {error}", file=sys.stderr)  # noqa: T201
+            complain(f"scrapy frontier: {error}")
             self.exitcode = FAILED
 
 

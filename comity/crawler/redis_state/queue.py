@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from struct import Struct
-from time import monotonic, time_ns
+from time import time_ns
 from typing import Any, NamedTuple, Self
 
 from comity.crawler.redis_state.address import SHARDS, StateAddress, name_as_key, pace_key, shard_of
@@ -111,7 +111,6 @@ class RedisQueue:
         self.shards = SHARDS
         self.state = "running"  # of STATES, as the last sign of life was told
         self.left = 0  # requests of the crawl that wait or are out, when it was last seen
-        self.next_due = 0.0  # monotonic; when the next host can be leased, as far as is known
         self._connection = connection
         self._unsure: set[int] = set()  # shards whose last put was not answered
         self._number = random.SystemRandom().getrandbits(32)
@@ -267,7 +266,6 @@ class RedisQueue:
         keys = map(self.address.shard_key, range(self.shards))
         shards = [Shard.of(answer) for answer in await _all([self._connection.call(_LOOK, key) for key in keys])]
         self.left = sum(shard.left for shard in shards)
-        self.next_due = monotonic() + min(shard.wait for shard in shards)
         return shards
 
     async def is_finished(self) -> bool:

@@ -1,4 +1,4 @@
-"""The scripts that the server runs, from lua/: each with what those of its kind share before it."""
+"""The scripts that the server runs, from lua/: each with the clock, and with what those of its kind share, before it."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ class Script:
 def script(kind: str, name: str) -> Script:
     """`kind`: `queue`, `pace` or `site`. `name`: of the file in the folder of that kind."""
     folder = files("comity.crawler.redis_state") / "lua"
-    text = "".join((folder / file).read_text("utf-8") for file in (f"{kind}.lua", f"{kind}_{name}.lua"))
+    text = "".join((folder / file).read_text("utf-8") for file in ("clock.lua", f"{kind}.lua", f"{kind}_{name}.lua"))
     return Script(f"{kind} {name}", text, sha1(text.encode(), usedforsecurity=False).hexdigest())

@@ -9,7 +9,7 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -23,14 +23,11 @@ from comity.crawler.fetching.reach import Reach
 from comity.crawler.fetching.store import REFERENCES, VERSIONS, PolicyStore
 from comity.policies import PolicyError
 from comity.policies.answers.fetched import Availability, Fetched, availability
+from tests.crawler.fetching.policy_files import answers, policy_files, utc
 from tests.selection import one_in
 
 NOW = 1_800_000_000.0
 ROBOTS = "/robots.txt"
-
-
-def utc(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def had(body: bytes = b"User-agent: *\nDisallow: /\n", status: int = 200) -> PolicyFile:
@@ -50,25 +47,7 @@ def store(path: Path) -> Iterator[PolicyStore]:
     store.close()
 
 
-answers = st.builds(
-    Fetched,
-    status=st.integers(0, 999),
-    headers=st.lists(st.tuples(st.binary(max_size=9), st.binary(max_size=9)), max_size=3).map(tuple),
-    body=st.binary(max_size=99),
-    url=st.text(max_size=9),
-    fetched_at=st.none() | st.integers(1, 4_000_000_000).map(utc),
-    error=st.text(max_size=9),
-    oversized=st.booleans(),
-)
-files = st.builds(
-    PolicyFile,
-    due=st.floats(0, 4e9),
-    copy=st.none() | answers,
-    failure=st.none() | answers.map(lambda answer: Fetched(status=answer.status, headers=answer.headers, error=answer.error)),
-    failing_since=st.none() | st.integers(1, 4_000_000_000).map(utc),
-    failures=st.integers(0, 99),
-    reach=st.sampled_from(Reach),
-)
+files = policy_files(answers.map(lambda answer: Fetched(status=answer.status, headers=answer.headers, error=answer.error)))
 
 
 @pytest.mark.requirement("SEC-6")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,20 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.crawler.fetching.policy_copy import PolicyFile
-from comity.crawler.fetching.reach import Reach
 from comity.crawler.fetching.store import REFERENCES, PolicyStore, Store
 from comity.crawler.redis_state import store as store_module
 from comity.crawler.redis_state.store import ACTIONS, BODY, KEPT, SITE, RedisStore
 from comity.policies.answers.fetched import Fetched
+from tests.crawler.fetching.policy_files import answers, policy_files, utc
 from tests.redis_server import Server
 
 NOW = 1_800_000_000.0
 ROBOTS = "/robots.txt"
 ORIGIN = "https://a.test"
-
-
-def utc(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def had(body: bytes = b"User-agent: *\nDisallow: /\n") -> PolicyFile:
@@ -48,25 +43,7 @@ def other(server: Server) -> Iterator[RedisStore]:
     other.close()
 
 
-answers = st.builds(
-    Fetched,
-    status=st.integers(0, 999),
-    headers=st.lists(st.tuples(st.binary(max_size=9), st.binary(max_size=9)), max_size=3).map(tuple),
-    body=st.binary(max_size=99),
-    url=st.text(max_size=9),
-    fetched_at=st.none() | st.integers(1, 4_000_000_000).map(utc),
-    error=st.text(max_size=9),
-    oversized=st.booleans(),
-)
-files = st.builds(
-    PolicyFile,
-    due=st.floats(0, 4e9),
-    copy=st.none() | answers,
-    failure=st.none() | answers,
-    failing_since=st.none() | st.integers(1, 4_000_000_000).map(utc),
-    failures=st.integers(0, 99),
-    reach=st.sampled_from(Reach),
-)
+files = policy_files(answers)
 
 
 @pytest.mark.requirement("REACH-1")

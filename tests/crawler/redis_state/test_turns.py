@@ -58,7 +58,7 @@ def clock(server: Server, monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def by_the_clock(script: Script) -> Script:
-    read = "local time = redis.call('TIME')\n  return time[1] * SECOND + time[2]"
+    read = "local time = redis.call('TIME')\n  return time[1] * 1000000 + time[2]"
     assert read in script.text
     text = script.text.replace(read, "return tonumber(redis.call('GET', 'clock'))")
     return Script(script.name, text, sha1(text.encode(), usedforsecurity=False).hexdigest())

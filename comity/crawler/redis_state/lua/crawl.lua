@@ -5,8 +5,3 @@
 local base = KEYS[1]
 local meta = base .. ':meta'
 
-local function now_ms()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-

@@ -18,11 +18,6 @@ local FLIES = 8e15
 local SECOND = 1000000
 local DAY = 86400 * SECOND
 
-local function now_us()
-  local time = redis.call('TIME')
-  return time[1] * SECOND + time[2]
-end
-
 local function text(us)  -- Lua would write it with 14 digits
   return string.format('%.0f', us)
 end

@@ -15,11 +15,6 @@
 local base = KEYS[1]
 local counts = base .. ':n'
 
-local function now_ms()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-
 -- In a full memory a script is refused at its first command that needs some, but not after it has written. What does not fill the
 -- memory, but is needed to empty it, begins with this, which writes nothing.
 local function goes_on_when_full()

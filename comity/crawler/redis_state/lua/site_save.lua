@@ -1,8 +1,7 @@
 -- save(ttl, most, {path, record}...): all of them. What was written longer ago than `ttl` (ms) is dropped, and of the files that
 -- others name all but those that were written last.
 local ttl, most = tonumber(ARGV[1]), tonumber(ARGV[2])
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 for i = 3, #ARGV, 2 do
   redis.call('HSET', KEYS[1], ARGV[i], string.format('%.0f', now) .. '\n' .. ARGV[i + 1])
 end
