@@ -30,6 +30,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+sys.path.append(str(Path(__file__).parent.parent))  # Redis is started as the tests do
+
 from hosts import Host, Log, Server, hosts
 from rich.console import Console
 from rich.table import Table
