@@ -36,6 +36,7 @@ from pathlib import Path
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Self
 
+from scrapy import signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.dupefilters import BaseDupeFilter, RFPDupeFilter
 from scrapy.exceptions import NotConfigured
@@ -102,7 +103,8 @@ class Scheduler(BaseScheduler):
         # Another one that uses this one may enqueue requests in another context than that in which they were made.
         self._makes = load_object(settings["SCHEDULER"]) is Scheduler
         if self._makes:
-            self._crawl.referrals.take_from(crawler)
+            # Its `make` is called from here for what the engine schedules: a signal costs more than that.
+            crawler.signals.disconnect(self._crawl.referrals.make, signals.request_scheduled)
         assert crawler.request_fingerprinter is not None
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         self._max_delay = self._crawl.options.max_delay
