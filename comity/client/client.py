@@ -21,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, time
 from typing import Any, NoReturn, Self
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from scrapy.http import Headers, Request, Response
@@ -143,6 +144,16 @@ class Client:
     @property
     def agent(self) -> Agent:
         return self._options.agent
+
+    def user_agent_for(self, given: str | None, default: str) -> str:
+        """The User-Agent of a request: that of the agent, or another one that names it. PolicyError for one that does not, as the
+        site could not know whom it addresses. `given`: on the request; `default`: what the library sends on its own."""
+        if given is None or given == default:
+            return self.agent.user_agent
+        if not re.search(rf"(?<![\w-]){re.escape(self.agent.token)}(?![\w-])", given, re.IGNORECASE):
+            shown, token = printable(given.encode(errors="replace")), self.agent.token
+            raise PolicyError(f"User-Agent `{shown}` does not name `{token}`, for which policies are read: leave it out")
+        return given
 
     # As its parts see it: comity/crawler/run.py
 
@@ -313,14 +324,14 @@ class Admission:
         """The header fields came: the delay of the host counts from now, and longer where the status says that it is asked too
         often. Return the refusal of an answer that may not be used: it is not to be read, and its request has ended.
 
-        `address`: of the server, where it is known and no proxy's. `body_follows`: the request takes its place until `ended`
-        is called."""
+        `address`: of the server, where it is known; of no account where a proxy is set. `body_follows`: the request takes its
+        place until `ended` is called."""
         parts, request = self._parts, self.request
         parts.pace.settle(request)
         fields = _headers(headers)
         if status in TOO_MANY:
             parts.back_off(request.url, status, retry_after(fields_of(fields), time()))
-        refused = self._refused(Response(request.url, status=status, request=request, ip_address=_address(address)), fields)
+        refused = self._refused(Response(request.url, request=request, ip_address=self._address(address)), fields)
         if refused is not None:
             parts.access.record_stopped(request, refused)
         if refused is not None or not body_follows:
@@ -336,6 +347,13 @@ class Admission:
         if self.request.method == "HEAD" or "Location" in fields:
             return None
         return self._parts.access.refused_by_headers(self.request, fields)
+
+    def _address(self, address: str | None) -> Any:
+        parts = urlsplit(self.url)
+        if address is not None and self._parts.options.client.proxies.select(parts.scheme, parts.hostname or "") is None:
+            with suppress(ValueError):
+                return ip_address(address.partition("%")[0])
+        return None
 
     def ended(self) -> None:
         """The request takes no place any more. What was not answered counts from now."""
@@ -382,12 +400,6 @@ def _headers(fields: Fields) -> Headers:
     for name, value in pairs:
         headers.appendlist(name, value)
     return headers
-
-
-def _address(address: str | None) -> Any:
-    with suppress(ValueError):
-        return ip_address((address or "").partition("%")[0])
-    return None
 
 
 def _raise_in_own_words(error: PolicyError) -> NoReturn:
