@@ -16,6 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -118,9 +119,7 @@ class Client:
         for name in settings:
             if name not in KEYWORDS:
                 raise TypeError(f"Client() has no `{name}`: write some of {', '.join(KEYWORDS)}")
-        self._folder = TemporaryDirectory(prefix="comity-") if store is None else None
-        store = Path(self._folder.name) / "policies.sqlite" if self._folder else store
-        given: dict[str, Any] = {"agent": agent, "purposes": tuple(purposes), "uses": tuple(uses), "store": str(store)}
+        given: dict[str, Any] = {"agent": agent, "purposes": tuple(purposes), "uses": tuple(uses), "store": str(store or "")}
         given |= {"min_delay": min_delay, "max_delay": max_delay, **settings}
         self._settings = BaseSettings(
             {
@@ -134,8 +133,9 @@ class Client:
         try:
             self._options = Options.from_settings(self._settings)
         except PolicyError as error:
-            self._drop_folder()
             _raise_in_own_words(error)
+        self._is_alone = store is None
+        self._folder: TemporaryDirectory[str] | None = None  # of the store that is dropped at the end
         self.counts = Counts()
         self._parts: Parts | None = None
         self._facts = _Facts(self._settings, self.agent)
@@ -175,6 +175,9 @@ class Client:
     async def __aenter__(self) -> Self:
         if self._parts is not None or self._is_closed:
             raise ClosedError("the client is open already, or was closed: make a new one")
+        if self._is_alone:
+            self._folder = TemporaryDirectory(prefix="comity-")
+            self._options = replace(self._options, store=Path(self._folder.name) / "policies.sqlite")
         options = self._options
         try:
             files = PolicyFiles.joined(options.store, options.client, timeout=options.policy_timeout)
