@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, MutableMapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -321,6 +321,12 @@ class Admission:
         purposes = self.client.agent.purposes if self.facts.purposes is None else self.facts.purposes
         name = self._parts.options.purpose_header
         return {name: ", ".join(purposes)} if name and purposes else {}
+
+    def declare(self, headers: MutableMapping[str, str]) -> None:
+        """Put the same into the header fields. Nobody else's word goes out under that name."""
+        if (name := self._parts.options.purpose_header) in headers:
+            del headers[name]
+        headers.update(self.fields)
 
     def answered(
         self, status: int, headers: Fields = (), *, address: str | None = None, body_follows: bool = False

@@ -15,8 +15,10 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy.settings import BaseSettings
 
 from comity.client import Admission, Client, ClosedError, RefusedError, Session
+from comity.crawler.options import Options
 from comity.policies import PolicyError, Verdict
 
 if TYPE_CHECKING:
@@ -156,6 +158,47 @@ def test_purposes_go_out(serve: Serve) -> None:
 
 
 # The pace
+
+
+@pytest.mark.requirement("WEB-3", "RATE-1")
+def test_a_start_counts_from_the_headers_of_its_answer(serve: Serve) -> None:
+    """However long its body takes; and from its failure."""
+    server = serve({"/robots.txt": ROBOTS})
+
+    async def run() -> None:
+        async with alone(min_delay=20, max_delay=30) as client:
+            admission = await client.admit(server.url("/"))
+            assert client._parts
+            host = client._parts.pace.host(server.origin)
+            assert host.last == float("-inf")
+            admission.answered(200, body_follows=True)
+            settled = host.last
+            assert settled > float("-inf")
+            admission.ended()
+            assert host.last == settled
+            waiting = asyncio.create_task(client.admit(server.url("/")))
+            assert not await done_soon(waiting)
+            waiting.cancel()
+        async with alone(min_delay=20, max_delay=30) as client:
+            (await client.admit(server.url("/"))).failed()
+            assert client._parts
+            assert client._parts.pace.host(server.origin).last > float("-inf")
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("WEB-3")
+def test_the_store_is_that_of_all_crawls_or_is_dropped(tmp_path: Path) -> None:
+    assert Client("testbot")._options.store == Options.from_settings(BaseSettings()).store
+    assert Client("testbot", store=str(tmp_path / "a.sqlite"))._options.store == tmp_path / "a.sqlite"
+
+    async def run() -> None:
+        async with alone() as client:
+            folder = client._options.store.parent
+            assert sorted(path.name for path in folder.glob("*.sqlite")) == ["pace.sqlite", "policies.sqlite"]
+        assert not folder.exists()
+
+    asyncio.run(run())
 
 
 @pytest.mark.requirement("WEB-3", "RATE-1", "RATE-2")
@@ -302,7 +345,9 @@ def test_who_is_cancelled_after_a_long_wait_gives_the_turn_back(serve: Serve, mo
 
 
 @pytest.mark.requirement("WEB-3")
-def test_who_waits_when_the_client_is_closed_is_told(serve: Serve) -> None:
+def test_who_waits_when_the_client_is_closed_is_told(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, not when it looks next."""
+    monkeypatch.setattr("comity.crawler.pace.pace.TICK", 120.0)
     server = serve({"/robots.txt": ROBOTS})
 
     async def run() -> None:
@@ -312,7 +357,7 @@ def test_who_waits_when_the_client_is_closed_is_told(serve: Serve) -> None:
             waiting = asyncio.create_task(client.admit(server.url("/2")))
             assert not await done_soon(waiting)
         with pytest.raises(ClosedError):
-            await waiting
+            await asyncio.wait_for(waiting, 60)
         admission.answered(200)  # it comes too late, and harms nobody
         with pytest.raises(ClosedError):
             await client.admit(server.url("/3"))
