@@ -120,6 +120,22 @@ def test_workers_share_a_crawl_and_end_by_themselves(serve: Serve, workers: Work
     assert (status["waiting"], status["out"], status["done"], status["workers"]) == (0, 0, 48, {})
 
 
+@pytest.mark.requirement("REACH-1", "RATE-4")
+def test_nobody_waits_for_a_host_that_is_too_slow_and_what_waits_for_it_is_kept(serve: Serve, workers: Workers) -> None:
+    fast, slow = woven(serve, 2, 3)
+    slow.routes["/robots.txt"] = b"User-agent: *\nCrawl-delay: 1000\n"
+    workers.begin(2, urls=fast.url("/0"))
+    log = workers.end()
+    assert sorted(asked(fast)) == numbered(3)
+    assert asked(slow) == []
+    assert "its host is to be asked each 1000 s" in log
+    status = workers.status()
+    assert (status["waiting"], status["out"], status["set_aside"], status["done"]) == (0, 0, 3, 3)
+    assert "set aside" in workers.frontier("--once").stdout
+    patient = workers.begin(1, {"COMITY_MAX_DELAY": 2000}, urls=fast.url("/0"))
+    patient.until(lambda: asked(slow))
+
+
 @pytest.mark.requirement("REACH-2", "REACH-3")
 def test_kill_9_of_a_worker_loses_no_page(serve: Serve, workers: Workers) -> None:
     servers = woven(serve, 3, 30, "User-agent: *\nCrawl-delay: 0.1\n")
