@@ -25,6 +25,7 @@ from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace.gate import Gate
 from comity.crawler.pace.ledger import Ledger, RateLedger
 from comity.crawler.pace.pace import Pace
+from comity.crawler.pace.standstill import Standstill
 from comity.crawler.pages.resources import Resources
 from comity.crawler.pages.responses import ResponsePages
 from comity.crawler.request.access import Access
@@ -94,6 +95,7 @@ class Crawl:
             redacts=options.elements == "redact",
             obeys_rel_nofollow=options.rel_nofollow,
         )
+        self._standstill = Standstill(crawler, self.pace)
         self.item_pages = ItemPages()
         self.tags = ItemTags(options.tag)
         _close_early()

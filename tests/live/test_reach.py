@@ -167,6 +167,24 @@ def test_worker_that_was_stopped_asks_no_host_too_soon(serve: Serve, workers: Wo
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("mode", ["reactor", "no-reactor"], indirect=True)
+@pytest.mark.parametrize("turns", [0, 1, 2])
+@pytest.mark.requirement("REACH-3")
+def test_what_a_stopped_worker_was_about_to_send_is_not_sent(serve: Serve, workers: Workers, turns: int) -> None:
+    """Its turn is over when it goes on: another worker has asked the host meanwhile, and asks it again soon."""
+    (server,) = woven(serve, 1, 12, "User-agent: *\nCrawl-delay: 0.5\n")
+    stopping = {"STOP_AT": "/3", "STOP_IN": turns, "DOWNLOADER_MIDDLEWARES": {"stopping.Stops": 1000}}
+    stopped = workers.begin(1, stopping, urls=server.url("/0"))
+    stopped.until(lambda: Path(f"/proc/{stopped._process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
+    other = workers.begin(1, urls=server.url("/0"))
+    other.until(lambda: len(asked(server)) >= 6)
+    stopped._process.send_signal(signal.SIGCONT)
+    workers.end()
+    assert set(asked(server)) == set(numbered(12))
+    assert min(gaps(server)) >= 0.495
+
+
+@pytest.mark.slow
 @pytest.mark.requirement("REACH-2", "REACH-3")
 def test_kill_9_of_the_state_server_loses_nothing(serve: Serve, workers: Workers, state: Server) -> None:
     servers = woven(serve, 3, 30, "User-agent: *\nCrawl-delay: 0.1\n")
