@@ -1,4 +1,4 @@
-"""Starts workers of a crawl on a Ray cluster, and starts those again that die: `python workers_on_ray.py 4 site -a url=...`
+"""Starts workers of a crawl on a Ray cluster, and starts those again that die: `python workers_on_ray.py 4 news`
 
 Ray only starts them. What they share is in COMITY_STATE, which is set where this runs and has to be reached from every node."""
 
