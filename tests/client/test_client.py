@@ -487,6 +487,20 @@ def test_where_the_answer_came_from_counts(serve: Serve, outside: Callable[..., 
     asyncio.run(run())
 
 
+@pytest.mark.requirement("WEB-3", "SEC-7")
+def test_the_address_of_a_proxy_is_not_that_of_the_server(serve: Serve) -> None:
+    proxy = serve({f"http://{name}.test/robots.txt": ROBOTS for name in ("site", "other")})
+
+    async def run() -> None:
+        async with alone(proxy=proxy.origin) as client:
+            led_from = await client.admit("http://site.test/")
+            assert led_from.answered(200, address=proxy.host) is None
+            assert (await client.admit("http://other.test/", led_by=led_from)).answered(200, address=proxy.host) is None
+
+    asyncio.run(run())
+    assert [path for path in proxy.paths if path.endswith("/robots.txt")] == [*proxy.routes]
+
+
 @pytest.fixture
 def outside() -> Callable[..., Any]:
     """A client for which 127.0.0.2 is a public address."""
