@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, MutableMapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, time
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
@@ -41,6 +41,7 @@ from comity.policies import Agent, Decision, Page, PolicyError, Verdict
 from comity.policies.answers.request import Facts, Session
 from comity.policies.syntax.printable import printable
 
+T = TypeVar("T")
 Fields = Mapping[str, str] | Iterable[tuple[str | bytes, str | bytes]]  # header fields, of one name several times too
 
 RESOURCE = "resource"  # as a kind: what a page embeds. The formats have no word for it, it counts as what its fields say
@@ -191,6 +192,7 @@ class Client:
             self._drop_folder()
             _raise_in_own_words(error)
         self._parts = Parts(self, self._settings, options, files, ledger, facts=self._facts)
+        self._parts.standstill.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -327,6 +329,11 @@ class Admission:
         if (name := self._parts.options.purpose_header) in headers:
             del headers[name]
         headers.update(self.fields)
+
+    async def sent(self, send: Callable[[], Awaitable[T]]) -> T:
+        """What sending it brings. StoodStillError where this process was stopped for so long that its turn is over, and others
+        may ask the host: nothing goes out then."""
+        return await self._parts.standstill.guard(self.request, send)
 
     def answered(
         self, status: int, headers: Fields = (), *, address: str | None = None, body_follows: bool = False

@@ -13,6 +13,7 @@ from comity.crawler.options import Options
 from comity.crawler.pace.gate import Gate
 from comity.crawler.pace.ledger import Ledger
 from comity.crawler.pace.pace import Pace
+from comity.crawler.pace.standstill import Standstill
 from comity.crawler.pages.resources import Resources
 from comity.crawler.pages.responses import ResponsePages
 from comity.crawler.request.access import Access
@@ -53,6 +54,7 @@ class Parts:
             skip_unusable=options.skip_unusable,
         )
         self.pace = Pace(run, ledger, settings, min_delay=options.min_delay, max_delay=options.max_delay)
+        self.standstill = Standstill(self.pace)
         self.gate = Gate(run, self.policies, self.access, self.referrals, self.pace, max_delay=options.max_delay, hold=self.hold)
         self._resources = Resources(run, self.client, self.access, self.gate, self.pace, options=options, back_off=self.back_off)
         self.responses = ResponsePages(
@@ -69,6 +71,7 @@ class Parts:
         await self._resources.close()
         await self.policies.close()
         self.pace.close()
+        self.standstill.close()
 
     def hold(self, request: Request, wait: float) -> bool:
         """Give the request back to our scheduler, for `wait` seconds. False where it did not come from there."""
