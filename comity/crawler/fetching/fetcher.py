@@ -38,6 +38,7 @@ from comity.crawler.flights import Flights
 from comity.policies import Agent, Site
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.formats import WELL_KNOWN
+from comity.policies.formats.file import MAX_REFERENCES
 from comity.policies.syntax.urls import origin_or_empty
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MAX_REFERENCES = 5  # files named by the files of an origin that are fetched; those after them count as not had
 MAX_SITES = 10_000  # origins that are kept in memory; the store has them all
 MAX_SITE_BYTES = 32 * 1024 * 1024  # octets of their policy files; compiled they take up to three times as much
 TOO_MANY = (429, 503)  # statuses of a server that is asked too often

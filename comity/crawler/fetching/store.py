@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from comity.crawler.fetching.policy_copy import STAND_IN, PolicyFile
+from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.reach import Reach
 from comity.database import open_database, transaction
-from comity.policies.answers.fetched import Fetched
+from comity.policies.answers.fetched import STAND_IN, Fetched
 from comity.policies.syntax.lines import MAX_BYTES
 from comity.policies.syntax.printable import printable
 
