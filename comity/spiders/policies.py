@@ -57,8 +57,8 @@ class PoliciesSpider(Spider):
         **unknown: object,
     ) -> None:
         """`origins`: a file with a URL or a host a line, - for standard input, or a dataset. `field`: of the dataset, that has
-        the URLs. `warc`: file into which all files are written. `tries`: for an origin that cannot be had. `unreachable`: file that
-        gets the origins that could not be had, as JSON Lines."""
+        the URLs. `warc`: file into which all files are written. `tries`: for an origin that cannot be had. `unreachable`: file
+        that gets the origins that could not be had, as JSON Lines."""
         super().__init__()
         only(self.name, unknown, f"it takes {ARGUMENTS}")
         if not origins:

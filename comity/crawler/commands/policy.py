@@ -45,7 +45,8 @@ class Command(ScrapyCommand):
 
     def long_desc(self) -> str:
         return (
-            f"{self.short_desc()}. With the word history before the URL: how that has changed over captures (--policies). With --prompt ACTION: in words for the prompt of a model. With --xml: the ai.txt of a site as "
+            f"{self.short_desc()}. With the word history before the URL: how that has changed over captures (--policies). "
+            "With --prompt ACTION: in words for the prompt of a model. With --xml: the ai.txt of a site as "
             "XML, and a file on this machine in its other form, XML for text and text for XML. Exit status: 0 allowed, "
             "1 refused, 2 wrong usage or policies unreachable; with --xml 0, or 2 where there is no ai.txt of that form."
         )
@@ -139,7 +140,7 @@ class Command(ScrapyCommand):
                 complain(f"{place.source} at {place.offset} cannot be read: {place.error}")
             if unreadable > len(places):
                 complain(f"{unreadable - len(places)} more places cannot be read")
-            visits = history(captures, url, facts)
+            visits = history(captures, url, facts, declared_only=bool(opts.use))
         if opts.json:
             print(json.dumps(as_json(visits, url, self._agent) | {"unreadable": unreadable}, indent=2))  # noqa: T201
         elif visits:

@@ -56,12 +56,14 @@ class Visit:
         return [name for name, answer in self.answers.items() if before and answer.shown != before.answers[name].shown]
 
 
-def history(captures: PolicyCaptures, url: str, facts: Facts) -> list[Visit]:
-    """What the captures say of the URL, from the first on; each visit has an answer for every use that any of them states."""
+def history(captures: PolicyCaptures, url: str, facts: Facts, *, declared_only: bool = False) -> list[Visit]:
+    """Return what the captures say of the URL, from the first on.
+
+    Each visit has an answer for every use that the agent declares and, unless `declared_only`, that any of them states."""
     origin, agent = origin_of(url), captures.agent
     sites = [(moment, site) for moment in _visits(captures.moments(origin)) if (site := captures.at(origin, moment))]
     uses: dict[str, None] = dict.fromkeys(agent.uses)
-    for _, captured in sites:
+    for _, captured in () if declared_only else sites:
         page = captured.site.page(agent, url, body=None, facts=facts)
         uses |= dict.fromkeys(use for use, answer in page.uses.items() if answer.stated)
     return [Visit(moment, captured, _answers(captured, agent, url, facts, uses)) for moment, captured in sites]
