@@ -22,13 +22,12 @@ crawl ends and nothing was learnt."""
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from comity.bounded import Bounded
+from comity.bounded import Bounded, BoundedSize
 from comity.crawler.fetching.files import BACK_OFF, PolicyFiles, PolicyQuery, failure_reason, url_of
 from comity.crawler.fetching.freshness import DAY, MIN_LIFETIME, retry_after
 from comity.crawler.fetching.network import BarredError
@@ -206,26 +205,11 @@ class PolicyFetcher:
         return policies
 
 
-class Sites:
+class Sites(BoundedSize[str, Policies]):
     """The origins that were asked for last, within MAX_SITES and MAX_SITE_BYTES."""
 
     def __init__(self) -> None:
-        self._sites: OrderedDict[str, Policies] = OrderedDict()
-        self._bytes = 0
-
-    def get(self, origin: str) -> Policies | None:
-        policies = self._sites.get(origin)
-        if policies is not None:
-            self._sites.move_to_end(origin)
-        return policies
-
-    def put(self, origin: str, policies: Policies) -> None:
-        if origin in self._sites:
-            self._bytes -= _size(self._sites.pop(origin))
-        self._sites[origin] = policies
-        self._bytes += _size(policies)
-        while len(self._sites) > 1 and (len(self._sites) > MAX_SITES or self._bytes > MAX_SITE_BYTES):
-            self._bytes -= _size(self._sites.popitem(last=False)[1])
+        super().__init__(MAX_SITES, MAX_SITE_BYTES, _size)
 
 
 def _size(policies: Policies) -> int:

@@ -9,14 +9,15 @@ What is in doubt is decided as a crawl would have done it: a file of which there
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Self
 
-from comity.bounded import Bounded
-from comity.dataset.captures.index import EPOCH, MAX_HOPS, Index, IndexReader, Row, Unreadable
+from comity.bounded import BoundedSize
+from comity.dataset.captures.index import DAMAGED, EPOCH, MAX_HOPS, Index, IndexReader, Row, Unreadable
 from comity.dataset.captures.sources import Source
 from comity.policies import Agent, PolicyError, Site
 from comity.policies.answers.fetched import STAND_IN, Availability, Fetched, availability, stands_in_until
@@ -68,9 +69,11 @@ class PolicyCaptures:
         self.max_age = max_age
         self.now = now or datetime.now(UTC)
         self._reader: IndexReader | None = None
-        self._sites: Bounded[tuple[object, ...], CapturedSite] = Bounded(MAX_SITES)
-        self._site_bytes = 0
-        self._folder: TemporaryDirectory[str] | None = None
+        self._sites: BoundedSize[tuple[object, ...], CapturedSite] = BoundedSize(MAX_SITES, MAX_SITE_BYTES, _size)
+        self._answers: BoundedSize[tuple[str, Row], Fetched] = BoundedSize(
+            MAX_SITES, MAX_SITE_BYTES, lambda answer: len(answer.body)
+        )
+        self._folder = ExitStack()  # of the index, where nobody has named one
 
     @classmethod
     def open(
@@ -87,17 +90,17 @@ class PolicyCaptures:
 
         `index`: a file that is kept, and read on where sources were read before; None: one that goes with `close`. `progress`:
         told how much more has been read, in the measure of the sources' sizes."""
-        folder = None if index else TemporaryDirectory(prefix="comity-captures-")
-        path = index or Path(folder.name if folder else "") / INDEX
-        writer = Index(path)
-        try:
-            writer.take(sources, progress)
-        except OSError as error:
-            raise PolicyError(f"--policies: {error.filename or 'a file'} cannot be read: {error.strerror or error}") from None
-        finally:
-            writer.close()
-        captures = cls(path, agent, max_age=max_age, now=now)
-        captures._folder = folder
+        with ExitStack() as stack:
+            if index is None:
+                index = Path(stack.enter_context(TemporaryDirectory(prefix="comity-captures-"))) / INDEX
+            with closing(Index(index)) as writer:
+                try:
+                    writer.take(sources, progress)
+                except OSError as error:
+                    what = f"{error.filename} cannot be read: {error.strerror}" if error.filename else str(error)
+                    raise PolicyError(f"--policies: {what}") from None
+            captures = cls(index, agent, max_age=max_age, now=now)
+            captures._folder = stack.pop_all()
         return captures
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -114,8 +117,7 @@ class PolicyCaptures:
         if self._reader is not None:
             self._reader.close()
             self._reader = None
-        if self._folder is not None:
-            self._folder.cleanup()
+        self._folder.close()
 
     @property
     def _index(self) -> IndexReader:
@@ -154,15 +156,8 @@ class PolicyCaptures:
         if captured is None:
             site = Site(origin, {url: fetched for url, (fetched, _) in files.items()})
             captured = CapturedSite(site, tuple(self._copy(site, url, row) for url, (_, row) in files.items()))
-            self._keep(key, captured)
+            self._sites.put(key, captured)
         return captured
-
-    def _keep(self, key: tuple[object, ...], captured: CapturedSite) -> None:
-        size = _size(captured)
-        while self._sites and (len(self._sites) >= MAX_SITES or self._site_bytes + size > MAX_SITE_BYTES):
-            self._site_bytes -= _size(self._sites.popitem(last=False)[1])
-        self._sites[key] = captured
-        self._site_bytes += size
 
     def _copy(self, site: Site, url: str, row: Row | None) -> Copy:
         policy = site.policies[url]
@@ -190,10 +185,10 @@ class PolicyCaptures:
 
     def _answer(self, row: Row, until: int, on_the_way: tuple[str, ...], targets: dict[str, _File]) -> _File:
         """The answer of a capture after its redirects, and the capture that has it. `targets`: those that are known."""
-        if not row.is_whole:
-            return _failed(row, "the index of captures is damaged"), row
         if not row.location:
-            return accepted(on_the_way[0], self._fetched(row, is_target=len(on_the_way) > 1)), row
+            return self._fetched(row, on_the_way[0]), row
+        if not row.is_whole:
+            return _failed(row, DAMAGED), row
         if row.location in on_the_way or len(on_the_way) > MAX_HOPS:
             return _failed(row, f"it leads on and on, to {row.location} at last"), row
         if row.location not in targets:
@@ -201,20 +196,29 @@ class PolicyCaptures:
         fetched, of_body = targets[row.location]
         return (fetched, of_body) if of_body else (_failed(row, f"it leads to {row.location}, of which there is no copy"), row)
 
-    def _fetched(self, row: Row, *, is_target: bool) -> Fetched:
+    def _fetched(self, row: Row, first_url: str) -> Fetched:
+        """The answer of a capture that leads nowhere. `first_url`: that has led to it, or its own."""
+        fetched = self._answers.get((first_url, row))
+        if fetched is None:
+            fetched = self._read(row, first_url)
+            self._answers.put((first_url, row), fetched)
+        return fetched
+
+    def _read(self, row: Row, first_url: str) -> Fetched:
         try:
             body = self._index.body(row)
         except ValueError as error:
             return _failed(row, str(error))
-        return Fetched(
+        fetched = Fetched(
             status=row.status,
             headers=((b"content-type", row.media.encode("latin-1")),) if row.media else (),
             body=body,
-            url=row.url if is_target else "",
+            url=row.url if row.url != first_url else "",
             fetched_at=_moment(row),
             error=row.error,
             oversized=bool(row.oversized),
         )
+        return accepted(first_url, fetched)
 
 
 def _failed(row: Row, error: str) -> Fetched:

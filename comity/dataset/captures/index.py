@@ -33,9 +33,11 @@ from comity.policies.syntax.urls import origin_of
 APPLICATION_ID = 0x636F6D63  # "comc"
 SAVE_AFTER = 1.0  # seconds of work that a killed process loses at most
 MAX_DAMAGES = 1000  # places of a source that are named; all are counted
+DAMAGED = "the index of captures is damaged"
 MAX_CAPTURES = 1000  # of a URL, that are looked at for one that could be had
 MAX_HOPS = 5  # redirects that are followed; RFC 9309 section-2.3.1.2
 CACHE = 64 * 2**10  # KiB of the file that are held in memory while it is written
+MAPPED = 256 * 2**20  # octets of the file that are read where they stand in memory
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 VERSIONS = (
@@ -83,6 +85,7 @@ class Row(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
+        """False of a row that is not as it was written."""
         return checksum(*self[:-1]) == self.sum
 
 
@@ -243,14 +246,18 @@ class IndexReader:
     def __init__(self, path: Path) -> None:
         """PolicyError where it is no index."""
         try:
-            self._db = sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True, check_same_thread=False)
+            self._db = sqlite3.connect(
+                f"file:{quote(str(path.resolve()))}?mode=ro", uri=True, check_same_thread=False, isolation_level=None
+            )
             (application,) = self._db.execute("PRAGMA application_id").fetchone()
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            self._db.execute(f"PRAGMA mmap_size = {MAPPED}")
         except sqlite3.Error as error:
             raise PolicyError(f"the index of captures `{path}` cannot be read: {printable(str(error))}") from None
         if (application, version) != (APPLICATION_ID, len(VERSIONS)):
             raise PolicyError(f"`{path}` is no index of captures, or one of another version: make it anew")
         self._names = dict(self._db.execute("SELECT id, name FROM source"))
+        self._db.execute("BEGIN")  # nobody writes into it from the first question on, so that there is one look at the lock
 
     def source(self, row: Row) -> str:
         name: str = self._names[row.source]
@@ -263,6 +270,8 @@ class IndexReader:
 
     def body(self, row: Row) -> bytes:
         """ValueError where it is not there as it was written."""
+        if not row.is_whole:
+            raise ValueError(DAMAGED)
         if row.body is None:
             return b""
         stored = self._db.execute("SELECT sha256, deflated FROM body WHERE id = ?", (row.body,)).fetchone()
@@ -271,7 +280,7 @@ class IndexReader:
         except zlib.error:
             body = b""
         if not stored or hashlib.sha256(body).digest() != stored[0]:
-            raise ValueError("the index of captures is damaged")
+            raise ValueError(DAMAGED)
         return body
 
     def moments(self, origin: str) -> list[int]:

@@ -270,7 +270,7 @@ def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
     status = _STATUS.match(first)
     if not status or b"\r\n\r\n" not in record.block:
         raise ValueError("no answer of HTTP/1")
-    if int(status[1]) in REDIRECTS:
+    if status[1][:1] == b"3":
         return _redirect(int(status[1]), pairs, url, moment)
     headers = tuple(pair for pair in pairs if pair[0] == b"content-type")
     if status[1][:1] != b"2":
@@ -280,6 +280,8 @@ def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
 
 
 def _redirect(status: int, pairs: list[tuple[bytes, bytes]], url: str, moment: datetime) -> Capture:
+    if status not in REDIRECTS:
+        raise ValueError(f"HTTP status {status}, which names no place to go on")
     location = next((value for name, value in pairs if name == b"location"), b"")
     if not location:
         raise ValueError(f"HTTP status {status} without a Location")

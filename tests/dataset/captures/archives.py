@@ -8,8 +8,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-from warcio.statusandheaders import StatusAndHeaders
-from warcio.warcwriter import WARCWriter
+from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
+from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
