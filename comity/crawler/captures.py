@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import islice
 from pathlib import Path
 
 from comity.crawler.fetching.files import url_of
@@ -34,10 +36,15 @@ def open_captures(
 
 def _sources(path: Path) -> Iterator[Source]:
     try:
-        is_store = path.is_file() and path.open("rb").read(len(SQLITE)) == SQLITE
+        is_store = path.is_file() and _begins_with(path, SQLITE)
     except OSError as error:
         raise PolicyError(f"--policies {path}: it cannot be read: {error.strerror}") from None
     return iter([StoreSource(path)]) if is_store else sources_in(path)
+
+
+def _begins_with(path: Path, octets: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(octets)) == octets
 
 
 class StoreSource:
@@ -46,22 +53,22 @@ class StoreSource:
     def __init__(self, path: Path) -> None:
         """PolicyError where the file is no policy store."""
         self.name = str(path.resolve())
-        self._store = PolicyStore(path)
-        self.version = self._store.version()
         self.size = path.stat().st_size
+        self._path = path
+        with closing(PolicyStore(path)) as store:
+            self.version = store.version()
 
     def read(self, start: int) -> Iterator[Found]:
         """Its offsets count origins: what begins with one is read on from there."""
-        for number, origin in enumerate(self._store.origins()):
-            if number < start:
-                continue
-            try:
-                files = self._store.load(origin)
-            except OSError as error:
-                yield Found(number, number + 1, Damage(number, number + 1, f"{origin}: {error}"))
-                continue
-            for path, file in files.items():
-                yield from (Found(number, number, capture) for capture in _captures(url_of(origin, path), file))
+        with closing(PolicyStore(self._path)) as store:
+            for number, origin in islice(enumerate(store.origins()), start, None):
+                try:
+                    files = store.load(origin)
+                except OSError as error:
+                    yield Found(number, number + 1, Damage(number, number + 1, f"{origin}: {error}"))
+                    continue
+                for path, file in files.items():
+                    yield from (Found(number, number, capture) for capture in _captures(url_of(origin, path), file))
 
     def read_at(self, offset: int) -> Capture | None:
         return None  # it has policy files alone

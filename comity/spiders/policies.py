@@ -70,6 +70,7 @@ class PoliciesSpider(Spider):
         self._list_path = Path(unreachable) if unreachable else None
         self._list: IO[bytes] | None = None
         self._survey: Survey | None = None
+        self._is_complete = False
         self._began = self._told = 0.0
         try:
             self._origins = self._opened(origins, (field,) if field else URL_FIELDS)
@@ -94,10 +95,14 @@ class PoliciesSpider(Spider):
                 if self._archive:
                     self._archive.finish()
                 self._tell_unreachable()
-        except ClosingError:  # Ctrl-C
-            self.logger.info("Ended early: what was had is kept, and the next run goes on behind it")
+                self._is_complete = True
+        except ClosingError:  # Ctrl-C; or Scrapy cancels this
+            pass
         except (DatasetError, OSError) as error:
-            self.logger.error("%s; what was had is kept, and the next run goes on behind it", error)
+            self.logger.error("%s", error)
+        finally:
+            if not self._is_complete:
+                self.logger.warning("Ended early: what was had is kept, and the next run goes on behind it")
         if False:  # what makes it a generator
             yield
 
