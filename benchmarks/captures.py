@@ -45,12 +45,10 @@ def crawled(number: int, *, warc: bool) -> dict[str, float]:
         command += ["-s", f"COMITY_STORE={folder / 'policies.sqlite'}", "-s", "COMITY_AGENT=benchbot"]
         command += ["-a", "warc=policies.warc.gz"] if warc else []
         environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "comity.crawler.settings", "PYTHONPATH": os.pathsep.join(sys.path)}
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         began = time.monotonic()
         process = subprocess.Popen(command, cwd=folder, env=environment)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.monotonic() - began
-        del before
         if status:
             raise SystemExit(f"scrapy crawl policies ended with {status}")
     server.terminate()
@@ -74,10 +72,17 @@ def text(chance: random.Random, number: int) -> bytes:
 
 def record(url: str, date: str, head: bytes, body: bytes) -> bytes:
     block = head + b"\r\n\r\n" + body
-    fields = f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Date: {date}\r\nWARC-Record-ID: <urn:uuid:{url}>\r\nContent-Length: {len(block)}"
-    fields += f"\r\nContent-Type: application/http; msgtype=response\r\nWARC-Target-URI: {url}\r\n\r\n"
+    fields = {
+        "WARC-Type": "response",
+        "WARC-Date": date,
+        "WARC-Record-ID": f"<urn:uuid:{url}>",
+        "Content-Length": str(len(block)),
+        "Content-Type": "application/http; msgtype=response",
+        "WARC-Target-URI": url,
+    }
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
     member = zlib.compressobj(1, zlib.DEFLATED, 31)
-    return member.compress(fields.encode() + block + b"\r\n\r\n") + member.flush()
+    return member.compress(f"WARC/1.0\r\n{lines}\r\n".encode() + block + b"\r\n\r\n") + member.flush()
 
 
 def origin(number: int) -> str:
@@ -144,20 +149,20 @@ def main(arguments: list[str] | None = None) -> None:
     for warc in (False, True):
         rounds = [crawled(options.hosts, warc=warc) for _ in range(options.rounds)]
         least = {name: min(figures[name] for figures in rounds) for name in rounds[0]}
-        print(
-            f"{options.hosts} hosts into {'a WARC file too' if warc else 'the store'}: {options.hosts / least['seconds']:.0f} origins a"
-            f" second, {least['cpu'] / options.hosts * 1e3:.2f} ms of CPU for each, peak {least['peak']:.0f} MiB"
-        )
+        print(f"{options.hosts} hosts into {'the store and a WARC file' if warc else 'the store'}:", end=" ")
+        print(f"{options.hosts / least['seconds']:.0f} origins a second,", end=" ")
+        print(f"{least['cpu'] / options.hosts * 1e3:.2f} ms of CPU for each, peak {least['peak']:.0f} MiB")
     done = subprocess.run([sys.executable, __file__, "--job", str(options.origins)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
     figures = json.loads(done.stdout)
-    print(
-        f"index of {options.origins:,} origins: {figures['cpu']:.0f} s of CPU, {figures['index'] / options.origins:.0f} octets an origin on"
-        f" disk ({figures['warc'] / options.origins:.0f} in the WARC file), peak {figures['peak']:.0f} MiB ({figures['base']:.0f} before)\n"
-        f"look-ups, of random origins: {1 / figures['lookup']:,.0f} a second, {figures['lookup'] * 1e6:.0f} us; of the same one"
-        f" {1 / figures['again']:,.0f} a second, {figures['again'] * 1e6:.0f} us; peak {figures['all']:.0f} MiB"
-    )
+    octets, origins = figures["index"] / options.origins, figures["warc"] / options.origins
+    print(f"index of {options.origins:,} origins: {figures['cpu']:.0f} s of CPU,", end=" ")
+    print(f"{octets:.0f} octets on disk for each ({origins:.0f} in the WARC file),", end=" ")
+    print(f"peak {figures['peak']:.0f} MiB ({figures['base']:.0f} before)")
+    for name, what in (("lookup", "random origins, with a question"), ("again", "the same one")):
+        print(f"look-ups of {what}: {1 / figures[name]:,.0f} a second, {figures[name] * 1e6:.0f} us")
+    print(f"peak of all {figures['all']:.0f} MiB")
 
 
 if __name__ == "__main__":

@@ -94,8 +94,8 @@ class PoliciesSpider(Spider):
                 await self._survey.run(self._new())
                 if self._archive:
                     self._archive.finish()
-                self._tell_unreachable()
                 self._is_complete = True
+                self._sum_up()
         except ClosingError:  # Ctrl-C; or Scrapy cancels this
             pass
         except (DatasetError, OSError) as error:
@@ -189,8 +189,9 @@ class PoliciesSpider(Spider):
             entry = {"origin": origin, "error": policies.error, "asked_again_at": again}
             self._list.write(json.dumps(entry).encode() + b"\n")
 
-    def _tell_unreachable(self) -> None:
+    def _sum_up(self) -> None:
         assert self._survey
+        self.logger.info("%s", self.comity_progress())
         if self._unreachable:
             more = self._survey.unreachable - len(self._unreachable)
             lines = [*self._unreachable, f"and {more} more: -a unreachable=FILE.jsonl lists all"] if more else self._unreachable

@@ -19,6 +19,7 @@ from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untype
 from comity.crawler.captures import open_captures
 from comity.policies import Agent, Verdict
 from comity.spiders.policies import PoliciesSpider
+from comity.spiders.site import SiteSpider
 from tests.dataset.captures.archives import NOON, Answered, write_warc
 
 if TYPE_CHECKING:
@@ -82,6 +83,16 @@ def test_the_files_of_a_warc_file_count_as_captures(serve: Serve, crawl: Crawl, 
         assert today.absent == ()
         assert today.site.access(AGENT, site.url("/x")).verdict is Verdict.DENY
         assert today.site.access(AGENT, site.url("/y")).verdict is Verdict.ALLOW
+
+
+def test_the_policy_files_in_a_feed_of_warc_count_as_captures(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
+    [site], path = hosts(serve, 1), tmp_path / "pages.warc.gz"
+    crawl(SiteSpider, {"FEEDS": {str(path): {"format": "warc.gz"}}}, url=site.url("/"))
+    with open_captures([path], agent=AGENT) as captures:
+        today = captures.today(site.origin)
+        assert today is not None
+        assert today.site.access(AGENT, site.url("/x")).verdict is Verdict.DENY
+        assert site.url("/robots.txt") not in today.absent
 
 
 def failing(times: int, status: int = 503) -> Callable[[BaseHTTPRequestHandler], Answer]:

@@ -265,7 +265,10 @@ class IndexReader:
 
     def nearest(self, url: str, after: int, until: int) -> Iterator[Row]:
         """The captures of a URL within a time, the latest first. `after`: is not within it."""
-        query = "SELECT * FROM capture WHERE url = ? AND moment > ? AND moment <= ? ORDER BY moment DESC, source, offset LIMIT ?"
+        query = (
+            "SELECT * FROM capture WHERE url = ? AND moment > ? AND moment <= ?"
+            " ORDER BY moment DESC, source DESC, offset DESC LIMIT ?"
+        )
         return map(Row._make, self._db.execute(query, (url, after, until, MAX_CAPTURES)))
 
     def body(self, row: Row) -> bytes:

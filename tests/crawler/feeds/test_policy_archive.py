@@ -23,7 +23,7 @@ def site(number: int) -> Site:
         status=200, body=b"User-agent: *\nDisallow: /x\n", fetched_at=NOON, headers=((b"Content-Type", b"text/plain"),)
     )
     gone = Fetched(status=404, fetched_at=NOON)
-    others = {path: gone for path in WELL_KNOWN[1:]} | {"/automation-preferences.txt": Fetched(status=0, error="no answer")}
+    others = dict.fromkeys(WELL_KNOWN[1:], gone) | {"/automation-preferences.txt": Fetched(status=0, error="no answer")}
     return Site.from_files(f"https://{number}.example", {"/robots.txt": robots, **others})
 
 
