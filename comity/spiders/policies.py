@@ -73,8 +73,11 @@ class PoliciesSpider(Spider):
         self._is_complete = False
         self._began = self._told = 0.0
         try:
-            self._origins = self._opened(origins, (field,) if field else URL_FIELDS)
-            self._archive = self._opened_archive(warc) if warc else None
+            with ExitStack() as files:
+                make_archive = self._archive_class(warc)
+                self._origins = self._opened(origins, (field,) if field else URL_FIELDS, files)
+                self._archive = make_archive(Path(warc)) if make_archive else None
+                files.pop_all()
         except (DatasetError, PolicyError) as error:
             stop(self.name, str(error))
         except OSError as error:
@@ -119,7 +122,8 @@ class PoliciesSpider(Spider):
         left = f"   {seconds * (1 - share) / share / 60:.0f} min left" if share else ""
         return f"{text}   {share:.0%} of the list{left}"
 
-    def _opened(self, name: str, fields: Sequence[str]) -> Iterator[str]:
+    def _opened(self, name: str, fields: Sequence[str], files: ExitStack) -> Iterator[str]:
+        """`files`: gets what has to be closed if nothing is read."""
         if name == "-":
             return self._of_lines(name, sys.stdin.buffer)
         path = place(name)
@@ -128,16 +132,19 @@ class PoliciesSpider(Spider):
             self._size = sum(reader.size for reader in readers)
             return origins_in(readers, fields, progress=self._note_read, bad=self._note_bad)
         self._size = path.stat().st_size
-        return self._of_lines(name, path.open("rb"))
+        return self._of_lines(name, files.enter_context(path.open("rb")))
 
-    def _opened_archive(self, name: str) -> PolicyArchive:
+    def _archive_class(self, name: str) -> type[PolicyArchive] | None:
+        """None where no archive is asked for; ends the program where none can be made."""
+        if not name:
+            return None
         if not name.lower().endswith(ENDINGS):
             stop(self.name, f"warc `{name}`: name a file that ends in {' or '.join(ENDINGS)}")
         if find_spec("warcio") is None:
             stop(self.name, "warc: warcio is not installed: pip install 'comity[warc]'")
         from comity.crawler.feeds.policy_archive import PolicyArchive  # of the extra `warc`
 
-        return PolicyArchive(Path(name))
+        return PolicyArchive
 
     def _of_lines(self, name: str, lines: IO[bytes]) -> Iterator[str]:
         with lines:
