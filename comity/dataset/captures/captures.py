@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Self
 
 from comity.bounded import BoundedSize
-from comity.dataset.captures.index import DAMAGED, EPOCH, MAX_HOPS, Index, IndexReader, Row, Unreadable
+from comity.dataset.captures.index import DAMAGED, EPOCH, MAX_HOPS, Index, IndexReader, Row, Unreadable, microseconds
 from comity.dataset.captures.sources import Source
 from comity.policies import Agent, PolicyError, Site
 from comity.policies.answers.fetched import STAND_IN, Availability, Fetched, availability, stands_in_until
@@ -28,6 +28,7 @@ from comity.policies.syntax.printable import printable
 MAX_AGE = timedelta(seconds=STAND_IN)  # of a copy that counts
 MAX_SITES = 2000  # that are kept compiled
 MAX_SITE_BYTES = 32 * 2**20  # octets of their policy files; compiled they take up to three times as much
+SECOND = 10**6  # microseconds; the dates of WARC records are of a second
 NO_COPY = Fetched(status=0, error="there is no copy of it")
 INDEX = "captures.sqlite"
 
@@ -136,7 +137,7 @@ class PolicyCaptures:
 
     def at(self, origin: str, moment: datetime) -> CapturedSite | None:
         """What the origin said at an aware moment, by the last copies before it; None where nothing is had of it."""
-        until = _microseconds(moment)
+        until = microseconds(moment)
         files = {origin + path: self._file(origin + path, until) for path in WELL_KNOWN}
         if all(row is None for _, row in files.values()):
             return None
@@ -181,6 +182,8 @@ class PolicyCaptures:
                 stands_in = until < stands_in_until(fetched) * 1e6
                 return (replace(fetched, unreachable_since=since), of_body) if stands_in else failure
             failure, since = failure or (fetched, of_body), _moment(row)
+            if not _is_of_server(fetched, of_body):
+                break  # the site has said something since, and nobody knows what
         return failure or (NO_COPY, None)
 
     def _answer(self, row: Row, until: int, on_the_way: tuple[str, ...], targets: dict[str, _File]) -> _File:
@@ -189,12 +192,21 @@ class PolicyCaptures:
             return self._fetched(row, on_the_way[0]), row
         if not row.is_whole:
             return _failed(row, DAMAGED), row
+        if row.repeats:
+            return self._repeated(row, on_the_way[0])
         if row.location in on_the_way or len(on_the_way) > MAX_HOPS:
             return _failed(row, f"it leads on and on, to {row.location} at last"), row
         if row.location not in targets:
             targets[row.location] = self._file(row.location, until, on_the_way)
         fetched, of_body = targets[row.location]
         return (fetched, of_body) if of_body else (_failed(row, f"it leads to {row.location}, of which there is no copy"), row)
+
+    def _repeated(self, row: Row, first_url: str) -> _File:
+        """The answer of the capture that has the content of another one."""
+        original = next(self._index.nearest(row.location, row.repeats - 1, row.repeats + SECOND - 1), None)
+        if original is None or original.location:
+            return _failed(row, f"it repeats a capture of {row.location}, of which there is no copy"), row
+        return replace(self._fetched(original, first_url), fetched_at=_moment(row)), original
 
     def _fetched(self, row: Row, first_url: str) -> Fetched:
         """The answer of a capture that leads nowhere. `first_url`: that has led to it, or its own."""
@@ -221,6 +233,11 @@ class PolicyCaptures:
         return accepted(first_url, fetched)
 
 
+def _is_of_server(fetched: Fetched, row: Row | None) -> bool:
+    """True of an answer that could not be had because of its server, as the capture says; not by what was made of it here."""
+    return row is not None and not row.is_unread and fetched.error == row.error and fetched.status // 100 != 2
+
+
 def _failed(row: Row, error: str) -> Fetched:
     return Fetched(status=row.status, fetched_at=_moment(row), error=printable(error))
 
@@ -231,10 +248,6 @@ def _moment(row: Row) -> datetime:
 
 def _opened(kind: type[PolicyCaptures], index: Path, agent: Agent, max_age: timedelta, now: datetime) -> PolicyCaptures:
     return kind(index, agent, max_age=max_age, now=now)
-
-
-def _microseconds(moment: datetime) -> int:
-    return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 def _duration(length: timedelta) -> int:

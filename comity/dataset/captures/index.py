@@ -50,7 +50,8 @@ CREATE TABLE damage (source INTEGER NOT NULL, offset INTEGER NOT NULL, error TEX
 CREATE TABLE body (id INTEGER PRIMARY KEY, sha256 BLOB NOT NULL UNIQUE, deflated BLOB NOT NULL);
 CREATE TABLE capture (
     url TEXT NOT NULL, moment INTEGER NOT NULL, source INTEGER NOT NULL, offset INTEGER NOT NULL, status INTEGER NOT NULL,
-    media TEXT NOT NULL, location TEXT NOT NULL, error TEXT NOT NULL, oversized INTEGER NOT NULL, body INTEGER, sum BLOB NOT NULL,
+    media TEXT NOT NULL, location TEXT NOT NULL, repeats INTEGER NOT NULL, error TEXT NOT NULL, is_unread INTEGER NOT NULL,
+    oversized INTEGER NOT NULL, body INTEGER, sum BLOB NOT NULL,
     PRIMARY KEY (url, moment, source, offset)
 ) WITHOUT ROWID;
 CREATE TABLE elsewhere (
@@ -78,7 +79,9 @@ class Row(NamedTuple):
     status: int
     media: str
     location: str
+    repeats: int  # moment of the capture that has its content; 0: it has its own
     error: str
+    is_unread: int
     oversized: int
     body: int | None
     sum: bytes
@@ -163,17 +166,19 @@ class Index:
         assert answer.fetched_at
         row = (
             capture.url,
-            (answer.fetched_at - EPOCH) // timedelta(microseconds=1),
+            microseconds(answer.fetched_at),
             source_id,
             offset,
             answer.status,
             answer.header(b"content-type").decode("latin-1"),
             capture.location,
+            microseconds(capture.repeats) if capture.repeats else 0,
             answer.error,
+            int(capture.is_unread),
             int(answer.oversized),
             self._body(answer.body) if answer.body else None,
         )
-        self._db.execute("INSERT OR REPLACE INTO capture VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, checksum(*row)))
+        self._db.execute("INSERT OR REPLACE INTO capture VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, checksum(*row)))
 
     def _body(self, body: bytes) -> int:
         digest = hashlib.sha256(body).digest()
@@ -304,6 +309,11 @@ class IndexReader:
 
     def close(self) -> None:
         self._db.close()
+
+
+def microseconds(moment: datetime) -> int:
+    """The moment as rows have it."""
+    return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 def _inflated(deflated: bytes) -> bytes:

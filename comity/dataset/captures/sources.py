@@ -23,6 +23,7 @@ from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_of, resolved, target_of
 
 REDIRECTS = (301, 302, 303, 307, 308)
+PROFILES = ("/revisit/identical-payload-digest", "/revisit/server-not-modified")  # of revisit records; WARC 1.1 section-6.7
 ENDINGS = (".warc", ".warc.gz")
 MAX_HEAD = 64 * 2**10  # octets of a head of HTTP that are read
 MAX_BLOCK = MAX_HEAD + 2 * MAX_BYTES  # of a record; chunks and compressed content take a little more than what is in them
@@ -38,7 +39,9 @@ class Capture(NamedTuple):
 
     url: str  # that was asked for
     answer: Fetched  # `fetched_at`: when; its body is content decoded, and at most MAX_BYTES of it
-    location: str = ""  # absolute URL to which it leads; "": it leads nowhere
+    location: str = ""  # absolute URL to which it leads, or whose capture it repeats; "": it leads nowhere
+    repeats: datetime | None = None  # of the capture that has its content; None: it has its own
+    is_unread: bool = False  # there was an answer, and nobody knows what it says
 
 
 class Elsewhere(NamedTuple):
@@ -242,22 +245,20 @@ def _content(record: WarcRecord, *, is_wanted: bool = False) -> Capture | Elsewh
     if not (is_wanted or POLICY.lower() in fields or _is_well_known(url)):
         return Elsewhere(url)
     try:
-        moment = datetime.fromisoformat(fields.get("warc-date", ""))
-        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-        moment.timestamp()
+        moment = _date(fields.get("warc-date", ""))
     except (ValueError, OverflowError):
         return Damage(record.offset, record.end, f"`{printable(fields.get('warc-date', ''))}` is no date of a capture")
     try:
         return _capture(record, url, moment)
     except ValueError as error:
-        return Capture(url, Fetched(status=0, fetched_at=moment, error=str(error)))
+        return Capture(url, Fetched(status=0, fetched_at=moment, error=str(error)), is_unread=True)
 
 
 def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
     """ValueError, with what is wrong, for an answer of which nobody knows what it says."""
     fields = record.fields
     if fields.get("warc-type") == "revisit":
-        raise ValueError("a revisit record, whose content stands elsewhere")
+        return _revisit(fields, url, moment)
     if "warc-segment-number" in fields:
         raise ValueError("a segment of a record")
     cut = "warc-truncated" in fields or len(record.block) < record.length
@@ -277,6 +278,26 @@ def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
         return Capture(url, Fetched(status=int(status[1]), headers=headers, fetched_at=moment))
     body, cut = _content_of(pairs, body, cut=cut)
     return Capture(url, _whole(int(status[1]), headers, body, moment, cut=cut))
+
+
+def _revisit(fields: Fields, url: str, moment: datetime) -> Capture:
+    """A capture that has found what an earlier one has (WARC 1.1 section-6.7)."""
+    if not fields.get("warc-profile", "").endswith(PROFILES):
+        raise ValueError("a revisit record of another profile")
+    try:
+        original = origin_of(target := fields.get("warc-refers-to-target-uri", url)) + target_of(target)
+        repeats = _date(fields.get("warc-refers-to-date", ""))
+    except (ValueError, OverflowError):
+        raise ValueError("a revisit record that does not say of what") from None
+    return Capture(url, Fetched(status=0, fetched_at=moment), original, repeats)
+
+
+def _date(text: str) -> datetime:
+    """ValueError or OverflowError for what is no date of ours."""
+    moment = datetime.fromisoformat(text)
+    moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    moment.timestamp()
+    return moment
 
 
 def _redirect(status: int, pairs: list[tuple[bytes, bytes]], url: str, moment: datetime) -> Capture:

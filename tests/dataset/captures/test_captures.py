@@ -224,6 +224,7 @@ def test_bodies_are_read_as_archives_keep_them(tmp_path: Path, answer: Answered)
         assert verdict(site, "/y") is Verdict.ALLOW
 
 
+SAME = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 UNREAD = [
     pytest.param(Answered(ROBOTS, OPEN, fields={"WARC-Truncated": "length"}), "was cut after", id="truncated"),
     pytest.param(Answered(ROBOTS, gzip.compress(OPEN)[:-9], headers={"Content-Encoding": "gzip"}), "breaks off", id="gzip"),
@@ -231,7 +232,13 @@ UNREAD = [
     pytest.param(Answered(ROBOTS, b"1b\r\nUser", headers=CHUNKED), "breaks off", id="chunks"),
     pytest.param(Answered(ROBOTS, OPEN, headers={"Content-Length": "900"}), "breaks off", id="short"),
     pytest.param(Answered(ROBOTS, OPEN, headers={"Transfer-Encoding": "x"}), "Transfer-Encoding x", id="coding"),
-    pytest.param(Answered(ROBOTS, OPEN, kind="revisit"), "revisit", id="revisit"),
+    pytest.param(Answered(ROBOTS, OPEN, kind="revisit"), "of another profile", id="revisit"),
+    pytest.param(Answered(ROBOTS, kind="revisit", fields={"WARC-Profile": SAME}), "not say of what", id="revisit of nothing"),
+    pytest.param(
+        Answered(ROBOTS, kind="revisit", fields={"WARC-Profile": SAME, "WARC-Refers-To-Date": "2024-01-01T00:00:00Z"}),
+        "there is no copy",
+        id="revisit of what is not there",
+    ),
     pytest.param(Answered(ROBOTS, OPEN, fields={"WARC-Segment-Number": "1"}), "segment", id="segment"),
     pytest.param(Answered(ROBOTS, OPEN, "206 Partial Content"), "206", id="a part"),
     pytest.param(Answered(ROBOTS, b"", "304 Not Modified"), "names no place", id="not modified"),
@@ -246,6 +253,34 @@ def test_what_cannot_be_understood_refuses(tmp_path: Path, answer: Answered, rea
         site = captures.at(SITE, NOON)
         assert verdict(site, "/y") is Verdict.DENY
         assert reason in why(site)
+
+
+@pytest.mark.requirement("RFC-7", "TAG-3")
+@pytest.mark.parametrize(("answer", "reason"), UNREAD)
+def test_nothing_stands_in_for_an_answer_that_nobody_has_read(tmp_path: Path, answer: Answered, reason: str) -> None:
+    """A server that fails has not said anything new; this one has."""
+    earlier = Answered(ROBOTS, OPEN, at=NOON - DAY)
+    later = Answered(ROBOTS, b"busy", "503 Busy", at=NOON + DAY)
+    with captured(tmp_path, [earlier, answer, later]) as captures:
+        assert verdict(captures.at(SITE, NOON - DAY)) is Verdict.ALLOW
+        assert verdict(captures.at(SITE, NOON)) is Verdict.DENY
+        assert verdict(captures.at(SITE, NOON + DAY)) is Verdict.DENY
+    with captured(tmp_path, [earlier, leads(ROBOTS, "https://other.example/robots.txt")]) as captures:
+        assert verdict(captures.at(SITE, NOON)) is Verdict.DENY
+
+
+@pytest.mark.parametrize("target", [None, "https://www.example.com/robots.txt"])
+def test_a_revisit_has_the_content_of_the_capture_that_it_repeats(tmp_path: Path, target: str | None) -> None:
+    then = NOON - 100 * DAY
+    fields = {"WARC-Profile": SAME, "WARC-Refers-To-Date": then.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    fields |= {"WARC-Refers-To-Target-URI": target} if target else {}
+    answers = [Answered(target or ROBOTS, CLOSED, at=then), Answered(ROBOTS, kind="revisit", fields=fields)]
+    with captured(tmp_path, answers) as captures:
+        site = captures.at(SITE, NOON + DAY)
+        assert verdict(site, "/x") is Verdict.DENY
+        assert verdict(site, "/y") is Verdict.ALLOW
+        assert site is not None
+        assert site.copies[0].fetched_at == NOON
 
 
 def test_a_page_of_html_is_no_robots_txt(tmp_path: Path) -> None:
