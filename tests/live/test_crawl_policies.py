@@ -46,6 +46,8 @@ def test_policy_files_and_nothing_else_are_asked_for(serve: Serve, crawl: Crawl,
     crawled = crawl(PoliciesSpider, origins=listed(tmp_path / "list.txt", *lines))
     assert [site.paths for site in sites] == [["/robots.txt"]] * 3
     assert (crawled.stats["comity/origins/done"], crawled.stats["comity/urls/bad"]) == (3, 1)
+    assert "3 origins   0 unreachable" in crawled.log
+    assert "100% of the list" in crawled.log
     assert f"{tmp_path / 'list.txt'}:6: `ftp://x.example` is no host" in crawled.log
     with open_captures([tmp_path / "policies.sqlite"], agent=AGENT) as captures:
         for site in sites:
