@@ -190,6 +190,7 @@ ROWS = {
     "TAG-1": "records that comity did not make get the tag of a crawl, from what they say and from what their sites say",
     "TAG-2": "the tag names the copy and the date of the policy that decided; with several dates any refusal refuses",
     "TAG-3": "where policies cannot be had there is no permission, unless the operator says so; the manifest says it",
+    "WEB-3": "requests of httpx, aiohttp and scripts without Scrapy are judged, paced and counted as those of a crawl",
     "WHY-1": "a decision carries rule, section, URL, line, text, hash and fetch time; the losing rules on request",
     "WHY-2": "the same decision is printed, logged, counted and written into the item's tag",
 }
@@ -204,7 +205,7 @@ def page(proofs: dict[str, set[str]]) -> str:
         "PREF, SIG, META, TDM, RSL: what may be done with pages ([uses.md](uses.md)), all with a reading of each of their open",
         "points; MEET: where they meet; RATE: how often; SEC: hostile sites; GUARD: the same rules at the server",
         "([guard.md](guard.md)); EXT: formats of other packages ([formats.md](formats.md)); REACH: several machines",
-        "([dataset-clusters.md](dataset-clusters.md)); WHY: explanations.",
+        "([dataset-clusters.md](dataset-clusters.md)); WEB: other clients ([clients.md](clients.md)); WHY: explanations.",
     ]
     for requirement, text in ROWS.items():
         lines += ["", f"**{requirement}**: {text}", "", *(f"- {test}" for test in sorted(proofs.get(requirement, ())))]

@@ -25,7 +25,6 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from comity.bounded import Bounded, BoundedSize
 from comity.crawler.fetching.files import BACK_OFF, PolicyFiles, PolicyQuery, failure_reason, url_of
@@ -34,14 +33,12 @@ from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.flights import Flights
+from comity.crawler.run import Run
 from comity.policies import Agent, Site
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.formats.file import MAX_REFERENCES
 from comity.policies.syntax.urls import origin_or_empty
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +71,7 @@ class PolicyFetcher:
 
     def __init__(
         self,
-        crawler: Crawler,
+        run: Run,
         files: PolicyFiles,
         agent: Agent,
         *,
@@ -88,14 +85,14 @@ class PolicyFetcher:
         self.renew_before = 0.0  # seconds since the epoch: a copy that was confirmed earlier is asked for again, however fresh
         self._on_lookup = looked_up
         self._overloaded = overloaded
-        self._crawler = crawler
+        self._run = run
         self._files = files
         self._agent = agent
         self._clock = files.clock
         self._paths = tuple(paths)
         self._sites = Sites()
         self._barred: Bounded[tuple[str, Reach], Policies] = Bounded(MAX_SITES)  # by origin and who led there
-        self._flights: Flights[tuple[Reach | None, Policies]] = Flights(crawler)  # by origin: for whom, and what
+        self._flights: Flights[tuple[Reach | None, Policies]] = Flights(run)  # by origin: for whom, and what
         self._is_closed = False
 
     def cached(self, origin: str, referrer_reach: Reach | None = None) -> Policies | None:
@@ -149,8 +146,7 @@ class PolicyFetcher:
             await self._files.leave()
 
     def count(self, name: str, number: int = 1) -> None:
-        if self._crawler.stats:
-            self._crawler.stats.inc_value(f"comity/policies/{name}", number)
+        self._run.stats.inc_value(f"comity/policies/{name}", number)
 
     async def _look_up(self, origin: str, referrer_reach: Reach | None) -> tuple[Reach | None, Policies]:
         """Look the origin up. What fails by a mistake of ours refuses it, and says so."""
