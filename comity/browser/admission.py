@@ -82,8 +82,8 @@ class Admissions:
         judged: str,
         is_led_by_operator: bool = False,
     ) -> None:
-        """`automations`: by which the browser is driven; None: as the settings of scrapy-playwright say. `judged`: COMITY_BROWSER. `is_led_by_operator`: where nobody leads to a
-        document, the operator does."""
+        """`automations`: by which the browser is driven; None: as the settings of scrapy-playwright say. `judged`:
+        COMITY_BROWSER. `is_led_by_operator`: where nobody leads to a document, the operator does."""
         self._parts = parts
         self._stats = stats
         self._declared: dict[str, Any] = {"session": False}  # the fields say what a request carries
@@ -92,6 +92,10 @@ class Admissions:
         self._are_parts_judged = judged != DOCUMENTS
         self._is_led_by_operator = is_led_by_operator
         self._handed_out: dict[str, deque[Request]] = {}  # origin -> requests of the crawl that the browser is about to make
+
+    @property
+    def key_header(self) -> str:
+        return self._parts.agent.key_header
 
     @contextmanager
     def handed_out(self, request: Request) -> Iterator[None]:
@@ -162,22 +166,23 @@ class Admissions:
             decision = await parts.gate.wait(request, reach, in_downloader=False)
             is_by_file = decision.verdict is Verdict.DENY and not decision.reasons[0].rule.startswith("comity.")
             if is_by_file and kind.is_part and not self._are_parts_judged:
-                decision = await self._wait_unjudged(request, reach) or decision
+                return await self._wait_unjudged(request, reach, decision)
         except BaseException:
             parts.pace.withdraw(request)
             raise
         return decision
 
-    async def _wait_unjudged(self, request: Request, reach: Reach | None) -> Decision | None:
-        """Wait for the host's turn alone, as the page's own decision holds for the request; None where there is no turn."""
+    async def _wait_unjudged(self, request: Request, reach: Reach | None, refusal: Decision) -> Decision:
+        """Wait for the host's turn alone, as the page's own decision holds for the request. The refusal, where the turn would
+        take too long."""
         parts = self._parts
         policies = await parts.policies.for_url(request.url, reach)
         if policies is None:
-            return None
+            return refusal
         limiters = parts.pace.limiters(parts.agent, request.url, policies.site)
         too_long = await parts.pace.acquire(request, limiters, at_most=parts.options.max_delay, in_downloader=False)
         if too_long is not None:
-            return None
+            return refusal
         source = Source(url="COMITY_BROWSER", part="setting", text=DOCUMENTS)
         return Decision(verdict=Verdict.ALLOW, reasons=(Reason(rule="comity.part", source=source),))
 

@@ -23,6 +23,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
 from playwright.async_api import Browser, BrowserContext, CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
@@ -33,7 +34,7 @@ from comity.browser.admission import Admission, Admissions, Asked, refused
 from comity.browser.kinds import ALL, DOCUMENT, kind_of
 from comity.browser.refusals import PageRefusals, Refusal, Refusals
 from comity.browser.sockets import Sockets
-from comity.policies import Decision
+from comity.policies import Decision, PolicyError
 from comity.policies.syntax.urls import origin_or_empty
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ logger = logging.getLogger(__name__)
 
 UNANSWERED = 120.0  # seconds after which a request without an answer counts as failed: the protocol does not tell who gave up
 MAX_FRAMES = 10_000  # whose documents are remembered
-
-SESSION_FIELDS = frozenset(("authorization", "cookie", "proxy-authorization"))
 
 # Nothing answers there. It stands for WebSockets alone, and also for those to this machine.
 NO_SOCKETS = "socks=socks5://127.0.0.1:1"
@@ -95,6 +94,9 @@ async def guard(context: BrowserContext, client: Client, *, automations: Iterabl
     await guarded.watch(browser)
     for other in browser.contexts:
         await guarded.enter(other)
+        other.on("page", guarded.enter_page)
+        for page in other.pages:
+            await guarded.enter_page(page)
     return guarded
 
 
@@ -104,11 +106,13 @@ class BrowserGuard:
     def __init__(self, admissions: Admissions, user_agent: str) -> None:
         self.admissions = admissions
         self.user_agent = user_agent
+        self.session_fields = frozenset(("authorization", "cookie", admissions.key_header.lower()))
         self._refusals = Refusals()
         self._sockets = Sockets(admissions, self._refused, user_agent)
         self._session: CDPSession | None = None
         self._out: dict[str, _Out] = {}  # request id -> a request that is not answered yet
         self._sites: Bounded[str, str] = Bounded(MAX_FRAMES)  # id of a frame, page or worker -> URL of what is in it
+        self._pages: WeakValueDictionary[str, Page] = WeakValueDictionary()  # id of its main frame, or a pop-up's of it -> page
         self._tasks: set[asyncio.Task[None]] = set()
 
     def refused(self, page: Page) -> PageRefusals:
@@ -133,7 +137,11 @@ class BrowserGuard:
         await self._sockets.enter(context)
 
     async def enter_page(self, page: Page) -> None:
-        """See to what this page does, and know that it does it."""
+        """See to what this page does, and know that it does it, and what its pop-ups do."""
+        session = await page.context.new_cdp_session(page)
+        info = await session.send("Target.getTargetInfo")
+        await session.detach()
+        self._pages[info["targetInfo"]["targetId"]] = page
         await self._sockets.enter(page)
 
     # What the browser tells
@@ -141,8 +149,11 @@ class BrowserGuard:
     def _target_created(self, event: Mapping[str, Any]) -> None:
         """A pop-up is led to by the page that opens it, whatever it says of its Referer."""
         info = event["targetInfo"]
-        if (site := self._sites.get(info.get("openerId", ""))) is not None:
+        opener = info.get("openerId", "")
+        if (site := self._sites.get(opener)) is not None:
             self._sites.setdefault(info["targetId"], site)
+        if (page := self._pages.get(opener)) is not None:
+            self._pages.setdefault(info["targetId"], page)
 
     def _paused(self, event: dict[str, Any]) -> None:
         is_answer = "responseStatusCode" in event or "responseErrorReason" in event
@@ -192,20 +203,22 @@ class BrowserGuard:
             await self._send("Fetch.failRequest", requestId=number, errorReason="BlockedByClient")
             raise
         if isinstance(admission, Decision):
-            self._refused(Refusal(url, kind.name, admission))
+            self._refused(Refusal(url, kind.name, admission), self._pages.get(frame))
             await self._send("Fetch.failRequest", requestId=number, errorReason="BlockedByClient")
             return
         if kind is DOCUMENT or event.get("networkId") == frame:  # a frame's, a worker's
             self._sites[frame] = url
         self._out[number] = _Out(admission, lambda: self._give_up(number))
-        await self._continue(number, interceptResponse=True, **_without_foreign_session(fields, before, url))
+        await self._continue(number, interceptResponse=True, **self._without_session(fields, before, url))
 
     async def _answered(self, event: dict[str, Any]) -> None:
         number, status = event["requestId"], event.get("responseStatusCode")
         out = self._out.get(number)
         fields = event.get("responseHeaders", ())
         if out is not None:
-            headers = ((field["name"].encode("latin-1", "replace"), field["value"].encode("latin-1", "replace")) for field in fields)
+            headers = (
+                (field["name"].encode("latin-1", "replace"), field["value"].encode("latin-1", "replace")) for field in fields
+            )
             out.answered(status, headers) if status is not None else out.end()
             if status is None or not 300 <= status < 400:  # else the next hop asks for it
                 del self._out[number]
@@ -233,12 +246,20 @@ class BrowserGuard:
         if (out := self._out.pop(number, None)) is not None:
             out.end()
 
-    def _refused(self, refusal: Refusal, page: Page | None = None) -> None:
-        """`page`: None where Playwright will tell."""
+    def _refused(self, refusal: Refusal, page: Page | None) -> None:
+        """`page`: None where Playwright may tell."""
         if page is not None:
             self._refusals.of(page).add(refusal)
         else:
             self._refusals.note(refusal)
+
+    def _without_session(self, fields: Mapping[str, str], before: _Out | None, url: str) -> dict[str, Any]:
+        """The parameters that take credentials off a redirect to another origin: Playwright repeats header fields at each hop,
+        and the browser adds the cookies that are right."""
+        if before is None or origin_or_empty(before.admission.url) == origin_or_empty(url):
+            return {}
+        kept = [{"name": name, "value": value} for name, value in fields.items() if name.lower() not in self.session_fields]
+        return {} if len(kept) == len(fields) else {"headers": kept}
 
     # What it is told
 
@@ -272,18 +293,5 @@ class _Out:
         self.admission.ended()
 
 
-def _without_foreign_session(fields: Mapping[str, str], before: _Out | None, url: str) -> dict[str, Any]:
-    """The parameters that take credentials off a redirect to another origin: Playwright repeats header fields at each hop, and
-    the browser adds the cookies that are right."""
-    if before is None or origin_or_empty(before.admission.url) == origin_or_empty(url):
-        return {}
-    if SESSION_FIELDS.isdisjoint(map(str.lower, fields)):
-        return {}
-    kept = [{"name": name, "value": value} for name, value in fields.items() if name.lower() not in SESSION_FIELDS]
-    return {"headers": kept}
-
-
-def unsupported(browser: str) -> Exception:
-    from comity.policies import PolicyError
-
+def unsupported(browser: str) -> PolicyError:
     return PolicyError(f"a browser {browser} does not tell all of its requests: use Chromium")

@@ -13,7 +13,7 @@ from scrapy.http import Request, Response
 from scrapy_playwright.handler import Config, ScrapyPlaywrightDownloadHandler
 
 from comity.browser.admission import Admissions
-from comity.browser.guard import SESSION_FIELDS, BrowserGuard, launch_arguments
+from comity.browser.guard import BrowserGuard, launch_arguments
 from comity.crawler.crawl import Crawl
 from comity.policies.syntax.urls import origin_or_empty
 
@@ -26,6 +26,9 @@ PAGE_INIT = "playwright_page_init_callback"  # of request.meta: scrapy-playwrigh
 
 class GuardedHandler(ScrapyPlaywrightDownloadHandler):
     """Puts a guard between browsers and the network. `guarded` makes one of a project's own handler."""
+
+    browser_provider_cls: Any
+    process_request_headers: Any
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler=crawler)
@@ -40,13 +43,14 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
             crawl.agent.user_agent,
         )
         self.config.launch_options = _guarded_launch(self.config.launch_options, crawl.agent.user_agent)
-        self.browser_provider_cls = cast("type[BrowserProvider]", partial(_GuardedProvider, self.browser_provider_cls, self._guard))
+        self.browser_provider_cls = partial(_GuardedProvider, self.browser_provider_cls, self._guard)
         if self.process_request_headers is not None:
-            self.process_request_headers = partial(_own_headers, self.process_request_headers)
+            self.process_request_headers = partial(_own_headers, self.process_request_headers, self._guard.session_fields)
 
     async def download_request(self, request: Request) -> Response:
         if not request.meta.get("playwright"):
-            return await super().download_request(request)
+            plain: Response = await super().download_request(request)
+            return plain
         with self._guard.admissions.handed_out(request):
             return await self._browse(request)
 
@@ -62,7 +66,7 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
 
         request.meta[PAGE_INIT] = init
         try:
-            response = await super().download_request(request)
+            response: Response = await super().download_request(request)
         except Exception:
             for refusal in self._guard.refused(pages[-1]) if pages else ():
                 if refusal.kind == "document":
@@ -103,7 +107,7 @@ class _GuardedProvider:
         return cast(Browser, _GuardedBrowser(browser, self._guard))
 
     async def launch_persistent_context(self, context_kwargs: dict[str, Any]) -> BrowserContext:
-        context = await self._provider.launch_persistent_context(
+        context: BrowserContext = await self._provider.launch_persistent_context(
             _guarded_launch(context_kwargs, self._guard.user_agent)
         )
         assert context.browser is not None
@@ -137,7 +141,7 @@ def _guarded_launch(options: Mapping[str, Any], user_agent: str) -> dict[str, An
     return {**options, "args": [*(options.get("args") or ()), *launch_arguments(user_agent=user_agent, proxy=proxy)]}
 
 
-async def _own_headers(process: Callable[..., Any], **arguments: Any) -> dict[str, str]:
+async def _own_headers(process: Callable[..., Any], session_fields: frozenset[str], **arguments: Any) -> dict[str, str]:
     """The header fields of a request of a page. Those of the Scrapy request are its page's; its credentials are for no other
     site that a frame of it may show."""
     headers: dict[str, str] = await _awaited(process(**arguments))
@@ -146,9 +150,7 @@ async def _own_headers(process: Callable[..., Any], **arguments: Any) -> dict[st
         return headers
     own = {name.lower(): value for name, value in data["headers"].to_unicode_dict().items()}
     return {
-        name: value
-        for name, value in headers.items()
-        if name.lower() not in SESSION_FIELDS or own.get(name.lower()) != value
+        name: value for name, value in headers.items() if name.lower() not in session_fields or own.get(name.lower()) != value
     }
 
 

@@ -17,7 +17,7 @@ class Kind(NamedTuple):
 
     name: str  # in the tag and in statistics
     destination: str  # its Sec-Fetch-Dest; "empty": a script's
-    is_part: bool = False  # a page needs it to be shown: with COMITY_BROWSER=documents the page's own decision holds for it
+    is_part: bool = False  # a page needs it to be shown: with COMITY_BROWSER=documents the decision about the page holds
 
 
 DOCUMENT = Kind("document", "document")

@@ -54,7 +54,7 @@ class Sockets:
         )
         if isinstance(admission, Decision):
             self._refused(Refusal(url, SOCKET.name, admission), page)
-            await route.close(REFUSED, "refused by a policy of the site")
+            await route.close(code=REFUSED, reason="refused by a policy of the site")
             return
         try:
             connection = await _Direct(
@@ -67,7 +67,7 @@ class Sockets:
             )
         except (OSError, TimeoutError, WebSocketException) as error:
             logger.info("No WebSocket to %(url)s: %(error)s", {"url": url, "error": error})
-            await route.close(FAILED, "no connection")
+            await route.close(code=FAILED, reason="no connection")
             return
         finally:
             admission.ended()
@@ -103,4 +103,4 @@ async def _pump(connection: ClientConnection, route: WebSocketRoute) -> None:
     finally:
         sending.cancel()
         await connection.close()
-        await route.close(connection.close_code or 1000, connection.close_reason)
+        await route.close(code=connection.close_code or 1000, reason=connection.close_reason)

@@ -105,8 +105,10 @@ def _guard_browsers(settings: BaseSettings, options: Options) -> None:
         return
     browser = settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium"
     if browser != "chromium":
-        stop(f"PLAYWRIGHT_BROWSER_TYPE `{browser}`: this browser does not tell all of its requests, so they cannot be judged: set"
-             " it to chromium")
+        stop(
+            f"PLAYWRIGHT_BROWSER_TYPE `{browser}`: this browser does not tell all of its requests, so they cannot be judged: set"
+            " it to chromium"
+        )
     try:
         guarded = load_object("comity.browser.handler.guarded")
     except ImportError as error:
