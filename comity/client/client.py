@@ -15,8 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
-from contextlib import suppress
-from ipaddress import ip_address
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, time
@@ -30,7 +29,7 @@ from scrapy.settings import BaseSettings
 from comity.crawler.fetching.fetcher import TOO_MANY
 from comity.crawler.fetching.files import PolicyFiles
 from comity.crawler.fetching.freshness import retry_after
-from comity.crawler.fetching.reach import Reach
+from comity.crawler.fetching.reach import Reach, literal
 from comity.crawler.flights import ClosingError
 from comity.crawler.options import Options
 from comity.crawler.pace.ledger import RateLedger
@@ -45,6 +44,9 @@ from comity.policies.syntax.printable import printable
 Fields = Mapping[str, str] | Iterable[tuple[str | bytes, str | bytes]]  # header fields, of one name several times too
 
 RESOURCE = "resource"  # as a kind: what a page embeds. The formats have no word for it, it counts as what its fields say
+
+# Header fields that no policy asks for: see `facts_of`.
+_SILENT = frozenset((b"host", b"connection", b"accept-encoding", b"accept-language", b"user-agent", b"content-length"))
 
 _SETTING = re.compile(r"\b(?:COMITY_|(?=USER_AGENT\b))([A-Z_]+)")  # by its keyword here
 
@@ -118,9 +120,7 @@ class Client:
         for name in settings:
             if name not in KEYWORDS:
                 raise TypeError(f"Client() has no `{name}`: write some of {', '.join(KEYWORDS)}")
-        self._folder = TemporaryDirectory(prefix="comity-") if store is None else None
-        store = Path(self._folder.name) / "policies.sqlite" if self._folder else store
-        given: dict[str, Any] = {"agent": agent, "purposes": tuple(purposes), "uses": tuple(uses), "store": str(store)}
+        given: dict[str, Any] = {"agent": agent, "purposes": tuple(purposes), "uses": tuple(uses), "store": str(store or "")}
         given |= {"min_delay": min_delay, "max_delay": max_delay, **settings}
         self._settings = BaseSettings(
             {
@@ -134,8 +134,9 @@ class Client:
         try:
             self._options = Options.from_settings(self._settings)
         except PolicyError as error:
-            self._drop_folder()
             _raise_in_own_words(error)
+        self._is_alone = store is None
+        self._folder: TemporaryDirectory[str] | None = None  # of the store that is dropped at the end
         self.counts = Counts()
         self._parts: Parts | None = None
         self._facts = _Facts(self._settings, self.agent)
@@ -182,6 +183,9 @@ class Client:
     async def __aenter__(self) -> Self:
         if self._parts is not None or self._is_closed:
             raise ClosedError("the client is open already, or was closed: make a new one")
+        if self._is_alone:
+            self._folder = TemporaryDirectory(prefix="comity-")
+            self._options = replace(self._options, store=Path(self._folder.name) / "policies.sqlite")
         options = self._options
         try:
             files = PolicyFiles.joined(options.store, options.client, timeout=options.policy_timeout)
@@ -270,7 +274,7 @@ class Client:
         it was found in the end, if elsewhere, as in a browser: then the policies of both bind."""
         parts = self.parts
         request = admission.request if isinstance(admission, Admission) else Request(admission)
-        response = Response(url or request.url, status=status, headers=_headers(headers), body=body, request=request)
+        response = Response(url or request.url, status=status, headers=Headers(_by_name(headers)), body=body, request=request)
         try:
             page = await parts.responses.page(response)
             if page is None:
@@ -332,32 +336,32 @@ class Admission:
         place until `ended` is called."""
         parts, request = self._parts, self.request
         parts.pace.settle(request)
-        fields = _headers(headers)
         if status in TOO_MANY:
-            parts.back_off(request.url, status, retry_after(fields_of(fields), time()))
-        refused = self._refused(Response(request.url, request=request, ip_address=self._address(address)), fields)
+            seconds = retry_after(fields_of(Headers(_by_name(headers))), time())
+            parts.back_off(request.url, status, seconds)
+        refused = self._refused(headers, address)
         if refused is not None:
             parts.access.record_stopped(request, refused)
         if refused is not None or not body_follows:
             self.ended()
         return refused
 
-    def _refused(self, response: Response, fields: Headers) -> Decision | None:
+    def _refused(self, headers: Fields, address: str | None) -> Decision | None:
+        response = Response(self.url, request=self.request, ip_address=self._address(address))
         reaches = self._parts.referrals.check_response(self.request, response)
         self.leads_from = referrer_stamp(self.request) or Reach.PUBLIC
         if reaches is not None:
             leading, reach = reaches
-            return inner_address(self.request.url, leading, f"the answer came from a {reach.value} address")
-        if self.request.method == "HEAD" or "Location" in fields:
+            return inner_address(self.url, leading, f"the answer came from a {reach.value} address")
+        if not self._parts.access.skips_unusable or self.request.method == "HEAD":
             return None
-        return self._parts.access.refused_by_headers(self.request, fields)
+        fields = Headers(_by_name(headers))
+        return None if "Location" in fields else self._parts.access.refused_by_headers(self.request, fields)
 
     def _address(self, address: str | None) -> Any:
-        parts = urlsplit(self.url)
-        if address is not None and self._parts.options.client.proxies.select(parts.scheme, parts.hostname or "") is None:
-            with suppress(ValueError):
-                return ip_address(address.partition("%")[0])
-        return None
+        parts, proxies = urlsplit(self.url), self._parts.options.client.proxies
+        is_known = address and proxies.select(parts.scheme, parts.hostname or "") is None
+        return literal(address) if address and is_known else None
 
     def ended(self) -> None:
         """The request takes no place any more. What was not answered counts from now."""
@@ -389,7 +393,7 @@ def _declared(kind: str | Iterable[str] | None, automations: Iterable[str], purp
 def _request(url: str, method: str, headers: Fields, referer: str | None, declared: dict[str, Any]) -> Request:
     """PolicyError where it makes no sense."""
     try:
-        request = Request(url, method=method, headers=_headers(headers), meta={KEY: declared} if declared else None)
+        request = Request(url, method=method, headers=_telling(headers), meta={KEY: declared} if declared else None)
     except ValueError:  # it has no scheme
         raise PolicyError(f"`{printable(url.encode(errors='replace'))}` is no absolute URL") from None
     if referer is not None:
@@ -398,12 +402,22 @@ def _request(url: str, method: str, headers: Fields, referer: str | None, declar
     return request
 
 
-def _headers(fields: Fields) -> Headers:
-    pairs: Iterable[tuple[Any, Any]] = fields.items() if isinstance(fields, Mapping) else fields
-    headers = Headers()
+def _telling(fields: Fields) -> Headers:
+    """The header fields of a request without those that tell nothing of what it is, as most requests of libraries have no other:
+    what has none is known at once."""
+    values = {name: of_name for name, of_name in _by_name(fields).items() if name not in _SILENT}
+    if values.get(b"accept") in (["*/*"], [b"*/*"]):
+        del values[b"accept"]
+    return Headers(values)
+
+
+def _by_name(fields: Fields) -> dict[bytes, list[str | bytes]]:
+    """The values by lower-case name."""
+    values: dict[bytes, list[str | bytes]] = {}
+    pairs: Iterable[tuple[str | bytes, str | bytes]] = fields.items() if isinstance(fields, Mapping) else fields
     for name, value in pairs:
-        headers.appendlist(name, value)
-    return headers
+        values.setdefault((name.encode("latin-1", "replace") if isinstance(name, str) else name).lower(), []).append(value)
+    return values
 
 
 def _raise_in_own_words(error: PolicyError) -> NoReturn:
