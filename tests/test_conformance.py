@@ -187,6 +187,8 @@ ROWS = {
     "REACH-3": "no rate of a host is exceeded through kills, freezes, restarts and loss of the network",
     "REACH-4": "full memory is back-pressure, and nothing travels as code",
     "REACH-5": "passes over datasets run as idempotent tasks per part on Ray, Dask or Spark, with the same outcome as alone",
+    "WEB-1": "every request that a browser makes for a page is judged, paced and counted as what it is, before it goes out",
+    "WEB-2": "the tag speaks of the document that the spider got, at the URL where the browser ended",
     "WEB-3": "requests of httpx, aiohttp and scripts without Scrapy are judged, paced and counted as those of a crawl",
     "WHY-1": "a decision carries rule, section, URL, line, text, hash and fetch time; the losing rules on request",
     "WHY-2": "the same decision is printed, logged, counted and written into the item's tag",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -91,55 +90,69 @@ class Admissions:
             self._declared["automations"] = tuple(automations)
         self._are_parts_judged = judged != DOCUMENTS
         self._is_led_by_operator = is_led_by_operator
-        self._handed_out: dict[str, deque[Request]] = {}  # origin -> requests of the crawl that the browser is about to make
+        self._handed_out: dict[str, list[Request]] = {}  # origin -> requests of the crawl that the browser is about to make
 
     @property
     def key_header(self) -> str:
         return self._parts.agent.key_header
 
+    @property
+    def purpose_fields(self) -> dict[str, str]:
+        """The header fields that tell a site what it is asked for."""
+        name, purposes = self._parts.options.purpose_header, self._parts.agent.purposes
+        return {name: ", ".join(purposes)} if name and purposes else {}
+
     @contextmanager
     def handed_out(self, request: Request) -> Iterator[None]:
         """While it is open, the browser makes this request, which the crawl has judged and let out."""
         origin = origin_or_empty(request.url)
-        requests = self._handed_out.setdefault(origin, deque())
+        requests = self._handed_out.setdefault(origin, [])
         requests.append(request)
         try:
             yield
         finally:
             if request in requests:  # it never went out
                 requests.remove(request)
-            if not requests and self._handed_out.get(origin) is requests:
-                del self._handed_out[origin]
+            if not requests:
+                self._handed_out.pop(origin, None)
 
     async def admit(self, asked: Asked) -> Admission | Decision:
         """The admission, once the request may go out; else the refusal."""
-        own = self._take_handed_out(asked)
+        own = self._handed_out_for(asked)
         if own is not None and (urldefrag(own.url)[0], own.method) == (urldefrag(asked.url)[0], asked.method):
-            return Admission(self._parts, own, url=asked.url, is_of_crawl=True)
+            return self._in_turn_of(own, asked)
         request = self._request(asked)
         try:
-            decision = await (self._judge(request) if own is not None else self._wait(request, asked.kind))
+            decision = await self._judge(request) if own is not None else None
+            takes_turn = own is not None and decision is not None and decision.verdict is Verdict.ALLOW and self._waits(own)
+            if decision is None or (decision.verdict is Verdict.ALLOW and not takes_turn):
+                decision = await self._wait(request, asked.kind)
         except ClosingError:
-            return closing(asked.url)
+            return refused(asked.url, "the crawl is ending")
         self._parts.access.record(request, decision)
         self._stats.inc_value(f"comity/browser/{asked.kind.name}/{decision.verdict.value}")
         if decision.verdict is not Verdict.ALLOW:
             return decision
-        if own is not None:  # it goes out in the turn of the request that it stands for
-            return Admission(self._parts, own, url=asked.url, is_of_crawl=True)
+        if own is not None and takes_turn:
+            return self._in_turn_of(own, asked)
         return Admission(self._parts, request, url=asked.url)
 
-    def _take_handed_out(self, asked: Asked) -> Request | None:
-        """The request of the crawl in whose turn this one goes: of the same URL, or of the same origin where the browser spells
-        its URL in another way."""
+    def _handed_out_for(self, asked: Asked) -> Request | None:
+        """The request of the crawl in whose turn this one may go: of the same URL, or of the same origin, as browsers spell URLs
+        in their own way."""
         if asked.kind is not DOCUMENT or asked.after is not None:
             return None
-        requests = self._handed_out.get(origin_or_empty(asked.url))
-        if not requests:
-            return None
-        own = next((request for request in requests if urldefrag(request.url)[0] == asked.url), requests[0])
-        requests.remove(own)
-        return own
+        requests = self._handed_out.get(origin_or_empty(asked.url), ())
+        same = (request for request in requests if urldefrag(request.url)[0] == asked.url)
+        return next(same, requests[0] if requests else None)
+
+    def _waits(self, own: Request) -> bool:
+        """True where the browser has not made it yet."""
+        return own in self._handed_out.get(origin_or_empty(own.url), ())
+
+    def _in_turn_of(self, own: Request, asked: Asked) -> Admission:
+        self._handed_out[origin_or_empty(own.url)].remove(own)
+        return Admission(self._parts, own, url=asked.url, is_of_crawl=True)
 
     def _request(self, asked: Asked) -> Request:
         headers = dict(asked.fields)
@@ -185,11 +198,6 @@ class Admissions:
             return refusal
         source = Source(url="COMITY_BROWSER", part="setting", text=DOCUMENTS)
         return Decision(verdict=Verdict.ALLOW, reasons=(Reason(rule="comity.part", source=source),))
-
-
-def closing(url: str) -> Decision:
-    """The refusal of what is asked for when the crawl ends."""
-    return refused(url, "the crawl is ending")
 
 
 def refused(url: str, cause: str) -> Decision:

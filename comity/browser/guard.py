@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
@@ -110,10 +110,11 @@ class BrowserGuard:
         self._refusals = Refusals()
         self._sockets = Sockets(admissions, self._refused, user_agent)
         self._session: CDPSession | None = None
+        self._waiting: dict[asyncio.Task[None], str] = {}  # what is asked or answered now -> id of its frame
         self._out: dict[str, _Out] = {}  # request id -> a request that is not answered yet
+        self._hops: Bounded[str, Admission] = Bounded(MAX_FRAMES)  # request id -> one that was answered by a redirect
         self._sites: Bounded[str, str] = Bounded(MAX_FRAMES)  # id of a frame, page or worker -> URL of what is in it
         self._pages: WeakValueDictionary[str, Page] = WeakValueDictionary()  # id of its main frame, or a pop-up's of it -> page
-        self._tasks: set[asyncio.Task[None]] = set()
 
     def refused(self, page: Page) -> PageRefusals:
         """What the page did not get."""
@@ -126,6 +127,7 @@ class BrowserGuard:
         self._session = session = await browser.new_browser_cdp_session()
         session.on("Fetch.requestPaused", self._paused)
         session.on("Target.targetCreated", self._target_created)
+        session.on("Target.targetDestroyed", self._target_destroyed)
         browser.on("disconnected", lambda _: self._disconnected())
         await session.send("Target.setDiscoverTargets", {"discover": True, "filter": [{"type": "page"}]})
         await session.send("Fetch.enable", {"patterns": [{"urlPattern": "*"}]})
@@ -155,17 +157,20 @@ class BrowserGuard:
         if (page := self._pages.get(opener)) is not None:
             self._pages.setdefault(info["targetId"], page)
 
+    def _target_destroyed(self, event: Mapping[str, Any]) -> None:
+        """What a page waits for that is closed takes nobody's turn."""
+        for task, frame in self._waiting.items():
+            if frame == event["targetId"]:
+                task.cancel()
+
     def _paused(self, event: dict[str, Any]) -> None:
         is_answer = "responseStatusCode" in event or "responseErrorReason" in event
-        self._begin(self._answered(event) if is_answer else self._asked(event))
-
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
+        task = asyncio.create_task(self._answered(event) if is_answer else self._asked(event))
+        self._waiting[task] = event["frameId"]
         task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        del self._waiting[task]
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("A request of the browser was not judged, and does not go out: %(error)r", {"error": error})
 
@@ -173,7 +178,7 @@ class BrowserGuard:
         for out in self._out.values():
             out.end()
         self._out.clear()
-        for task in self._tasks:
+        for task in self._waiting:
             task.cancel()
 
     async def _asked(self, event: dict[str, Any]) -> None:
@@ -183,22 +188,20 @@ class BrowserGuard:
             await self._continue(number)
             return
         kind = kind_of(event["resourceType"])
-        frame, before = event["frameId"], self._out.pop(event.get("redirectedRequestId", ""), None)
-        leads_there = fields.get("Referer") or self._sites.get(frame, "") if before is None else before.admission.url
+        frame, before = event["frameId"], self._hops.pop(event.get("redirectedRequestId", ""), None)
+        asked = Asked(
+            url=url,
+            method=request["method"],
+            kind=kind,
+            fields=fields,
+            leads_there=before.url if before else fields.get("Referer") or self._sites.get(frame, ""),
+            after=before,
+        )
         try:
             if fields.get("Service-Worker") == "script":
                 admission: Admission | Decision = refused(url, "service workers are off: nobody sees their updates")
             else:
-                admission = await self.admissions.admit(
-                    Asked(
-                        url=url,
-                        method=request["method"],
-                        kind=kind,
-                        fields=fields,
-                        leads_there=leads_there,
-                        after=before.admission if before else None,
-                    )
-                )
+                admission = await self.admissions.admit(asked)
         except BaseException:
             await self._send("Fetch.failRequest", requestId=number, errorReason="BlockedByClient")
             raise
@@ -209,19 +212,16 @@ class BrowserGuard:
         if kind is DOCUMENT or event.get("networkId") == frame:  # a frame's, a worker's
             self._sites[frame] = url
         self._out[number] = _Out(admission, lambda: self._give_up(number))
-        await self._continue(number, interceptResponse=True, **self._without_session(fields, before, url))
+        await self._continue(number, interceptResponse=True, **self._changes(asked))
 
     async def _answered(self, event: dict[str, Any]) -> None:
-        number, status = event["requestId"], event.get("responseStatusCode")
-        out = self._out.get(number)
-        fields = event.get("responseHeaders", ())
+        number, fields = event["requestId"], event.get("responseHeaders", ())
+        status: int = event.get("responseStatusCode", 0)  # 0: it failed
+        out = self._out.pop(number, None)
         if out is not None:
-            headers = (
-                (field["name"].encode("latin-1", "replace"), field["value"].encode("latin-1", "replace")) for field in fields
-            )
-            out.answered(status, headers) if status is not None else out.end()
-            if status is None or not 300 <= status < 400:  # else the next hop asks for it
-                del self._out[number]
+            out.answered(status, ((_octets(field["name"]), _octets(field["value"])) for field in fields))
+            if 300 <= status < 400:
+                self._hops[number] = out.admission
         others = [field for field in fields if field["name"].lower() != "speculation-rules"]
         if len(others) < len(fields):
             await self._send("Fetch.continueResponse", requestId=number, responseCode=status, responseHeaders=others)
@@ -253,13 +253,18 @@ class BrowserGuard:
         else:
             self._refusals.note(refusal)
 
-    def _without_session(self, fields: Mapping[str, str], before: _Out | None, url: str) -> dict[str, Any]:
-        """The parameters that take credentials off a redirect to another origin: Playwright repeats header fields at each hop,
-        and the browser adds the cookies that are right."""
-        if before is None or origin_or_empty(before.admission.url) == origin_or_empty(url):
+    def _changes(self, asked: Asked) -> dict[str, Any]:
+        """The parameters that change the header fields of a request. A redirect to another origin loses its credentials, which
+        Playwright repeats at each hop; a document says what it is asked for."""
+        kept = dict(asked.fields)
+        if asked.after is not None and origin_or_empty(asked.after.url) != origin_or_empty(asked.url):
+            kept = {name: value for name, value in kept.items() if name.lower() not in self.session_fields}
+        if asked.kind is DOCUMENT:
+            kept |= self.admissions.purpose_fields
+        if kept == asked.fields:
             return {}
-        kept = [{"name": name, "value": value} for name, value in fields.items() if name.lower() not in self.session_fields]
-        return {} if len(kept) == len(fields) else {"headers": kept}
+        # The browser adds the cookies that are right.
+        return {"headers": [{"name": name, "value": value} for name, value in kept.items() if name.lower() != "cookie"]}
 
     # What it is told
 
@@ -291,6 +296,10 @@ class _Out:
     def end(self) -> None:
         self._timer.cancel()
         self.admission.ended()
+
+
+def _octets(text: str) -> bytes:
+    return text.encode("latin-1", "replace")
 
 
 def unsupported(browser: str) -> PolicyError:

@@ -17,7 +17,7 @@ class Kind(NamedTuple):
 
     name: str  # in the tag and in statistics
     destination: str  # its Sec-Fetch-Dest; "empty": a script's
-    is_part: bool = False  # a page needs it to be shown: with COMITY_BROWSER=documents the decision about the page holds
+    is_part: bool = False  # a page needs it to be shown: the decision about that holds, with COMITY_BROWSER=documents
 
 
 DOCUMENT = Kind("document", "document")

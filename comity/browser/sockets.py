@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from playwright.async_api import BrowserContext, Page, WebSocketRoute
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
+from websockets.http11 import Response as HttpResponse
 from websockets.typing import Origin, Subprotocol
 
 from comity.browser.admission import Admissions, Asked
@@ -66,6 +67,8 @@ class Sockets:
                 max_size=None,
             )
         except (OSError, TimeoutError, WebSocketException) as error:
+            if isinstance(error, InvalidStatus):
+                admission.answered(error.response.status_code, _fields(error.response))
             logger.info("No WebSocket to %(url)s: %(error)s", {"url": url, "error": error})
             await route.close(code=FAILED, reason="no connection")
             return
@@ -74,6 +77,12 @@ class Sockets:
         pump = asyncio.create_task(_pump(connection, route))
         self._pumps.add(pump)
         pump.add_done_callback(self._pumps.discard)
+
+
+def _fields(response: HttpResponse) -> Iterator[tuple[bytes, bytes]]:
+    return (
+        (name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in response.headers.raw_items()
+    )
 
 
 class _Direct(connect):

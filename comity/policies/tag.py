@@ -147,8 +147,7 @@ BROWSER = Object(
         "url": Member(TEXT, "Where the browser ended."),
         "refused": Member(Several(REFUSAL), "Requests of the page that were refused, the first ones: it was made without these."),
         "more_refused": Member(Constant(True), "There were more than these.", is_required=False),
-    },
-    description="How a browser got the page. Absent: it was no browser.",
+    }
 )
 TAG = Object(
     {
@@ -164,7 +163,7 @@ TAG = Object(
             is_required=False,
         ),
         "elements": Member(Several(ELEMENT), "Parts of the page for which something else holds."),
-        "browser": Member(BROWSER, is_required=False),
+        "browser": Member(BROWSER, "How a browser got the page. Absent: it was no browser.", is_required=False),
         "reasons": Member(Several(REASON), "The statements that decided; `because` counts in this list, from 0."),
         "policies": Member(Keyed("url", POLICY), "URL of each policy file that was asked -> the copy that decided."),
     }

@@ -283,6 +283,7 @@ def test_what_a_page_needs_to_be_shown_may_go_with_it(crawl: Crawl, serve: Serve
     crawled = crawl(Browses, settings(COMITY_BROWSER="documents"), urls=[server.url()], script="fetch('/x').then(() => 0)")
     assert [path for path in server.paths if "private" in path] == ["/private/a.png"]
     assert {refusal["kind"] for refusal in crawled.items[0]["permissions"]["browser"]["refused"]} == {"document", "xhr"}
+    assert crawled.stats["comity/access/allow/comity.part"] == 1
 
 
 @pytest.mark.requirement("SEC-7")
