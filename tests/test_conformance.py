@@ -190,6 +190,8 @@ ROWS = {
     "TAG-1": "records that comity did not make get the tag of a crawl, from what they say and from what their sites say",
     "TAG-2": "the tag names the copy and the date of the policy that decided; with several dates any refusal refuses",
     "TAG-3": "where policies cannot be had there is no permission, unless the operator says so; the manifest says it",
+    "WEB-1": "every request that a browser makes for a page is judged, paced and counted as what it is, before it goes out",
+    "WEB-2": "the tag speaks of the document that the spider got, at the URL where the browser ended",
     "WEB-3": "requests of httpx, aiohttp and scripts without Scrapy are judged, paced and counted as those of a crawl",
     "WHY-1": "a decision carries rule, section, URL, line, text, hash and fetch time; the losing rules on request",
     "WHY-2": "the same decision is printed, logged, counted and written into the item's tag",

@@ -49,6 +49,7 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_REL_NOFOLLOW": False,
     "COMITY_ELEMENTS": "tag",
     "COMITY_TAG": "permissions",
+    "COMITY_BROWSER": "all",
     "COMITY_PROGRESS": "summary",
     "COMITY_GC": True,
     "COMITY_STORE": "",
@@ -66,6 +67,7 @@ DEFAULTS: dict[str, Any] = {
 
 INNER = ("allow", "deny")
 PROGRESS = ("line", "summary", "off")  # while it goes on and at the end; at the end; nothing
+BROWSER = ("all", "documents")  # what a browser asks for is judged; what a page needs to be shown goes with it
 ELEMENTS = ("tag", "redact", "strip")  # say so in the tag; cut them out of items; take them from the response
 
 # ACAP 1.0 section 2.5 and the vocabularies after it spell their terms so; `:` and `,` separate in the settings.
@@ -108,6 +110,7 @@ class Options:
     rel_nofollow: bool  # drop links that have rel=nofollow
     elements: str  # of ELEMENTS: what is done with elements that a page refuses for one of the declared uses
     tag: TagSetting  # where the tag of an item goes
+    browser: str  # of BROWSER: which requests of a browser are judged
     progress: str  # of PROGRESS: what is told of how the crawl goes
     sets_gc: bool  # the garbage collector is set for crawls while they go on
     inner: str  # of INNER: whether sites may lead to servers at inner addresses that the operator has not asked for
@@ -147,6 +150,7 @@ class Options:
             rel_nofollow=_flag(settings, "COMITY_REL_NOFOLLOW"),
             elements=_word(settings, "COMITY_ELEMENTS", ELEMENTS),
             tag=tag_setting(settings),
+            browser=_word(settings, "COMITY_BROWSER", BROWSER),
             progress=_word(settings, "COMITY_PROGRESS", PROGRESS),
             sets_gc=_flag(settings, "COMITY_GC"),
             inner=_word(settings, "COMITY_INNER", INNER),
