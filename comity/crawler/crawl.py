@@ -21,6 +21,7 @@ from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.item_pages import ItemPages
 from comity.crawler.item_tags import ItemTags
 from comity.crawler.logs import show_nothing_hidden
+from comity.crawler.observer import Observer
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace.gate import Gate
 from comity.crawler.pace.ledger import Ledger, RateLedger
@@ -65,25 +66,47 @@ class Crawl:
         self.agent = options.agent
         self.scheduler: Frontier | None = None  # ours, where it is in use
         self.state = _state(crawler, options)
+        self.observer = _observer(options)
         files = _files(crawler, options, self.state)
         self.client = files.client
-        self.actions = Actions(crawler, self.agent)
+        self.actions = Actions(crawler, self.agent, self.observer)
         self.policies = PolicyFetcher(
             crawler,
             files,
             self.agent,
             looked_up=lambda policies: self.actions.looked_up(policies, self.policies),
             overloaded=self.back_off,
+            observer=self.observer,
         )
         self.referrals = Referrals(crawler, self.policies, self.client, is_inner_allowed=options.inner == "allow")
         self.sessions = Sessions(options.sessions, files.store)
-        self.access = Access(crawler, self.agent, self.referrals, self.sessions, skip_unusable=options.skip_unusable)
-        self.pace = Pace(crawler, _ledger(crawler, options, self.state), min_delay=options.min_delay, max_delay=options.max_delay)
+        self.access = Access(
+            crawler,
+            self.agent,
+            self.referrals,
+            self.sessions,
+            skip_unusable=options.skip_unusable,
+            observer=self.observer,
+        )
+        self.pace = Pace(
+            crawler,
+            _ledger(crawler, options, self.state),
+            min_delay=options.min_delay,
+            max_delay=options.max_delay,
+            observer=self.observer,
+        )
         self.gate = Gate(
             crawler, self.policies, self.access, self.referrals, self.pace, max_delay=options.max_delay, hold=self.hold
         )
         self._resources = Resources(
-            crawler, self.client, self.access, self.gate, self.pace, options=options, back_off=self.back_off
+            crawler,
+            self.client,
+            self.access,
+            self.gate,
+            self.pace,
+            options=options,
+            back_off=self.back_off,
+            observer=self.observer,
         )
         self.responses = ResponsePages(
             crawler,
@@ -125,6 +148,7 @@ class Crawl:
         `seconds`: that it wants; None: it does not say."""
         wait = self.pace.back_off(url, seconds)
         self._stats.inc_value(f"comity/pace/{status}")
+        self.observer.backed_off(url, status)
         logger.info(
             "HTTP status %(status)d from %(url)s: its host is asked again in %(wait).0f s",
             {"status": status, "url": url, "wait": wait},
@@ -174,6 +198,14 @@ def _open(kind: type[_File], path: Path) -> _File:
         return kind(path)
     except PolicyError as error:
         stop(str(error))
+
+
+def _observer(options: Options) -> Observer:
+    if not options.report and options.metrics is None:
+        return Observer()
+    from comity.crawler.report.collector import Collector
+
+    return Collector()
 
 
 def open_state(options: Options, crawl: str) -> SharedState:

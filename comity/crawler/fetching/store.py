@@ -140,6 +140,13 @@ class PolicyStore:
         except (sqlite3.Error, zlib.error, ValueError, KeyError, TypeError) as error:
             raise self._unreadable(error) from None
 
+    def origins(self) -> list[str]:
+        """All origins of which a file is known."""
+        try:
+            return [origin for (origin,) in self._db.execute("SELECT DISTINCT origin FROM file ORDER BY origin")]
+        except sqlite3.Error as error:
+            raise self._unreadable(error) from None
+
     def _unreadable(self, error: Exception) -> OSError:
         return OSError(f"{self.path} cannot be read: {printable(str(error))}")
 

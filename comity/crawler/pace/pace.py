@@ -26,7 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from time import monotonic, time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy import signals
@@ -34,6 +34,7 @@ from scrapy.http import Request
 from scrapy.utils.asyncio import CallLaterResult, call_later
 
 from comity.crawler.flights import ClosingError
+from comity.crawler.observer import Observer
 from comity.crawler.pace.ledger import Ledger, Limit
 from comity.crawler.pace.limiter import Limiter, slowest, windows_for
 from comity.crawler.scrapy_internals import closing, in_downloader, wake
@@ -58,15 +59,25 @@ class Flight:
     claimed: bool  # it came to the middleware
     grant: int = 0  # of the ledger; 0: its limiters have no limits
     is_settled: bool = False  # its start is: the headers came
+    observed: Any = None  # what the observer has returned of its start
 
 
 class Pace:
     """The limiters, and the requests that are out."""
 
-    def __init__(self, crawler: Crawler, ledger: Ledger, *, min_delay: float, max_delay: float) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        ledger: Ledger,
+        *,
+        min_delay: float,
+        max_delay: float,
+        observer: Observer = Observer(),  # noqa: B008  # it has no state
+    ) -> None:
         # Called with a limiter that can be asked again; whether something waited for that.
         self.freed: Callable[[Limiter], bool] = lambda limiter: False
         self._crawler = crawler
+        self._observer = observer
         self._ledger = ledger
         self._ledger.answered, self._ledger.rests = self._answered, self._rests
         settings = crawler.settings
@@ -191,7 +202,9 @@ class Pace:
     ) -> None:
         """Count the request, which goes out now, under the limiters."""
         self.release(request)
-        self._flights[request] = Flight(limiters, handed_out, in_downloader, claimed=not handed_out, grant=grant)
+        flight = self._flights[request] = Flight(limiters, handed_out, in_downloader, claimed=not handed_out, grant=grant)
+        if limiters:
+            flight.observed = self._observer.starting(limiters)
         for limiter in limiters:
             limiter.in_flight += 1
         if grant and self._beat is None:
@@ -291,6 +304,7 @@ class Pace:
         for limiter in flight.limiters:
             limiter.last = now
             limiter.rest()
+        self._observer.settled(flight.limiters, flight.observed)
         if flight.grant:
             self._ledger.settle(flight.grant, time())
 
