@@ -122,7 +122,7 @@ def page(path: Path) -> Report:
 def test_its_figures_are_those_of_the_servers(serve: Serve, crawl: Crawl, tmp_path: Path) -> None:
     first = serve({**site("/", "/a", "/b", "/c"), "/moved": answer(status=302, Location="/a?x")}, host="127.0.0.2")
     second = serve(site("/", "/d", robots="User-agent: *\nDisallow: /private/\n"), host="127.0.0.3")
-    lost = serve({**site("/"), "/robots.txt": answer(status=500)}, host="127.0.0.4")
+    lost = serve({**site("/"), "/robots.txt": answer(status=500, **{"Retry-After": "1"})}, host="127.0.0.4")
     path = tmp_path / "report.html"
     paths = ["/", "/a", "/b", "/c", "/none", "/moved", "/private/1", "/private/2", "/own/3"]
     urls = [first.url(each) for each in paths]
