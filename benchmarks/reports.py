@@ -1,9 +1,9 @@
 """What reports cost: the CPU of a crawl that is reported on, and a report of many hosts.
 
-    cost     CPU per page of a crawl as benchmarks/crawl.py has it: without COMITY_REPORT, with it, and with COMITY_METRICS besides,
-             in turns. Writing the page is no part of that; it takes what `hosts` says, once a minute
-    hosts    a collector that has heard of so many hosts: CPU and memory of hearing, and of the report as value and as page, which
-             must be no larger than 5 MB"""
+cost     CPU per page of a crawl as benchmarks/crawl.py has it: without COMITY_REPORT, with it, and with COMITY_METRICS besides,
+         in turns. Writing the page is no part of that; it takes what `hosts` says, once a minute
+hosts    a collector that has heard of so many hosts: CPU and memory of hearing, and of the report as value and as page, which
+         must be no larger than 5 MB"""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ TAG: dict[str, Any] = {
     "agent": "examplebot",
     "uses": {name: {"verdict": "deny", "stated": name == "train", "because": [0]} for name in ("index", "train", "search")},
     "elements": [],
-    "reasons": [{"rule": "robots.disallow", "spec": "", "url": "https://example.com/robots.txt", "line": 1, "text": "Disallow: /"}],
+    "reasons": [
+        {"rule": "robots.disallow", "spec": "", "url": "https://example.com/robots.txt", "line": 1, "text": "Disallow: /"}
+    ],
     "policies": {},
 }
 
@@ -43,12 +45,12 @@ TAG: dict[str, Any] = {
 class Limiter:
     """As the pace has it."""
 
-    floor = (Window(1, 1.0),)
+    floor: tuple[Window, ...] = (Window(1, 1.0),)
 
     def __init__(self, name: str, number: int) -> None:
         self.name = name
         self.in_flight = 0
-        self.windows = self.floor if number % 3 else (*self.floor, Window(5, 10.0))
+        self.windows: tuple[Window, ...] = self.floor if number % 3 else (*self.floor, Window(5, 10.0))
 
 
 def told_of(number: int, requests: int) -> Collector:
@@ -94,7 +96,13 @@ def hosts(numbers: list[int], requests: int) -> Table:
         octets = len(text.encode())
         assert octets <= MOST_OCTETS, octets
         assert report.counts["sent"] == number
-        figures = (f"{hearing / number / requests * 1e6:.1f}", f"{memory / 2**20:.1f}", f"{value:.3f}", f"{page:.3f}", f"{octets:,}")
+        figures = (
+            f"{hearing / number / requests * 1e6:.1f}",
+            f"{memory / 2**20:.1f}",
+            f"{value:.3f}",
+            f"{page:.3f}",
+            f"{octets:,}",
+        )
         table.add_row(f"{number:,}", *figures)
     return table
 
@@ -107,7 +115,9 @@ def options() -> Options:
 
 def cost(rounds: int, pages: int) -> Table:
     comity = crawl.SETTINGS["comity"]
-    table = Table("", "off, ms a page", "with COMITY_REPORT", "and COMITY_METRICS", title=f"CPU of a crawl, least of {rounds} rounds")
+    table = Table(
+        "", "off, ms a page", "with COMITY_REPORT", "and COMITY_METRICS", title=f"CPU of a crawl, least of {rounds} rounds"
+    )
     with tempfile.TemporaryDirectory() as folder:
         report = comity | {"COMITY_REPORT": str(Path(folder) / "report.html")}
         crawl.SETTINGS |= {"report": report, "metrics": report | {"COMITY_METRICS": 0}}

@@ -187,7 +187,7 @@ ROWS = {
     "REACH-3": "no rate of a host is exceeded through kills, freezes, restarts and loss of the network",
     "REACH-4": "full memory is back-pressure, and nothing travels as code",
     "REACH-5": "passes over datasets run as idempotent tasks per part on Ray, Dask or Spark, with the same outcome as alone",
-    "REPORT-1": "one page says what a crawl asked, was refused and why, kept of pace, and may do with what it has, as the servers saw it",
+    "REPORT-1": "one page says what a crawl asked, what was refused and why, its pace and its uses, as the servers saw it",
     "WHY-1": "a decision carries rule, section, URL, line, text, hash and fetch time; the losing rules on request",
     "WHY-2": "the same decision is printed, logged, counted and written into the item's tag",
 }

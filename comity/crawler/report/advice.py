@@ -56,15 +56,19 @@ def _name(report: Report) -> Iterator[Advice]:
 def _defaults(report: Report) -> Iterator[Advice]:
     """Uses that nobody speaks of, and for which the operator has said nothing either."""
     items = report.counts.get("items", 0)
-    uses = [use for use in report.uses if use.deny_default and use.use not in BASIC]
+    said = {name.partition(":")[0].strip() for name in report.settings.get("COMITY_DEFAULTS", "").split(",")}
+    uses = [use for use in report.uses if use.deny_default and use.use not in (*BASIC, *said)]
     declared = [use for use in uses if use.use in report.uses_declared]
     if uses := declared or ([] if report.uses_declared else uses):
         names = ", ".join(use.use for use in uses[:5])
         yield Advice(
             setting="COMITY_DEFAULTS",
-            example="COMITY_DEFAULTS = {" + ", ".join(f'"{use.use}": "allow"' for use in uses[:5]) + "}",
-            why=f"no source speaks of {names} on these items, and they are refused because you have not said what holds then."
-            " What sites refuse stays refused",
+            example="\n".join(
+                "COMITY_DEFAULTS = {" + ", ".join(f'"{use.use}": "{verdict}"' for use in uses[:5]) + "}" + remark
+                for verdict, remark in (("allow", ""), ("deny", "  # or so"))
+            ),
+            why=f"no source speaks of {names} on these items, and it is refused because you have not said what holds then. What"
+            " sites refuse stays refused, whatever you say",
             count=max(use.deny_default for use in uses),
             total=items,
             of="item",

@@ -17,8 +17,8 @@ from markupsafe import Markup, escape
 import comity
 from comity.crawler.report import pictures
 from comity.crawler.report.difference import Section
-from comity.crawler.report.value import Report, embedded
-from comity.policies.syntax.printable import unhidden
+from comity.crawler.report.value import Report, ReportError, embedded
+from comity.policies.syntax.printable import printable, unhidden
 
 MAX_TEXT = 500  # characters of one text
 SHOWN_HOSTS = 50
@@ -34,15 +34,18 @@ class _Counts(dict[str, int]):
 
 
 def page_of(report: Report) -> str:
-    """The page, with the report in it as data."""
-    return _render(
-        "report.html",
-        report=replace(report, counts=_Counts(report.counts)),
-        pictures=pictures,
-        data=Markup(embedded(report)),  # noqa: S704  # it has no character that HTML would read
-        shown_hosts=SHOWN_HOSTS,
-        seconds=_duration(report),
-    )
+    """The page, with the report in it as data. ReportError where a report that was read has figures that none can have."""
+    try:
+        return _render(
+            "report.html",
+            report=replace(report, counts=_Counts(report.counts)),
+            pictures=pictures,
+            data=Markup(embedded(report)),  # noqa: S704  # it has no character that HTML would read
+            shown_hosts=SHOWN_HOSTS,
+            seconds=_duration(report),
+        )
+    except (ArithmeticError, ValueError) as error:
+        raise ReportError(f"its figures cannot be shown: {printable(str(error))}") from None
 
 
 def difference_page(sections: Sequence[Section], old: Report, new: Report) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,10 @@ from lxml import etree  # type: ignore[import-untyped]  # it ships no types
 from markupsafe import Markup
 
 from comity.crawler.report.value import Counted, Series, Timeline
+from comity.policies.syntax.printable import printable
+
+# pygal looks for maps of other packages by a finder of a kind that Python has given up, and warns of at every import.
+sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, getattr(pygal, "PluginImportFixer", ()))]
 
 CLIPPED = 3.0  # times the limit; a gap that is longer stands there
 _LONG = re.compile(r"(\d\.\d)\d+")  # of the numbers of a path a tenth is enough
@@ -29,7 +34,7 @@ def bars(numbers: Sequence[Counted], label: str, *, first_is_bad: bool = False) 
         print_values_position="top",
         value_formatter=lambda value: f"{value:,.0f}",
     )
-    chart.x_labels = [entry.name for entry in numbers]
+    chart.x_labels = [printable(entry.name) for entry in numbers]
     chart.y_labels = _ticks(top)
     chart.range = (0, max(1, top) * 1.12)
     chart.add("", [entry.count for entry in numbers])
@@ -127,7 +132,7 @@ def _svg(chart: Any, label: str, kind: str) -> Markup:
     del root.attrib["id"]
     root.set("class", f"picture {kind}")
     root.set("role", "img")
-    root.set("aria-label", label)
+    root.set("aria-label", printable(label))
     etree.cleanup_namespaces(root)
     return Markup(etree.tostring(root, encoding="unicode"))  # noqa: S704  # made by lxml, which escapes every text
 

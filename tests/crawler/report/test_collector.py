@@ -44,7 +44,9 @@ def test_refusals_stand_by_rule_line_and_host() -> None:
     assert [(line.url, line.line, line.text, line.count) for line in first.lines] == [(ROBOTS, 3, "Disallow: /private/", 3)]
     assert [(host.name, host.count) for host in first.hosts.rows] == [("a.example", 3)]
     assert [(line.url, line.part, line.count) for line in second.lines] == [("", "request", 2)]
-    assert [(refusal.rule, refusal.lines[0].part) for refusal in report.stopped] == [("robots-meta.noindex", "header X-Robots-Tag")]
+    assert [(refusal.rule, refusal.lines[0].part) for refusal in report.stopped] == [
+        ("robots-meta.noindex", "header X-Robots-Tag")
+    ]
     assert (report.counts["refused"], report.counts["allowed"], report.counts["stopped"]) == (5, 1, 1)
 
 
@@ -60,7 +62,8 @@ def test_another_look_at_a_site_counts_once() -> None:
     collector.looked_up("https://a.example", {ROBOTS: Fetched(status=200, body=b"User-agent: *\n")}, "")
     report = reported(collector)
     assert report.unreachable.number == 0
-    assert report.unreachable.listed == report.unreachable.reasons.rows == []
+    assert not report.unreachable.listed
+    assert not report.unreachable.reasons.rows
     assert [(file.present, file.absent, file.unreachable) for file in report.files] == [(1, 1, 0)]
 
 
@@ -81,9 +84,7 @@ def test_actions_and_statistics() -> None:
     collector = Collector()
     reason = Reason(rule="acap.request", source=Source(url=ROBOTS, line=9, text="ACAP-request-take-down: /gone"))
     for arranged in (True, False):
-        collector.asked_to_act(
-            ActionRequest(action="take-down", url="https://a.example/gone", arranged=arranged, reason=reason)
-        )
+        collector.asked_to_act(ActionRequest(action="take-down", url="https://a.example/gone", arranged=arranged, reason=reason))
     collector.backed_off("https://a.example/", 429)
     report = reported(collector, comity__scheduler__held=4, comity__items__dropped=2)
     assert report.actions.number == {"take-down": 2}

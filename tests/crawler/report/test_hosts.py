@@ -81,7 +81,9 @@ def test_a_limit_of_some_hours_counts_then_and_one_for_very_many_in_parts() -> N
 def test_hosts_without_limits_and_scopes() -> None:
     counts = HostCounts()
     asked(counts, Limiter(()), (0, 0), (0, 0))
-    counts.settled(Limiter(name="https://a.example 0123456789"), counts.gap(Limiter(name="https://a.example 0123456789"), 1.0), 1.0)
+    counts.settled(
+        Limiter(name="https://a.example 0123456789"), counts.gap(Limiter(name="https://a.example 0123456789"), 1.0), 1.0
+    )
     pace = counts.pace(0.0)
     assert (pace.gaps, pace.first, pace.unlimited) == (0, 0, 2)
     assert [host.host for host in counts.hosts().listed] == ["a.example"]
@@ -102,7 +104,9 @@ def test_memory_is_bounded_and_totals_are_exact(monkeypatch: pytest.MonkeyPatch)
     assert not hosts.is_exact
     assert hosts.number == pytest.approx(1000, rel=0.02)
     assert hosts.others is not None
-    assert sum(host.sent for host in (*hosts.listed, hosts.others)) == counts.total()["sent"] == sum(1 + n % 7 for n in range(1000))
+    assert (
+        sum(host.sent for host in (*hosts.listed, hosts.others)) == counts.total()["sent"] == sum(1 + n % 7 for n in range(1000))
+    )
     assert sum(row.count for row in hosts.sizes) == 1000
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from comity.crawler.report.value import Line, Refusal, Report, ReportError, Series, as_json, embedded, read_report
 from comity.crawler.report.value import Limit as _Limit
+from comity.crawler.report.value import Line, Refusal, Report, ReportError, Series, as_json, embedded, read_report
 
 HOSTILE = "</template><script>alert(1)</script>&amp;\u202e\u2028'\"`"
 
