@@ -23,7 +23,8 @@ ELEMENTS = {
     *re.findall(
         r"\S+",
         "html head meta title style body header main section nav footer h1 h2 h3 p a ul ol li dl div dt dd small span strong"
-        " code pre q bdi time figure figcaption table caption thead tbody tr th td details summary template svg g path rect circle text",
+        " code pre q bdi time figure figcaption table caption thead tbody tr th td details summary template"
+        " svg g path rect circle text",
     )
 }
 ATTRIBUTES = {
