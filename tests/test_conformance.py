@@ -188,6 +188,7 @@ ROWS = {
     "REACH-4": "full memory is back-pressure, and nothing travels as code",
     "REACH-5": "passes over datasets run as idempotent tasks per part on Ray, Dask or Spark, with the same outcome as alone",
     "REPORT-1": "one page says what a crawl asked, what was refused and why, its pace and its uses, as the servers saw it",
+    "WEB-3": "requests of httpx, aiohttp and scripts without Scrapy are judged, paced and counted as those of a crawl",
     "WHY-1": "a decision carries rule, section, URL, line, text, hash and fetch time; the losing rules on request",
     "WHY-2": "the same decision is printed, logged, counted and written into the item's tag",
 }
@@ -202,7 +203,7 @@ def page(proofs: dict[str, set[str]]) -> str:
         "PREF, SIG, META, TDM, RSL: what may be done with pages ([uses.md](uses.md)), all with a reading of each of their open",
         "points; MEET: where they meet; RATE: how often; SEC: hostile sites; GUARD: the same rules at the server",
         "([guard.md](guard.md)); EXT: formats of other packages ([formats.md](formats.md)); REACH: several machines",
-        "([dataset-clusters.md](dataset-clusters.md)); WHY: explanations.",
+        "([dataset-clusters.md](dataset-clusters.md)); WEB: other clients ([clients.md](clients.md)); WHY: explanations.",
     ]
     for requirement, text in ROWS.items():
         lines += ["", f"**{requirement}**: {text}", "", *(f"- {test}" for test in sorted(proofs.get(requirement, ())))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +14,6 @@ from scrapy.http import Request
 from scrapy.utils.asyncio import is_asyncio_available
 
 from comity.crawler.action_requests import Actions
-from comity.crawler.fetching.fetcher import PolicyFetcher
 from comity.crawler.fetching.files import PolicyFiles
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.item_pages import ItemPages
@@ -23,14 +21,10 @@ from comity.crawler.item_tags import ItemTags
 from comity.crawler.logs import show_nothing_hidden
 from comity.crawler.observer import Observer
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
-from comity.crawler.pace.gate import Gate
 from comity.crawler.pace.ledger import Ledger, RateLedger
-from comity.crawler.pace.pace import Pace
-from comity.crawler.pages.resources import Resources
-from comity.crawler.pages.responses import ResponsePages
-from comity.crawler.request.access import Access
-from comity.crawler.request.referrals import Referrals
-from comity.crawler.request.sessions import Sessions
+from comity.crawler.pace.standstill import Standstill
+from comity.crawler.parts import Parts
+from comity.crawler.scrapy_internals import ScrapyRun
 from comity.database import log_mode
 from comity.policies import PolicyError
 
@@ -38,8 +32,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from comity.crawler.redis_state.state import SharedState
-
-logger = logging.getLogger(__name__)
 
 
 class Frontier(Protocol):
@@ -52,7 +44,7 @@ class Frontier(Protocol):
         """Take the request back, for `wait` seconds. False where it was not handed out from here."""
 
 
-class Crawl:
+class Crawl(Parts):
     """The parts of one crawl. What a component needs of it, it takes from here by name."""
 
     def __init__(self, crawler: Crawler) -> None:
@@ -60,67 +52,28 @@ class Crawl:
         if crawler.crawling and not is_asyncio_available():
             stop(f"there is no asyncio loop: set TWISTED_REACTOR to {ASYNCIO_REACTOR}")
         show_nothing_hidden()  # Scrapy has made its handler by now
-        assert crawler.stats is not None
-        self._stats = crawler.stats
-        options = self.options = Options.checked(crawler.settings)
-        self.agent = options.agent
+        options = Options.checked(crawler.settings)
         self.scheduler: Frontier | None = None  # ours, where it is in use
         self.state = _state(crawler, options)
-        self.observer = _observer(options)
-        files = _files(crawler, options, self.state)
-        self.client = files.client
-        self.actions = Actions(crawler, self.agent, self.observer)
-        self.policies = PolicyFetcher(
-            crawler,
-            files,
-            self.agent,
-            looked_up=lambda policies: self.actions.looked_up(policies, self.policies),
-            overloaded=self.back_off,
-            observer=self.observer,
-        )
-        self.referrals = Referrals(crawler, self.policies, self.client, is_inner_allowed=options.inner == "allow")
-        self.sessions = Sessions(options.sessions, files.store)
-        self.access = Access(
-            crawler,
-            self.agent,
-            self.referrals,
-            self.sessions,
-            skip_unusable=options.skip_unusable,
-            observer=self.observer,
-        )
-        self.pace = Pace(
-            crawler,
+        observer = _observer(options)
+        self.actions = Actions(crawler, options.agent, observer)
+        super().__init__(
+            ScrapyRun(crawler),
+            crawler.settings,
+            options,
+            _files(crawler, options, self.state),
             _ledger(crawler, options, self.state),
-            min_delay=options.min_delay,
-            max_delay=options.max_delay,
-            observer=self.observer,
+            looked_up=lambda policies: self.actions.looked_up(policies, self.policies),
+            observer=observer,
         )
-        self.gate = Gate(
-            crawler, self.policies, self.access, self.referrals, self.pace, max_delay=options.max_delay, hold=self.hold
-        )
-        self._resources = Resources(
-            crawler,
-            self.client,
-            self.access,
-            self.gate,
-            self.pace,
-            options=options,
-            back_off=self.back_off,
-            observer=self.observer,
-        )
-        self.responses = ResponsePages(
-            crawler,
-            self.access,
-            self.policies,
-            self.referrals,
-            self._resources,
-            redacts=options.elements == "redact",
-            obeys_rel_nofollow=options.rel_nofollow,
-        )
+        self._standstill = Standstill(crawler, self.pace)
         self.item_pages = ItemPages()
         self.tags = ItemTags(options.tag)
         _close_early()
-        crawler.signals.connect(self._close, signals.spider_closed)
+        crawler.signals.connect(self.referrals.make, signals.request_scheduled)
+        crawler.signals.connect(self.pace.settle, signals.headers_received)
+        crawler.signals.connect(self.pace.left_downloader, signals.request_left_downloader)
+        crawler.signals.connect(self.close, signals.spider_closed)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Crawl:
@@ -130,30 +83,14 @@ class Crawl:
             crawl = vars(crawler)["_comity"] = cls(crawler)
         return crawl
 
-    async def _close(self) -> None:
+    async def close(self) -> None:
         await self.actions.close()
-        await self._resources.close()
-        await self.policies.close()
-        self.pace.close()
+        await super().close()
         if self.state is not None:
             await self.state.close()
 
     def hold(self, request: Request, wait: float) -> bool:
-        """Give the request back to our scheduler, for `wait` seconds. False where it did not come from there."""
         return self.scheduler is not None and self.scheduler.hold(request, wait)
-
-    def back_off(self, url: str, status: int, seconds: float | None) -> float:
-        """Leave the host of the URL alone, as it answered that it is asked too often. Seconds until it is asked again.
-
-        `seconds`: that it wants; None: it does not say."""
-        wait = self.pace.back_off(url, seconds)
-        self._stats.inc_value(f"comity/pace/{status}")
-        self.observer.backed_off(url, status)
-        logger.info(
-            "HTTP status %(status)d from %(url)s: its host is asked again in %(wait).0f s",
-            {"status": status, "url": url, "wait": wait},
-        )
-        return wait
 
 
 _early = threading.local()  # its attributes: files that were opened before the crawl of this thread is built
@@ -170,7 +107,7 @@ def open_early(options: Options) -> None:
             stop(str(error))
         return
     _early.PolicyStore = _open(PolicyStore, options.store)
-    _early.RateLedger = _open(RateLedger, _ledger_path(options))
+    _early.RateLedger = _open(RateLedger, options.ledger)
 
 
 def _close_early() -> None:
@@ -181,10 +118,6 @@ def _close_early() -> None:
 
 
 atexit.register(_close_early)
-
-
-def _ledger_path(options: Options) -> Path:
-    return options.store.with_name("pace.sqlite")
 
 
 def _open(kind: type[_File], path: Path) -> _File:
@@ -243,7 +176,7 @@ def _ledger(crawler: Crawler, options: Options, state: SharedState | None) -> Le
     """The ledger of all crawls that share the store, or the state. SettingsError where it cannot be used."""
     if state is not None:
         return state.ledger()
-    open_ledger = partial(_open, RateLedger, _ledger_path(options))
+    open_ledger = partial(_open, RateLedger, options.ledger)
     return open_ledger() if crawler.crawling else cast(RateLedger, _Later(open_ledger))
 
 

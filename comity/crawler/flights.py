@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Hashable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from comity.crawler.scrapy_internals import closing
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
+from comity.crawler.run import Run
 
 T = TypeVar("T")
 
@@ -25,8 +22,8 @@ class ClosingError(Exception):
 class Flights(Generic[T]):
     """Any number of callers may wait for a task. None of them takes anything from the others by waiting no more."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
+    def __init__(self, run: Run) -> None:
+        self._run = run
         self._tasks: dict[Hashable, asyncio.Task[T]] = {}
         self._watch: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -63,7 +60,7 @@ class Flights(Generic[T]):
 
     async def _watch_closing(self) -> None:
         while self._tasks:
-            if closing(self._crawler):
+            if self._run.is_closing:
                 for task in self._tasks.values():
                     task.cancel()
             await asyncio.sleep(CLOSING_CHECK)

@@ -127,6 +127,11 @@ class Options:
     min_delay: float  # seconds between two requests to a host, at least
     max_delay: float  # seconds; what asks for a longer wait is refused
 
+    @property
+    def ledger(self) -> Path:
+        """The pace file of all who have this store."""
+        return self.store.with_name("pace.sqlite")
+
     @classmethod
     def checked(cls, settings: BaseSettings) -> Self:
         """SettingsError where a setting makes no sense."""

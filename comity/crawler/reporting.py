@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -43,6 +44,8 @@ def check(options: Options) -> None:
             raise ReportError(f"COMITY_REPORT `{options.report}`: there is no folder `{folder}`: make it, or name another")
         if options.report and Path(options.report).is_dir():
             raise ReportError(f"COMITY_REPORT `{options.report}` is a folder: name a file in it")
+        if options.report and not os.access(folder, os.W_OK):
+            raise ReportError(f"COMITY_REPORT `{options.report}`: nothing can be written into its folder: name another")
     except ReportError as error:
         stop(str(error))
 
@@ -99,13 +102,14 @@ class Reporting:
 
     async def _write(self, state: str) -> None:
         """In a thread: the crawl goes on meanwhile. What is counted is taken before."""
-        report = report_of(self._collector, self._facts(state))
-        writing = asyncio.get_running_loop().run_in_executor(None, write, report, Path(self._options.report))
         try:
-            await asyncio.shield(writing)
-        except asyncio.CancelledError:
-            await asyncio.wait([writing])
-            raise
+            report = report_of(self._collector, self._facts(state))
+            writing = asyncio.get_running_loop().run_in_executor(None, write, report, Path(self._options.report))
+            try:
+                await asyncio.shield(writing)
+            except asyncio.CancelledError:
+                await asyncio.wait([writing])
+                raise
         except (DatasetError, OSError) as error:
             logger.error("COMITY_REPORT: %(error)s", {"error": error})
         except Exception:

@@ -17,6 +17,7 @@ from scrapy.downloadermiddlewares import cookies
 from scrapy.http import Request
 from tldextract import TLDExtract
 
+from comity.crawler.run import Stats
 from comity.policies import PolicyError
 
 if TYPE_CHECKING:
@@ -103,6 +104,29 @@ def take_shipped_suffixes() -> None:
     crawl makes it ask for that list over the network, and everything waits."""
     if hasattr(cookies, "_split_domain"):
         cookies._split_domain = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
+
+
+class ScrapyRun:
+    """A crawl of Scrapy, as its parts see it."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @property
+    def stats(self) -> Stats:
+        assert self._crawler.stats is not None
+        return self._crawler.stats
+
+    @property
+    def is_closing(self) -> bool:
+        return closing(self._crawler)
+
+    @property
+    def in_downloader(self) -> Container[Request]:
+        return in_downloader(self._crawler)
+
+    def wake(self) -> None:
+        wake(self._crawler)
 
 
 @contextmanager

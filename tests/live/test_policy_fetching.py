@@ -29,7 +29,7 @@ from comity.crawler.fetching.options import ClientOptions
 from comity.crawler.fetching.reach import IPAddress, Reach
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.flights import ClosingError
-from comity.crawler.scrapy_internals import closing
+from comity.crawler.scrapy_internals import ScrapyRun, closing
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.syntax.lines import MAX_BYTES
 
@@ -114,7 +114,7 @@ class Asks(Spider):
         client = Client(crawl.options.client, self.network)
         store, timeout = PolicyStore(crawl.options.store), crawl.options.policy_timeout
         files = PolicyFiles(store, client, timeout=timeout, clock=lambda: now)
-        crawl.policies = PolicyFetcher(self.crawler, files, crawl.agent, paths=self.paths)
+        crawl.policies = PolicyFetcher(ScrapyRun(self.crawler), files, crawl.agent, paths=self.paths)
         for seconds, url in json.loads(self.steps):
             now = self.start_at + seconds
             origin = "/".join(url.split("/")[:3])

@@ -20,6 +20,7 @@ from comity.crawler.fetching.files import PolicyFiles
 from comity.crawler.fetching.network import Network
 from comity.crawler.fetching.reach import IPAddress, Reach
 from comity.crawler.fetching.store import PolicyStore
+from comity.crawler.scrapy_internals import ScrapyRun
 
 if TYPE_CHECKING:
     from tests.conftest import Crawled, Serve
@@ -55,7 +56,7 @@ class Asks(Spider):
         client = Client(crawl.options.client, self.network)
         store, timeout = PolicyStore(crawl.options.store), crawl.options.policy_timeout
         files = PolicyFiles(store, client, timeout=timeout, clock=lambda: now)
-        crawl.policies = PolicyFetcher(self.crawler, files, crawl.agent)
+        crawl.policies = PolicyFetcher(ScrapyRun(self.crawler), files, crawl.agent)
         for seconds, url in json.loads(self.steps):
             now = self.start_at + seconds
             policies = await crawl.policies.get("/".join(url.split("/")[:3]))

@@ -26,7 +26,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from comity.bounded import Bounded
 from comity.crawler.fetching.files import BACK_OFF, PolicyFiles, PolicyQuery, failure_reason, url_of
@@ -36,13 +35,11 @@ from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.flights import Flights
 from comity.crawler.observer import Observer
+from comity.crawler.run import Run
 from comity.policies import Agent, Site
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.formats import WELL_KNOWN
 from comity.policies.syntax.urls import origin_or_empty
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +73,7 @@ class PolicyFetcher:
 
     def __init__(
         self,
-        crawler: Crawler,
+        run: Run,
         files: PolicyFiles,
         agent: Agent,
         *,
@@ -92,14 +89,14 @@ class PolicyFetcher:
         self._on_lookup = looked_up
         self._overloaded = overloaded
         self._observer = observer
-        self._crawler = crawler
+        self._run = run
         self._files = files
         self._agent = agent
         self._clock = files.clock
         self._paths = tuple(paths)
         self._sites = Sites()
         self._barred: Bounded[tuple[str, Reach], Policies] = Bounded(MAX_SITES)  # by origin and who led there
-        self._flights: Flights[tuple[Reach | None, Policies]] = Flights(crawler)  # by origin: for whom, and what
+        self._flights: Flights[tuple[Reach | None, Policies]] = Flights(run)  # by origin: for whom, and what
         self._is_closed = False
 
     def cached(self, origin: str, referrer_reach: Reach | None = None) -> Policies | None:
@@ -153,8 +150,7 @@ class PolicyFetcher:
             await self._files.leave()
 
     def count(self, name: str, number: int = 1, origin: str = "") -> None:
-        if self._crawler.stats:
-            self._crawler.stats.inc_value(f"comity/policies/{name}", number)
+        self._run.stats.inc_value(f"comity/policies/{name}", number)
         if name == "requests":
             self._observer.asked_for_files(origin, number)
 

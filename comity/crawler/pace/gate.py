@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from time import monotonic, time
-from typing import TYPE_CHECKING
 
 from scrapy.http import Request
 
@@ -16,11 +15,8 @@ from comity.crawler.flights import ClosingError
 from comity.crawler.pace.pace import TICK, Pace
 from comity.crawler.request.access import Access, too_slow
 from comity.crawler.request.referrals import Referrals
-from comity.crawler.scrapy_internals import closing
+from comity.crawler.run import Run
 from comity.policies import Decision, Verdict
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 
 class Gate:
@@ -28,7 +24,7 @@ class Gate:
 
     def __init__(
         self,
-        crawler: Crawler,
+        run: Run,
         policies: PolicyFetcher,
         access: Access,
         referrals: Referrals,
@@ -39,7 +35,7 @@ class Gate:
     ) -> None:
         """`max_delay`: seconds that a request may wait. `hold`: gives a request back to the scheduler, for so many seconds; False
         where that does not take it."""
-        self._crawler = crawler
+        self._run = run
         self._policies = policies
         self._access = access
         self._referrals = referrals
@@ -63,7 +59,8 @@ class Gate:
                 if self._hold(request, wait):
                     return decision
                 if wait > self._max_delay:
-                    return too_slow(request.url, wait, self._max_delay)
+                    not_before, reasons = decision.not_before, decision.reasons
+                    return too_slow(request.url, wait, self._max_delay, not_before=not_before, because=reasons)
                 await self._sleep_until(decision.not_before)
                 continue
             if decision.verdict is Verdict.DENY or policies is None:
@@ -74,7 +71,8 @@ class Gate:
             began = monotonic()
             too_long = await pace.acquire(request, limiters, at_most=self._max_delay, in_downloader=in_downloader)
             if too_long is not None:
-                return too_slow(request.url, too_long, self._max_delay)
+                not_before = datetime.now(UTC) + timedelta(seconds=too_long)
+                return too_slow(request.url, too_long, self._max_delay, not_before=not_before)
             if monotonic() - began < TICK:
                 return decision
             # The wait was long: what the site says by now counts.
@@ -90,6 +88,6 @@ class Gate:
 
     async def _sleep_until(self, not_before: datetime) -> None:
         while (wait := (not_before - datetime.now(UTC)).total_seconds()) > 0:
-            if closing(self._crawler):
+            if self._run.is_closing:
                 raise ClosingError
             await asyncio.sleep(min(wait, TICK))

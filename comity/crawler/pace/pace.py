@@ -6,8 +6,9 @@ How it works. A request has the limiter of its host name and one for each scope 
     try_acquire(limiters)      one look, as of the scheduler: a grant of the rate ledger, or when to look again
     acquire(request, ...)      the same for a request that waits in place, in the line of its last limiter
     start(request, ...)        it goes out, and counts as in flight under each of them
-    headers_received           it is settled: from now on it counts as a start at this moment
-    left the downloader        it is in flight no more; whoever waits for one of its limiters is told (`freed`)
+    settle(request)            its headers came: from now on it counts as a start at this moment
+    left_downloader(request)   it is in flight no more; whoever waits for one of its limiters is told (`freed`)
+    withdraw(request)          so is one that never went out, which counts no more
     reap()                     so is one that left the downloader unnoticed, as another middleware answered it
 
 A request in flight counts as started now; its start is settled when its headers arrive, or when it fails. So whatever happens on
@@ -20,32 +21,33 @@ nothing out under a limiter that is awaited. A limiter that nobody uses is forgo
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
-from scrapy import signals
 from scrapy.http import Request
+from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import CallLaterResult, call_later
 
 from comity.crawler.flights import ClosingError
 from comity.crawler.observer import Observer
 from comity.crawler.pace.ledger import Ledger, Limit
 from comity.crawler.pace.limiter import Limiter, slowest, windows_for
-from comity.crawler.scrapy_internals import closing, in_downloader, wake
+from comity.crawler.run import Run
 from comity.policies import Agent, Site
 from comity.policies.syntax.windows import Limits, Window
 
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
+logger = logging.getLogger(__name__)
 
 TICK = 1.0  # seconds; how soon what waits in place notices that the crawl is ending
 BEATS = 3  # signs of life in the time after which a process without any is dead
+SILENCE = 0.75  # the part of this time after which it counts as standing still itself: a busy one is late, but not so late
 SWEEP = 1024  # limiters; the least number at which the idle ones are forgotten
 
 
@@ -59,6 +61,7 @@ class Flight:
     claimed: bool  # it came to the middleware
     grant: int = 0  # of the ledger; 0: its limiters have no limits
     is_settled: bool = False  # its start is: the headers came
+    started: float = field(default_factory=monotonic)
     observed: Any = None  # what the observer has returned of its start
 
 
@@ -67,20 +70,21 @@ class Pace:
 
     def __init__(
         self,
-        crawler: Crawler,
+        run: Run,
         ledger: Ledger,
+        settings: BaseSettings,
         *,
         min_delay: float,
         max_delay: float,
         observer: Observer = Observer(),  # noqa: B008  # it has no state
     ) -> None:
+        """`settings`: the project's own floor and ceiling of hosts (docs/pace.md)."""
         # Called with a limiter that can be asked again; whether something waited for that.
         self.freed: Callable[[Limiter], bool] = lambda limiter: False
-        self._crawler = crawler
+        self._run = run
         self._observer = observer
         self._ledger = ledger
         self._ledger.answered, self._ledger.rests = self._answered, self._rests
-        settings = crawler.settings
         self._floor = max(min_delay, settings.getfloat("DOWNLOAD_DELAY"))
         self._slowest = Window(1, max_delay)
         self._ceiling = max(1, settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"))
@@ -92,14 +96,15 @@ class Pace:
         self._sweep_at = SWEEP
         self._flights: dict[Request, Flight] = {}
         self._beat: CallLaterResult | None = None
-        crawler.signals.connect(self._headers_received, signals.headers_received)
-        crawler.signals.connect(self._left_downloader, signals.request_left_downloader)
+        self._beaten = self._stood_still_at = 0.0  # monotonic; the last sign of life, and the end of the last standstill
 
     def close(self) -> None:
         if self._beat is not None:
             self._beat.cancel()
             self._beat = None
         self._ledger.close()
+        for limiter in self._limiters.values():
+            limiter.freed.set()  # who waits learns that the crawl ends
 
     def host(self, url: str) -> Limiter:
         """The limiter of the URL's host name."""
@@ -167,7 +172,7 @@ class Pace:
         if limiter is not None:
             limiter.is_asking = False
             self._announce(limiter)
-            wake(self._crawler)
+            self._run.wake()
 
     def rest(self, host: str, seconds: float) -> None:
         """Leave a host alone, as another process was told to."""
@@ -184,6 +189,19 @@ class Pace:
         host = self.host(url)
         wait = self._ledger.back_off(host.name, retry_after, now) - now
         self._rest_until(host, now + wait)
+        return wait
+
+    def overloaded(self, url: str, status: int, seconds: float | None) -> float:
+        """Leave the host of the URL alone, as it answered that it is asked too often. Seconds until it is asked again.
+
+        `seconds`: that it wants; None: it does not say."""
+        wait = self.back_off(url, seconds)
+        self._run.stats.inc_value(f"comity/pace/{status}")
+        self._observer.backed_off(url, status)
+        logger.info(
+            "HTTP status %(status)d from %(url)s: its host is asked again in %(wait).0f s",
+            {"status": status, "url": url, "wait": wait},
+        )
         return wait
 
     def _rest_until(self, host: Limiter, not_before: float) -> None:
@@ -214,10 +232,24 @@ class Pace:
 
     def _beat_on(self) -> None:
         """Tell other processes that the requests in flight are not those of a dead one."""
+        self._look_back()
         self._beat = None
         if self._ledger.is_used:
             self._ledger.beat(time())
+            self._beaten = monotonic()
             self._beat = call_later(self._ledger.ttl / BEATS, self._beat_on)
+
+    def stood_still(self, request: Request) -> bool:
+        """True where others may ask the host by now, though the headers of the request have not come: since its turn this process
+        gave no signs of life for long."""
+        self._look_back()
+        flight = self._flights.get(request)
+        return flight is not None and bool(flight.grant) and not flight.is_settled and flight.started <= self._stood_still_at
+
+    def _look_back(self) -> None:
+        now = monotonic()
+        if self._beat is not None and now >= self._beaten + SILENCE * self._ledger.ttl:
+            self._stood_still_at = now
 
     def claim(self, request: Request) -> bool:
         """True where the request comes from the scheduler to the middleware, for the first time since it was handed out."""
@@ -249,7 +281,7 @@ class Pace:
         try:
             async with last.line:
                 while True:
-                    if closing(self._crawler):
+                    if self._run.is_closing:
                         raise ClosingError
                     if any(limiter.full for limiter in limiters):
                         self.reap()
@@ -283,7 +315,7 @@ class Pace:
             limiter.awaited -= ahead
             if ahead and self.freed(limiter):
                 limiter.freed.set()
-                wake(self._crawler)
+                self._run.wake()
 
     def release(self, request: Request) -> None:
         """End the request's time in flight. It still counts as handed out until it is reaped."""
@@ -312,7 +344,7 @@ class Pace:
         """Release what left the downloader without reaching the network (refused or answered by another middleware).
 
         True where it freed a limiter."""
-        active = in_downloader(self._crawler)
+        active = self._run.in_downloader
         freed = False
         inactive = [request for request, flight in self._flights.items() if flight.in_downloader and request not in active]
         for request in inactive:
@@ -328,17 +360,24 @@ class Pace:
         limiter.freed.set()
         self.freed(limiter)
 
-    def _headers_received(self, request: Request) -> None:
+    def settle(self, request: Request) -> None:
+        """Count the request as started now: its headers came."""
         flight = self._flights.get(request)
         if flight is not None and flight.limiters and not flight.is_settled:
             self._settle(flight)
 
+    def withdraw(self, request: Request) -> None:
+        """Give back what a request was let out for that never goes out."""
+        if request in self._flights:
+            self._forget(request)
+
     def through(self, request: Request) -> None:
         """End a request that did not go through Scrapy's downloader: it is done, or has failed."""
-        self._left_downloader(request)
+        self.left_downloader(request)
         self._flights.pop(request, None)
 
-    def _left_downloader(self, request: Request) -> None:
+    def left_downloader(self, request: Request) -> None:
+        """End the request's time in flight; what is not settled of it is now."""
         flight = self._flights.get(request)
         if flight is not None and flight.limiters:
             if not flight.is_settled:

@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from scrapy.http import Request
 
@@ -27,12 +26,10 @@ from comity.crawler.pace.gate import Gate
 from comity.crawler.pace.pace import Pace
 from comity.crawler.request.access import Access
 from comity.crawler.request.facts import KEY
+from comity.crawler.run import Run
 from comity.policies import Verdict
 from comity.policies.answers.fetched import Fetched
 from comity.policies.syntax.urls import origin_of
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 MAX_OF_A_PAGE = 4  # resources; a permission that asks for more than these cannot be used
 MAX_KEPT = 64
@@ -44,7 +41,7 @@ class Resources:
 
     def __init__(
         self,
-        crawler: Crawler,
+        run: Run,
         client: Client,
         access: Access,
         gate: Gate,
@@ -56,8 +53,7 @@ class Resources:
     ) -> None:
         """`back_off`: is called with a URL, the status that says that its host is asked too often, and the seconds that it
         wants."""
-        assert crawler.stats is not None
-        self._stats = crawler.stats
+        self._stats = run.stats
         self._client = client
         self._access = access
         self._gate = gate
@@ -74,7 +70,7 @@ class Resources:
         )
         self._fields = {options.purpose_header: ", ".join(options.agent.purposes)} if options.purpose_header else {}
         self._cache: Bounded[tuple[str, Reach | None], tuple[float, Fetched]] = Bounded(MAX_KEPT)
-        self._flights: Flights[Fetched] = Flights(crawler)
+        self._flights: Flights[Fetched] = Flights(run)
 
     async def get(self, urls: Iterable[str], page_url: str, reach: Reach) -> dict[str, Fetched]:
         """The answers for the first MAX_OF_A_PAGE of the URLs. `reach`: of the server of the page."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 from urllib.parse import urldefrag
 from weakref import WeakKeyDictionary
 
@@ -16,6 +15,7 @@ from comity.crawler.pages.resources import Resources
 from comity.crawler.request.access import Access, Outgoing
 from comity.crawler.request.facts import fields_of
 from comity.crawler.request.referrals import Referrals
+from comity.crawler.run import Stats
 from comity.policies import Decision, Page, Site
 from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.request import PLAIN
@@ -23,16 +23,13 @@ from comity.policies.document.document import Content
 from comity.policies.document.nofollow import rel_nofollow
 from comity.policies.syntax.urls import origin_or_empty
 
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
 
 class ResponsePages:
     """The pages of one crawl, one for each response."""
 
     def __init__(
         self,
-        crawler: Crawler,
+        stats: Stats,
         access: Access,
         policies: PolicyFetcher,
         referrals: Referrals,
@@ -42,8 +39,7 @@ class ResponsePages:
         obeys_rel_nofollow: bool,
     ) -> None:
         """`redacts`: COMITY_ELEMENTS is "redact". `obeys_rel_nofollow`: COMITY_REL_NOFOLLOW."""
-        assert crawler.stats is not None
-        self._stats = crawler.stats
+        self._stats = stats
         self._agent = access.agent
         self._access = access
         self._policies = policies

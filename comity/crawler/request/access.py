@@ -15,8 +15,10 @@ fits the request is no answer."""
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import datetime
+from typing import NamedTuple
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, WeakSet, ref
 
@@ -28,12 +30,10 @@ from comity.crawler.observer import Observer
 from comity.crawler.request.facts import KEY, RequestFacts, declaration, fields_of
 from comity.crawler.request.referrals import Referrals
 from comity.crawler.request.sessions import DeclaredSession, Sessions
+from comity.crawler.run import Stats
 from comity.policies import Agent, Decision, PolicyError, Reason, Site, Source, Verdict
 from comity.policies.answers.request import PLAIN, Facts
 from comity.policies.syntax.urls import origin_or_empty
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,8 @@ class Access:
 
     def __init__(
         self,
-        crawler: Crawler,
+        stats: Stats,
+        facts: RequestFacts,
         agent: Agent,
         referrals: Referrals,
         sessions: Sessions,
@@ -98,13 +99,12 @@ class Access:
         observer: Observer = Observer(),  # noqa: B008  # it has no state
     ) -> None:
         """`skip_unusable`: sites that refuse every declared use are not crawled."""
-        assert crawler.stats is not None
         self.agent = agent
-        self._stats = crawler.stats
+        self._stats = stats
         self._observer = observer
         self._referrals = referrals
         self._sessions = sessions
-        self._facts = RequestFacts(crawler.settings, agent)
+        self._facts = facts
         self.skips_unusable = skip_unusable and bool(agent.uses)  # the header fields of a response may refuse it
         self._ancillary: WeakSet[Request] = WeakSet()
         self._requests: WeakKeyDictionary[Request, _Known] = WeakKeyDictionary()
@@ -326,10 +326,15 @@ def _lists_links(headers: Headers) -> bool:
     return (headers.get("Content-Type") or b"").partition(b";")[0].strip().lower() in _LISTS
 
 
-def too_slow(url: str, wait: float, max_delay: float) -> Decision:
-    """The refusal of a request that cannot wait in the queue, where its host lets it out in `wait` seconds only."""
-    text = f"{wait:.0f} s to wait, at most {max_delay:g}"
-    return Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.max-delay", source=Source(url=url, text=text)),))
+def too_slow(
+    url: str, wait: float, max_delay: float, *, not_before: datetime | None = None, because: Iterable[Reason] = ()
+) -> Decision:
+    """The refusal of a request that cannot wait in the queue, where its host lets it out in `wait` seconds only.
+
+    `not_before`: the moment when that is over. `because`: the reasons that it would have to wait for."""
+    source = Source(url=url, text=f"{wait:.0f} s to wait, at most {max_delay:g}")
+    reasons = (Reason(rule="comity.max-delay", source=source), *because)
+    return Decision(verdict=Verdict.DENY, reasons=reasons, not_before=not_before)
 
 
 def inner_address(url: str, referrer_reach: Reach, cause: str) -> Decision:

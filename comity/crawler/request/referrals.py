@@ -20,11 +20,9 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from scrapy import signals
 from scrapy.http import Request, Response
 
 from comity.bounded import Bounded
@@ -33,9 +31,6 @@ from comity.crawler.fetching.fetcher import Policies, PolicyFetcher
 from comity.crawler.fetching.reach import IPAddress, Reach, literal
 from comity.crawler.item_pages import current_page
 from comity.policies.syntax.urls import origin_or_empty
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 KEY = "comity_led_from"  # of request.meta: the value of a Reach, that of the site that leads there
 
@@ -60,7 +55,7 @@ _handled: ContextVar[_Handled | None] = ContextVar("comity_handled", default=Non
 class Referrals:
     """The referrals of one crawl."""
 
-    def __init__(self, crawler: Crawler, policies: PolicyFetcher, client: Client, *, is_inner_allowed: bool) -> None:
+    def __init__(self, policies: PolicyFetcher, client: Client, *, is_inner_allowed: bool) -> None:
         self._policies = policies
         self._client = client
         self._is_inner_allowed = is_inner_allowed
@@ -68,18 +63,13 @@ class Referrals:
         self._crawl = object()  # for contexts, which may outlive it
         self._by_request: WeakKeyDictionary[Request, _Handled] = WeakKeyDictionary()
         self._awaited: WeakKeyDictionary[Request, _Handled] = WeakKeyDictionary()  # by whom
-        crawler.signals.connect(self.make, signals.request_scheduled)
-
-    def take_from(self, crawler: Crawler) -> None:
-        """Leave it to the scheduler to call `make` for what the engine schedules: a signal costs more than that."""
-        crawler.signals.disconnect(self.make, signals.request_scheduled)
 
     def handle(self, request: Request | None) -> None:
         """Take what is done from now on in this context as done for the request; None: for nobody."""
         if request is None:
             _handled.set(None)
             return
-        handled = self._by_request[request] = _Handled(self._crawl, _stamp(request))
+        handled = self._by_request[request] = _Handled(self._crawl, referrer_stamp(request))
         _handled.set(handled)
 
     def make(self, request: Request, *, is_awaited: bool = False) -> None:
@@ -103,7 +93,7 @@ class Referrals:
     def referrer_reach(self, request: Request | None) -> Reach | None:
         """The reach of the site that leads to the request, which it has to be judged by; None where that does not matter: the
         operator leads there, has asked for the origin, or allows everything."""
-        return None if request is None else self._leading(_stamp(request), request.url)
+        return None if request is None else self._leading(referrer_stamp(request), request.url)
 
     def response_referrer_reach(self, response: Response) -> Reach | None:
         """The same of a response, which may have another URL than was asked for."""
@@ -115,7 +105,7 @@ class Referrals:
     def _leader(self, request: Request, response: Response) -> Reach | None:
         """The reach of the site that has led to the response; None: the operator did. Where a browser or a middleware ended at
         another origin than was asked for, the site that was asked has led there."""
-        stamp, origin = _stamp(request), origin_or_empty(request.url)
+        stamp, origin = referrer_stamp(request), origin_or_empty(request.url)
         if not origin or origin == origin_or_empty(response.url):
             return stamp
         reach = self._origins.get(origin) or self._reach_of_site(request.url)
@@ -159,12 +149,12 @@ class Referrals:
 
 def set_referrer_reach(request: Request, reach: Reach) -> Request:
     """Note in the meta of the request that a site at an address of this reach leads there; return the request."""
-    before = _stamp(request)
+    before = referrer_stamp(request)
     request.meta[KEY] = (reach if before is None else before.joined(reach)).value
     return request
 
 
-def _stamp(request: Request) -> Reach | None:
+def referrer_stamp(request: Request) -> Reach | None:
     """The reach in the meta of a request; None: no site is known to lead there."""
     value = request.meta.get(KEY)
     if value is None:

@@ -71,7 +71,9 @@ def told_of(url: str, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """May this request be made? `reasons[0]` decided; `not_before` is set where the verdict is DEFER."""
+    """May this request be made? `reasons[0]` decided.
+
+    `not_before` is set where the verdict is DEFER, or DENY as it would have to wait for too long."""
 
     verdict: Verdict
     reasons: tuple[Reason, ...]

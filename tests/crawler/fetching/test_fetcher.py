@@ -20,6 +20,7 @@ from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.flights import ClosingError
+from comity.crawler.scrapy_internals import ScrapyRun
 from comity.policies import Agent, Fetched
 
 ORIGIN = "https://a.test"
@@ -59,7 +60,7 @@ class World:
         engine = SimpleNamespace(spider=object(), _slot=SimpleNamespace(closing=None))
         crawler: Any = SimpleNamespace(stats=stats, engine=engine)
         self.fetcher = PolicyFetcher(
-            crawler,
+            ScrapyRun(crawler),
             files,
             Agent("testbot"),
             paths=paths or (ROBOTS,),

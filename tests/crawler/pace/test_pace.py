@@ -13,16 +13,15 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
-from scrapy import signals
 from scrapy.http import Request
 from scrapy.settings import Settings
-from scrapy.signalmanager import SignalManager
 
 from comity.crawler.flights import ClosingError
 from comity.crawler.pace import pace as module
 from comity.crawler.pace.ledger import Limit, RateLedger
 from comity.crawler.pace.limiter import Limiter, slowest
 from comity.crawler.pace.pace import Pace
+from comity.crawler.scrapy_internals import ScrapyRun
 from comity.policies import Agent, Decision, Site, Verdict
 from comity.policies.syntax.windows import Limits, Window
 from tests.crawler.clock import EPOCH, Clock, Loop
@@ -48,11 +47,10 @@ class Crawl:
         self.woken = 0
         self.slot = SimpleNamespace(closing=None, nextcall=SimpleNamespace(schedule=self._wake))
         self.active: set[Request] = set()
-        self.signals = SignalManager(self)
         engine = SimpleNamespace(spider=object(), _slot=self.slot, downloader=SimpleNamespace(active=self.active))
-        crawler: Any = SimpleNamespace(settings=Settings(dict(settings)), signals=self.signals, engine=engine)
+        crawler: Any = SimpleNamespace(settings=Settings(dict(settings)), engine=engine)
         self.ledger = RateLedger(path)
-        self.pace = Pace(crawler, self.ledger, min_delay=min_delay, max_delay=300.0)
+        self.pace = Pace(ScrapyRun(crawler), self.ledger, crawler.settings, min_delay=min_delay, max_delay=300.0)
         self.freed: list[Limiter] = []
         self.parked: set[Limiter] = set()  # for which a queue of the scheduler waits
         self.pace.freed = self._unpark
@@ -75,11 +73,11 @@ class Crawl:
         return request
 
     def answer(self, request: Request) -> None:
-        self.signals.send_catch_log(signals.headers_received, request=request, body_length=0, spider=None)
+        self.pace.settle(request)
 
     def leave(self, request: Request) -> None:
         self.active.discard(request)
-        self.signals.send_catch_log(signals.request_left_downloader, request=request, spider=None)
+        self.pace.left_downloader(request)
 
     async def acquire(self, *limiters: Limiter, at_most: float = 300.0, request: Request | None = None) -> float | None:
         request = request or Request(URL)

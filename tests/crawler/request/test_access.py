@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 from scrapy import Spider
 from scrapy.http import Request
+from scrapy.settings import Settings
+from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.request.access import Access
+from comity.crawler.request.facts import RequestFacts
 from comity.crawler.request.sessions import DeclaredSession, Sessions
 from comity.policies import Agent, Decision, Reason, Site, Source, Verdict
 from comity.policies.answers.request import Facts
@@ -58,7 +61,8 @@ def make() -> Callable[..., Access]:
         declared = Sessions(sessions, store)
         declared.go_out = True
         referrals: Any = SimpleNamespace(referrer_reach=lambda request: None)
-        return Access(get_crawler(Spider), Agent("testbot"), referrals, declared, skip_unusable=True)
+        agent, stats = Agent("testbot"), MemoryStatsCollector(get_crawler(Spider))
+        return Access(stats, RequestFacts(Settings(), agent), agent, referrals, declared, skip_unusable=True)
 
     return make
 

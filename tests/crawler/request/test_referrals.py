@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from contextvars import copy_context
 from ipaddress import ip_address
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from scrapy import Spider, signals
-from scrapy.crawler import Crawler
 from scrapy.http import Request, Response
+from scrapy.utils.test import get_crawler
 
+from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.reach import Reach, reach_of
 from comity.crawler.item_pages import current_page
@@ -31,7 +32,7 @@ def policies_at(reach: Reach, origin: str = SITE) -> Policies:
 def referrals(*known: Policies, is_inner_allowed: bool = False) -> Referrals:
     fetcher: Any = SimpleNamespace(cached={policies.site.origin: policies for policies in known}.get)
     client: Any = SimpleNamespace(network=SimpleNamespace(reach=reach_of))
-    return Referrals(Crawler(Spider), fetcher, client, is_inner_allowed=is_inner_allowed)
+    return Referrals(fetcher, client, is_inner_allowed=is_inner_allowed)
 
 
 @pytest.fixture(autouse=True)
@@ -137,9 +138,8 @@ def test_what_is_made_of_an_answer_its_site_leads_to() -> None:
 
 @pytest.mark.requirement("SEC-7")
 def test_what_the_engine_schedules_is_made_in_its_context() -> None:
-    crawler, nobody = Crawler(Spider), cast(Any, None)
-    crawl = Referrals(crawler, nobody, nobody, is_inner_allowed=False)
-    crawl.handle(set_referrer_reach(Request(f"{SITE}/"), Reach.PUBLIC))
+    crawler = get_crawler(Spider)
+    Crawl.of(crawler).referrals.handle(set_referrer_reach(Request(f"{SITE}/"), Reach.PUBLIC))
     link = Request("http://10.0.0.1/")
     crawler.signals.send_catch_log(signals.request_scheduled, request=link, spider=None)
     assert link.meta[KEY] == "public"

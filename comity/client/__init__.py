@@ -1,0 +1,11 @@
+"""Requests of scripts and agents without Scrapy: judged, paced and counted as those of a crawl (docs/clients.md).
+
+    async with Client("examplebot") as client:
+        admission = await client.admit("https://example.com/")    # RefusedError
+
+`comity.client.httpx` and `comity.client.aiohttp` do that for each request of these libraries."""
+
+from comity.client.client import Admission, Client, ClosedError, Counts, RefusedError
+from comity.policies.answers.request import Session
+
+__all__ = ["Admission", "Client", "ClosedError", "Counts", "RefusedError", "Session"]

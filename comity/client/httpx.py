@@ -1,0 +1,120 @@
+"""httpx through comity: each request, and each hop of a redirect, is judged, paced and counted before it goes out.
+
+    async with Client("examplebot") as client, httpx.AsyncClient(transport=Transport(client)) as http:
+        response = await http.get("https://example.com/")    # RefusedError, which is a httpx.RequestError
+        page = await page_of(response)                       # what may be done with it
+
+What a request is besides its URL, method and header fields stands in its extensions:
+`extensions={"comity": {"kind": "xhr", "led_by": response}}`, with the keywords of `Client.admit`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+try:
+    import httpx
+except ImportError as error:
+    raise ImportError("comity.client.httpx needs httpx: pip install 'comity[httpx]'", name=error.name) from None
+
+from comity.client.client import Admission, Client
+from comity.client.client import RefusedError as Refused
+from comity.client.options import admit_options
+from comity.policies import Page, PolicyError
+from comity.policies.syntax.urls import origin_or_empty
+
+KEY = "comity"  # of the extensions of requests: what is said of them; of responses: their admission
+_LEADER = "comity_leader"  # of requests: the one that was redirected. httpx copies extensions to each hop
+
+_OWN_NAME = f"python-httpx/{httpx.__version__}"  # what httpx sends where nobody says otherwise
+
+
+class RefusedError(Refused, httpx.RequestError):
+    """The request may not be made, or its answer may not be used."""
+
+    def __init__(self, refused: Refused, request: httpx.Request) -> None:
+        httpx.RequestError.__init__(self, str(refused), request=request)
+        self.decision, self.url, self.method = refused.decision, refused.url, refused.method
+
+
+class Transport(httpx.AsyncBaseTransport):
+    """A transport that asks the client first, and another one to make the request."""
+
+    def __init__(self, client: Client, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        """`transport`: None for that of httpx. A proxy is an argument of this one, and told to the client too (`proxy`)."""
+        self._client = client
+        self._transport = httpx.AsyncHTTPTransport() if transport is None else transport
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        request.headers["User-Agent"] = self._client.user_agent_for(request.headers.get("User-Agent"), _OWN_NAME)
+        try:
+            admission = await self._admit(request)
+        except Refused as refused:
+            raise RefusedError(refused, request) from None
+        admission.declare(request.headers)
+        try:
+            response = await self._transport.handle_async_request(request)
+        except BaseException:
+            admission.failed()
+            raise
+        stream = response.extensions.get("network_stream")
+        peer = stream.get_extra_info("server_addr") if stream is not None else None
+        address = str(peer[0]) if isinstance(peer, tuple) else None
+        refusal = admission.answered(response.status_code, response.headers.raw, address=address, body_follows=True)
+        if refusal is not None:
+            await response.aclose()
+            raise RefusedError(Refused(refusal, admission.url, request.method), request)
+        if response.has_redirect_location:
+            request.extensions[_LEADER] = admission
+        assert isinstance(response.stream, httpx.AsyncByteStream)
+        response.stream = _Body(response.stream, admission)
+        response.extensions[KEY] = admission
+        return response
+
+    async def _admit(self, request: httpx.Request) -> Admission:
+        if "target" in request.extensions:
+            raise PolicyError("the extension `target` asks for another resource than the URL: write the URL of what is asked for")
+        options = admit_options(request.extensions.get(KEY, {}), _admission_of)
+        leader: Admission | None = request.extensions.get(_LEADER)
+        url = str(request.url.copy_with(userinfo=b"") if request.url.userinfo else request.url)
+        if leader is not None:
+            options["led_by"] = leader
+            if origin_or_empty(leader.url) != origin_or_empty(url):
+                options.pop("session", None)  # httpx leaves credentials behind, too
+        return await self._client.admit(url, method=request.method, headers=request.headers.raw, **options)
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+
+class _Body(httpx.AsyncByteStream):
+    """A body whose end frees the place of its request."""
+
+    def __init__(self, stream: httpx.AsyncByteStream, admission: Admission) -> None:
+        self._stream = stream
+        self._admission = admission
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for octets in self._stream:
+            yield octets
+
+    async def aclose(self) -> None:
+        try:
+            await self._stream.aclose()
+        finally:
+            self._admission.ended()
+
+
+async def page_of(response: httpx.Response) -> Page:
+    """The permissions of what came back; it is read where it was not yet. PolicyError for a response that did not come through
+    a Transport."""
+    admission = _admission_of(response)
+    body = await response.aread()
+    return await admission.client.page(admission, response.status_code, response.headers.raw, body)
+
+
+def _admission_of(response: Any) -> Admission:
+    admission = response.extensions.get(KEY) if isinstance(response, httpx.Response) else response
+    if not isinstance(admission, Admission):
+        raise PolicyError("this is no response that came through comity: write one, or its admission")
+    return admission

@@ -1,0 +1,27 @@
+"""What scripts say of a single request, in the way that their library has for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from comity.client.client import Admission
+from comity.policies import PolicyError
+from comity.policies.syntax.printable import printable
+
+KEYS = ("kind", "automations", "purposes", "referer", "session", "led_by")  # keywords of Client.admit
+
+
+def admit_options(said: object, admission_of: Callable[[Any], Admission]) -> dict[str, Any]:
+    """The keywords for `Client.admit`. PolicyError for what is none.
+
+    `admission_of`: that of a response of the library, or of itself."""
+    if not isinstance(said, Mapping):
+        raise PolicyError(f"`{printable(str(said).encode(errors='replace'))}` is not a mapping: write some of {', '.join(KEYS)}")
+    for key in said:
+        if key not in KEYS:
+            raise PolicyError(f"`{printable(str(key).encode(errors='replace'))}` is unknown: write some of {', '.join(KEYS)}")
+    options = dict(said)
+    if options.get("led_by") is not None:
+        options["led_by"] = admission_of(options["led_by"])
+    return options

@@ -1,0 +1,92 @@
+"""The parts that requests pass on their way out and back: policies, access, pace, and the pages of what came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scrapy.http import Request
+from scrapy.settings import BaseSettings
+
+from comity.crawler.fetching.fetcher import Policies, PolicyFetcher
+from comity.crawler.fetching.files import PolicyFiles
+from comity.crawler.observer import Observer
+from comity.crawler.options import Options
+from comity.crawler.pace.gate import Gate
+from comity.crawler.pace.ledger import Ledger
+from comity.crawler.pace.pace import Pace
+from comity.crawler.pages.resources import Resources
+from comity.crawler.pages.responses import ResponsePages
+from comity.crawler.request.access import Access
+from comity.crawler.request.facts import RequestFacts
+from comity.crawler.request.referrals import Referrals
+from comity.crawler.request.sessions import Sessions
+from comity.crawler.run import Run
+
+
+class Parts:
+    """The parts of one crawl, or of a client without Scrapy."""
+
+    def __init__(
+        self,
+        run: Run,
+        settings: BaseSettings,
+        options: Options,
+        files: PolicyFiles,
+        ledger: Ledger,
+        *,
+        facts: RequestFacts | None = None,
+        looked_up: Callable[[Policies], None] = lambda policies: None,
+        observer: Observer = Observer(),  # noqa: B008  # it has no state
+    ) -> None:
+        """`settings`: those of Scrapy that count besides the options. `facts`: None for those of Scrapy's requests. `looked_up`:
+        is called with the policies of an origin whenever they were looked up."""
+        self.observer = observer
+        self.options = options
+        self.agent = options.agent
+        self.client = files.client
+        self.policies = PolicyFetcher(run, files, self.agent, looked_up=looked_up, overloaded=self.back_off, observer=observer)
+        self.referrals = Referrals(self.policies, self.client, is_inner_allowed=options.inner == "allow")
+        self.sessions = Sessions(options.sessions, files.store)
+        self.access = Access(
+            run.stats,
+            RequestFacts(settings, self.agent) if facts is None else facts,
+            self.agent,
+            self.referrals,
+            self.sessions,
+            skip_unusable=options.skip_unusable,
+            observer=observer,
+        )
+        self.pace = Pace(run, ledger, settings, min_delay=options.min_delay, max_delay=options.max_delay, observer=observer)
+        self.gate = Gate(run, self.policies, self.access, self.referrals, self.pace, max_delay=options.max_delay, hold=self.hold)
+        self._resources = Resources(
+            run,
+            self.client,
+            self.access,
+            self.gate,
+            self.pace,
+            options=options,
+            back_off=self.back_off,
+            observer=observer,
+        )
+        self.responses = ResponsePages(
+            run.stats,
+            self.access,
+            self.policies,
+            self.referrals,
+            self._resources,
+            redacts=options.elements == "redact",
+            obeys_rel_nofollow=options.rel_nofollow,
+        )
+
+    async def close(self) -> None:
+        await self._resources.close()
+        await self.policies.close()
+        self.pace.close()
+
+    def hold(self, request: Request, wait: float) -> bool:
+        """Give the request back to our scheduler, for `wait` seconds. False where it did not come from there."""
+        return False
+
+    def back_off(self, url: str, status: int, seconds: float | None) -> float:
+        """Leave the host of the URL alone, as `Pace.overloaded` has it."""
+        return self.pace.overloaded(url, status, seconds)

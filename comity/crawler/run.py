@@ -1,0 +1,32 @@
+"""What goes on around the parts of a crawl, as far as they need it: a crawl of Scrapy, or a client without it."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Protocol
+
+from scrapy.http import Request
+
+
+class Stats(Protocol):
+    """What is counted."""
+
+    def inc_value(self, key: str, count: int = 1) -> None: ...
+
+
+class Run(Protocol):
+    """What requests are made for."""
+
+    @property
+    def stats(self) -> Stats: ...
+
+    @property
+    def is_closing(self) -> bool:
+        """True where it is ending: a request that is begun now may never end."""
+
+    @property
+    def in_downloader(self) -> Container[Request]:
+        """The requests that are on their way through Scrapy's downloader."""
+
+    def wake(self) -> None:
+        """Whoever hands out requests may have one to hand out now."""
