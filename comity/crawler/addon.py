@@ -19,7 +19,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
 
 import comity
-from comity.crawler import feeds
+from comity.crawler import feeds, reporting
 from comity.crawler.crawl import open_early
 from comity.crawler.feeds.responses import ItemResponses
 from comity.crawler.frontier.backlog import most_waiting
@@ -91,6 +91,8 @@ class Addon:
         settings.set("USER_AGENT", f"{agent.token}/{comity.__version__} (Scrapy; comity)", priority="addon")
         if options.progress != "off":
             settings.setdefault_in_component_priority_dict("EXTENSIONS", Progress, 0)
+        if options.report or options.metrics is not None:
+            settings.setdefault_in_component_priority_dict("EXTENSIONS", reporting.Reporting, 0)
         if options.sets_gc:
             settings.setdefault_in_component_priority_dict("EXTENSIONS", GarbageCollection, 0)
         warnings = (_anonymous(settings, agent.token), _silent(options), _apart(settings, options), _switched_off(settings))
@@ -150,7 +152,9 @@ def _check(settings: BaseSettings) -> Options:
             f"DOWNLOADER_MIDDLEWARES names {REMOVED_COMPONENT}, which there is no more:"
             " take it out, policy files need no middleware"
         )
-    return Options.checked(settings)
+    options = Options.checked(settings)
+    reporting.check(options)
+    return options
 
 
 def _anonymous(settings: BaseSettings, token: str) -> Iterator[str]:

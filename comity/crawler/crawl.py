@@ -19,6 +19,7 @@ from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.item_pages import ItemPages
 from comity.crawler.item_tags import ItemTags
 from comity.crawler.logs import show_nothing_hidden
+from comity.crawler.observer import Observer
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace.ledger import Ledger, RateLedger
 from comity.crawler.parts import Parts
@@ -54,7 +55,8 @@ class Crawl(Parts):
         self._crawler = crawler
         self.scheduler: Frontier | None = None  # ours, where it is in use
         self.state = _state(crawler, options)
-        self.actions = Actions(crawler, options.agent)
+        observer = _observer(options)
+        self.actions = Actions(crawler, options.agent, observer)
         super().__init__(
             ScrapyRun(crawler),
             crawler.settings,
@@ -62,6 +64,7 @@ class Crawl(Parts):
             _files(crawler, options, self.state),
             _ledger(crawler, options, self.state),
             looked_up=lambda policies: self.actions.looked_up(policies, self.policies),
+            observer=observer,
         )
         self.item_pages = ItemPages()
         self.tags = ItemTags(options.tag)
@@ -132,6 +135,14 @@ def _open(kind: type[_File], path: Path) -> _File:
         return kind(path)
     except PolicyError as error:
         stop(str(error))
+
+
+def _observer(options: Options) -> Observer:
+    if not options.report and options.metrics is None:
+        return Observer()
+    from comity.crawler.report.collector import Collector
+
+    return Collector()
 
 
 def open_state(options: Options, crawl: str) -> SharedState:
