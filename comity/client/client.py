@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, MutableMapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, time
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
@@ -41,6 +41,7 @@ from comity.policies import Agent, Decision, Page, PolicyError, Verdict
 from comity.policies.answers.request import Facts, Session
 from comity.policies.syntax.printable import printable
 
+T = TypeVar("T")
 Fields = Mapping[str, str] | Iterable[tuple[str | bytes, str | bytes]]  # header fields, of one name several times too
 
 RESOURCE = "resource"  # as a kind: what a page embeds. The formats have no word for it, it counts as what its fields say
@@ -158,6 +159,13 @@ class Client:
             raise PolicyError(f"User-Agent `{shown}` does not name `{token}`, for which policies are read: leave it out")
         return given
 
+    @property
+    def parts(self) -> Parts:
+        """The parts that its requests pass. ClosedError where it is not open."""
+        if self._parts is None or self._is_closed:
+            raise ClosedError("the client is not open: use it within `async with Client(...)`")
+        return self._parts
+
     # As its parts see it: comity/crawler/run.py
 
     @property
@@ -193,6 +201,7 @@ class Client:
             self._drop_folder()
             _raise_in_own_words(error)
         self._parts = Parts(self, self._settings, options, files, ledger, facts=self._facts)
+        self._parts.standstill.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -233,18 +242,17 @@ class Client:
         `automations`: by which it is made, e.g. "cdp", "headless". `purposes`: None for those of the client. `referer`: the page
         from which it is made, where the fields do not say so. `session`: what it carries, where it is one of a session. `led_by`:
         the request whose answer leads there, by a redirect, a link or as part of its page; None: the operator does."""
-        if self._parts is None or self._is_closed:
-            raise ClosedError("the client is not open: use it within `async with Client(...)`")
+        parts = self.parts
         request = _request(url, method, headers, referer, _declared(kind, automations, purposes))
         if session is not None:
             self._facts.sessions[request] = session
-        decision = await self._wait(self._parts, request, led_by)
-        self._parts.access.record(request, decision)
+        decision = await self._wait(parts, request, led_by)
+        parts.access.record(request, decision)
         if decision.verdict is not Verdict.ALLOW:
-            self._parts.pace.withdraw(request)  # it may have had its turn before
+            parts.pace.withdraw(request)  # it may have had its turn before
             raise RefusedError(decision, url, request.method)
-        self._parts.access.admit(request)
-        return Admission(self, self._parts, request, decision)
+        parts.access.admit(request)
+        return Admission(self, parts, request, decision)
 
     async def _wait(self, parts: Parts, request: Request, led_by: Admission | None) -> Decision:
         if led_by is not None:
@@ -269,9 +277,7 @@ class Client:
 
         `admission`: of the request; or the URL of one that was not asked for here. `body`: without content coding. `url`: where
         it was found in the end, if elsewhere, as in a browser: then the policies of both bind."""
-        parts = self._parts
-        if parts is None or self._is_closed:
-            raise ClosedError("the client is not open: use it within `async with Client(...)`")
+        parts = self.parts
         request = admission.request if isinstance(admission, Admission) else Request(admission)
         response = Response(url or request.url, status=status, headers=Headers(_by_name(headers)), body=body, request=request)
         try:
@@ -330,6 +336,11 @@ class Admission:
         if (name := self._parts.options.purpose_header) in headers:
             del headers[name]
         headers.update(self.fields)
+
+    async def sent(self, send: Callable[[], Awaitable[T]]) -> T:
+        """What sending it brings. StoodStillError where this process was stopped for so long that its turn is over, and others
+        may ask the host: nothing goes out then."""
+        return await self._parts.standstill.guard(self.request, send)
 
     def answered(
         self, status: int, headers: Fields = (), *, address: str | None = None, body_follows: bool = False

@@ -22,27 +22,27 @@ crawl ends and nothing was learnt."""
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from comity.bounded import Bounded
+from comity.bounded import Bounded, BoundedSize
 from comity.crawler.fetching.files import BACK_OFF, PolicyFiles, PolicyQuery, failure_reason, url_of
 from comity.crawler.fetching.freshness import DAY, MIN_LIFETIME, retry_after
 from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.flights import Flights
+from comity.crawler.observer import Observer
 from comity.crawler.run import Run
 from comity.policies import Agent, Site
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.formats import WELL_KNOWN
+from comity.policies.formats.file import MAX_REFERENCES
 from comity.policies.syntax.urls import origin_or_empty
 
 logger = logging.getLogger(__name__)
 
-MAX_REFERENCES = 5  # files named by the files of an origin that are fetched; those after them count as not had
 MAX_SITES = 10_000  # origins that are kept in memory; the store has them all
 MAX_SITE_BYTES = 32 * 1024 * 1024  # octets of their policy files; compiled they take up to three times as much
 TOO_MANY = (429, 503)  # statuses of a server that is asked too often
@@ -79,6 +79,7 @@ class PolicyFetcher:
         paths: Iterable[str] = WELL_KNOWN,
         looked_up: Callable[[Policies], None] = lambda policies: None,
         overloaded: Callable[[str, int, float], object] = lambda url, status, seconds: None,
+        observer: Observer = Observer(),  # noqa: B008  # it has no state
     ) -> None:
         """`agent`: who asks; some files are named for some agents only. `paths`: of the policy files of an origin, robots.txt
         among them. `looked_up`: is called with the policies whenever they were looked up. `overloaded`: is called with the URL of
@@ -86,6 +87,7 @@ class PolicyFetcher:
         self.renew_before = 0.0  # seconds since the epoch: a copy that was confirmed earlier is asked for again, however fresh
         self._on_lookup = looked_up
         self._overloaded = overloaded
+        self._observer = observer
         self._run = run
         self._files = files
         self._agent = agent
@@ -146,8 +148,10 @@ class PolicyFetcher:
             await self._flights.close()
             await self._files.leave()
 
-    def count(self, name: str, number: int = 1) -> None:
+    def count(self, name: str, number: int = 1, origin: str = "") -> None:
         self._run.stats.inc_value(f"comity/policies/{name}", number)
+        if name == "requests":
+            self._observer.asked_for_files(origin, number)
 
     async def _look_up(self, origin: str, referrer_reach: Reach | None) -> tuple[Reach | None, Policies]:
         """Look the origin up. What fails by a mistake of ours refuses it, and says so."""
@@ -160,6 +164,7 @@ class PolicyFetcher:
             robots = {"/robots.txt": PolicyFile(due=self._clock() + BACK_OFF, copy=Fetched(status=0, error=repr(error)))}
             return referrer_reach, policies_of(origin, robots, self._clock())
         self._sites.put(origin, policies)
+        self._observer.looked_up(origin, policies.site.files, policies.error)
         self._on_lookup(policies)
         return referrer_reach, policies
 
@@ -202,26 +207,11 @@ class PolicyFetcher:
         return policies
 
 
-class Sites:
+class Sites(BoundedSize[str, Policies]):
     """The origins that were asked for last, within MAX_SITES and MAX_SITE_BYTES."""
 
     def __init__(self) -> None:
-        self._sites: OrderedDict[str, Policies] = OrderedDict()
-        self._bytes = 0
-
-    def get(self, origin: str) -> Policies | None:
-        policies = self._sites.get(origin)
-        if policies is not None:
-            self._sites.move_to_end(origin)
-        return policies
-
-    def put(self, origin: str, policies: Policies) -> None:
-        if origin in self._sites:
-            self._bytes -= _size(self._sites.pop(origin))
-        self._sites[origin] = policies
-        self._bytes += _size(policies)
-        while len(self._sites) > 1 and (len(self._sites) > MAX_SITES or self._bytes > MAX_SITE_BYTES):
-            self._bytes -= _size(self._sites.popitem(last=False)[1])
+        super().__init__(MAX_SITES, MAX_SITE_BYTES, _size)
 
 
 def _size(policies: Policies) -> int:
