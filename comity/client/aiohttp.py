@@ -63,7 +63,7 @@ def middleware(client: Client) -> ClientMiddlewareType:
             )
         except Refused as refused:
             raise RefusedError(refused.decision, refused.url, refused.method) from None
-        request.headers.update(admission.fields)
+        admission.declare(request.headers)
         peers: list[str] = []
         if request.proxy is None:
             _note_peer(request, peers)

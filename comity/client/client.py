@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, MutableMapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -120,7 +120,9 @@ class Client:
         for name in settings:
             if name not in KEYWORDS:
                 raise TypeError(f"Client() has no `{name}`: write some of {', '.join(KEYWORDS)}")
-        given: dict[str, Any] = {"agent": agent, "purposes": tuple(purposes), "uses": tuple(uses), "store": str(store or "")}
+        if not isinstance(per_host, int) or per_host < 1:
+            raise PolicyError(f"per_host `{printable(str(per_host).encode())}` is not a number of requests: write 1 or more")
+        given: dict[str, Any] = {"agent": agent, "purposes": _listed(purposes), "uses": _listed(uses), "store": str(store or "")}
         given |= {"min_delay": min_delay, "max_delay": max_delay, **settings}
         self._settings = BaseSettings(
             {
@@ -245,6 +247,7 @@ class Client:
         decision = await self._wait(parts, request, led_by)
         parts.access.record(request, decision)
         if decision.verdict is not Verdict.ALLOW:
+            self._parts.pace.withdraw(request)  # it may have had its turn before
             raise RefusedError(decision, url, request.method)
         parts.access.admit(request)
         return Admission(self, parts, request, decision)
@@ -256,10 +259,10 @@ class Client:
         began = monotonic()
         try:
             return await parts.gate.wait(request, parts.referrals.referrer_reach(request), in_downloader=False)
-        except ClosingError:
-            raise ClosedError("the client was closed") from None
-        except BaseException:
+        except BaseException as error:
             parts.pace.withdraw(request)
+            if isinstance(error, ClosingError):
+                raise ClosedError("the client was closed") from None
             raise
         finally:
             self.counts.waited += monotonic() - began
@@ -326,6 +329,12 @@ class Admission:
         name = self._parts.options.purpose_header
         return {name: ", ".join(purposes)} if name and purposes else {}
 
+    def declare(self, headers: MutableMapping[str, str]) -> None:
+        """Put the same into the header fields. Nobody else's word goes out under that name."""
+        if (name := self._parts.options.purpose_header) in headers:
+            del headers[name]
+        headers.update(self.fields)
+
     def answered(
         self, status: int, headers: Fields = (), *, address: str | None = None, body_follows: bool = False
     ) -> Decision | None:
@@ -349,10 +358,10 @@ class Admission:
     def _refused(self, headers: Fields, address: str | None) -> Decision | None:
         response = Response(self.url, request=self.request, ip_address=self._address(address))
         reaches = self._parts.referrals.check_response(self.request, response)
-        self.leads_from = referrer_stamp(self.request) or Reach.PUBLIC
         if reaches is not None:
             leading, reach = reaches
             return inner_address(self.url, leading, f"the answer came from a {reach.value} address")
+        self.leads_from = referrer_stamp(self.request) or Reach.PUBLIC
         if not self._parts.access.skips_unusable or self.request.method == "HEAD":
             return None
         fields = Headers(_by_name(headers))
@@ -383,11 +392,16 @@ class _Facts(RequestFacts):
 
 def _declared(kind: str | Iterable[str] | None, automations: Iterable[str], purposes: Iterable[str] | None) -> dict[str, Any]:
     declared = {
-        "kind": None if kind is None or kind == RESOURCE else kind if isinstance(kind, str) else tuple(kind),
-        "automations": tuple(automations) or None,
-        "purposes": None if purposes is None else tuple(purposes),
+        "kind": None if kind is None or kind == RESOURCE else _listed(kind),
+        "automations": _listed(automations) or None,
+        "purposes": None if purposes is None else _listed(purposes),
     }
     return {name: value for name, value in declared.items() if value is not None}
+
+
+def _listed(words: Iterable[str]) -> str | tuple[str, ...]:
+    """The words; of a text, they stand in it with commas between."""
+    return words if isinstance(words, str) else tuple(words)
 
 
 def _request(url: str, method: str, headers: Fields, referer: str | None, declared: dict[str, Any]) -> Request:

@@ -51,7 +51,7 @@ class Transport(httpx.AsyncBaseTransport):
             admission = await self._admit(request)
         except Refused as refused:
             raise RefusedError(refused, request) from None
-        request.headers.update(admission.fields)
+        admission.declare(request.headers)
         try:
             response = await self._transport.handle_async_request(request)
         except BaseException:

@@ -21,6 +21,7 @@ from comity.crawler.item_tags import ItemTags
 from comity.crawler.logs import show_nothing_hidden
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace.ledger import Ledger, RateLedger
+from comity.crawler.pace.standstill import Standstill
 from comity.crawler.parts import Parts
 from comity.crawler.scrapy_internals import ScrapyRun
 from comity.database import log_mode
@@ -62,6 +63,7 @@ class Crawl(Parts):
             _ledger(crawler, options, self.state),
             looked_up=lambda policies: self.actions.looked_up(policies, self.policies),
         )
+        self._standstill = Standstill(crawler, self.pace)
         self.item_pages = ItemPages()
         self.tags = ItemTags(options.tag)
         _close_early()

@@ -1,6 +1,9 @@
-"""Starts workers of a crawl on a Ray cluster, and starts those again that die: `python workers_on_ray.py 4 site -a url=...`
+"""Starts workers of a crawl on a Ray cluster, and starts those again that die.
 
-Ray only starts them. What they share is in COMITY_STATE, which is set where this runs and has to be reached from every node."""
+    python workers_on_ray.py 4 news -o 'items-{worker}.jsonl'
+
+`{worker}` in an argument is the number of the worker, so that each writes its own file. Ray only starts them. What they share
+is in COMITY_STATE, which is set where this runs and has to be reached from every node."""
 
 from __future__ import annotations
 
@@ -29,7 +32,11 @@ def main(number: int, arguments: list[str]) -> int:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
     ray.init(ignore_reinit_error=True)
     workers = [Worker.remote() for _ in range(number)]  # type: ignore[attr-defined]  # what @ray.remote makes
-    statuses: list[int] = ray.get([worker.crawl.remote([*arguments, *settings], environment) for worker in workers])
+    crawls = []
+    for place, worker in enumerate(workers):
+        own = [argument.replace("{worker}", str(place)) for argument in arguments]
+        crawls.append(worker.crawl.remote([*own, *settings], environment))
+    statuses: list[int] = ray.get(crawls)
     return max(statuses)
 
 

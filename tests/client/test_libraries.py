@@ -183,13 +183,14 @@ def test_the_server_is_told_who_asks_and_for_what(serve: Serve, library: Library
             await ask(
                 "GET", server.url("/2"), headers={"User-Agent": "Mozilla/5.0 (compatible; TestBot/2)"}, said={"purposes": []}
             )
+            await ask("GET", server.url("/2"), headers={"Automation-Purpose": "ads"}, said={"purposes": []})
             for other in ("Mozilla/5.0", "testbots/1.0", "nottestbot"):
                 with pytest.raises(PolicyError, match=f"User-Agent `{other}` does not name `testbot`"):
                     await ask("GET", server.url("/2"), headers={"User-Agent": other})
 
     asyncio.run(run())
     sent = [(seen.headers["user-agent"], seen.headers.get("automation-purpose")) for seen in server.seen]
-    assert sent == [(name, None), (name, "news"), (name, "news"), ("Mozilla/5.0 (compatible; TestBot/2)", None)]
+    assert sent == [(name, None), (name, "news"), (name, "news"), ("Mozilla/5.0 (compatible; TestBot/2)", None), (name, None)]
 
 
 def test_without_robots_txt_nothing_is_asked_for(serve: Serve, library: Library) -> None:
@@ -243,13 +244,13 @@ def test_a_request_takes_its_place_until_its_body_is_through(serve: Serve, libra
     may_end = Event()
 
     def slow(handler: BaseHTTPRequestHandler) -> None:
-        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhe")
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nhe")
         handler.wfile.flush()
         may_end.wait(30)
         handler.wfile.write(b"re")
 
     def breaks(handler: BaseHTTPRequestHandler) -> None:
-        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhe")
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nhe")
 
     server = serve({"/robots.txt": ROBOTS, "/slow": slow, "/breaks": breaks, "/": "<p>page</p>"})
 

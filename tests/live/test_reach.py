@@ -120,6 +120,22 @@ def test_workers_share_a_crawl_and_end_by_themselves(serve: Serve, workers: Work
     assert (status["waiting"], status["out"], status["done"], status["workers"]) == (0, 0, 48, {})
 
 
+@pytest.mark.requirement("REACH-1", "RATE-4")
+def test_nobody_waits_for_a_host_that_is_too_slow_and_what_waits_for_it_is_kept(serve: Serve, workers: Workers) -> None:
+    fast, slow = woven(serve, 2, 3)
+    slow.routes["/robots.txt"] = b"User-agent: *\nCrawl-delay: 1000\n"
+    workers.begin(2, urls=fast.url("/0"))
+    log = workers.end()
+    assert sorted(asked(fast)) == numbered(3)
+    assert asked(slow) == []
+    assert "its host is to be asked each 1000 s" in log
+    status = workers.status()
+    assert (status["waiting"], status["out"], status["set_aside"], status["done"]) == (0, 0, 3, 3)
+    assert "set aside" in workers.frontier("--once").stdout
+    patient = workers.begin(1, {"COMITY_MAX_DELAY": 2000}, urls=fast.url("/0"))
+    patient.until(lambda: asked(slow))
+
+
 @pytest.mark.requirement("REACH-2", "REACH-3")
 def test_kill_9_of_a_worker_loses_no_page(serve: Serve, workers: Workers) -> None:
     servers = woven(serve, 3, 30, "User-agent: *\nCrawl-delay: 0.1\n")
@@ -148,6 +164,24 @@ def test_worker_that_was_stopped_asks_no_host_too_soon(serve: Serve, workers: Wo
     for server in servers:
         assert set(asked(server)) == set(numbered(30))
         assert min(gaps(server)) >= 0.195
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["reactor", "no-reactor"], indirect=True)
+@pytest.mark.parametrize("turns", [0, 1, 2])
+@pytest.mark.requirement("REACH-3")
+def test_what_a_stopped_worker_was_about_to_send_is_not_sent(serve: Serve, workers: Workers, turns: int) -> None:
+    """Its turn is over when it goes on: another worker has asked the host meanwhile, and asks it again soon."""
+    (server,) = woven(serve, 1, 12, "User-agent: *\nCrawl-delay: 0.5\n")
+    stopping = {"STOP_AT": "/3", "STOP_IN": turns, "DOWNLOADER_MIDDLEWARES": {"stopping.Stops": 1000}}
+    stopped = workers.begin(1, stopping, urls=server.url("/0"))
+    stopped.until(lambda: Path(f"/proc/{stopped._process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
+    other = workers.begin(1, urls=server.url("/0"))
+    other.until(lambda: len(asked(server)) >= 6)
+    stopped._process.send_signal(signal.SIGCONT)
+    workers.end()
+    assert set(asked(server)) == set(numbered(12))
+    assert min(gaps(server)) >= 0.495
 
 
 @pytest.mark.slow

@@ -118,16 +118,17 @@ def _table(status: dict[str, Any], hosts: list[HostStatus], rate: float | None) 
     """`rate`: requests a second that were done since the last look."""
     crawl = table("", "", "")
     crawl.show_header = False
-    for name in ("waiting", "out", "done", "filtered", "hosts", "leased"):
-        add_row(crawl, name, f"{status[name]:,}")
+    for name in ("waiting", "out", "set_aside", "done", "filtered", "hosts", "leased"):
+        add_row(crawl, name.replace("_", " "), f"{status[name]:,}")
     if rate is not None:
-        add_row(crawl, "a second", f"{rate:.1f}")
+        add_row(crawl, "done a second", f"{rate:.1f}")
+    add_row(crawl, "done a second, since it began", f"{status['done_per_second']:.1f}")
     workers = table("Workers", "worker", "last sign of life")
     for worker, seconds in status["workers"].items():
         add_row(workers, worker, f"{seconds:.1f} s ago")
     listed = table("Hosts with the most requests", "host", "waiting", "out", "leased by", "until")
     for host in hosts:
-        until = f"{host.seconds:.1f} s" if host.seconds > 0 else "due"
+        until = ("set aside, " if host.is_aside else "") + (f"{host.seconds:.1f} s" if host.seconds > 0 else "due")
         add_row(listed, host.host, host.waiting, host.out, host.worker, until)
     is_finished = status["state"] == "running" and not (status["waiting"] or status["out"])
     heading = line(f"Crawl {status['crawl']}: {'finished' if is_finished else status['state']}", "bold")

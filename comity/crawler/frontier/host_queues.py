@@ -27,7 +27,7 @@ class HostQueue:
     """The waiting requests of one origin, or of some scopes of it: higher priority first, in order of arrival within one
     priority."""
 
-    __slots__ = ("_heap", "aside", "entry", "fetched", "key", "limiters", "origin", "scopes")
+    __slots__ = ("_heap", "aside", "due", "entry", "fetched", "key", "limiters", "origin", "scopes")
 
     def __init__(self, origin: str, host: Limiter | None, scopes: tuple[Limiter, ...] = ()) -> None:
         self.origin = origin  # "": for URLs that have none
@@ -35,6 +35,7 @@ class HostQueue:
         self.key = _key(origin, scopes)
         self.limiters = scopes if host is None else (host, *scopes)  # whose pace it keeps; (): it has no origin
         self.entry = 0  # the entry in the heap of HostQueues that counts; 0: none, the queue waits for something else
+        self.due = 0.0  # monotonic; the date that it had last
         self.aside = ""  # why nobody waits for it; "": it is waited for
         self.fetched: Policies | None = None  # just fetched: good for one turn, however short they are fresh
         self._heap: list[tuple[int, int, Request | int]] = []
@@ -109,7 +110,7 @@ class HostQueues:
 
     def date(self, queue: HostQueue, due: float) -> None:
         """Make the queue due at this moment, and at no other."""
-        queue.entry = next(self._entries)
+        queue.entry, queue.due = next(self._entries), due
         heappush(self._heap, (due, queue.entry, queue))
 
     def park(self, queue: HostQueue, limiter: Limiter) -> None:

@@ -210,6 +210,9 @@ class Journal:
         self.seen.add(fingerprint)
         self._new_seen.append((fingerprint,))
 
+    def set_aside(self, host: str) -> None:
+        """Nothing: the requests go on waiting here."""
+
     def flush(self) -> None:
         """Writes what was put and done since the last one. OSError where that fails for now: none of it is in the file, all of
         it is kept in memory, can be got, and goes with the next flush."""

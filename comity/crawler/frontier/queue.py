@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.http import Request
+
+
+class Aside(NamedTuple):
+    """Requests of a host for which nobody waits."""
+
+    number: int
+    seconds: float  # until the host is to be looked at again
+    reason: str
 
 
 class Taker(Protocol):
@@ -22,6 +30,9 @@ class Taker(Protocol):
 
     def lost(self, host: str) -> list[int]:
         """The requests of a host wait here no longer: return their keys. What is out stays out."""
+
+    def aside(self, host: str) -> Aside | None:
+        """All requests of a host that wait here; None where somebody waits for some of them."""
 
 
 class Queue(Protocol):
@@ -55,6 +66,9 @@ class Queue(Protocol):
 
     def saw(self, fingerprint: bytes) -> None:
         """A request that could not be stored is done."""
+
+    def set_aside(self, host: str) -> None:
+        """Some of the requests of the host that wait here were set aside: `Taker.aside` knows more."""
 
     def flush(self) -> None:
         """Write what was put and done. OSError where that fails for now: all of it goes with the next time."""

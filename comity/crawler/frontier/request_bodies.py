@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import msgpack
@@ -55,7 +56,9 @@ def _pack(value: Any) -> bytes:
     return packed_value
 
 
-def _extended(value: Any) -> msgpack.ExtType:
+def _extended(value: Any) -> msgpack.ExtType | str:
+    if isinstance(value, str) and not isinstance(value, Enum):  # of lxml, say: Scrapy's rules have the text of a link
+        return str.__str__(value)
     if type(value) is tuple:
         return msgpack.ExtType(TUPLE, _pack(list(value)))
     raise TypeError(f"it has a {type(value).__name__}")

@@ -35,6 +35,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
 
 from scrapy import signals
 from scrapy.core.scheduler import BaseScheduler
@@ -52,7 +53,7 @@ from comity.crawler.fetching.files import ORIGINS_AT_ONCE
 from comity.crawler.flights import ClosingError
 from comity.crawler.frontier.host_queues import HostQueue, HostQueues
 from comity.crawler.frontier.journal import Journal
-from comity.crawler.frontier.queue import Queue
+from comity.crawler.frontier.queue import Aside, Queue
 from comity.crawler.frontier.scrapy_queues import take_over
 from comity.crawler.options import stop
 from comity.crawler.pace.limiter import Limiter, slowest, windows_for
@@ -202,6 +203,13 @@ class Scheduler(BaseScheduler):
                     keys.append(key)
             self._drop(queue)
         return keys
+
+    def aside(self, host: str) -> Aside | None:
+        queues = self._queues.of_host(host)
+        if not queues or not all(queue.aside for queue in queues):
+            return None
+        first = min(queues, key=lambda queue: queue.due)
+        return Aside(sum(map(len, queues)), first.due - monotonic(), first.aside)
 
     def _write(self) -> None:
         """Writes the changes of the queue, again and again."""
@@ -426,8 +434,7 @@ class Scheduler(BaseScheduler):
         host.restrict(queue.origin, windows_for(policies.site, self._crawl.agent))
         delay = host.delay(time())
         if delay > self._max_delay:
-            self._queues.set_aside(queue, f"its host is to be asked each {delay:.0f} s")
-            self._queues.date(queue, now + ASIDE)
+            self._set_aside(queue, f"its host is to be asked each {delay:.0f} s", now + ASIDE)
             return None
         self._queues.set_aside(queue, "")
         for limiter in queue.limiters:
@@ -482,11 +489,17 @@ class Scheduler(BaseScheduler):
         """The queue is due again then. Where that is far, nobody waits for it until it is near."""
         wait = due - now
         if wait > self._max_delay + ROUNDING:
-            self._queues.set_aside(queue, f"{reason} for {wait:.0f} s")
-            due -= self._max_delay
+            self._set_aside(queue, f"{reason} for {wait:.0f} s", due - self._max_delay)
         else:
             self._queues.set_aside(queue, "")
+            self._queues.date(queue, due)
+
+    def _set_aside(self, queue: HostQueue, reason: str, due: float) -> None:
+        """Nobody waits for the queue until then."""
+        self._queues.set_aside(queue, reason)
         self._queues.date(queue, due)
+        if self._storage is not None:
+            self._storage.set_aside(urlsplit(queue.origin).hostname or "")
 
     def _hand_out(
         self, queue: HostQueue, request: Request, now: float, limiters: tuple[Limiter, ...] = (), grant: int = 0

@@ -6,7 +6,10 @@ How it works. Four things go on beside the scheduler, none of which it waits for
     lease    while this worker has room, hosts that are due are leased, each with the first of its requests; more of them follow
              when few are left here, and a host of which nothing is left is released
     renew    each third of TTL the leases are prolonged; requests of a host that is lost by then wait here no longer
-    finish   while nothing waits here, it is asked whether anything waits or is out anywhere: not so twice, and it is finished
+    finish   while nothing waits here, it is asked whether anything is waited for, or out, anywhere: twice not, and it is finished
+
+A host for which nobody waits, as it is too slow, is given back as such. The next worker that begins looks at it again, or the one
+that is there when its time has come.
 
 Leases share out the work and nothing else: the pace of a host is guarded by the ledger, whoever has its lease. A worker that is
 killed loses its leases after TTL, and others repeat what it had out; so does one that was stopped for as long, or cut off.
@@ -95,6 +98,7 @@ class SharedQueue:
         self._finished = 0  # times in a row that nothing was left anywhere
         self._tasks: list[asyncio.Task[None]] = []
         self._changed_hosts: set[str] = set()  # those that are to be looked after
+        self._maybe_aside: set[str] = set()  # of which some requests were set aside
         self._lease_at = 0.0  # monotonic
         self._log_at = 0.0
         self._is_full = False
@@ -109,6 +113,7 @@ class SharedQueue:
         if self._queue.state == "ended":
             name = self._queue.address.crawl
             raise PolicyError(f"crawl `{name}` has been ended: `scrapy frontier {name} --resume`, or another COMITY_CRAWL")
+        await self._queue.recall()  # COMITY_MAX_DELAY may be another one by now
         for task in (self._share(), self._renew(), self._look()):
             self._tasks.append(asyncio.create_task(task))
 
@@ -155,6 +160,10 @@ class SharedQueue:
 
     def saw(self, fingerprint: bytes) -> None:
         self._known[fingerprint] = None
+
+    def set_aside(self, host: str) -> None:
+        self._maybe_aside.add(host)
+        self._changed_hosts.add(host)
 
     def flush(self) -> None:
         """Nothing: what was put goes out by itself."""
@@ -235,6 +244,9 @@ class SharedQueue:
         """Get more requests of a host of which few are left here, and release it where there are none."""
         host = self._hosts.get(name)
         if host is None:
+            self._maybe_aside.discard(name)
+            return
+        if name in self._maybe_aside and await self._is_given_back(name, host):
             return
         if host.waiting and len(host.keys) < REQUESTS // 2:
             lease = await self._queue.more(name, REQUESTS - len(host.keys))
@@ -247,6 +259,23 @@ class SharedQueue:
         elif not host.keys and not host.waiting:
             del self._hosts[name]
             await self._queue.release(name, 0.0)
+
+    async def _is_given_back(self, name: str, host: _Host) -> bool:
+        """Give the host back where nobody waits for any of its requests, and none of them is out."""
+        aside = self._taker.aside(name)
+        if aside is None:
+            self._maybe_aside.discard(name)
+            return False
+        if aside.number < len(host.keys) or name in self._done:
+            return False  # what is done comes back here
+        self._maybe_aside.discard(name)
+        logger.warning(
+            "COMITY_STATE: requests to %(host)s are set aside: %(why)s (COMITY_MAX_DELAY); it keeps them",
+            {"host": name, "why": aside.reason},
+        )
+        self._drop(name)
+        await self._queue.set_aside(name, aside.seconds)
+        return True
 
     def _arrive(self, lease: Lease) -> None:
         host = self._hosts[lease.host]
@@ -296,6 +325,8 @@ class SharedQueue:
         is_finished = await self._queue.is_finished()
         self._finished = self._finished + 1 if is_finished and not (self._hosts or self._new) else 0
         if self.is_finished:
+            if self._queue.aside:
+                self._stats.set_value("comity/scheduler/set-aside", self._queue.aside)  # of all workers
             wake(self._crawler)
 
     async def _tried(self, what: Coroutine[Any, Any, None]) -> bool:

@@ -25,7 +25,7 @@ import logging
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from time import monotonic, time
 from urllib.parse import urlsplit
@@ -45,6 +45,7 @@ logger = logging.getLogger(__name__)
 
 TICK = 1.0  # seconds; how soon what waits in place notices that the crawl is ending
 BEATS = 3  # signs of life in the time after which a process without any is dead
+SILENCE = 0.75  # the part of this time after which it counts as standing still itself: a busy one is late, but not so late
 SWEEP = 1024  # limiters; the least number at which the idle ones are forgotten
 
 
@@ -58,6 +59,7 @@ class Flight:
     claimed: bool  # it came to the middleware
     grant: int = 0  # of the ledger; 0: its limiters have no limits
     is_settled: bool = False  # its start is: the headers came
+    started: float = field(default_factory=monotonic)
 
 
 class Pace:
@@ -81,6 +83,7 @@ class Pace:
         self._sweep_at = SWEEP
         self._flights: dict[Request, Flight] = {}
         self._beat: CallLaterResult | None = None
+        self._beaten = self._stood_still_at = 0.0  # monotonic; the last sign of life, and the end of the last standstill
 
     def close(self) -> None:
         if self._beat is not None:
@@ -213,10 +216,24 @@ class Pace:
 
     def _beat_on(self) -> None:
         """Tell other processes that the requests in flight are not those of a dead one."""
+        self._look_back()
         self._beat = None
         if self._ledger.is_used:
             self._ledger.beat(time())
+            self._beaten = monotonic()
             self._beat = call_later(self._ledger.ttl / BEATS, self._beat_on)
+
+    def stood_still(self, request: Request) -> bool:
+        """True where others may ask the host by now, though the headers of the request have not come: since its turn this process
+        gave no signs of life for long."""
+        self._look_back()
+        flight = self._flights.get(request)
+        return flight is not None and bool(flight.grant) and not flight.is_settled and flight.started <= self._stood_still_at
+
+    def _look_back(self) -> None:
+        now = monotonic()
+        if self._beat is not None and now >= self._beaten + SILENCE * self._ledger.ttl:
+            self._stood_still_at = now
 
     def claim(self, request: Request) -> bool:
         """True where the request comes from the scheduler to the middleware, for the first time since it was handed out."""

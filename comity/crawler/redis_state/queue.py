@@ -33,7 +33,7 @@ STATES = ("running", "paused", "ended")
 _KEY = Struct(">QI")
 
 _PUT, _LEASE, _MORE, _ACK = (script("queue", name) for name in ("put", "lease", "more", "ack"))
-_PUT_BACK, _RENEW, _RELEASE = (script("queue", name) for name in ("put_back", "renew", "release"))
+_SET_ASIDE, _RECALL, _RENEW, _RELEASE = (script("queue", name) for name in ("set_aside", "recall", "renew", "release"))
 _LOOK, _HOSTS, _DELETE = (script("queue", name) for name in ("look", "hosts", "delete"))
 _OPEN, _BEAT, _LEAVE, _SET = (script("crawl", name) for name in ("open", "beat", "leave", "set"))
 _LOOK_CRAWL, _DELETE_CRAWL = script("crawl", "look"), script("crawl", "delete")
@@ -77,6 +77,7 @@ class HostStatus:
     seconds: float  # until it is due, or its lease ends
     waiting: int
     out: int
+    is_aside: bool  # nobody waits for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ class Shard:
     hosts: int
     left: int  # requests that wait or are out
     out: int
+    aside: int  # those that wait for a host which is set aside
     put: int
     done: int
     filtered: int
@@ -111,6 +113,7 @@ class RedisQueue:
         self.shards = SHARDS
         self.state = "running"  # of STATES, as the last sign of life was told
         self.left = 0  # requests of the crawl that wait or are out, when it was last seen
+        self.aside = 0  # those of them that wait for a host which is set aside
         self._connection = connection
         self._unsure: set[int] = set()  # shards whose last put was not answered
         self._number = random.SystemRandom().getrandbits(32)
@@ -223,9 +226,17 @@ class RedisQueue:
         if keys:
             await self._call(_ACK, host, name_as_key(host), *keys)
 
-    async def put_back(self, host: str, keys: Sequence[bytes]) -> None:
-        """They wait again, in their old place. What another worker has by now stays with it."""
-        await self._call(_PUT_BACK, host, self.worker, name_as_key(host), *keys)
+    async def set_aside(self, host: str, wait: float) -> None:
+        """Nobody waits for the host for so many seconds: a crawl in which nothing else is left is finished. What is out waits
+        again."""
+        await self._call(_SET_ASIDE, host, self.worker, name_as_key(host), _ms(wait))
+
+    async def recall(self) -> None:
+        """All hosts that were set aside are due again."""
+        shards = [*range(self.shards)]
+        while shards:
+            answers = await _all([self._connection.call(_RECALL, self.address.shard_key(shard), MOST_TAKEN) for shard in shards])
+            shards = [shard for shard, number in zip(shards, answers, strict=True) if number == MOST_TAKEN]
 
     async def renew(self, hosts: Iterable[str]) -> set[str]:
         """Those of the hosts that it has lost. To be called three times in `ttl`, also for no hosts: it is the worker's sign of
@@ -266,18 +277,17 @@ class RedisQueue:
         keys = map(self.address.shard_key, range(self.shards))
         shards = [Shard.of(answer) for answer in await _all([self._connection.call(_LOOK, key) for key in keys])]
         self.left = sum(shard.left for shard in shards)
+        self.aside = sum(shard.aside for shard in shards)
         return shards
 
     async def is_finished(self) -> bool:
-        """True where nothing waits and nothing is out, of any worker.
+        """True where nothing is waited for and nothing is out, of any worker.
 
         Shards are looked at one after the other. Where none had anything twice, and nothing was put in between, none had
         anything at the moment between the two looks; and who has nothing out has nothing to put."""
-        first = await self.look()
-        if any(shard.left for shard in first):
-            return False
-        second = await self.look()
-        return not any(shard.left for shard in second) and [shard.put for shard in first] == [shard.put for shard in second]
+        first, second = await self.look(), await self.look()
+        is_nothing_left = all(shard.left == shard.aside for shard in (*first, *second))
+        return is_nothing_left and [shard.put for shard in first] == [shard.put for shard in second]
 
     async def status(self) -> dict[str, Any]:
         """Figures of the crawl as a whole, as JSON can hold them. StateError where there is no such crawl."""
@@ -287,9 +297,8 @@ class RedisQueue:
         _, number, state, age, *workers = answer
         self.shards, self.state = int(number), state.decode()
         shards = await self.look()
-        total = {
-            name: sum(getattr(shard, name) for shard in shards) for name in ("left", "out", "put", "done", "filtered", "seen")
-        }
+        names = ("left", "out", "aside", "put", "done", "filtered", "seen")
+        total = {name: sum(getattr(shard, name) for shard in shards) for name in names}
         wait = min(shard.wait for shard in shards)
         return {
             "crawl": self.address.crawl,
@@ -297,8 +306,10 @@ class RedisQueue:
             "seconds": age / 1000,
             "hosts": sum(shard.hosts for shard in shards),
             "leased": sum(shard.leased for shard in shards),
-            "waiting": total["left"] - total["out"],
+            "waiting": total["left"] - total["out"] - total["aside"],
+            "set_aside": total["aside"],
             **{name: total[name] for name in ("out", "done", "put", "filtered", "seen")},
+            "done_per_second": 1000 * total["done"] / max(1, age),
             "next_due": None if wait == float("inf") else wait,
             "workers": {printable(name): ms / 1000 for name, ms in sorted(workers)},
         }
@@ -307,9 +318,9 @@ class RedisQueue:
         """The hosts with the most requests that wait or are out, at most so many."""
         keys = map(self.address.shard_key, range(self.shards))
         statuses = [
-            HostStatus(printable(host), printable(owner), ms / 1000, waiting, out)
+            HostStatus(printable(host), printable(owner), ms / 1000, waiting, out, bool(is_aside))
             for answer in await _all([self._connection.call(_HOSTS, key, most) for key in keys])
-            for host, owner, ms, waiting, out in answer
+            for host, owner, ms, waiting, out, is_aside in answer
         ]
         statuses.sort(key=lambda host: (-host.out - host.waiting, host.host))
         return statuses[:most]

@@ -7,7 +7,7 @@ from functools import cache
 from hashlib import sha1
 from importlib.resources import files
 
-DATA_VERSION = 1  # of the keys; another one is not read
+DATA_VERSION = 2  # of the keys; another one is not read
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 
 import msgpack
@@ -11,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Spider
-from scrapy.http import FormRequest, Request
+from scrapy.http import FormRequest, HtmlResponse, Request
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
 
 from comity.crawler.frontier.request_bodies import packed, unpacked, url_of
 
@@ -67,15 +70,29 @@ class Own:
     pass
 
 
-class Text(str):
-    __slots__ = ()
+class Word(StrEnum):
+    A = "a"
 
 
 @pytest.mark.requirement("REACH-4")
-@pytest.mark.parametrize("value", [Own(), datetime.now(UTC), {1, 2}, 2**64, Text("a"), [(Own(),)]])
+@pytest.mark.parametrize("value", [Own(), datetime.now(UTC), {1, 2}, 2**64, Word.A, [(Own(),)]])
 def test_what_is_no_plain_value_is_an_error_that_says_what_to_do(value: object) -> None:
     with pytest.raises(ValueError, match=r"its `meta` cannot be sent to other workers .*: use numbers, texts"):
         packed(Request("https://example.com/", meta={"a": value}), SPIDER)
+
+
+@pytest.mark.requirement("REACH-4")
+def test_the_requests_of_rules_can_be_sent() -> None:
+    """The text of a link is no plain `str` there, but one of lxml."""
+    spider = CrawlSpider(name="rules", rules=[Rule(LinkExtractor())])
+    body = b"<a href='/a'>A <b>link</b></a>"
+    response = HtmlResponse("https://example.com/", body=body, encoding="utf-8")
+    (request,) = spider._requests_to_follow(response)
+    assert request is not None
+    assert type(request.meta["link_text"]) is not str
+    again = unpacked(packed(request, spider), spider)
+    assert (again.url, again.meta) == ("https://example.com/a", {"rule": 0, "link_text": "A link"})
+    assert type(again.meta["link_text"]) is str
 
 
 def test_a_callback_that_is_no_method_of_the_spider_is_an_error() -> None:

@@ -141,17 +141,59 @@ def test_what_is_done_is_done_whoever_says_so(server: Server) -> None:
     asyncio.run(run())
 
 
-def test_what_is_put_back_comes_first_again(server: Server) -> None:
+def test_what_is_given_back_comes_first_again(server: Server) -> None:
     async def run() -> None:
         async with workers(server, "one", "two") as (one, two):
             await one.put(rows(one, range(5)))
-            (lease,) = await one.lease(1, 3)
-            await two.put_back(A, keys(lease))  # it has nothing to say there
-            await one.put_back(A, [*keys(lease)[1:], b"no such key"])
-            assert bodies(await one.more(A, 9)) == [1, 2, 3, 4]
+            await one.lease(1, 3)
+            await two.release(A)  # it has nothing to say there
+            assert await two.lease(1, 9) == []
             await one.release(A)
             (lease,) = await two.lease(1, 9)
             assert bodies(lease) == [0, 1, 2, 3, 4]
+
+    asyncio.run(run())
+
+
+def test_nobody_waits_for_a_host_that_is_set_aside(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            await one.put(rows(one, range(3)))
+            (lease,) = await one.lease(1, 1)
+            await two.set_aside(A, 1000)  # it has nothing to say there
+            assert not await one.is_finished()
+            await one.set_aside(A, 1000)
+            await two.put(rows(two, [3]))  # it comes to those that wait there
+            assert await one.is_finished()
+            assert (one.left, one.aside) == (4, 4)
+            assert await two.lease(9, 9) == []
+            (host,) = await one.hosts(9)
+            assert (host.host, host.worker, host.waiting, host.out, host.is_aside) == (A, "", 4, 0, True)
+            await one.ack(A, keys(lease))  # as it was out
+            assert await one.is_finished()
+            status = await one.status()
+            assert (status["waiting"], status["set_aside"], status["out"], status["hosts"]) == (0, 3, 0, 1)
+            await two.recall()
+            assert not await one.is_finished()
+            (lease,) = await two.lease(9, 9)
+            assert bodies(lease) == [1, 2, 3]
+            await two.ack(A, keys(lease))
+            await two.release(A)
+            assert await one.is_finished()
+            assert (one.left, one.aside) == (0, 0)
+
+    asyncio.run(run())
+
+
+def test_a_host_that_was_set_aside_can_be_leased_when_its_time_has_come(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "one", "two") as (one, two):
+            await one.put(rows(one, range(2)))
+            await one.lease(1, 1)
+            await one.set_aside(A, 0)
+            (lease,) = await two.lease(1, 9)
+            assert bodies(lease) == [0, 1]
+            assert sum(shard.aside for shard in await one.look()) == 0
 
     asyncio.run(run())
 
@@ -167,7 +209,7 @@ def test_a_worker_that_gives_no_signs_of_life_loses_its_hosts(server: Server) ->
             assert await frozen.renew([A]) == {A}
             assert await frozen.more(A, 1) is None
             await frozen.release(A)
-            await frozen.put_back(A, keys(lost))
+            await frozen.set_aside(A, 1000)
             assert await other.renew([A]) == set()
             await frozen.ack(A, keys(lost))
             await other.ack(A, keys(lease))
@@ -267,11 +309,10 @@ def test_in_a_full_memory_nothing_is_put_and_all_else_goes_on(own_server: Server
                 await one.put(rows(one, range(100, 105)))
             assert await one.renew([lease.host]) == set()
             assert len((await two.lease(1, 3))[0].requests) == 3
-            more = await one.more(lease.host, 5)
-            assert more is not None
-            await one.put_back(lease.host, keys(more))
+            assert await one.more(lease.host, 5) is not None
             await one.ack(lease.host, keys(lease))
-            await one.release(lease.host)
+            await one.set_aside(lease.host, 1000)
+            await two.recall()
             own_server.client().config_set("maxmemory", 2**29)
             assert await one.put(rows(one, range(100, 105))) == [True] * 5
             status = await one.status()
@@ -281,13 +322,13 @@ def test_in_a_full_memory_nothing_is_put_and_all_else_goes_on(own_server: Server
 
 
 def test_data_of_another_version_is_not_touched(server: Server) -> None:
-    server.client().hset("comity:{crawl}:meta", mapping={"version": 2, "shards": 4})
+    server.client().hset("comity:{crawl}:meta", mapping={"version": 1, "shards": 4})
 
     async def run() -> None:
         async with workers(server, "one"):
             pass
 
-    with pytest.raises(PolicyError, match="has data of version 2, and this comity knows version 1: go on with the comity"):
+    with pytest.raises(PolicyError, match="has data of version 1, and this comity knows version 2: go on with the comity"):
         asyncio.run(run())
 
 

@@ -24,6 +24,7 @@ class Model:
     out: dict[str, set[tuple[int, bytes]]] = field(default_factory=lambda: {host: set() for host in HOSTS})
     owner: dict[str, int] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)  # leases
+    aside: set[str] = field(default_factory=set)
     seen: set[bytes] = field(default_factory=set)
 
     def take(self, host: str, most: int) -> list[bytes]:
@@ -37,6 +38,7 @@ class Model:
         self.out[host].clear()
         self.owner.pop(host, None)
         self.ended.discard(host)
+        self.aside.discard(host)
 
 
 workers, hosts = st.integers(0, 2), st.sampled_from(HOSTS)
@@ -47,7 +49,8 @@ steps = st.lists(
         st.tuples(st.just("lease"), workers, st.integers(1, 3)),
         st.tuples(st.just("more"), workers, hosts),
         st.tuples(st.just("ack"), workers, hosts),
-        st.tuples(st.just("put back"), workers, hosts),
+        st.tuples(st.just("set aside"), workers, hosts),
+        st.tuples(st.just("recall"), workers, st.none()),
         st.tuples(st.just("release"), workers, hosts),
         st.tuples(st.just("renew"), workers, st.none()),
         st.tuples(st.just("freeze"), workers, st.none()),
@@ -103,7 +106,7 @@ def test_the_queue_is_as_its_model(server: Server) -> None:
             elif what == "lease":
                 assert isinstance(which, int)
                 leases = await queue.lease(which, 2)
-                free = {host for host in HOSTS if host not in model.owner or host in model.ended}
+                free = {host for host in HOSTS if host not in model.owner or host in model.ended} - model.aside
                 for host in HOSTS:  # what can be leased of an ended lease is so first
                     if host in model.ended and any(lease.host == host for lease in leases):
                         model.free(host)
@@ -124,14 +127,16 @@ def test_the_queue_is_as_its_model(server: Server) -> None:
                 await queue.ack(which, done)
                 for entries in (model.waiting[which], model.out[which]):
                     entries -= {entry for entry in entries if entry[1] in done}
-            elif what == "put back":
+            elif what == "set aside":
                 assert isinstance(which, str)
-                await queue.put_back(which, got[who][which])
+                await queue.set_aside(which, 1000)
                 if model.owner.get(which) == who:
-                    back = {entry for entry in model.out[which] if entry[1] in got[who][which]}
-                    model.out[which] -= back
-                    model.waiting[which] |= back
-                got[who][which] = []
+                    model.free(which)
+                    if model.waiting[which]:
+                        model.aside.add(which)
+            elif what == "recall":
+                await queue.recall()
+                model.aside.clear()
             elif what == "release":
                 assert isinstance(which, str)
                 await queue.release(which)
@@ -159,7 +164,9 @@ def test_the_queue_is_as_its_model(server: Server) -> None:
                 assert (worker, waiting, out) == (owner, len(model.waiting[host]), len(model.out[host]))
             assert waiting + out == len(model.waiting[host]) + len(model.out[host])
         left = sum(map(len, [*model.waiting.values(), *model.out.values()]))
-        assert sum(shard.left for shard in await queue.look()) == left
-        assert await queue.is_finished() is (left == 0)
+        aside = sum(len(model.waiting[host]) for host in model.aside)
+        shards = await queue.look()
+        assert (sum(shard.left for shard in shards), sum(shard.aside for shard in shards)) == (left, aside)
+        assert await queue.is_finished() is (left == aside)
 
     check()

@@ -15,6 +15,7 @@ from scrapy.http import Request
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
+from comity.crawler.frontier.queue import Aside
 from comity.crawler.frontier.shared_queue import SharedQueue
 from comity.crawler.redis_state.connection import Connection
 from comity.crawler.redis_state.queue import RedisQueue
@@ -37,6 +38,7 @@ class Worker:
         self.queue.begin(cast(Any, self))
         self.has_room = True
         self.here: dict[int, str] = {}  # key -> origin
+        self.slow: set[str] = set()  # hosts for which nobody waits
 
     def arrived(self, key: int, origin: str, priority: int) -> None:
         self.here[key] = origin
@@ -46,6 +48,10 @@ class Worker:
         for key in keys:
             del self.here[key]
         return keys
+
+    def aside(self, host: str) -> Aside | None:
+        number = sum(origin.endswith(host) for origin in self.here.values())
+        return Aside(number, 1000.0, "it is slow") if host in self.slow else None
 
     def put(self, *urls: str) -> None:
         for url in urls:
@@ -100,6 +106,37 @@ def test_a_host_is_of_one_worker_until_nothing_of_it_is_left(server: Server) -> 
                 await one.turn()
             await two.turn()
             assert one.urls + two.urls == [f"{A}/3"]
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-1")
+def test_a_host_for_which_nobody_waits_is_given_back_once_nothing_of_it_is_out(server: Server) -> None:
+    async def run() -> None:
+        async with working(server, "one") as (one,):
+            one.put(f"{A}/1", f"{A}/2", f"{B}/1")
+            for _ in range(2):
+                await one.turn()
+            one.queue.set_aside("a.example")  # some wait for others, so the scheduler says no
+            await one.turn()
+            assert one.urls == [f"{A}/1", f"{A}/2", f"{B}/1"]
+            out = min(key for key, origin in one.here.items() if origin == A)
+            del one.here[out]
+            one.slow.add("a.example")
+            one.queue.set_aside("a.example")
+            await one.turn()
+            assert one.urls == [f"{A}/2", f"{B}/1"]
+            one.queue.done(out)
+            for _ in range(3):
+                await one.turn()
+            assert one.urls == [f"{B}/1"]
+            one.done()
+            for _ in range(3):
+                await one.turn()
+            await one.queue._look_now()
+            await one.queue._look_now()
+            assert one.queue.is_finished
+            assert one.stats.get_value("comity/scheduler/set-aside") == 1
 
     asyncio.run(run())
 

@@ -1,16 +1,17 @@
 -- The queue of one shard of a crawl. KEYS[1] is what the names of its keys begin with; all have its hash tag.
 --
 --   due          zset   host -> when it may be leased, in ms; hosts where something waits and that nobody has
+--   aside        zset   host -> when it is to be looked at again; hosts for whose requests nobody waits
 --   leased       zset   host -> when its lease ends
 --   owner        hash   host -> worker, of those
 --   q:HOST       zset   key of a request -> -priority; those that wait. Keys of one priority go in order
 --   out:HOST     zset   the same, of those that the owner of the host was given and that are not done
 --   body:HOST    hash   key -> request, of both
 --   seen:N       hash   digest of a fingerprint -> "", in as many buckets as hold 64 each, so that they stay compact
---   n            hash   counts: left, out, put, done, filtered; and of `seen`: seen, buckets
+--   n            hash   counts: left, out, aside, put, done, filtered; and of `seen`: seen, buckets
 --   put:WORKER   string what was answered to the last put of this worker, for one hour: it may be repeated
 --
--- A host stands in `due`, or in `leased`, or nowhere: then nothing waits for it. What is in `out:HOST` belongs to a host that is
+-- A host stands in `due`, `aside` or `leased`, or nowhere: then nothing waits for it. What is in `out:HOST` belongs to a host that is
 -- leased. A lease that has ended counts until somebody else takes the host: then what was out waits again, where it was before.
 local base = KEYS[1]
 local counts = base .. ':n'
@@ -55,13 +56,28 @@ local function all_back(host)
   end
 end
 
--- Nobody has the host any more. It is due then, if something waits for it.
-local function free(host, due)
+-- Nobody has the host any more. It stands in `place` (`due` or `aside`) until then, if something waits for it.
+local function free(host, place, moment)
   redis.call('ZREM', base .. ':leased', host)
   redis.call('HDEL', base .. ':owner', host)
-  if redis.call('EXISTS', base .. ':q:' .. host) == 1 then
-    redis.call('ZADD', base .. ':due', due, host)
+  local waiting = redis.call('ZCARD', base .. ':q:' .. host)
+  if waiting > 0 then
+    redis.call('ZADD', base .. ':' .. place, moment, host)
+    if place == 'aside' then
+      count('aside', waiting)
+    end
   end
+end
+
+-- The hosts that were set aside until the moment are due; at most so many.
+local function recall(moment, most, now)
+  local hosts = redis.call('ZRANGEBYSCORE', base .. ':aside', '-inf', moment, 'LIMIT', 0, most)
+  for _, host in ipairs(hosts) do
+    redis.call('ZREM', base .. ':aside', host)
+    count('aside', -redis.call('ZCARD', base .. ':q:' .. host))
+    free(host, 'due', now)
+  end
+  return #hosts
 end
 
 -- The next requests of the host: key, priority, body, ... Its owner has them now.

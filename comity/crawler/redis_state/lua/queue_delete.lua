@@ -1,6 +1,6 @@
 -- delete(most) -> 1 where nothing is left of the shard; else it is to be called again. It deletes some thousand keys at a time.
 local most = tonumber(ARGV[1])
-for _, place in ipairs({':leased', ':due'}) do
+for _, place in ipairs({':leased', ':due', ':aside'}) do
   for _, host in ipairs(redis.call('ZRANGE', base .. place, 0, most - 1)) do
     redis.call('UNLINK', base .. ':q:' .. host, base .. ':out:' .. host, base .. ':body:' .. host)
     redis.call('ZREM', base .. place, host)
@@ -19,5 +19,5 @@ end
 if most <= 0 then
   return 0
 end
-redis.call('UNLINK', base .. ':due', base .. ':leased', base .. ':owner', counts)
+redis.call('UNLINK', base .. ':due', base .. ':aside', base .. ':leased', base .. ':owner', counts)
 return 1

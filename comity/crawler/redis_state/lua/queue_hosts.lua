@@ -1,6 +1,7 @@
--- hosts(most) -> {host, owner or "", ms until it is due or its lease ends, waiting, out}..., those that are leased first.
+-- hosts(most) -> {host, owner or "", ms until it is due or its lease ends, waiting, out, 1 where it is set aside}..., those that are
+-- leased first.
 local now, most, result = now_ms(), tonumber(ARGV[1]), {}
-for _, place in ipairs({':leased', ':due'}) do
+for _, place in ipairs({':leased', ':due', ':aside'}) do
   local entries = redis.call('ZRANGE', base .. place, 0, most - #result - 1, 'WITHSCORES')
   for i = 1, #entries, 2 do
     local host = entries[i]
@@ -10,6 +11,7 @@ for _, place in ipairs({':leased', ':due'}) do
       tonumber(entries[i + 1]) - now,
       redis.call('ZCARD', base .. ':q:' .. host),
       redis.call('ZCARD', base .. ':out:' .. host),
+      place == ':aside' and 1 or 0,
     }
   end
   if #result >= most then

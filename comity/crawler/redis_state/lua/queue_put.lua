@@ -85,7 +85,7 @@ for i = 3, #ARGV, 5 do
       answer = '1'
       if redis.call('HSETNX', base .. ':body:' .. host, key, body) == 1 then
         redis.call('ZADD', base .. ':q:' .. host, priority, key)
-        hosts[host] = true
+        hosts[host] = (hosts[host] or 0) + 1
         put = put + 1
       end
     end
@@ -93,8 +93,10 @@ for i = 3, #ARGV, 5 do
   end
   result[#result + 1] = answer
 end
-for host in pairs(hosts) do
-  if not redis.call('ZSCORE', base .. ':leased', host) then
+for host, number in pairs(hosts) do
+  if redis.call('ZSCORE', base .. ':aside', host) then
+    count('aside', number)
+  elseif not redis.call('ZSCORE', base .. ':leased', host) then
     redis.call('ZADD', base .. ':due', 'NX', now, host)
   end
 end

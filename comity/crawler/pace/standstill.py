@@ -1,0 +1,126 @@
+"""What a process was about to send when it stood still is not sent when it goes on.
+
+A process that gives no signs of life is taken for dead, and others ask the hosts that it was about to ask. One that was only
+stopped (SIGSTOP, Ctrl-Z) would send what had its turn before, just after theirs. Before anything else it runs the handler of
+SIGCONT: the connections over which something of that may go out are shut down, and the downloads end as failed. They are tried
+again, in their turn. A request that was stopped before its download began ends where that begins.
+
+A process that is stopped without a signal, as by the freezer of a container, is not told that it goes on: there only the second
+of the two holds."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+from collections.abc import Container, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from scrapy import signals
+from scrapy.exceptions import DownloadFailedError
+from scrapy.http import Request, Response
+
+from comity.crawler.pace.pace import Pace
+from comity.crawler.scrapy_internals import downloader_of
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+FOLDER = Path("/dev/fd")  # of the descriptors of this process
+PORTS = {"http": 80, "https": 443}
+
+
+class Standstill:
+    """The downloads of a crawl that are under way."""
+
+    def __init__(self, crawler: Crawler, pace: Pace) -> None:
+        self._crawler = crawler
+        self._pace = pace
+        self._tasks: dict[Request, asyncio.Task[Any]] = {}
+        self._ended: set[Request] = set()
+        self._before: Any = None  # the handler that was there
+        crawler.signals.connect(self._open, signals.spider_opened)
+        crawler.signals.connect(self._close, signals.spider_closed)
+
+    def _open(self) -> None:
+        downloader = downloader_of(self._crawler)
+        if downloader is None:
+            return
+        self._download = downloader.handlers.download_request_async
+        downloader.handlers.download_request_async = self._guarded  # type: ignore[method-assign]
+        # Python has handlers in the main thread only, and Windows has no such signal.
+        if hasattr(signal, "SIGCONT") and threading.current_thread() is threading.main_thread():
+            self._loop = asyncio.get_running_loop()
+            self._handler = self._goes_on  # one object, known by identity
+            self._before = signal.signal(signal.SIGCONT, self._handler)
+
+    def _close(self) -> None:
+        if self._before is not None and signal.getsignal(signal.SIGCONT) is self._handler:
+            signal.signal(signal.SIGCONT, self._before)
+
+    async def _guarded(self, request: Request) -> Response:
+        if self._pace.stood_still(request):
+            raise _failure(request)
+        task = asyncio.current_task()
+        assert task
+        self._tasks[request] = task
+        try:
+            return await self._download(request)
+        except asyncio.CancelledError:
+            if request not in self._ended:
+                raise
+            task.uncancel()
+            raise _failure(request) from None
+        finally:
+            del self._tasks[request]
+            self._ended.discard(request)
+
+    def _goes_on(self, number: int, frame: Any) -> None:
+        late = [request for request in self._tasks if self._pace.stood_still(request)]
+        if late:
+            end_connections({port for request in late for port in _ports(request)})
+            self._loop.call_soon_threadsafe(self._end, late)
+        if callable(self._before):
+            self._before(number, frame)
+
+    def _end(self, late: list[Request]) -> None:
+        for request in late:
+            if (task := self._tasks.get(request)) is not None:
+                self._ended.add(request)
+                task.cancel()
+
+
+def _failure(request: Request) -> DownloadFailedError:
+    return DownloadFailedError(f"{request} was not sent in its turn: this process stood still")
+
+
+def _ports(request: Request) -> Iterator[int]:
+    for url in (request.url, request.meta.get("proxy")):
+        if url:
+            parts = urlsplit(url if "://" in url else f"http://{url}")
+            yield parts.port or PORTS.get(parts.scheme, 0)
+
+
+def end_connections(ports: Container[int]) -> None:
+    """Shut down the connections of this process to these ports, and those that are being made: nothing goes out over them any
+    more, whoever has them."""
+    for file in FOLDER.iterdir():
+        with suppress(OSError):  # it is closed by now, or was never connected
+            if file.is_socket():
+                with socket.socket(fileno=os.dup(int(file.name))) as connection:
+                    if _leads_to(connection, ports):
+                        connection.shutdown(socket.SHUT_RDWR)
+
+
+def _leads_to(connection: socket.socket, ports: Container[int]) -> bool:
+    if connection.family not in (socket.AF_INET, socket.AF_INET6) or connection.type != socket.SOCK_STREAM:
+        return False
+    try:
+        return connection.getpeername()[1] in ports
+    except OSError:  # not connected yet: to whom is not known
+        return not connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)

@@ -1,0 +1,3 @@
+-- recall(most) -> how many hosts that were set aside are due now, whatever was said; as many as `most`: there may be more.
+goes_on_when_full()
+return recall('+inf', tonumber(ARGV[1]), now_ms())

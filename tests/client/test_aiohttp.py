@@ -1,0 +1,79 @@
+"""What only aiohttp has."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+
+from comity.client import Client
+from comity.client.aiohttp import RefusedError, middleware, page_of
+from comity.policies import PolicyError
+
+if TYPE_CHECKING:
+    from tests.conftest import Serve
+
+ROBOTS = "User-agent: *\nDisallow: /no\n"
+pytestmark = pytest.mark.requirement("WEB-3")
+
+
+def test_a_web_socket_is_refused(serve: Serve) -> None:
+    server = serve({"/robots.txt": ROBOTS})
+
+    async def run() -> None:
+        async with Client("testbot", store=None) as client, aiohttp.ClientSession(middlewares=(middleware(client),)) as session:
+            with pytest.raises(RefusedError) as refused:
+                await session.ws_connect(server.url("/").replace("http", "ws"))
+            assert refused.value.decision.reasons[0].rule == "comity.scheme"
+
+    asyncio.run(run())
+    assert server.seen == []
+
+
+def test_a_wait_that_is_too_long_for_the_timeout_gives_its_turn_back(serve: Serve) -> None:
+    server = serve({"/robots.txt": ROBOTS, "/": "<p>page</p>"})
+
+    async def run() -> None:
+        client, timeout = Client("testbot", store=None, min_delay=0, per_host=1), aiohttp.ClientTimeout(total=0.1)
+        async with client, aiohttp.ClientSession(middlewares=(middleware(client),)) as session:
+            admission = await client.admit(server.url("/"))
+            with pytest.raises(TimeoutError):
+                await session.get(server.url("/"), timeout=timeout)
+            admission.ended()
+            async with session.get(server.url("/")) as response:
+                assert response.status == 200
+
+    asyncio.run(run())
+
+
+def test_a_refusal_after_a_redirect_leaves_the_next_request_to_the_operator(serve: Serve) -> None:
+    """What is asked for in the same task later is not led to by what was refused before."""
+    other = serve({"/robots.txt": ROBOTS})
+    site = serve({"/robots.txt": ROBOTS, "/": serve.Answer(status=302, headers={"Location": other.url("/no")})})
+
+    async def run() -> None:
+        async with (
+            Client("testbot", store=None, min_delay=0) as client,
+            aiohttp.ClientSession(middlewares=(middleware(client),)) as session,
+        ):
+            with pytest.raises(RefusedError):
+                await session.get(site.url("/"))
+            assert client._parts
+            assert list(client._parts.referrals._origins) == [site.origin]
+            async with session.get(other.url("/")):
+                assert list(client._parts.referrals._origins) == [site.origin, other.origin]
+
+    asyncio.run(run())
+
+
+def test_a_response_that_came_by_another_way_has_no_page(serve: Serve) -> None:
+    server = serve({"/": "<p>page</p>"})
+
+    async def run() -> None:
+        async with aiohttp.ClientSession() as session, session.get(server.url("/")) as response:
+            with pytest.raises(PolicyError, match="no response that came through comity"):
+                await page_of(response)
+
+    asyncio.run(run())

@@ -1,0 +1,91 @@
+"""What is done with connections when a process goes on; what workers do then is in tests/live/test_reach.py."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from scrapy.exceptions import DownloadFailedError
+from scrapy.http import Request, Response
+from scrapy.utils.test import get_crawler
+
+from comity.crawler.pace import standstill
+from comity.crawler.pace.standstill import Standstill, end_connections
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def listening(stack: ExitStack) -> socket.socket:
+    return stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+
+
+def connected(stack: ExitStack, server: socket.socket) -> socket.socket:
+    return stack.enter_context(socket.create_connection(server.getsockname()))
+
+
+@pytest.mark.requirement("REACH-3")
+def test_connections_to_a_port_are_ended_and_no_others(stack: ExitStack) -> None:
+    asked, other = listening(stack), listening(stack)
+    first, second = connected(stack, asked), connected(stack, other)
+    pair = [stack.enter_context(end) for end in socket.socketpair()]
+    connecting = stack.enter_context(socket.socket())
+    connecting.setblocking(False)
+    end_connections({asked.getsockname()[1]})
+    with pytest.raises(BrokenPipeError):
+        first.send(b"GET")
+    assert second.send(b"GET") == 3
+    assert pair[0].send(b"wake") == 4
+    assert connected(stack, asked).send(b"GET") == 3  # it still listens
+
+
+@pytest.mark.requirement("REACH-3")
+def test_a_download_that_is_under_way_fails_when_the_process_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    late, in_time = Request("http://127.0.0.1:9/late"), Request("http://127.0.0.1:9/in-time")
+    ended: list[set[int]] = []
+    monkeypatch.setattr(standstill, "end_connections", ended.append)
+    before: list[int] = []
+    own = signal.signal(signal.SIGCONT, lambda number, frame: before.append(number))
+
+    async def run() -> None:
+        answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+
+        async def download(request: Request) -> Response:
+            return await asyncio.shield(answer)
+
+        handlers = SimpleNamespace(download_request_async=download)
+        downloader = SimpleNamespace(handlers=handlers)
+        monkeypatch.setattr(standstill, "downloader_of", lambda crawler: downloader)
+        crawler, stood_still = get_crawler(), set[Request]()
+        pace = cast(Any, SimpleNamespace(stood_still=lambda request: request in stood_still))
+        guard = Standstill(crawler, pace)
+        guard._open()
+        downloads = [asyncio.create_task(handlers.download_request_async(request)) for request in (late, in_time)]
+        await asyncio.sleep(0)
+        stood_still.add(late)
+        os.kill(os.getpid(), signal.SIGCONT)
+        with pytest.raises(DownloadFailedError, match="was not sent in its turn: this process stood still"):
+            await downloads[0]
+        with pytest.raises(DownloadFailedError):
+            await handlers.download_request_async(late)
+        answer.set_result(Response(in_time.url))
+        assert (await downloads[1]).url == in_time.url
+        guard._close()
+
+    try:
+        asyncio.run(run())
+        assert ended == [{9}]
+        os.kill(os.getpid(), signal.SIGCONT)
+        assert before == [signal.SIGCONT] * 2
+    finally:
+        signal.signal(signal.SIGCONT, own)

@@ -1,0 +1,40 @@
+"""A downloader middleware for spiders in processes of their own: the process is stopped just before its request goes out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import TYPE_CHECKING, Self
+
+from scrapy.exceptions import NotConfigured
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request
+
+
+class Stops:
+    """STOP_AT: the path of the request. STOP_IN: turns of the loop that pass before, in which it may come to the socket's buffer."""
+
+    def __init__(self, path: str, turns: int) -> None:
+        self._path = path
+        self._turns = turns
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        path = crawler.settings["STOP_AT"]
+        if not path:
+            raise NotConfigured
+        return cls(path, crawler.settings.getint("STOP_IN"))
+
+    def process_request(self, request: Request) -> None:
+        if request.url.endswith(self._path):
+            self._path = "no other"
+            self._stop(self._turns)
+
+    def _stop(self, turns: int) -> None:
+        if turns:
+            asyncio.get_running_loop().call_soon(self._stop, turns - 1)
+        else:
+            os.kill(os.getpid(), signal.SIGSTOP)
