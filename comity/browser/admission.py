@@ -132,6 +132,7 @@ class Admissions:
         self._parts.access.record(request, decision)
         self._stats.inc_value(f"comity/browser/{page_request.kind.name}/{decision.verdict.value}")
         if decision.verdict is not Verdict.ALLOW:
+            self._parts.pace.withdraw(request)  # it may have had its turn before
             return decision
         if own is not None and takes_turn:
             return self._in_turn_of(own, page_request)

@@ -247,7 +247,7 @@ class Client:
         decision = await self._wait(parts, request, led_by)
         parts.access.record(request, decision)
         if decision.verdict is not Verdict.ALLOW:
-            self._parts.pace.withdraw(request)  # it may have had its turn before
+            parts.pace.withdraw(request)  # it may have had its turn before
             raise RefusedError(decision, url, request.method)
         parts.access.admit(request)
         return Admission(self, parts, request, decision)
