@@ -3,7 +3,7 @@
     async with Client("examplebot") as client:
         guarded = await guard(context, client)    # a context of Playwright; each of its browser's contexts is guarded
         await page.goto("https://example.com/")
-        guarded.refused(page)                      # what the page did not get, and why
+        guarded.refusals(page)                      # what the page did not get, and why
 
 With scrapy-playwright the add-on does it by itself (docs/browsers.md)."""
 

@@ -29,7 +29,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PageRequest:
     """A request that a browser wants to make."""
 
     url: str
@@ -116,53 +116,56 @@ class Admissions:
             if not requests:
                 self._handed_out.pop(origin, None)
 
-    async def admit(self, asked: Asked) -> Admission | Decision:
+    async def admit(self, page_request: PageRequest) -> Admission | Decision:
         """The admission, once the request may go out; else the refusal."""
-        own = self._handed_out_for(asked)
-        if own is not None and (urldefrag(own.url)[0], own.method) == (urldefrag(asked.url)[0], asked.method):
-            return self._in_turn_of(own, asked)
-        request = self._request(asked)
+        own = self._handed_out_for(page_request)
+        if own is not None and (urldefrag(own.url)[0], own.method) == (urldefrag(page_request.url)[0], page_request.method):
+            return self._in_turn_of(own, page_request)
+        request = self._request(page_request)
         try:
             decision = await self._judge(request) if own is not None else None
             takes_turn = own is not None and decision is not None and decision.verdict is Verdict.ALLOW and self._waits(own)
-            if decision is None or (decision.verdict is Verdict.ALLOW and not takes_turn):
-                decision = await self._wait(request, asked.kind)
+            if decision is None or (decision.verdict is not Verdict.DENY and not takes_turn):
+                decision = await self._wait(request, page_request.kind)
         except ClosingError:
-            return refused(asked.url, "the crawl is ending")
+            return refusal_of(page_request.url, "the crawl is ending")
         self._parts.access.record(request, decision)
-        self._stats.inc_value(f"comity/browser/{asked.kind.name}/{decision.verdict.value}")
+        self._stats.inc_value(f"comity/browser/{page_request.kind.name}/{decision.verdict.value}")
         if decision.verdict is not Verdict.ALLOW:
+            self._parts.pace.withdraw(request)  # it may have had its turn before
             return decision
         if own is not None and takes_turn:
-            return self._in_turn_of(own, asked)
-        return Admission(self._parts, request, url=asked.url)
+            return self._in_turn_of(own, page_request)
+        return Admission(self._parts, request, url=page_request.url)
 
-    def _handed_out_for(self, asked: Asked) -> Request | None:
+    def _handed_out_for(self, page_request: PageRequest) -> Request | None:
         """The request of the crawl in whose turn this one may go: of the same URL, or of the same origin, as browsers spell URLs
         in their own way."""
-        if asked.kind is not DOCUMENT or asked.after is not None:
+        if page_request.kind is not DOCUMENT or page_request.after is not None:
             return None
-        requests = self._handed_out.get(origin_or_empty(asked.url), ())
-        same = (request for request in requests if urldefrag(request.url)[0] == asked.url)
+        requests = self._handed_out.get(origin_or_empty(page_request.url), ())
+        same = (request for request in requests if urldefrag(request.url)[0] == page_request.url)
         return next(same, requests[0] if requests else None)
 
     def _waits(self, own: Request) -> bool:
         """True where the browser has not made it yet."""
         return own in self._handed_out.get(origin_or_empty(own.url), ())
 
-    def _in_turn_of(self, own: Request, asked: Asked) -> Admission:
+    def _in_turn_of(self, own: Request, page_request: PageRequest) -> Admission:
         self._handed_out[origin_or_empty(own.url)].remove(own)
-        return Admission(self._parts, own, url=asked.url, is_of_crawl=True)
+        return Admission(self._parts, own, url=page_request.url, is_of_crawl=True)
 
-    def _request(self, asked: Asked) -> Request:
-        headers = dict(asked.fields)
-        if asked.kind.destination:
-            headers["Sec-Fetch-Dest"] = asked.kind.destination
-        request = Request(asked.url, method=asked.method, headers=headers, meta={KEY: self._declared, "playwright": True})
-        if asked.kind.is_part:
+    def _request(self, page_request: PageRequest) -> Request:
+        headers = dict(page_request.fields)
+        if page_request.kind.destination:
+            headers["Sec-Fetch-Dest"] = page_request.kind.destination
+        request = Request(
+            page_request.url, method=page_request.method, headers=headers, meta={KEY: self._declared, "playwright": True}
+        )
+        if page_request.kind.is_part:
             self._parts.access.exempt(request)  # nothing is made of it but how the page looks
-        if asked.leads_there or asked.kind is not DOCUMENT or not self._is_led_by_operator:
-            leads_from = self._parts.policies.cached(origin_or_empty(asked.leads_there))
+        if page_request.leads_there or page_request.kind is not DOCUMENT or not self._is_led_by_operator:
+            leads_from = self._parts.policies.cached(origin_or_empty(page_request.leads_there))
             set_referrer_reach(request, leads_from.server_reach if leads_from else Reach.PUBLIC)
         self._parts.referrals.make(request)
         return request
@@ -200,7 +203,7 @@ class Admissions:
         return Decision(verdict=Verdict.ALLOW, reasons=(Reason(rule="comity.part", source=source),))
 
 
-def refused(url: str, cause: str) -> Decision:
+def refusal_of(url: str, cause: str) -> Decision:
     """The refusal of what nobody can judge."""
     source = Source(url=url, part="request", text=cause)
     return Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.browser", source=source),))

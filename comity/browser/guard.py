@@ -21,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
@@ -30,7 +31,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Request as PlaywrightRequest
 
 from comity.bounded import Bounded
-from comity.browser.admission import Admission, Admissions, Asked, refused
+from comity.browser.admission import Admission, Admissions, PageRequest, refusal_of
 from comity.browser.kinds import ALL, DOCUMENT, kind_of
 from comity.browser.refusals import PageRefusals, Refusal, Refusals
 from comity.browser.sockets import Sockets
@@ -81,7 +82,7 @@ def launch_arguments(*, user_agent: str = "", proxy: str = "") -> list[str]:
 
 async def guard(context: BrowserContext, client: Client, *, automations: Iterable[str] = ("cdp", "headless")) -> BrowserGuard:
     """Guard the browser of a context, this one and its others, as the client says. PolicyError for a browser that is not
-    Chromium.
+    Chromium, and where a page is open already.
 
     `automations`: by which it is driven."""
     guarded = BrowserGuard(
@@ -108,7 +109,7 @@ class BrowserGuard:
         self.user_agent = user_agent
         self.session_fields = frozenset(("authorization", "cookie", admissions.key_header.lower()))
         self._refusals = Refusals()
-        self._sockets = Sockets(admissions, self._refused, user_agent)
+        self._sockets = Sockets(admissions, self._note_refusal, user_agent)
         self._session: CDPSession | None = None
         self._waiting: dict[asyncio.Task[None], str] = {}  # what is asked or answered now -> id of its frame
         self._out: dict[str, _Out] = {}  # request id -> a request that is not answered yet
@@ -116,7 +117,7 @@ class BrowserGuard:
         self._sites: Bounded[str, str] = Bounded(MAX_FRAMES)  # id of a frame, page or worker -> URL of what is in it
         self._pages: WeakValueDictionary[str, Page] = WeakValueDictionary()  # id of its main frame, or a pop-up's of it -> page
 
-    def refused(self, page: Page) -> PageRefusals:
+    def refusals(self, page: Page) -> PageRefusals:
         """What the page did not get."""
         return self._refusals.of(page)
 
@@ -124,31 +125,35 @@ class BrowserGuard:
         """Stand between this browser and the network."""
         if browser.browser_type.name != "chromium":
             raise unsupported(browser.browser_type.name)
+        for page in (page for context in browser.contexts for page in context.pages):
+            if origin_or_empty(page.url):  # what it asks for would go on to go out as it does
+                raise PolicyError(f"a page is open already, {page.url}: guard a browser before its pages go anywhere")
         self._session = session = await browser.new_browser_cdp_session()
-        session.on("Fetch.requestPaused", self._paused)
-        session.on("Target.targetCreated", self._target_created)
-        session.on("Target.targetDestroyed", self._target_destroyed)
-        browser.on("disconnected", lambda _: self._disconnected())
+        session.on("Fetch.requestPaused", self._on_paused)
+        session.on("Target.targetCreated", self._on_target_created)
+        session.on("Target.targetDestroyed", self._on_target_destroyed)
+        browser.on("disconnected", lambda _: self._on_disconnected())
         await session.send("Target.setDiscoverTargets", {"discover": True, "filter": [{"type": "page"}]})
         await session.send("Fetch.enable", {"patterns": [{"urlPattern": "*"}]})
 
     async def enter(self, context: BrowserContext) -> None:
         """See to what pages of this context do beside plain requests."""
-        context.on("requestfailed", self._request_failed)
+        context.on("requestfailed", self._on_request_failed)
         await context.add_init_script(SCRIPT)
         await self._sockets.enter(context)
 
     async def enter_page(self, page: Page) -> None:
         """See to what this page does, and know that it does it, and what its pop-ups do."""
-        session = await page.context.new_cdp_session(page)
-        info = await session.send("Target.getTargetInfo")
-        await session.detach()
-        self._pages[info["targetInfo"]["targetId"]] = page
-        await self._sockets.enter(page)
+        with suppress(PlaywrightError):  # it is closed already
+            session = await page.context.new_cdp_session(page)
+            info = await session.send("Target.getTargetInfo")
+            await session.detach()
+            self._pages[info["targetInfo"]["targetId"]] = page
+            await self._sockets.enter(page)
 
     # What the browser tells
 
-    def _target_created(self, event: Mapping[str, Any]) -> None:
+    def _on_target_created(self, event: Mapping[str, Any]) -> None:
         """A pop-up is led to by the page that opens it, whatever it says of its Referer."""
         info = event["targetInfo"]
         opener = info.get("openerId", "")
@@ -157,31 +162,31 @@ class BrowserGuard:
         if (page := self._pages.get(opener)) is not None:
             self._pages.setdefault(info["targetId"], page)
 
-    def _target_destroyed(self, event: Mapping[str, Any]) -> None:
+    def _on_target_destroyed(self, event: Mapping[str, Any]) -> None:
         """What a page waits for that is closed takes nobody's turn."""
         for task, frame in self._waiting.items():
             if frame == event["targetId"]:
                 task.cancel()
 
-    def _paused(self, event: dict[str, Any]) -> None:
+    def _on_paused(self, event: dict[str, Any]) -> None:
         is_answer = "responseStatusCode" in event or "responseErrorReason" in event
-        task = asyncio.create_task(self._answered(event) if is_answer else self._asked(event))
+        task = asyncio.create_task(self._on_response(event) if is_answer else self._on_request(event))
         self._waiting[task] = event["frameId"]
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._on_done)
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _on_done(self, task: asyncio.Task[None]) -> None:
         del self._waiting[task]
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("A request of the browser was not judged, and does not go out: %(error)r", {"error": error})
 
-    def _disconnected(self) -> None:
+    def _on_disconnected(self) -> None:
         for out in self._out.values():
             out.end()
         self._out.clear()
         for task in self._waiting:
             task.cancel()
 
-    async def _asked(self, event: dict[str, Any]) -> None:
+    async def _on_request(self, event: dict[str, Any]) -> None:
         request, number = event["request"], event["requestId"]
         url, fields = request["url"], request["headers"]
         if urlsplit(url).scheme not in ("http", "https"):  # data:, blob:, file: nothing of it goes out
@@ -189,7 +194,7 @@ class BrowserGuard:
             return
         kind = kind_of(event["resourceType"])
         frame, before = event["frameId"], self._hops.pop(event.get("redirectedRequestId", ""), None)
-        asked = Asked(
+        page_request = PageRequest(
             url=url,
             method=request["method"],
             kind=kind,
@@ -199,22 +204,22 @@ class BrowserGuard:
         )
         try:
             if fields.get("Service-Worker") == "script":
-                admission: Admission | Decision = refused(url, "service workers are off: nobody sees their updates")
+                admission: Admission | Decision = refusal_of(url, "service workers are off: nobody sees their updates")
             else:
-                admission = await self.admissions.admit(asked)
+                admission = await self.admissions.admit(page_request)
         except BaseException:
             await self._send("Fetch.failRequest", requestId=number, errorReason="BlockedByClient")
             raise
         if isinstance(admission, Decision):
-            self._refused(Refusal(url, kind.name, admission), self._pages.get(frame))
+            self._note_refusal(Refusal(url, kind.name, admission), self._pages.get(frame))
             await self._send("Fetch.failRequest", requestId=number, errorReason="BlockedByClient")
             return
         if kind is DOCUMENT or event.get("networkId") == frame:  # a frame's, a worker's
             self._sites[frame] = url
         self._out[number] = _Out(admission, lambda: self._give_up(number))
-        await self._continue(number, interceptResponse=True, **self._changes(asked))
+        await self._continue(number, interceptResponse=True, **self._changes(page_request))
 
-    async def _answered(self, event: dict[str, Any]) -> None:
+    async def _on_response(self, event: dict[str, Any]) -> None:
         number, fields = event["requestId"], event.get("responseHeaders", ())
         status: int = event.get("responseStatusCode", 0)  # 0: it failed
         out = self._out.pop(number, None)
@@ -228,7 +233,7 @@ class BrowserGuard:
         else:
             await self._continue(number)
 
-    def _request_failed(self, request: PlaywrightRequest) -> None:
+    def _on_request_failed(self, request: PlaywrightRequest) -> None:
         url = request.url
         for number, out in list(self._out.items()):
             if out.admission.url == url:  # it was given up
@@ -246,22 +251,23 @@ class BrowserGuard:
         if (out := self._out.pop(number, None)) is not None:
             out.end()
 
-    def _refused(self, refusal: Refusal, page: Page | None) -> None:
+    def _note_refusal(self, refusal: Refusal, page: Page | None) -> None:
         """`page`: None where Playwright may tell."""
         if page is not None:
             self._refusals.of(page).add(refusal)
         else:
             self._refusals.note(refusal)
 
-    def _changes(self, asked: Asked) -> dict[str, Any]:
+    def _changes(self, page_request: PageRequest) -> dict[str, Any]:
         """The parameters that change the header fields of a request. A redirect to another origin loses its credentials, which
         Playwright repeats at each hop; a document says what it is asked for."""
-        kept = dict(asked.fields)
-        if asked.after is not None and origin_or_empty(asked.after.url) != origin_or_empty(asked.url):
+        kept = dict(page_request.fields)
+        if page_request.after is not None and origin_or_empty(page_request.after.url) != origin_or_empty(page_request.url):
             kept = {name: value for name, value in kept.items() if name.lower() not in self.session_fields}
-        if asked.kind is DOCUMENT:
-            kept |= self.admissions.purpose_fields
-        if kept == asked.fields:
+        if page_request.kind is DOCUMENT:
+            names = set(map(str.lower, kept))
+            kept |= {name: value for name, value in self.admissions.purpose_fields.items() if name.lower() not in names}
+        if kept == page_request.fields:
             return {}
         # The browser adds the cookies that are right.
         return {"headers": [{"name": name, "value": value} for name, value in kept.items() if name.lower() != "cookie"]}

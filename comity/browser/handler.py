@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from inspect import isawaitable
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy_playwright.provider import BrowserProvider
 
+logger = logging.getLogger(__name__)
+
 PAGE_INIT = "playwright_page_init_callback"  # of request.meta: scrapy-playwright calls it before a page goes anywhere
 
 
 class GuardedHandler(ScrapyPlaywrightDownloadHandler):
-    """Puts a guard between browsers and the network. `guarded` makes one of a project's own handler."""
+    """Puts a guard between browsers and the network. `guarded_handler` makes one of a project's own handler."""
 
     browser_provider_cls: Any
     process_request_headers: Any
@@ -42,6 +45,11 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
             ),
             crawl.agent.user_agent,
         )
+        if self.config.cdp_url or self.config.connect_url:
+            logger.warning(
+                "The browser is started elsewhere: WebSockets of workers are judged only where it has the arguments of"
+                " comity.browser.launch_arguments() (docs/browsers.md)"
+            )
         self.config.launch_options = _guarded_launch(self.config.launch_options, crawl.agent.user_agent)
         self.browser_provider_cls = partial(_GuardedProvider, self.browser_provider_cls, self._guard)
         if self.process_request_headers is not None:
@@ -68,7 +76,7 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
         try:
             response: Response = await super().download_request(request)
         except Exception:
-            for refusal in self._guard.refused(pages[-1]) if pages else ():
+            for refusal in self._guard.refusals(pages[-1]) if pages else ():
                 if refusal.kind == "document":
                     raise IgnoreRequest(f"{refusal.decision} (of {refusal.url}, where the browser was led)") from None
             raise
@@ -78,11 +86,11 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
             else:
                 request.meta[PAGE_INIT] = theirs
         if pages:
-            self._crawl.responses.browsed[request] = self._guard.refused(pages[-1])
+            self._crawl.responses.browsed[request] = self._guard.refusals(pages[-1])
         return response
 
 
-def guarded(handler: type[ScrapyPlaywrightDownloadHandler]) -> type[ScrapyPlaywrightDownloadHandler]:
+def guarded_handler(handler: type[ScrapyPlaywrightDownloadHandler]) -> type[ScrapyPlaywrightDownloadHandler]:
     """The same handler with a guard."""
     if handler is ScrapyPlaywrightDownloadHandler:
         return GuardedHandler
@@ -130,6 +138,8 @@ class _GuardedBrowser:
         return getattr(self._browser, name)
 
     async def new_context(self, **kwargs: Any) -> BrowserContext:
+        if kwargs.get("proxy"):
+            logger.warning("A context has a proxy of its own: WebSockets of workers are not judged there (docs/browsers.md)")
         context = await self._browser.new_context(**kwargs)
         await self._guard.enter(context)
         return context

@@ -24,7 +24,7 @@ DOCUMENT = Kind("document", "document")
 SOCKET = Kind("websocket", "empty")
 OTHER = Kind("other", "")
 
-# Network.ResourceType of the Chrome DevTools Protocol -> the kind. One that is not here is OTHER, judged like a document.
+# Network.ResourceType of the Chrome DevTools Protocol -> the kind. What is not here is OTHER, and judged like a document.
 KINDS = {
     "Document": DOCUMENT,  # frames, pop-ups, forms, downloads, objects too
     "Stylesheet": Kind("style", "style", is_part=True),

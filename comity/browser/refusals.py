@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+from urllib.parse import urldefrag
 from weakref import WeakKeyDictionary
 
 from comity.bounded import Bounded
@@ -75,5 +76,5 @@ class Refusals:
 
     def failed(self, url: str, page: Any) -> None:
         """A request of the page failed, perhaps as it was refused."""
-        if (refusal := self._by_url.get(url)) is not None:
+        if (refusal := self._by_url.get(urldefrag(url)[0])) is not None:
             self.of(page).add(refusal)

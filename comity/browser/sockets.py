@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 from websockets.http11 import Response as HttpResponse
 from websockets.typing import Origin, Subprotocol
 
-from comity.browser.admission import Admissions, Asked
+from comity.browser.admission import Admissions, PageRequest
 from comity.browser.kinds import SOCKET
 from comity.browser.refusals import Refusal
 from comity.policies import Decision
@@ -29,32 +29,32 @@ FAILED = 1011  # there is no connection
 class Sockets:
     """The WebSockets of the pages of one browser."""
 
-    def __init__(self, admissions: Admissions, refused: Callable[[Refusal, Page | None], None], user_agent: str) -> None:
-        """`refused`: is told of what is, with the page where it is known."""
+    def __init__(self, admissions: Admissions, note_refusal: Callable[[Refusal, Page | None], None], user_agent: str) -> None:
+        """`note_refusal`: is told of what is refused, with the page where it is known."""
         self._admissions = admissions
-        self._refused = refused
+        self._note_refusal = note_refusal
         self._user_agent = user_agent
         self._pumps: set[asyncio.Task[None]] = set()
 
     async def enter(self, where: BrowserContext | Page) -> None:
         context, page = (where.context, where) if isinstance(where, Page) else (where, None)
-        await where.route_web_socket("**", partial(self._asked, context, page))
+        await where.route_web_socket("**", partial(self._on_socket, context, page))
 
     def close(self) -> None:
         for pump in self._pumps:
             pump.cancel()
 
-    async def _asked(self, context: BrowserContext, page: Page | None, route: WebSocketRoute) -> None:
+    async def _on_socket(self, context: BrowserContext, page: Page | None, route: WebSocketRoute) -> None:
         """The page takes it for open when this is through."""
         url = "http" + route.url.removeprefix("ws")
         cookies = "; ".join(f"{cookie['name']}={cookie['value']}" for cookie in await context.cookies(url))
         fields = {"Cookie": cookies} if cookies else {}
         leads_there = page.url if page is not None else ""
         admission = await self._admissions.admit(
-            Asked(url=url, method="GET", kind=SOCKET, fields=fields, leads_there=leads_there)
+            PageRequest(url=url, method="GET", kind=SOCKET, fields=fields, leads_there=leads_there)
         )
         if isinstance(admission, Decision):
-            self._refused(Refusal(url, SOCKET.name, admission), page)
+            self._note_refusal(Refusal(url, SOCKET.name, admission), page)
             await route.close(code=REFUSED, reason="refused by a policy of the site")
             return
         try:

@@ -112,10 +112,10 @@ def _guard_browsers(settings: BaseSettings, options: Options) -> None:
             " it to chromium"
         )
     try:
-        guarded = load_object("comity.browser.handler.guarded")
+        guard = load_object("comity.browser.handler.guarded_handler")
     except ImportError as error:
         stop(f"DOWNLOAD_HANDLERS has scrapy-playwright, which needs {error.name}: pip install 'comity[playwright]'")
-    all_handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), **{name: guarded(load_object(handlers[name])) for name in handlers}}
+    all_handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), **{name: guard(load_object(handlers[name])) for name in handlers}}
     settings.set("DOWNLOAD_HANDLERS", all_handlers, priority=settings.getpriority("DOWNLOAD_HANDLERS") or 0)
     # Requests of a page wait for the turn of their host, as all others do.
     settings.set("PLAYWRIGHT_DEFAULT_NAVIGATION_TIMEOUT", options.max_delay * 1000, priority="addon")

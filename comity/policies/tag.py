@@ -402,6 +402,9 @@ def join_tags(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> di
     ]
     policies = {**second["policies"], **first["policies"]}
     tagged = {key: value for key, value in first.items() if key != "embedded"} | ({"embedded": embedded} if embedded else {})
+    if browsers := [tag["browser"] for tag in (second, first) if "browser" in tag]:
+        refusals = [refusal for browser in reversed(browsers) for refusal in browser["refused"]]
+        tagged["browser"] = {**browsers[0], **browsers[-1], "refused": refusals}
     return tagged | {"uses": uses, "elements": elements, "reasons": reasons, "policies": policies}
 
 

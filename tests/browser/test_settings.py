@@ -33,7 +33,7 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_handler_is_guarded_with_whatever_a_project_has_made_of_it() -> None:
     from scrapy_playwright.handler import ScrapyPlaywrightDownloadHandler
 
-    from comity.browser.handler import GuardedHandler, guarded
+    from comity.browser.handler import GuardedHandler, guarded_handler
 
     class Own(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc]
         pass
@@ -46,4 +46,4 @@ def test_the_handler_is_guarded_with_whatever_a_project_has_made_of_it() -> None
         assert handlers["ftp"] is None
         assert changed.getfloat("PLAYWRIGHT_DEFAULT_NAVIGATION_TIMEOUT") == 7000
     assert issubclass(handlers["http"], Own)
-    assert guarded(GuardedHandler) is GuardedHandler
+    assert guarded_handler(GuardedHandler) is GuardedHandler

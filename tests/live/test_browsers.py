@@ -160,7 +160,7 @@ def test_the_same_without_scrapy(serve: Serve) -> None:
             page = await context.new_page()
             await page.goto(site.server.url())
             await page.evaluate(DONE)
-            refused = [refusal.url for refusal in guarded.refused(page)]
+            refused = [refusal.url for refusal in guarded.refusals(page)]
             await browser.close()
             return refused
 
@@ -324,3 +324,57 @@ def test_a_persistent_context_is_guarded(crawl: Crawl, serve: Serve, tmp_path: P
     crawled = crawl(Browses, settings(PLAYWRIGHT_CONTEXTS=contexts), urls=[server.url()], meta={"playwright_context": "kept"})
     assert len(crawled.items[0]["permissions"]["browser"]["refused"]) == 1
     assert "/private/a.png" not in server.paths
+
+
+@pytest.mark.requirement("WEB-3")
+def test_a_browser_is_guarded_before_its_pages_go_anywhere(serve: Serve) -> None:
+    """What a page has begun with goes on to go out as it does."""
+    from playwright.async_api import async_playwright
+
+    from comity.browser import guard
+    from comity.client import Client
+    from comity.policies import PolicyError
+
+    server = serve({"/": ICON})
+
+    async def browse() -> None:
+        async with async_playwright() as playwright, Client("testbot", store=None, min_delay=0) as client:
+            browser = await playwright.chromium.launch(**launch_options())
+            page = await browser.new_page()
+            await page.goto(server.url())
+            with pytest.raises(PolicyError, match="a page is open already"):
+                await guard(page.context, client)
+            await browser.close()
+
+    asyncio.run(browse())
+
+
+@pytest.mark.requirement("WEB-1")
+def test_a_page_that_is_closed_takes_nobodys_turn(serve: Serve) -> None:
+    """Its images wait for minutes; the next page of the host waits for its own turn alone."""
+    from playwright.async_api import async_playwright
+
+    from comity.browser import guard, launch_arguments
+    from comity.client import Client
+
+    images = "".join(f"<img src=/{number}.png>" for number in range(60))
+    server = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 1", "/": f"{ICON}{images}", "/next": ICON})
+
+    async def browse() -> None:
+        options = launch_options()
+        options["args"] += launch_arguments()
+        async with async_playwright() as playwright, Client("testbot", store=None, min_delay=0) as client:
+            browser = await playwright.chromium.launch(**options)
+            context = await browser.new_context()
+            await guard(context, client)
+            page = await context.new_page()
+            await page.goto(server.url(), wait_until="commit")
+            await page.wait_for_selector("img", state="attached")
+            await page.close()
+            page = await context.new_page()
+            await page.goto(server.url("/next"))
+            await browser.close()
+
+    asyncio.run(browse())
+    assert "/next" in server.paths
+    assert len([path for path in server.paths if path.endswith(".png")]) < 5
