@@ -473,6 +473,16 @@ def test_other_processes_read_the_same_index(tmp_path: Path) -> None:
     assert not index.exists()
 
 
+def test_a_forked_process_opens_the_index_for_itself(tmp_path: Path) -> None:
+    with captured(tmp_path, [Answered(ROBOTS, CLOSED)]) as captures:
+        assert captures.at(SITE, NOON) is not None
+        reader = captures._index
+        captures._process += 1  # as in a child
+        assert captures._index is not reader
+        assert captures._index is captures._index
+        reader.close()
+
+
 def test_moments_are_of_the_origin_alone(tmp_path: Path) -> None:
     answers = [Answered(ROBOTS, OPEN), Answered("https://example.com.other/robots.txt", OPEN, at=NOON + DAY)]
     with captured(tmp_path, answers) as captures:
