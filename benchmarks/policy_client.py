@@ -83,7 +83,7 @@ async def of_all(origins: list[str], ask: Callable[[str], Awaitable[None]]) -> f
     return time.process_time() - began
 
 
-def no_count(what: str, number: int = 1) -> None:
+def no_count(what: str, number: int = 1, origin: str = "") -> None:
     pass
 
 

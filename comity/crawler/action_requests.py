@@ -14,6 +14,7 @@ from scrapy.http import Request
 
 from comity.crawler.fetching.fetcher import Policies, PolicyFetcher
 from comity.crawler.fetching.reach import Reach
+from comity.crawler.observer import Observer
 from comity.crawler.request.referrals import set_referrer_reach
 from comity.crawler.scrapy_internals import closing, wake
 from comity.policies import ActionRequest, Agent
@@ -29,10 +30,11 @@ AT_ONCE = 1000  # priority of a request for what is to be crawled again
 class Actions:
     """Does what is arranged, each action once for every copy of the file that asks for it, and reports the rest."""
 
-    def __init__(self, crawler: Crawler, agent: Agent) -> None:
+    def __init__(self, crawler: Crawler, agent: Agent, observer: Observer = Observer()) -> None:  # noqa: B008  # it has no state
         self.enabled = True  # False: they are nobody's business here
         self._crawler = crawler
         self._agent = agent
+        self._observer = observer
         self._reported: set[tuple[str, str]] = set()  # origin and action
         self._tasks: set[asyncio.Task[None]] = set()
         crawler.signals.connect(self._spider_idle, signals.spider_idle)
@@ -65,6 +67,8 @@ class Actions:
                 self._reported.add((origin, action))
                 of_action = [request for request in requests if request.action == action]
                 self._count(f"{action}/not-arranged", len(of_action))
+                for request in of_action:
+                    self._observer.asked_to_act(request)
                 logger.info(
                     "%(origin)s asks for %(action)s (%(number)d), %(reason)s. Nothing is done:"
                     " COMITY_ARRANGEMENTS does not name it",
@@ -81,6 +85,7 @@ class Actions:
             if not is_new:
                 continue
             self._count(request.action, 1)
+            self._observer.asked_to_act(request)
             logger.info(
                 "%(action)s of %(url)s, as %(reason)s", {"action": request.action, "url": request.url, "reason": request.reason}
             )

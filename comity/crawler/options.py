@@ -49,7 +49,10 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_REL_NOFOLLOW": False,
     "COMITY_ELEMENTS": "tag",
     "COMITY_TAG": "permissions",
+    "COMITY_BROWSER": "all",
     "COMITY_PROGRESS": "summary",
+    "COMITY_REPORT": "",
+    "COMITY_METRICS": "",
     "COMITY_GC": True,
     "COMITY_STORE": "",
     "COMITY_STATE": "",
@@ -65,7 +68,10 @@ DEFAULTS: dict[str, Any] = {
 
 
 INNER = ("allow", "deny")
+REPORT_ENDINGS = (".html", ".htm", ".json")
+MAX_PORT = 65535
 PROGRESS = ("line", "summary", "off")  # while it goes on and at the end; at the end; nothing
+BROWSER = ("all", "documents")  # what a browser asks for is judged; what a page needs to be shown goes with it
 ELEMENTS = ("tag", "redact", "strip")  # say so in the tag; cut them out of items; take them from the response
 
 # ACAP 1.0 section 2.5 and the vocabularies after it spell their terms so; `:` and `,` separate in the settings.
@@ -108,7 +114,10 @@ class Options:
     rel_nofollow: bool  # drop links that have rel=nofollow
     elements: str  # of ELEMENTS: what is done with elements that a page refuses for one of the declared uses
     tag: TagSetting  # where the tag of an item goes
+    browser: str  # of BROWSER: which requests of a browser are judged
     progress: str  # of PROGRESS: what is told of how the crawl goes
+    report: str  # path of the report, a page, or data where it ends in .json; "": none is written
+    metrics: int | None  # port for Prometheus, on this machine only; 0: any that is free; None: there are none
     sets_gc: bool  # the garbage collector is set for crawls while they go on
     inner: str  # of INNER: whether sites may lead to servers at inner addresses that the operator has not asked for
     store: Path
@@ -147,7 +156,10 @@ class Options:
             rel_nofollow=_flag(settings, "COMITY_REL_NOFOLLOW"),
             elements=_word(settings, "COMITY_ELEMENTS", ELEMENTS),
             tag=tag_setting(settings),
+            browser=_word(settings, "COMITY_BROWSER", BROWSER),
             progress=_word(settings, "COMITY_PROGRESS", PROGRESS),
+            report=_report(settings),
+            metrics=_metrics(settings),
             sets_gc=_flag(settings, "COMITY_GC"),
             inner=_word(settings, "COMITY_INNER", INNER),
             store=_store(settings),
@@ -239,6 +251,24 @@ def _word(settings: BaseSettings, name: str, words: Sequence[str]) -> str:
     if word not in words:
         raise _wrong(name, word, f"is unknown: write {', '.join(words[:-1])} or {words[-1]}")
     return word
+
+
+def _report(settings: BaseSettings) -> str:
+    value = str(_get(settings, "COMITY_REPORT"))
+    if "\0" in value or "://" in value:
+        raise _wrong("COMITY_REPORT", value, "is not the path of a file: write one that ends in .html, or in .json")
+    if value and not value.endswith(REPORT_ENDINGS):
+        raise _wrong("COMITY_REPORT", value, "ends in neither .html nor .json: write `report.html` for a page")
+    return value
+
+
+def _metrics(settings: BaseSettings) -> int | None:
+    value = str(_get(settings, "COMITY_METRICS")).strip()
+    if not value:
+        return None
+    if not (value.isascii() and value.isdigit()) or int(value) > MAX_PORT:
+        raise _wrong("COMITY_METRICS", value, "is no port: write a number up to 65535, or 0 for any that is free")
+    return int(value)
 
 
 def _field_name(settings: BaseSettings, name: str, *, optional: bool = False) -> str:

@@ -9,10 +9,12 @@ from scrapy.settings import BaseSettings
 
 from comity.crawler.fetching.fetcher import Policies, PolicyFetcher
 from comity.crawler.fetching.files import PolicyFiles
+from comity.crawler.observer import Observer
 from comity.crawler.options import Options
 from comity.crawler.pace.gate import Gate
 from comity.crawler.pace.ledger import Ledger
 from comity.crawler.pace.pace import Pace
+from comity.crawler.pace.standstill import Standstill
 from comity.crawler.pages.resources import Resources
 from comity.crawler.pages.responses import ResponsePages
 from comity.crawler.request.access import Access
@@ -35,13 +37,15 @@ class Parts:
         *,
         facts: RequestFacts | None = None,
         looked_up: Callable[[Policies], None] = lambda policies: None,
+        observer: Observer = Observer(),  # noqa: B008  # it has no state
     ) -> None:
         """`settings`: those of Scrapy that count besides the options. `facts`: None for those of Scrapy's requests. `looked_up`:
         is called with the policies of an origin whenever they were looked up."""
+        self.observer = observer
         self.options = options
         self.agent = options.agent
         self.client = files.client
-        self.policies = PolicyFetcher(run, files, self.agent, looked_up=looked_up, overloaded=self.back_off)
+        self.policies = PolicyFetcher(run, files, self.agent, looked_up=looked_up, overloaded=self.back_off, observer=observer)
         self.referrals = Referrals(self.policies, self.client, is_inner_allowed=options.inner == "allow")
         self.sessions = Sessions(options.sessions, files.store)
         self.access = Access(
@@ -51,10 +55,21 @@ class Parts:
             self.referrals,
             self.sessions,
             skip_unusable=options.skip_unusable,
+            observer=observer,
         )
-        self.pace = Pace(run, ledger, settings, min_delay=options.min_delay, max_delay=options.max_delay)
+        self.pace = Pace(run, ledger, settings, min_delay=options.min_delay, max_delay=options.max_delay, observer=observer)
+        self.standstill = Standstill(self.pace)
         self.gate = Gate(run, self.policies, self.access, self.referrals, self.pace, max_delay=options.max_delay, hold=self.hold)
-        self._resources = Resources(run, self.client, self.access, self.gate, self.pace, options=options, back_off=self.back_off)
+        self._resources = Resources(
+            run,
+            self.client,
+            self.access,
+            self.gate,
+            self.pace,
+            options=options,
+            back_off=self.back_off,
+            observer=observer,
+        )
         self.responses = ResponsePages(
             run.stats,
             self.access,
@@ -69,6 +84,7 @@ class Parts:
         await self._resources.close()
         await self.policies.close()
         self.pace.close()
+        self.standstill.close()
 
     def hold(self, request: Request, wait: float) -> bool:
         """Give the request back to our scheduler, for `wait` seconds. False where it did not come from there."""

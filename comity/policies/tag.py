@@ -133,6 +133,22 @@ POLICY = Object(
     },
     name="policy",
 )
+REFUSAL = Object(
+    {
+        "url": Member(TEXT),
+        "kind": Member(TEXT, "What it was asked for: document, image, script, xhr and others, see docs/browsers.md."),
+        "rule": Member(Text(r"[a-z-]+\.[a-z-]+"), "The rule that refused it, see docs/rules.md."),
+        "policy": Member(TEXT, "Where that was read."),
+        "line": Member(COUNT, "From 1; 0: no line."),
+    }
+)
+BROWSER = Object(
+    {
+        "url": Member(TEXT, "Where the browser ended."),
+        "refused": Member(Several(REFUSAL), "Requests of the page that were refused, the first ones: it was made without these."),
+        "more_refused": Member(Constant(True), "There were more than these.", is_required=False),
+    }
+)
 TAG = Object(
     {
         "schema": Member(Constant(1)),
@@ -147,6 +163,7 @@ TAG = Object(
             is_required=False,
         ),
         "elements": Member(Several(ELEMENT), "Parts of the page for which something else holds."),
+        "browser": Member(BROWSER, "How a browser got the page. Absent: it was no browser.", is_required=False),
         "reasons": Member(Several(REASON), "The statements that decided; `because` counts in this list, from 0."),
         "policies": Member(Keyed("url", POLICY), "URL of each policy file that was asked -> the copy that decided."),
     }
@@ -215,7 +232,7 @@ def read_tag(raw: Any) -> Tag:
     if type(raw) is not dict or not TAG.members.keys() >= raw.keys() >= TAG.required:
         raise TagError("invalid-tag:keys")
     for name, is_valid in _CHECKS.items():
-        if not is_valid(raw[name]):
+        if name in raw and not is_valid(raw[name]):
             raise TagError(f"invalid-tag:{name}")
     uses, highest = _USES(raw["uses"])
     embedded, other = _EMBEDDED(raw["embedded"]) if "embedded" in raw else ({}, 0)

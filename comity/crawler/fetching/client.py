@@ -19,7 +19,7 @@ from comity.policies.syntax.urls import DEFAULT_PORTS, target_of
 
 ACCEPT = "text/plain,*/*;q=0.8"
 
-Count = Callable[[str, int], None]
+Count = Callable[[str, int, str], None]  # what, how many, and of which origin
 
 
 class Hop(NamedTuple):
@@ -46,7 +46,7 @@ class Client:
 
     def server(self, origin: str, referrer_reach: Reach | None, count: Count) -> Server:
         """`referrer_reach`: that of the site that leads to the origin, None for what the operator asks for. `count`: is called
-        with "requests", "connections" and "bytes" (received octets), and how many."""
+        with "requests", "connections" and "bytes" (received octets), how many, and the origin."""
         return Server(self, origin, referrer_reach, count)
 
 
@@ -84,7 +84,7 @@ class Server:
     async def __aexit__(self, *_: object) -> None:
         self._hang_up()
         for name, number in self._counts.items():
-            self._count(name, number)
+            self._count(name, number, self.origin)
 
     def announce(self, url: str, fields: Mapping[str, str]) -> None:
         """`get` will be called with these."""

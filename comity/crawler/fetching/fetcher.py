@@ -33,6 +33,7 @@ from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.flights import Flights
+from comity.crawler.observer import Observer
 from comity.crawler.run import Run
 from comity.policies import Agent, Site
 from comity.policies.answers.fetched import Availability, Fetched, availability
@@ -78,6 +79,7 @@ class PolicyFetcher:
         paths: Iterable[str] = WELL_KNOWN,
         looked_up: Callable[[Policies], None] = lambda policies: None,
         overloaded: Callable[[str, int, float], object] = lambda url, status, seconds: None,
+        observer: Observer = Observer(),  # noqa: B008  # it has no state
     ) -> None:
         """`agent`: who asks; some files are named for some agents only. `paths`: of the policy files of an origin, robots.txt
         among them. `looked_up`: is called with the policies whenever they were looked up. `overloaded`: is called with the URL of
@@ -85,6 +87,7 @@ class PolicyFetcher:
         self.renew_before = 0.0  # seconds since the epoch: a copy that was confirmed earlier is asked for again, however fresh
         self._on_lookup = looked_up
         self._overloaded = overloaded
+        self._observer = observer
         self._run = run
         self._files = files
         self._agent = agent
@@ -145,8 +148,10 @@ class PolicyFetcher:
             await self._flights.close()
             await self._files.leave()
 
-    def count(self, name: str, number: int = 1) -> None:
+    def count(self, name: str, number: int = 1, origin: str = "") -> None:
         self._run.stats.inc_value(f"comity/policies/{name}", number)
+        if name == "requests":
+            self._observer.asked_for_files(origin, number)
 
     async def _look_up(self, origin: str, referrer_reach: Reach | None) -> tuple[Reach | None, Policies]:
         """Look the origin up. What fails by a mistake of ours refuses it, and says so."""
@@ -159,6 +164,7 @@ class PolicyFetcher:
             robots = {"/robots.txt": PolicyFile(due=self._clock() + BACK_OFF, copy=Fetched(status=0, error=repr(error)))}
             return referrer_reach, policies_of(origin, robots, self._clock())
         self._sites.put(origin, policies)
+        self._observer.looked_up(origin, policies.site.files, policies.error)
         self._on_lookup(policies)
         return referrer_reach, policies
 

@@ -55,7 +55,7 @@ SAVE_AFTER = 0.5  # seconds at most from an answer until it is in the store
 class Asker(Protocol):
     """The crawl for which something is looked up."""
 
-    def count(self, name: str, number: int = 1) -> None: ...
+    def count(self, name: str, number: int = 1, origin: str = "") -> None: ...
 
 
 class PolicyQuery(NamedTuple):

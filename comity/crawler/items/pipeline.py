@@ -70,6 +70,7 @@ class PermissionsPipeline:
         item, tag, redacted = self._tagged(item, page)
         tag = self._with_earlier(item, tag, redacted)
         self._count(tag)
+        self._crawl.observer.tagged(tag)
         self._drop_unusable(tag)
         try:
             return self._tags.write(item, tag)

@@ -28,6 +28,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from time import monotonic, time
+from typing import Any
 from urllib.parse import urlsplit
 
 from scrapy.http import Request
@@ -35,6 +36,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import CallLaterResult, call_later
 
 from comity.crawler.flights import ClosingError
+from comity.crawler.observer import Observer
 from comity.crawler.pace.ledger import Ledger, Limit
 from comity.crawler.pace.limiter import Limiter, slowest, windows_for
 from comity.crawler.run import Run
@@ -60,16 +62,27 @@ class Flight:
     grant: int = 0  # of the ledger; 0: its limiters have no limits
     is_settled: bool = False  # its start is: the headers came
     started: float = field(default_factory=monotonic)
+    observed: Any = None  # what the observer has returned of its start
 
 
 class Pace:
     """The limiters, and the requests that are out."""
 
-    def __init__(self, run: Run, ledger: Ledger, settings: BaseSettings, *, min_delay: float, max_delay: float) -> None:
+    def __init__(
+        self,
+        run: Run,
+        ledger: Ledger,
+        settings: BaseSettings,
+        *,
+        min_delay: float,
+        max_delay: float,
+        observer: Observer = Observer(),  # noqa: B008  # it has no state
+    ) -> None:
         """`settings`: the project's own floor and ceiling of hosts (docs/pace.md)."""
         # Called with a limiter that can be asked again; whether something waited for that.
         self.freed: Callable[[Limiter], bool] = lambda limiter: False
         self._run = run
+        self._observer = observer
         self._ledger = ledger
         self._ledger.answered, self._ledger.rests = self._answered, self._rests
         self._floor = max(min_delay, settings.getfloat("DOWNLOAD_DELAY"))
@@ -184,6 +197,7 @@ class Pace:
         `seconds`: that it wants; None: it does not say."""
         wait = self.back_off(url, seconds)
         self._run.stats.inc_value(f"comity/pace/{status}")
+        self._observer.backed_off(url, status)
         logger.info(
             "HTTP status %(status)d from %(url)s: its host is asked again in %(wait).0f s",
             {"status": status, "url": url, "wait": wait},
@@ -206,7 +220,9 @@ class Pace:
     ) -> None:
         """Count the request, which goes out now, under the limiters."""
         self.release(request)
-        self._flights[request] = Flight(limiters, handed_out, in_downloader, claimed=not handed_out, grant=grant)
+        flight = self._flights[request] = Flight(limiters, handed_out, in_downloader, claimed=not handed_out, grant=grant)
+        if limiters:
+            flight.observed = self._observer.starting(limiters)
         for limiter in limiters:
             limiter.in_flight += 1
         if grant and self._beat is None:
@@ -320,6 +336,7 @@ class Pace:
         for limiter in flight.limiters:
             limiter.last = now
             limiter.rest()
+        self._observer.settled(flight.limiters, flight.observed)
         if flight.grant:
             self._ledger.settle(flight.grant, time())
 

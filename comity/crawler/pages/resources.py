@@ -20,6 +20,7 @@ from comity.crawler.fetching.network import BarredError
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.fetching.redirects import Answer, Redirects
 from comity.crawler.flights import ClosingError, Flights
+from comity.crawler.observer import Observer
 from comity.crawler.options import Options
 from comity.crawler.pace.gate import Gate
 from comity.crawler.pace.pace import Pace
@@ -48,6 +49,7 @@ class Resources:
         *,
         options: Options,
         back_off: Callable[[str, int, float | None], object],
+        observer: Observer,
     ) -> None:
         """`back_off`: is called with a URL, the status that says that its host is asked too often, and the seconds that it
         wants."""
@@ -57,6 +59,7 @@ class Resources:
         self._gate = gate
         self._pace = pace
         self._back_off = back_off
+        self._observer = observer
         self._redirects = Redirects(
             client,
             timeout=options.policy_timeout,
@@ -119,8 +122,9 @@ class Resources:
             self._pace.through(request)
 
     def _on_hop(self, url: str, hop: Hop) -> None:
+        self._observer.answered(url, hop.status)
         if hop.status in TOO_MANY:
             self._back_off(url, hop.status, retry_after(hop.headers, time.time()))
 
-    def _count(self, name: str, number: int) -> None:
+    def _count(self, name: str, number: int, origin: str) -> None:
         self._stats.inc_value(f"comity/resources/{name}", number)

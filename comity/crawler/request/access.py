@@ -26,6 +26,7 @@ from scrapy.http import Headers, Request
 
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.reach import Reach
+from comity.crawler.observer import Observer
 from comity.crawler.request.facts import KEY, RequestFacts, declaration, fields_of
 from comity.crawler.request.referrals import Referrals
 from comity.crawler.request.sessions import DeclaredSession, Sessions
@@ -87,11 +88,20 @@ class Access:
     """The decisions about the requests of one crawl."""
 
     def __init__(
-        self, stats: Stats, facts: RequestFacts, agent: Agent, referrals: Referrals, sessions: Sessions, *, skip_unusable: bool
+        self,
+        stats: Stats,
+        facts: RequestFacts,
+        agent: Agent,
+        referrals: Referrals,
+        sessions: Sessions,
+        *,
+        skip_unusable: bool,
+        observer: Observer = Observer(),  # noqa: B008  # it has no state
     ) -> None:
         """`skip_unusable`: sites that refuse every declared use are not crawled."""
         self.agent = agent
         self._stats = stats
+        self._observer = observer
         self._referrals = referrals
         self._sessions = sessions
         self._facts = facts
@@ -276,6 +286,7 @@ class Access:
         inc_value = self._stats.inc_value
         inc_value(f"comity/access/{decision.verdict.value}")
         inc_value(f"comity/access/{decision.verdict.value}/{rule}")
+        self._observer.decided(request.url, decision)
         if decision.verdict is Verdict.DENY:
             level = logging.ERROR if rule == "comity.declaration" else logging.INFO
             logger.log(level, "Refused %(request)s: %(decision)s", {"request": request, "decision": decision})
@@ -286,6 +297,7 @@ class Access:
         """Count and log the refusal of the response to a request that was allowed."""
         self._stats.inc_value("comity/access/stopped")
         self._stats.inc_value(f"comity/access/stopped/{decision.reasons[0].rule}")
+        self._observer.stopped(request.url, decision)
         logger.info("Refused the response to %(request)s: %(decision)s", {"request": request, "decision": decision})
 
     def _report_unusable(self, origin: str, decision: Decision) -> None:

@@ -102,6 +102,12 @@ declare(
         "comity.session": Rule(
             ALLOWS, "comity, docs/automation.md", "the request goes out without the session that is declared for its host"
         ),
+        "comity.browser": Rule(REFUSES, "comity, docs/browsers.md", "nobody could judge what the browser would ask for then"),
+        "comity.part": Rule(
+            ALLOWS,
+            "comity, docs/browsers.md",
+            "a page needs it to be shown, and the page's own decision holds for it: COMITY_BROWSER",
+        ),
         "comity.rate": Rule(
             REFUSES, "comity, docs/guard.md", "the client asks more often than the site's files permit", status=429
         ),

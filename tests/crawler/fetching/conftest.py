@@ -157,7 +157,11 @@ def get_all(
         bodies: list[bytes | None] = []
         errors: list[str] = []
         counts: dict[str, int] = {}
-        async with (client or Client(options())).server(origin, referrer_reach, counts.__setitem__) as server:
+
+        def count(what: str, number: int, origin: str) -> None:
+            counts[what] = number
+
+        async with (client or Client(options())).server(origin, referrer_reach, count) as server:
             for path in paths:
                 server.announce(origin + path, {})
             for path in paths:

@@ -177,7 +177,7 @@ def test_octets_after_the_end_void_the_answer(serving: Serving) -> None:
 @pytest.mark.requirement("RFC-7")
 def test_trailers_are_no_header_fields(serving: Serving) -> None:
     async def run(origin: str) -> Hop:
-        async with Client(options()).server(origin, None, lambda what, number: None) as server:
+        async with Client(options()).server(origin, None, lambda what, number, origin: None) as server:
             return await server.get(f"{origin}/robots.txt", {})
 
     hop = asyncio.run(run(serving(says(CHUNKED + b"2\r\nab\r\n0\r\nContent-Type: text/html\r\n\r\n")).origin))
@@ -188,7 +188,7 @@ def test_trailers_are_no_header_fields(serving: Serving) -> None:
 @pytest.mark.parametrize("size", [MAX_BYTES, MAX_BYTES + 1, 4 * MAX_BYTES])
 def test_the_body_is_cut_at_the_limit(serving: Serving, size: int) -> None:
     async def run(origin: str) -> Hop:
-        async with Client(options()).server(origin, None, lambda what, number: None) as server:
+        async with Client(options()).server(origin, None, lambda what, number, origin: None) as server:
             return await server.get(f"{origin}/robots.txt", {})
 
     chunks = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in [b"x" * 1000] * (size // 1000) + [b"x" * (size % 1000)])
@@ -403,7 +403,7 @@ def test_slow_servers_end_at_the_deadline(serving: Serving, first: bytes, drop: 
 
 def test_what_is_sent(serving: Serving) -> None:
     async def run(origin: str) -> None:
-        async with Client(options()).server(origin, None, lambda what, number: None) as server:
+        async with Client(options()).server(origin, None, lambda what, number, origin: None) as server:
             await server.get(f"{origin}/a?b=%20#part", {"If-None-Match": '"\xe9"'})
 
     server = serving(says(answer()))
@@ -496,7 +496,7 @@ def test_tls_that_stalls_ends_at_the_deadline(serving: Serving) -> None:
 @pytest.mark.requirement("SEC-2", "SEC-7")
 def test_no_connection_where_nobody_may_lead(serving: Serving) -> None:
     async def run(origin: str, referrer_reach: Reach | None) -> Hop:
-        async with Client(options()).server(origin, referrer_reach, lambda what, number: None) as server:
+        async with Client(options()).server(origin, referrer_reach, lambda what, number, origin: None) as server:
             return await server.get(f"{origin}/robots.txt", {})
 
     server = serving(says(answer(b"ab")))
@@ -526,7 +526,7 @@ def test_a_slow_name_holds_up_no_other(serving: Serving, monkeypatch: pytest.Mon
         client = Client(options())
 
         async def ask(origin: str) -> int:
-            async with client.server(origin, None, lambda what, number: None) as server:
+            async with client.server(origin, None, lambda what, number, origin: None) as server:
                 return (await server.get(f"{origin}/robots.txt", {})).status
 
         slow_ones = [asyncio.create_task(ask("http://slow.test")) for _ in range(100)]

@@ -27,7 +27,7 @@ class Crawl:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
-    def count(self, what: str, number: int = 1) -> None:
+    def count(self, what: str, number: int = 1, origin: str = "") -> None:
         self.counts[what] += number
 
 

@@ -1,0 +1,128 @@
+"""`scrapy report`: a page, or data, of what a crawl did or what its items permit; and what has changed between two."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from comity.crawler.commands import tag_option
+from comity.crawler.console import add_row, flush_output, line, open_console, say, table
+from comity.crawler.report import needs
+from comity.crawler.report.difference import Section, as_json, difference
+from comity.crawler.report.sources import PAGES, report_from, saved
+from comity.crawler.report.value import ReportError
+from comity.crawler.report.writing import text_of, write_text
+from comity.dataset.job import JobOptions
+from comity.dataset.records import DatasetError
+from comity.policies import PolicyError
+from comity.policies.syntax.printable import unhidden
+
+OUTPUT = Path("report.html")
+
+
+class Command(ScrapyCommand):
+    requires_project = False
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        return "[options] REPORT|ITEMS...|STORE|STATS, or --diff OLD NEW"
+
+    def short_desc(self) -> str:
+        return "Write a page of what a crawl did and what its items permit, or compare two"
+
+    def long_desc(self) -> str:
+        return (
+            f"{self.short_desc()}. It is made of a report that was saved (.html or .json, COMITY_REPORT), of items (JSON Lines,"
+            " Parquet or WARC, also several files and folders), of a policy store, or of the statistics of a crawl as JSON"
+            " (.json). `pip install 'comity[report]'` brings what pages need."
+        )
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "-o", dest="output", type=Path, metavar="FILE", help=f"file to write: .html or .json (default: {OUTPUT})"
+        )
+        parser.add_argument("--json", action="store_true", help="print JSON instead")
+        parser.add_argument("--diff", action="store_true", help="print what has changed from one saved report to another")
+        tag_option.add_argument(parser)
+        parser.add_argument("--workers", type=int, metavar="N", help="processes that read items (default: one a core)")
+
+    def run(self, args: list[str], opts: Namespace) -> None:
+        try:
+            self._run(args, opts)
+            flush_output()
+        except (ReportError, DatasetError, PolicyError, OSError) as error:
+            raise UsageError(unhidden(str(error)), print_help=False) from None
+
+    def _run(self, args: list[str], opts: Namespace) -> None:
+        output: Path | None = opts.output
+        if output is not None and output.suffix not in (*PAGES, ".json"):
+            raise UsageError(f"-o {output}: write a name that ends in .html, or in .json", print_help=False)
+        if opts.workers is not None and opts.workers < 1:
+            raise UsageError(f"--workers {opts.workers}: write a number of at least 1", print_help=False)
+        as_page = not opts.json and (output is None or output.suffix in PAGES)
+        if as_page and not (opts.diff and output is None):
+            needs.check("scrapy report", needs.PAGE)
+        if opts.diff:
+            self._show_difference(args, opts.json, output)
+            return
+        if not args:
+            raise UsageError("report takes a saved report, items, a policy store or statistics: name a file", print_help=False)
+        assert self.settings is not None
+        with _working("reading"):
+            report = report_from(
+                [Path(name) for name in args], JobOptions(opts.workers), tag_option.tag_source(opts, self.settings)
+            )
+        _put(text_of(report, as_page=as_page), None if opts.json and output is None else output or OUTPUT)
+
+    def _show_difference(self, args: list[str], wants_json: bool, output: Path | None) -> None:
+        if len(args) != 2:
+            raise UsageError("--diff takes two saved reports: OLD NEW", print_help=False)
+        old, new = (saved(Path(name)) for name in args)
+        sections = difference(old, new)
+        if wants_json or (output is not None and output.suffix == ".json"):
+            _put(json.dumps(as_json(sections), indent=1, ensure_ascii=False) + "\n", output)
+        elif output is not None:
+            from comity.crawler.report.page import difference_page  # it takes the extra
+
+            _put(difference_page(sections, old, new), output)
+        else:
+            _print(sections)
+
+
+def _put(text: str, output: Path | None) -> None:
+    """Into the file; None: on standard output."""
+    if output is None:
+        say(text.rstrip("\n"))
+    else:
+        write_text(text, output)
+        say(f"{output}: {len(text.encode('utf-8', 'replace')):,} octets")
+
+
+def _print(sections: list[Section]) -> None:
+    console = open_console()
+    for section in sections:
+        rows = table(section.title, section.what, "before", "now", "change")
+        for column in rows.columns[1:]:
+            column.justify = "right"
+        for change in section.changes:
+            add_row(rows, change.name, change.old, change.new, change.by)
+        console.print(rows)
+    if not sections:
+        console.print(line("Nothing has changed"))
+
+
+def _working(text: str) -> Progress:
+    """A sign of life on a terminal, nothing elsewhere."""
+    console = Console(stderr=True)
+    progress = Progress(SpinnerColumn(), TextColumn(text), console=console, transient=True, disable=not console.is_terminal)
+    progress.add_task(text, total=None)
+    return progress

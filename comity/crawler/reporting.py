@@ -1,0 +1,131 @@
+"""Writes the report of a crawl, each minute and at its end, and serves its counters: COMITY_REPORT, COMITY_METRICS."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from scrapy import signals
+from scrapy.http import Request, Response
+from scrapy.utils.job import job_dir
+
+from comity.crawler.crawl import Crawl
+from comity.crawler.options import Options, stop
+from comity.crawler.report import needs
+from comity.crawler.report.collector import Collector
+from comity.crawler.report.crawled import CrawlFacts, report_of
+from comity.crawler.report.value import ReportError
+from comity.crawler.report.writing import write
+from comity.crawler.scrapy_internals import scheduler_of
+from comity.dataset.records import DatasetError
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from comity.crawler.report.metrics import Metrics
+
+logger = logging.getLogger(__name__)
+
+EVERY = 60.0  # seconds between two reports while the crawl goes on
+
+
+def check(options: Options) -> None:
+    """SettingsError where what reports and metrics need is not there, or the report can be written nowhere."""
+    try:
+        if options.report.endswith((".html", ".htm")):
+            needs.check("COMITY_REPORT", needs.PAGE)
+        if options.metrics is not None:
+            needs.check("COMITY_METRICS", needs.METRICS)
+        folder = Path(options.report).parent
+        if options.report and not folder.is_dir():
+            raise ReportError(f"COMITY_REPORT `{options.report}`: there is no folder `{folder}`: make it, or name another")
+        if options.report and Path(options.report).is_dir():
+            raise ReportError(f"COMITY_REPORT `{options.report}` is a folder: name a file in it")
+        if options.report and not os.access(folder, os.W_OK):
+            raise ReportError(f"COMITY_REPORT `{options.report}`: nothing can be written into its folder: name another")
+    except ReportError as error:
+        stop(str(error))
+
+
+class Reporting:
+    """Extension."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        assert crawler.stats is not None
+        self._crawler = crawler
+        self._stats = crawler.stats
+        crawl = Crawl.of(crawler)
+        assert isinstance(crawl.observer, Collector)
+        self._collector = crawl.observer
+        self._options = crawl.options
+        self._metrics: Metrics | None = None
+        self._task: asyncio.Task[None] | None = None
+        if self._options.metrics is not None:
+            from comity.crawler.report.metrics import Metrics  # it takes the extra
+
+            try:
+                self._metrics = Metrics(self._collector, self._options.metrics, waiting=self._waiting)
+            except ReportError as error:
+                stop(str(error))
+            logger.info("Metrics are at %(url)s", {"url": self._metrics.url})
+        crawler.signals.connect(self._opened, signals.spider_opened)
+        crawler.signals.connect(self._downloaded, signals.response_downloaded)
+        crawler.signals.connect(self._closed, signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def _downloaded(self, response: Response, request: Request) -> None:
+        self._collector.answered(request.url, response.status)
+
+    def _opened(self) -> None:
+        if self._options.report:
+            self._task = asyncio.get_running_loop().create_task(self._write_again())
+
+    async def _write_again(self) -> None:
+        while True:
+            await asyncio.sleep(EVERY)
+            await self._write("running")
+
+    async def _closed(self, reason: str) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])  # what is being written is written
+            await self._write(reason)
+            logger.info("The report is in %(path)s", {"path": self._options.report})
+        if self._metrics is not None:
+            self._metrics.close()
+
+    async def _write(self, state: str) -> None:
+        """In a thread: the crawl goes on meanwhile. What is counted is taken before."""
+        try:
+            report = report_of(self._collector, self._facts(state))
+            writing = asyncio.get_running_loop().run_in_executor(None, write, report, Path(self._options.report))
+            try:
+                await asyncio.shield(writing)
+            except asyncio.CancelledError:
+                await asyncio.wait([writing])
+                raise
+        except (DatasetError, OSError) as error:
+            logger.error("COMITY_REPORT: %(error)s", {"error": error})
+        except Exception:
+            logger.exception("COMITY_REPORT: the report cannot be made")
+
+    def _facts(self, state: str) -> CrawlFacts:
+        settings = self._crawler.settings
+        return CrawlFacts(
+            name=self._crawler.spider.name if self._crawler.spider else "",
+            state=state,
+            options=self._options,
+            jobdir=job_dir(settings) or "",
+            stats=self._stats.get_stats(),
+            waiting=self._waiting(),
+        )
+
+    def _waiting(self) -> int:
+        scheduler = scheduler_of(self._crawler)
+        return len(scheduler) if scheduler is not None and hasattr(scheduler, "__len__") else 0

@@ -1,0 +1,38 @@
+"""What a page did not get, as its tag has it."""
+
+from __future__ import annotations
+
+from comity.browser.admission import refused
+from comity.browser.refusals import MAX_LISTED, PageRefusals, Refusal, Refusals
+from comity.policies.tag import TAG
+
+
+class Page:
+    """Something that can be told from others."""
+
+
+def test_the_list_is_bounded_and_says_so() -> None:
+    refusals = PageRefusals()
+    for number in range(MAX_LISTED):
+        refusals.add(Refusal(f"http://a.example/{number}", "image", refused("http://a.example/", "a test")))
+    refusals.add(Refusal("http://a.example/0", "image", refused("http://a.example/", "a test")))  # once more
+    assert "more_refused" not in refusals.tag("http://a.example/")
+    refusals.add(Refusal("http://a.example/more", "image", refused("http://a.example/", "a test")))
+    tag = refusals.tag("http://a.example/")
+    assert (len(tag["refused"]), tag["more_refused"]) == (MAX_LISTED, True)
+    assert TAG.members["browser"].shape.is_valid(tag)
+
+
+def test_a_failed_request_tells_whose_a_refusal_is() -> None:
+    refusals, page, other = Refusals(), Page(), Page()
+    refusal = Refusal("http://a.example/a", "script", refused("http://a.example/a", "a test"))
+    refusals.note(refusal)
+    refusals.failed("http://a.example/b", page)
+    refusals.failed("http://a.example/a", page)
+    assert list(refusals.of(page)) == [refusal]
+    assert list(refusals.of(other)) == []
+
+
+def test_control_characters_of_a_url_are_replaced() -> None:
+    refusal = Refusal("http://a.example/\x1b[2J", "image", refused("http://a.example/", "a test"))
+    assert "\x1b" not in refusal.tag["url"]

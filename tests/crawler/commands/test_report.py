@@ -1,0 +1,108 @@
+"""`scrapy report`, as it is called."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from comity.crawler.report.value import read_report
+from comity.crawler.report.writing import write
+from tests.crawler.report.made_reports import crawled, tag
+
+# The command as it is found by its entry point, whether the package was installed with it or before it had one.
+RUN = """
+import sys
+sys.modules |= dict.fromkeys(sys.argv.pop(1).split())
+from scrapy import cmdline
+from comity.crawler.commands.report import Command
+
+found = cmdline._get_commands_dict
+cmdline._get_commands_dict = lambda *arguments: {**found(*arguments), "report": Command()}
+cmdline.execute()
+"""
+
+
+def report(*words: str, folder: Path, missing: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", RUN, missing, "report", *words],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "100", "XDG_DATA_HOME": str(folder / "home")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write(crawled(6, 30, patch=monkeypatch), tmp_path / "old.json")
+    write(crawled(6, 60, patch=monkeypatch), tmp_path / "new.html")
+    records = [{"url": "https://a.example/", "permissions": tag("https://a.example", number)} for number in range(4)]
+    (tmp_path / "items.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    return tmp_path
+
+
+def test_items_become_a_page(folder: Path) -> None:
+    done = report("items.jsonl", folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("report.html: ")
+    page = (folder / "report.html").read_text("utf-8")
+    assert read_report(page).counts["items"] == 4
+    assert "<h1><bdi>Items of items.jsonl</bdi></h1>" in page
+
+
+def test_a_page_becomes_data_and_data_a_page(folder: Path) -> None:
+    printed = report("--json", "new.html", folder=folder)
+    saved = report("new.html", "-o", "new.json", folder=folder, missing="pygal jinja2")
+    assert saved.stdout.startswith("new.json: ")
+    assert read_report(printed.stdout) == read_report((folder / "new.json").read_text("utf-8"))
+    report("new.json", "-o", "again.html", folder=folder)
+    assert (folder / "again.html").read_bytes() == (folder / "new.html").read_bytes()
+
+
+def test_a_difference_is_printed_or_a_page(folder: Path) -> None:
+    printed = report("--diff", "old.json", "new.html", folder=folder, missing="pygal jinja2")
+    assert printed.stdout.startswith("Totals\n")
+    assert "robots.disallow" in printed.stdout
+    data = json.loads(report("--diff", "--json", "old.json", "new.html", folder=folder).stdout)
+    assert data[0]["title"] == "Totals"
+    report("--diff", "old.json", "new.html", "-o", "difference.html", folder=folder)
+    assert "<h1>What has changed</h1>" in (folder / "difference.html").read_text("utf-8")
+    assert report("--diff", "new.html", "new.html", folder=folder).stdout == "Nothing has changed\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "name a file"),
+        (["none.jsonl"], "none.jsonl: there is no such file"),
+        (["--diff", "old.json"], "--diff takes two saved reports: OLD NEW"),
+        (["--diff", "old.json", "items.jsonl"], "items.jsonl: it is no JSON"),
+        (["items.jsonl", "-o", "report.pdf"], "write a name that ends in .html, or in .json"),
+        (["items.jsonl", "--workers", "0"], "--workers 0"),
+        (["items.jsonl", "-o", "none/report.html"], "cannot be written"),
+    ],
+)
+def test_wrong_words_say_what_to_write(folder: Path, words: list[str], message: str) -> None:
+    done = report(*words, folder=folder)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_pages_without_the_extra_say_how_to_have_it(folder: Path) -> None:
+    done = report("items.jsonl", folder=folder, missing="pygal")
+    assert "scrapy report needs pygal: pip install 'comity[report]'" in done.stderr
+    assert done.returncode == 2
+
+
+def test_help(folder: Path) -> None:
+    done = report("--help", folder=folder)
+    assert done.returncode == 0
+    assert "--diff" in done.stdout
