@@ -52,7 +52,7 @@ class StoreSource:
 
     def __init__(self, path: Path) -> None:
         """PolicyError where the file is no policy store."""
-        self.name = str(path.resolve())
+        self.name = str(path.absolute())
         self.size = path.stat().st_size
         self._path = path
         with closing(PolicyStore(path)) as store:

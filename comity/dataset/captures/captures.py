@@ -8,6 +8,7 @@ What is in doubt is decided as a crawl would have done it: a file of which there
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -70,6 +71,7 @@ class PolicyCaptures:
         self.max_age = max_age
         self.now = now or datetime.now(UTC)
         self._reader: IndexReader | None = None
+        self._process = 0  # that has opened it
         self._sites: BoundedSize[tuple[object, ...], CapturedSite] = BoundedSize(MAX_SITES, MAX_SITE_BYTES, _size)
         self._answers: BoundedSize[tuple[str, Row], Fetched] = BoundedSize(
             MAX_SITES, MAX_SITE_BYTES, lambda answer: len(answer.body)
@@ -122,8 +124,8 @@ class PolicyCaptures:
 
     @property
     def _index(self) -> IndexReader:
-        if self._reader is None:
-            self._reader = IndexReader(self.index)
+        if self._reader is None or self._process != os.getpid():  # SQLite: what was opened before a fork is its parent's
+            self._reader, self._process = IndexReader(self.index), os.getpid()
         return self._reader
 
     @property

@@ -37,7 +37,6 @@ DAMAGED = "the index of captures is damaged"
 MAX_CAPTURES = 1000  # of a URL, that are looked at for one that could be had
 MAX_HOPS = 5  # redirects that are followed; RFC 9309 section-2.3.1.2
 CACHE = 64 * 2**10  # KiB of the file that are held in memory while it is written
-MAPPED = 256 * 2**20  # octets of the file that are read where they stand in memory
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 VERSIONS = (
@@ -256,7 +255,6 @@ class IndexReader:
             )
             (application,) = self._db.execute("PRAGMA application_id").fetchone()
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            self._db.execute(f"PRAGMA mmap_size = {MAPPED}")
         except sqlite3.Error as error:
             raise PolicyError(f"the index of captures `{path}` cannot be read: {printable(str(error))}") from None
         if (application, version) != (APPLICATION_ID, len(VERSIONS)):

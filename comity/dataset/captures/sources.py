@@ -99,12 +99,10 @@ def sources_in(path: Path) -> Iterator[Source]:
 def _in_folder(folder: Path, *, is_named: bool) -> Iterator[Source]:
     """`is_named`: the operator has named it, and expects captures in it."""
     if any((folder / path.lstrip("/")).is_file() for path in WELL_KNOWN):
-        host = folder.resolve().name
+        host = folder.absolute().name
         origins = tuple(filter(None, (_origin(f"{scheme}://{host}") for scheme in SCHEMES)))
-        if not origins or "." not in host.removeprefix("localhost"):
-            if is_named:
-                raise PolicyError(f"--policies {folder}: policy files of which host? Name the folder by it, e.g. example.com")
-            return
+        if not origins or not ("." in host or host.startswith("localhost")):
+            raise PolicyError(f"--policies {folder}: policy files of which host? Name the folder by it, e.g. example.com")
         for file in sorted(file for file in folder.rglob("*") if file.is_file()):
             yield FileSource(file, tuple(_urls(file.relative_to(folder).as_posix(), origins)))
         return
@@ -148,7 +146,7 @@ class FileSource:
 
     def __init__(self, path: Path, urls: tuple[str, ...]) -> None:
         """`urls`: whose file it may be; its offsets count them."""
-        self.name = str(path.resolve())
+        self.name = str(path.absolute())
         self.size = len(urls)
         self._path = path
         self._urls = urls
@@ -186,7 +184,7 @@ class WarcSource:
     """A WARC file: of Common Crawl, of another archive, or of comity."""
 
     def __init__(self, path: Path) -> None:
-        self.name = str(path.resolve())
+        self.name = str(path.absolute())
         self._path = path
 
     @property

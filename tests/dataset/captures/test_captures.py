@@ -341,6 +341,7 @@ UNUSABLE = [
     ("list.txt", b"https://example.com\n", "its name says no form of captures"),
     ("packed.warc.gz", "packed", "it is packed as a whole: gunzip it first"),
     ("empty/", None, "no captures are in this folder"),
+    ("folder/site/robots.txt", OPEN, "policy files of which host? Name the folder by it"),
     ("site/robots.txt", OPEN, "policy files of which host? Name the folder by it"),
 ]
 
@@ -355,7 +356,7 @@ def test_what_cannot_be_read_at_all_is_an_error_that_says_what_to_do(
     elif content == "packed":
         path.write_bytes(gzip.compress(write_warc(tmp_path / "a.warc", [Answered(ROBOTS, OPEN)]).read_bytes()))
     elif isinstance(content, bytes):
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_bytes(content)
     path = path.parent if "/" in name.rstrip("/") else path
     with pytest.raises(PolicyError, match=re.escape(error)) as caught:
@@ -387,6 +388,15 @@ def test_folders_that_are_called_by_hosts_have_their_policy_files(tmp_path: Path
         assert verdict(captures.at("https://more.example", NOON)) is Verdict.DENY
     with PolicyCaptures.open(sources_in(tmp_path / "example.com"), agent=AGENT) as captures:
         assert verdict(captures.at(SITE, NOON)) is Verdict.DENY
+
+
+def test_a_link_in_the_folder_of_another_host_is_a_file_of_that(tmp_path: Path) -> None:
+    for host in ("a.example", "b.example"):
+        (tmp_path / host).mkdir()
+    (tmp_path / "a.example" / "robots.txt").write_bytes(CLOSED)
+    (tmp_path / "b.example" / "robots.txt").symlink_to(tmp_path / "a.example" / "robots.txt")
+    with PolicyCaptures.open(sources_in(tmp_path), agent=AGENT) as captures:
+        assert [verdict(captures.today(f"https://{host}.example")) for host in "ab"] == [Verdict.DENY] * 2
 
 
 class Counted:
@@ -471,6 +481,16 @@ def test_other_processes_read_the_same_index(tmp_path: Path) -> None:
         assert captures.at(SITE, NOON) is captures.at(SITE, NOON + timedelta(hours=1))  # the same copies: the same site
         index = captures.index
     assert not index.exists()
+
+
+def test_a_forked_process_opens_the_index_for_itself(tmp_path: Path) -> None:
+    with captured(tmp_path, [Answered(ROBOTS, CLOSED)]) as captures:
+        assert captures.at(SITE, NOON) is not None
+        reader = captures._index
+        captures._process += 1  # as in a child
+        assert captures._index is not reader
+        assert captures._index is captures._index
+        reader.close()
 
 
 def test_moments_are_of_the_origin_alone(tmp_path: Path) -> None:
