@@ -1,4 +1,4 @@
-"""What the parts of a crawl tell of what they do, for its report and its metrics (comity.crawler.report).
+"""The place to which the parts of a crawl tell what they do, for its report and its metrics (comity.crawler.report).
 
 Each part tells its Observer, at the place where it decides or counts. This one hears nothing; with COMITY_REPORT or
 COMITY_METRICS a `report.collector.Collector` takes its place."""

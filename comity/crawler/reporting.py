@@ -101,7 +101,7 @@ class Reporting:
             self._metrics.close()
 
     async def _write(self, state: str) -> None:
-        """In a thread: the crawl goes on meanwhile. What is counted is taken before."""
+        """Write it in a thread: the crawl goes on meanwhile. What is counted is taken before."""
         try:
             report = report_of(self._collector, self._facts(state))
             writing = asyncio.get_running_loop().run_in_executor(None, write, report, Path(self._options.report))

@@ -28,7 +28,9 @@ class PolicySpider(Spider):
     # Whatever the project does with pages and items is not wanted here.
     custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]  # Scrapy reads it from the class only
         "ADDONS": {"comity.crawler.addon.Addon": 100},
+        "COMITY_METRICS": "",
         "COMITY_PROGRESS": "off",
+        "COMITY_REPORT": "",  # that of the last crawl stays
         "COMITY_STATE": "",  # it is no worker of a crawl
         "EXTENSIONS": {},
         "FEEDS": {},

@@ -1,4 +1,4 @@
-"""What to do next: the settings that would change most, worked out from the counts of a report.
+"""Advice on what to do next: the settings that would change most, worked out from the counts of a report.
 
 Nothing here advises to get round what a site asks for. A setting is named where the operator has left something open that is the
 operator's to say, or where less would be taken than sites permit."""
@@ -15,7 +15,7 @@ BASIC = ("crawl", "follow")  # what was done to get the item, not what is done w
 
 
 def advice(report: Report) -> list[Advice]:
-    """At most MOST, the one that concerns the greatest part of what there is first."""
+    """Return at most MOST, the one that concerns the greatest part of what there is first."""
     found = [entry for kind in _KINDS for entry in kind(report) if entry.count > 0]
     return sorted(found, key=lambda entry: (-entry.count / max(1, entry.total), -entry.count))[:MOST]
 

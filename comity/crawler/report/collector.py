@@ -1,4 +1,4 @@
-"""What a crawl did, as its parts tell it, in bounded memory; and the report of it at any time."""
+"""The counts of what a crawl did, as its parts tell it, in bounded memory; and the report of it at any time."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class Collector(Observer):
         ]
 
     def totals(self) -> dict[str, int]:
-        """Of all hosts. It may be called by another thread than the one that counts."""
+        """Return the sums over all hosts. It may be called by another thread than the one that counts."""
         return self.hosts.total()
 
 

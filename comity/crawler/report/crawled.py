@@ -23,7 +23,7 @@ STATS = {
 
 
 class CrawlFacts(NamedTuple):
-    """What a crawl is, beside what it does."""
+    """The circumstances of a crawl, beside what it does."""
 
     name: str  # of the spider
     state: str  # "running", or why it ended

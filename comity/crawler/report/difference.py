@@ -1,4 +1,4 @@
-"""What has changed from one report to another."""
+"""The changes from one report to another."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Section:
 
 
 def difference(old: Report, new: Report) -> list[Section]:
-    """What differs, by kind; [] where nothing does."""
+    """Return what differs, by kind; [] where nothing does."""
     return [section for section in _sections(old, new) if section.changes]
 
 

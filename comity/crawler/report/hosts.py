@@ -33,7 +33,7 @@ SUMMED = ("sent", "answered", "files", "allowed", "refused", "stopped", "backed_
 
 
 class HostCount:
-    """What is known of one host."""
+    """The counts of one host."""
 
     __slots__ = (*SUMMED, "is_stated", "last", "least", "least_of", "stamps")
 
@@ -99,7 +99,7 @@ class _Followed:
 
 
 class _Distinct:
-    """How many different names came: exact by nobody's memory, to about one in a hundred up to a million."""
+    """The number of different names that came: an estimate, to about one in a hundred up to a million."""
 
     BITS = 1 << 20
 
@@ -281,7 +281,7 @@ class HostCounts:
         )
 
     def total(self) -> dict[str, int]:
-        """What all hosts have together."""
+        """Return the sums over all hosts."""
         hosts = [*list(self._hosts.values()), self._others]
         return {name: sum(getattr(host, name) for host in hosts) for name in SUMMED}
 

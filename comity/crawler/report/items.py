@@ -28,7 +28,7 @@ Key = tuple[str, str, int, str]  # URL, part, line, text
 
 
 class RuleCount:
-    """What one rule refused."""
+    """The refusals by one rule."""
 
     __slots__ = ("count", "hosts", "lines")
 

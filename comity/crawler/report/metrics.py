@@ -49,7 +49,7 @@ class Metrics:
         self.close()
 
     def describe(self) -> Iterator[Metric]:
-        """What a registry asks for before there is anything to count."""
+        """Yield what a registry asks for before there is anything to count."""
         return self.collect()
 
     def collect(self) -> Iterator[Metric]:
@@ -95,7 +95,7 @@ _COUNTERS = {
 
 
 def _gaps(numbers: list[int], total: float) -> Metric:
-    """Those of the first bucket came too soon."""
+    """Return the histogram of gaps. Those of the first bucket came too soon."""
     buckets, cumulative = [], 0
     for edge, number in zip((*map(str, EDGES), "+Inf"), numbers, strict=True):
         cumulative += number

@@ -1,4 +1,4 @@
-"""What the extra of reports brings, asked for before a crawl begins rather than at its end."""
+"""The packages that the extra of reports brings, asked for before a crawl begins rather than at its end."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ ROUND = 1000  # of a share: thousandths
 
 
 class _Counts(dict[str, int]):
-    """What was not counted is nothing."""
+    """Counts by name. What was not counted is nothing."""
 
     def __missing__(self, name: str) -> int:
         return 0

@@ -24,7 +24,7 @@ _NEEDLESS = ("tooltip-overlay", "background", "titles")
 
 
 def bars(numbers: Sequence[Counted], label: str, *, first_is_bad: bool = False) -> Markup:
-    """How often each came. `first_is_bad`: anything in the first bar is a fault."""
+    """Draw how often each came. `first_is_bad`: anything in the first bar is a fault."""
     top = max((entry.count for entry in numbers), default=0)
     chart = pygal.Bar(
         **_OPTIONS,

@@ -71,7 +71,7 @@ def saved(path: Path) -> Report:
 
 
 def of_items(paths: Sequence[Path], options: JobOptions = JobOptions(), tags: TagSource = GUESSED) -> Report:  # noqa: B008
-    """Of the items in these files: what they permit, and why not."""
+    """Report on the items in these files: what they permit, and why not."""
     counts, now = ItemCounts(), datetime.now(UTC)
 
     def unreadable(_: Unread) -> None:
@@ -95,7 +95,7 @@ def of_items(paths: Sequence[Path], options: JobOptions = JobOptions(), tags: Ta
 
 
 def of_store(path: Path, progress: Callable[[int], object] = lambda _: None) -> Report:
-    """Of the policy files that are kept: which could be had, and what sites ask to take down."""
+    """Report on the policy files that are kept: which could be had, and what sites ask to take down."""
     now = time.time()
     report = Report(source="store", title=f"Policy store {printable(path.name)}", until=moment(now))
     store = PolicyStore(path)
@@ -141,7 +141,7 @@ def _stats(text: str) -> dict[str, int] | None:
 
 
 def of_stats(stats: Mapping[str, int]) -> Report:
-    """Of the statistics of a crawl: its totals, refusals by rule and uses. No statistic names a host, a file or a line."""
+    """Report on the statistics of a crawl: its totals, refusals by rule and uses. No statistic names a host, a file or a line."""
     report = Report(source="stats", title="Statistics of a crawl")
     report.notes.append("Statistics name no hosts, files, lines and moments: COMITY_REPORT writes a report that does")
     names = {

@@ -10,7 +10,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Tally(Generic[K]):
-    """How often each of some keys came. At least `most` keys are kept; the total is exact whatever happens.
+    """A counter of how often each of some keys came. At least `most` keys are kept; the total is exact whatever happens.
 
     Where more than twice as many came, those that came least often are counted together, in `others`: a key that comes again
     after that begins anew, so its number is a least one."""
@@ -47,11 +47,11 @@ class Tally(Generic[K]):
         return sum(self.counts.values()) + self.others
 
     def largest(self, number: int) -> list[tuple[K, int]]:
-        """Those that came most often, the first one of several that came as often first."""
+        """Return those that came most often, the first one of several that came as often first."""
         return nlargest(number, self.counts.items(), key=lambda item: item[1])
 
     def rest(self, number: int) -> int:
-        """How often the others came."""
+        """Return how often the others came."""
         return self.total - sum(count for _, count in self.largest(number))
 
     def __iter__(self) -> Iterator[K]:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class ReportError(ValueError):
-    """What is no report: one line, for people."""
+    """The reason why something is no report: one line, for people."""
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Counted:
 
 @dataclass(slots=True)
 class Ranking:
-    """What came most often, and how often all else came."""
+    """The names that came most often, and how often all else came."""
 
     rows: list[Counted] = field(default_factory=list)
     others: int = 0
@@ -138,7 +138,7 @@ class File:
 
 @dataclass(slots=True, kw_only=True)
 class Use:
-    """What items permit."""
+    """One use: what items permit of it."""
 
     use: str
     allow: int = 0  # a source says so
@@ -164,7 +164,7 @@ class Unreachable:
 
 @dataclass(slots=True, kw_only=True)
 class Element:
-    """What a selector of ai.txt covers of items."""
+    """The part of items that a selector of ai.txt covers."""
 
     selector: str
     actions: str  # that are refused
@@ -212,7 +212,7 @@ class Advice:
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """What was asked, refused and why, and what may be done with what there is."""
+    """A report: what was asked, refused and why, and what may be done with what there is."""
 
     source: str  # "crawl", "items", "store" or "stats": out of what it was made
     title: str

@@ -9,7 +9,7 @@ from comity.dataset.files.replacement import Replacement
 
 
 def write(report: Report, path: Path) -> None:
-    """As a page, or as JSON where the path ends so. DatasetError where it cannot be written."""
+    """Write it as a page, or as JSON where the path ends so. DatasetError where it cannot be written."""
     write_text(text_of(report, as_page=path.suffix != ".json"), path)
 
 
