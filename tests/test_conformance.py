@@ -208,7 +208,8 @@ def page(proofs: dict[str, set[str]]) -> str:
         "PREF, SIG, META, TDM, RSL: what may be done with pages ([uses.md](uses.md)), all with a reading of each of their open",
         "points; MEET: where they meet; RATE: how often; SEC: hostile sites; GUARD: the same rules at the server",
         "([guard.md](guard.md)); EXT: formats of other packages ([formats.md](formats.md)); REACH: several machines",
-        "([dataset-clusters.md](dataset-clusters.md)); WEB: other clients ([clients.md](clients.md)); WHY: explanations.",
+        "([dataset-clusters.md](dataset-clusters.md)); TAG: records of others ([existing-data.md](existing-data.md)); WEB: other",
+        "clients ([clients.md](clients.md)); WHY: explanations.",
     ]
     for requirement, text in ROWS.items():
         lines += ["", f"**{requirement}**: {text}", "", *(f"- {test}" for test in sorted(proofs.get(requirement, ())))]

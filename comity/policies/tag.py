@@ -40,6 +40,7 @@ from comity.policies.syntax.shapes import (
 USE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 BASIC_USES = ("crawl", "follow", "index", "preserve", "present")  # ACAP 1.0 section 2.5; every tag lists them
 MAX_REMEMBERED = 4096  # values of a part of tags
+DATES = ("capture", "today", "both")  # of the policies by which pages of others are tagged
 
 # The shape
 
@@ -57,6 +58,7 @@ class _ResourceShape(Object):
 
 
 TEXT, COUNT, NAMES = Text(), Count(), Names()
+FETCHED_AT = Nullable(Moment("+00:00", is_checked=False))
 REASON_INDICES = Several(COUNT, at_least=1, name="because", description="Indices into `reasons`, the deciding one first.")
 RESOURCE = _ResourceShape(
     {
@@ -122,14 +124,30 @@ REASON = Object(
         ),
         "line": Member(COUNT, "From 1; 0: no line, it follows from a status or from absence."),
         "text": Member(TEXT, "The statement as written, made printable."),
+        "agent": Member(
+            TEXT,
+            "The other crawler to whom it was said, where the page was tagged as captured by it or for it too.",
+            is_required=False,
+        ),
+        "fetched_at": Member(
+            Moment("+00:00", is_checked=False),
+            "Of the copy that states it, where `policies` has several of the file.",
+            is_required=False,
+        ),
     },
     name="reason",
 )
+COPY = {
+    "status": Member(COUNT, "HTTP status; 0: there was no answer."),
+    "sha256": Member(Nullable(Text("[0-9a-f]{64}")), "Of the body, hexadecimal; null where there is none."),
+    "fetched_at": Member(FETCHED_AT),
+}
 POLICY = Object(
     {
-        "status": Member(COUNT, "HTTP status; 0: there was no answer."),
-        "sha256": Member(Nullable(Text("[0-9a-f]{64}")), "Of the body, hexadecimal; null where there is none."),
-        "fetched_at": Member(Nullable(Moment("+00:00", is_checked=False))),
+        **COPY,
+        "earlier": Member(
+            Several(Object(COPY), at_least=1), "Copies of other dates by which it was decided too.", is_required=False
+        ),
     },
     name="policy",
 )
@@ -166,6 +184,15 @@ TAG = Object(
         "browser": Member(BROWSER, "How a browser got the page. Absent: it was no browser.", is_required=False),
         "reasons": Member(Several(REASON), "The statements that decided; `because` counts in this list, from 0."),
         "policies": Member(Keyed("url", POLICY), "URL of each policy file that was asked -> the copy that decided."),
+        "as_of": Member(
+            Text(values=DATES),
+            "By the policies of which date a page was tagged that somebody else has fetched. Absent: it was tagged when it was"
+            " fetched.",
+            is_required=False,
+        ),
+        "is_unread": Member(
+            Constant(True), "The page itself was not at hand: header fields and markup were not heard.", is_required=False
+        ),
     }
 )
 IN_COMMON = ("uses", "embedded", "reasons", "policies")  # what tags of one site have in common, most of the time
@@ -410,6 +437,10 @@ def join_tags(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> di
 
 def no_page(agent: Agent, cause: str) -> dict[str, Any]:
     """The tag of an item that came from no page: every basic and declared use is refused, and nobody said so."""
-    reason = Reason(rule="comity.no-page", source=Source(url="", part="item", text=cause))
+    return no_statements(agent, Reason(rule="comity.no-page", source=Source(url="", part="item", text=cause)))
+
+
+def no_statements(agent: Agent, reason: Reason) -> dict[str, Any]:
+    """The tag of what no source can speak for: every basic and declared use is refused, and nobody said so."""
     refused = UseDecision(verdict=Verdict.DENY, stated=False, reasons=(reason,))
     return write_tag(agent, dict.fromkeys((*BASIC_USES, *agent.uses), refused), {})

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from comity.dataset.files.warc.items import POLICY
-from comity.dataset.files.warc.messages import is_http, message
+from comity.dataset.files.warc.messages import has_head, is_http, message, unchunked
 from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
 from comity.policies import PolicyError
 from comity.policies.answers.fetched import Fetched
@@ -30,8 +30,6 @@ MAX_BLOCK = MAX_HEAD + 2 * MAX_BYTES  # of a record; chunks and compressed conte
 SCHEMES = ("https", "http")  # of a site whose folder names its host alone
 
 _STATUS = re.compile(rb"HTTP/[0-9.]+ ([1-9][0-9]{2})(?: |$)")
-# RFC 9112 section-7.1:  chunk = chunk-size [ chunk-ext ] CRLF chunk-data CRLF
-_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n")
 
 
 class Capture(NamedTuple):
@@ -267,7 +265,7 @@ def _capture(record: WarcRecord, url: str, moment: datetime) -> Capture:
         return Capture(url, _whole(200, ((b"content-type", media_type),), record.block, moment, cut=cut))
     first, pairs, body = message(record.block)
     status = _STATUS.match(first)
-    if not status or b"\r\n\r\n" not in record.block:
+    if not status or not has_head(record.block):
         raise ValueError("no answer of HTTP/1")
     if status[1][:1] == b"3":
         return _redirect(int(status[1]), pairs, url, moment)
@@ -320,28 +318,12 @@ def _content_of(pairs: list[tuple[bytes, bytes]], body: bytes, *, cut: bool) -> 
     if transfer := values(b"transfer-encoding"):
         if transfer != b"chunked":
             raise ValueError(f"Transfer-Encoding {printable(transfer)}")
-        body = _unchunked(body, cut=cut)
+        body, is_whole = unchunked(body)
+        if not is_whole and not cut:
+            raise ValueError("a body in chunks that breaks off")
     elif (length := values(b"content-length")).isdigit() and int(length[:15]) > len(body) and not cut:
         raise ValueError("a body that breaks off")
     return decoded(body, values(b"content-encoding"), is_cut=cut) if body else (body, cut)
-
-
-def _unchunked(body: bytes, *, cut: bool) -> bytes:
-    """Some archives take the chunks away and leave the field: then there is none."""
-    if not _CHUNK.match(body):
-        return body
-    content, position = bytearray(), 0
-    while match := _CHUNK.match(body, position):
-        size = int(match[1], 16)
-        if not size:
-            return bytes(content)
-        content += body[match.end() : match.end() + size]
-        position = match.end() + size + 2
-        if body[position - 2 : position] != b"\r\n":
-            break
-    if not cut:
-        raise ValueError("a body in chunks that breaks off")
-    return bytes(content)
 
 
 def _whole(status: int, headers: tuple[tuple[bytes, bytes], ...], body: bytes, moment: datetime, *, cut: bool) -> Fetched:
