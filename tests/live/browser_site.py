@@ -30,8 +30,10 @@ BODIES: dict[str, tuple[str, bytes]] = {
 }
 
 
-# Of frames that are gone: with its own routing on, as scrapy-playwright has it, Playwright loses these now and then.
-LOST_BY_ROUTING = frozenset(("fetch-later", "unload-beacon"))
+# What Chromium now and then does not send while requests are paused, and Playwright while its own routing is on, as with
+# scrapy-playwright: of frames that are gone. Stock scrapy-playwright loses them too.
+LOST_BY_PAUSING = frozenset(("fetch-later",))
+LOST_BY_ROUTING = LOST_BY_PAUSING | {"unload-beacon"}
 
 
 class Way(NamedTuple):

@@ -146,9 +146,9 @@ def test_the_same_without_scrapy(serve: Serve) -> None:
 
     from comity.browser import guard, launch_arguments
     from comity.client import Client
-    from tests.live.browser_site import WAYS, Site, names
+    from tests.live.browser_site import LOST_BY_PAUSING, WAYS, Site, names
 
-    site = Site(serve)
+    site = Site(serve, lost=LOST_BY_PAUSING)
 
     async def browse() -> list[str]:
         options = launch_options()
