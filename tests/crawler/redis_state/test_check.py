@@ -68,7 +68,7 @@ def test_a_server_that_is_not_there_is_told(scheme: str) -> None:
 
 def test_data_of_another_version_is_refused(server: Server) -> None:
     server.client().set(VERSION, 7)
-    with pytest.raises(PolicyError, match="has data of version 7, and this comity knows version 1"):
+    with pytest.raises(PolicyError, match="has data of version 7, and this comity knows version 2"):
         check_server(server.address())
 
 
