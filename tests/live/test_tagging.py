@@ -117,9 +117,12 @@ def by_fastwarc(path: Path, folder: Path) -> Path:
 
 
 def compared(tag: dict[str, Any]) -> dict[str, Any]:
-    """A tag without when its policies were fetched."""
+    """A tag without when its policies were fetched, and at which second of the day a permission ends."""
+    uses = {
+        name: {key: value[:10] if key == "until" else value for key, value in use.items()} for name, use in tag["uses"].items()
+    }
     policies = {url: {**copy, "fetched_at": ""} for url, copy in tag["policies"].items()}
-    return {key: value for key, value in tag.items() if key != "as_of"} | {"policies": policies}
+    return {key: value for key, value in tag.items() if key != "as_of"} | {"policies": policies, "uses": uses}
 
 
 @pytest.mark.requirement("TAG-1")
