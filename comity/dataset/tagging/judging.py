@@ -41,7 +41,7 @@ DENY, ALLOW, KEEP_APART = MISSING = ("deny", "allow", "keep-apart")
 AI_TRAINING = "ai-training"  # of `also`: all crawlers that are known to fetch for training
 OLDEST = datetime(1991, 8, 6, tzinfo=UTC)  # of a page of the web
 SKEW = timedelta(days=1)  # by which the clock of whoever captured a page may be ahead
-MAX_CACHED = 4096  # tags of pages of which nothing is at hand but their URL, and sites with the agents that they tell apart
+MAX_CACHED = 1000  # tags of pages of which nothing is at hand but their URL, and sites: these take up to 100 KB each
 DECLARED = dict.fromkeys(IDENTITY, "")  # fields that are taken from no element of the page
 
 _COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z0-9_.-]+)", re.IGNORECASE)
