@@ -78,8 +78,8 @@ async def measured(hosts: int, *, decisions: bool, jobdir: bool = False) -> dict
         enqueued = process_time()
 
         def answer(request: Request) -> None:
-            crawl.pace._headers_received(request)
-            crawl.pace._left_downloader(request)
+            crawl.pace.settle(request)
+            crawl.pace.left_downloader(request)
             active.remove(request)
 
         def write() -> float:

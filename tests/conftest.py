@@ -200,7 +200,7 @@ class Loopback:
                 self.body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
                 server.answer(self, self.came_at, self.body)
 
-            do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_CONNECT = do_GET  # noqa: N815  # the names that http.server asks for
+            do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = do_CONNECT = do_GET  # noqa: N815  # the names that http.server asks for
 
             def log_message(self, *args: object) -> None:
                 pass

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from jsonschema import Draft202012Validator
 
-from comity.crawler.fetching.fetcher import MAX_REFERENCES
 from comity.crawler.pages.resources import MAX_KEPT, MAX_OF_A_PAGE
 from comity.dataset import sidecar
 from comity.policies import Agent, Arrangement, Site, UseDecision, Verdict
@@ -23,6 +22,7 @@ from comity.policies.agent import FEATURES
 from comity.policies.answers.qualifiers import Qualifiers
 from comity.policies.answers.rule import RULES
 from comity.policies.formats.acap import grammar, resolution, usages
+from comity.policies.formats.file import MAX_REFERENCES
 from comity.policies.syntax.lines import MAX_BYTES, MAX_FINDINGS, MAX_LINE
 
 if TYPE_CHECKING:

@@ -188,6 +188,11 @@ ROWS = {
     "REACH-4": "full memory is back-pressure, and nothing travels as code",
     "REACH-5": "passes over datasets run as idempotent tasks per part on Ray, Dask or Spark, with the same outcome as alone",
     "REPORT-1": "one page says what a crawl asked, what was refused and why, its pace and its uses, as the servers saw it",
+    "TAG-1": "records that comity did not make get the tag of a crawl, from what they say and from what their sites say",
+    "TAG-2": "the tag names the copy and the date of the policy that decided; with several dates any refusal refuses",
+    "TAG-3": "where policies cannot be had there is no permission, unless the operator says so; the manifest says it",
+    "WEB-1": "every request that a browser makes for a page is judged, paced and counted as what it is, before it goes out",
+    "WEB-2": "the tag speaks of the document that the spider got, at the URL where the browser ended",
     "WEB-3": "requests of httpx, aiohttp and scripts without Scrapy are judged, paced and counted as those of a crawl",
     "WHY-1": "a decision carries rule, section, URL, line, text, hash and fetch time; the losing rules on request",
     "WHY-2": "the same decision is printed, logged, counted and written into the item's tag",
@@ -203,7 +208,8 @@ def page(proofs: dict[str, set[str]]) -> str:
         "PREF, SIG, META, TDM, RSL: what may be done with pages ([uses.md](uses.md)), all with a reading of each of their open",
         "points; MEET: where they meet; RATE: how often; SEC: hostile sites; GUARD: the same rules at the server",
         "([guard.md](guard.md)); EXT: formats of other packages ([formats.md](formats.md)); REACH: several machines",
-        "([dataset-clusters.md](dataset-clusters.md)); WEB: other clients ([clients.md](clients.md)); WHY: explanations.",
+        "([dataset-clusters.md](dataset-clusters.md)); TAG: records of others ([existing-data.md](existing-data.md)); WEB: other",
+        "clients ([clients.md](clients.md)); WHY: explanations.",
     ]
     for requirement, text in ROWS.items():
         lines += ["", f"**{requirement}**: {text}", "", *(f"- {test}" for test in sorted(proofs.get(requirement, ())))]

@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from comity.authoring.known_crawlers import known
 from comity.authoring.sites import Source, SourceFile
 from comity.policies import Agent, PolicyError, Reason, Site, Verdict
 from comity.policies.agent import PRODUCT_TOKEN
@@ -29,6 +28,7 @@ from comity.policies.answers.rule import RULES
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import origin_or_empty
 from comity.policies.tag import write_conditions
+from comity.policies.vocabulary.known_crawlers import known
 
 MAX_AGENTS = 100  # named by the files; those after them are left out, with a note
 MAX_SAMPLES = 500  # paths that the files speak of; likewise

@@ -15,7 +15,15 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from aiohttp import ClientError, ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse, hdrs
+from aiohttp import (
+    ClientConnectionError,
+    ClientError,
+    ClientHandlerType,
+    ClientMiddlewareType,
+    ClientRequest,
+    ClientResponse,
+    hdrs,
+)
 from aiohttp.connector import Connection
 from aiohttp.http import SERVER_SOFTWARE
 from yarl import URL
@@ -24,6 +32,7 @@ from comity.client.client import Admission, Client
 from comity.client.client import RefusedError as Refused
 from comity.client.options import admit_options
 from comity.crawler.fetching.redirects import REDIRECTS
+from comity.crawler.pace.standstill import StoodStillError
 from comity.policies import Page, PolicyError
 
 
@@ -68,10 +77,12 @@ def middleware(client: Client) -> ClientMiddlewareType:
         if request.proxy is None:
             _note_peer(request, peers)
         try:
-            response = await handler(request)
-        except BaseException:
+            response = await admission.sent(lambda: handler(request))
+        except BaseException as error:
             admission.failed()
             _redirect.set(redirect)  # aiohttp may try again by itself
+            if isinstance(error, StoodStillError):
+                raise ClientConnectionError(str(error)) from None
             raise
         connection = response.connection  # None: the body has come already
         refusal = admission.answered(

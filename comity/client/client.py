@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, MutableMapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, time
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
@@ -41,6 +41,7 @@ from comity.policies import Agent, Decision, Page, PolicyError, Verdict
 from comity.policies.answers.request import Facts, Session
 from comity.policies.syntax.printable import printable
 
+T = TypeVar("T")
 Fields = Mapping[str, str] | Iterable[tuple[str | bytes, str | bytes]]  # header fields, of one name several times too
 
 RESOURCE = "resource"  # as a kind: what a page embeds. The formats have no word for it, it counts as what its fields say
@@ -120,7 +121,9 @@ class Client:
         for name in settings:
             if name not in KEYWORDS:
                 raise TypeError(f"Client() has no `{name}`: write some of {', '.join(KEYWORDS)}")
-        given: dict[str, Any] = {"agent": agent, "purposes": tuple(purposes), "uses": tuple(uses), "store": str(store or "")}
+        if not isinstance(per_host, int) or per_host < 1:
+            raise PolicyError(f"per_host `{printable(str(per_host).encode())}` is not a number of requests: write 1 or more")
+        given: dict[str, Any] = {"agent": agent, "purposes": _listed(purposes), "uses": _listed(uses), "store": str(store or "")}
         given |= {"min_delay": min_delay, "max_delay": max_delay, **settings}
         self._settings = BaseSettings(
             {
@@ -155,6 +158,13 @@ class Client:
             shown, token = printable(given.encode(errors="replace")), self.agent.token
             raise PolicyError(f"User-Agent `{shown}` does not name `{token}`, for which policies are read: leave it out")
         return given
+
+    @property
+    def parts(self) -> Parts:
+        """The parts that its requests pass. ClosedError where it is not open."""
+        if self._parts is None or self._is_closed:
+            raise ClosedError("the client is not open: use it within `async with Client(...)`")
+        return self._parts
 
     # As its parts see it: comity/crawler/run.py
 
@@ -191,6 +201,7 @@ class Client:
             self._drop_folder()
             _raise_in_own_words(error)
         self._parts = Parts(self, self._settings, options, files, ledger, facts=self._facts)
+        self._parts.standstill.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -231,17 +242,17 @@ class Client:
         `automations`: by which it is made, e.g. "cdp", "headless". `purposes`: None for those of the client. `referer`: the page
         from which it is made, where the fields do not say so. `session`: what it carries, where it is one of a session. `led_by`:
         the request whose answer leads there, by a redirect, a link or as part of its page; None: the operator does."""
-        if self._parts is None or self._is_closed:
-            raise ClosedError("the client is not open: use it within `async with Client(...)`")
+        parts = self.parts
         request = _request(url, method, headers, referer, _declared(kind, automations, purposes))
         if session is not None:
             self._facts.sessions[request] = session
-        decision = await self._wait(self._parts, request, led_by)
-        self._parts.access.record(request, decision)
+        decision = await self._wait(parts, request, led_by)
+        parts.access.record(request, decision)
         if decision.verdict is not Verdict.ALLOW:
+            parts.pace.withdraw(request)  # it may have had its turn before
             raise RefusedError(decision, url, request.method)
-        self._parts.access.admit(request)
-        return Admission(self, self._parts, request, decision)
+        parts.access.admit(request)
+        return Admission(self, parts, request, decision)
 
     async def _wait(self, parts: Parts, request: Request, led_by: Admission | None) -> Decision:
         if led_by is not None:
@@ -250,10 +261,10 @@ class Client:
         began = monotonic()
         try:
             return await parts.gate.wait(request, parts.referrals.referrer_reach(request), in_downloader=False)
-        except ClosingError:
-            raise ClosedError("the client was closed") from None
-        except BaseException:
+        except BaseException as error:
             parts.pace.withdraw(request)
+            if isinstance(error, ClosingError):
+                raise ClosedError("the client was closed") from None
             raise
         finally:
             self.counts.waited += monotonic() - began
@@ -266,9 +277,7 @@ class Client:
 
         `admission`: of the request; or the URL of one that was not asked for here. `body`: without content coding. `url`: where
         it was found in the end, if elsewhere, as in a browser: then the policies of both bind."""
-        parts = self._parts
-        if parts is None or self._is_closed:
-            raise ClosedError("the client is not open: use it within `async with Client(...)`")
+        parts = self.parts
         request = admission.request if isinstance(admission, Admission) else Request(admission)
         response = Response(url or request.url, status=status, headers=Headers(_by_name(headers)), body=body, request=request)
         try:
@@ -328,6 +337,11 @@ class Admission:
             del headers[name]
         headers.update(self.fields)
 
+    async def sent(self, send: Callable[[], Awaitable[T]]) -> T:
+        """What sending it brings. StoodStillError where this process was stopped for so long that its turn is over, and others
+        may ask the host: nothing goes out then."""
+        return await self._parts.standstill.guard(self.request, send)
+
     def answered(
         self, status: int, headers: Fields = (), *, address: str | None = None, body_follows: bool = False
     ) -> Decision | None:
@@ -351,10 +365,10 @@ class Admission:
     def _refused(self, headers: Fields, address: str | None) -> Decision | None:
         response = Response(self.url, request=self.request, ip_address=self._address(address))
         reaches = self._parts.referrals.check_response(self.request, response)
-        self.leads_from = referrer_stamp(self.request) or Reach.PUBLIC
         if reaches is not None:
             leading, reach = reaches
             return inner_address(self.url, leading, f"the answer came from a {reach.value} address")
+        self.leads_from = referrer_stamp(self.request) or Reach.PUBLIC
         if not self._parts.access.skips_unusable or self.request.method == "HEAD":
             return None
         fields = Headers(_by_name(headers))
@@ -385,11 +399,16 @@ class _Facts(RequestFacts):
 
 def _declared(kind: str | Iterable[str] | None, automations: Iterable[str], purposes: Iterable[str] | None) -> dict[str, Any]:
     declared = {
-        "kind": None if kind is None or kind == RESOURCE else kind if isinstance(kind, str) else tuple(kind),
-        "automations": tuple(automations) or None,
-        "purposes": None if purposes is None else tuple(purposes),
+        "kind": None if kind is None or kind == RESOURCE else _listed(kind),
+        "automations": _listed(automations) or None,
+        "purposes": None if purposes is None else _listed(purposes),
     }
     return {name: value for name, value in declared.items() if value is not None}
+
+
+def _listed(words: Iterable[str]) -> str | tuple[str, ...]:
+    """The words; of a text, they stand in it with commas between."""
+    return words if isinstance(words, str) else tuple(words)
 
 
 def _request(url: str, method: str, headers: Fields, referer: str | None, declared: dict[str, Any]) -> Request:

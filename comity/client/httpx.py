@@ -20,6 +20,7 @@ except ImportError as error:
 from comity.client.client import Admission, Client
 from comity.client.client import RefusedError as Refused
 from comity.client.options import admit_options
+from comity.crawler.pace.standstill import StoodStillError
 from comity.policies import Page, PolicyError
 from comity.policies.syntax.urls import origin_or_empty
 
@@ -53,9 +54,11 @@ class Transport(httpx.AsyncBaseTransport):
             raise RefusedError(refused, request) from None
         admission.declare(request.headers)
         try:
-            response = await self._transport.handle_async_request(request)
-        except BaseException:
+            response = await admission.sent(lambda: self._transport.handle_async_request(request))
+        except BaseException as error:
             admission.failed()
+            if isinstance(error, StoodStillError):
+                raise httpx.ConnectError(str(error), request=request) from None
             raise
         stream = response.extensions.get("network_stream")
         peer = stream.get_extra_info("server_addr") if stream is not None else None

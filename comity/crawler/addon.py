@@ -85,6 +85,7 @@ class Addon:
                 settings.setdefault_in_component_priority_dict(name, component, order)
         options = _check(settings)
         agent = options.agent
+        _guard_browsers(settings, options)
         feeds.register(settings, options)
         logformatter.shorten(settings)
         settings.set("USER_AGENT", f"{agent.token}/{comity.__version__} (Scrapy; comity)", priority="addon")
@@ -97,6 +98,40 @@ class Addon:
         warnings = (_anonymous(settings, agent.token), _silent(options), _apart(settings, options), _switched_off(settings))
         for warning in chain.from_iterable(warnings):
             logger.warning("%s", warning)
+
+
+def _guard_browsers(settings: BaseSettings, options: Options) -> None:
+    """Put a guard between the browsers of scrapy-playwright, where the project uses it, and the network."""
+    handlers = {scheme: handler for scheme, handler in settings.getdict("DOWNLOAD_HANDLERS").items() if _is_of_browser(handler)}
+    if not handlers:
+        return
+    browser = settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium"
+    if browser != "chromium":
+        stop(
+            f"PLAYWRIGHT_BROWSER_TYPE `{browser}`: this browser does not tell all of its requests, so they cannot be judged: set"
+            " it to chromium"
+        )
+    try:
+        guard = load_object("comity.browser.handler.guarded_handler")
+    except ImportError as error:
+        stop(f"DOWNLOAD_HANDLERS has scrapy-playwright, which needs {error.name}: pip install 'comity[playwright]'")
+    all_handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), **{name: guard(load_object(handlers[name])) for name in handlers}}
+    settings.set("DOWNLOAD_HANDLERS", all_handlers, priority=settings.getpriority("DOWNLOAD_HANDLERS") or 0)
+    # Requests of a page wait for the turn of their host, as all others do.
+    settings.set("PLAYWRIGHT_DEFAULT_NAVIGATION_TIMEOUT", options.max_delay * 1000, priority="addon")
+
+
+def _is_of_browser(handler: Any) -> bool:
+    """True for scrapy-playwright's download handler, and for one that is made of it."""
+    if isinstance(handler, str) and not handler.startswith("scrapy_playwright."):
+        try:
+            handler = load_object(handler)
+        except Exception:  # Scrapy will say so
+            return False
+    if isinstance(handler, str):
+        return True
+    modules = (base.__module__ for base in getattr(handler, "__mro__", ()))
+    return any(module.startswith("scrapy_playwright.") for module in modules)
 
 
 def _make_private(folder: Path) -> None:

@@ -22,9 +22,8 @@ from comity.crawler.logs import show_nothing_hidden
 from comity.crawler.observer import Observer
 from comity.crawler.options import ASYNCIO_REACTOR, Options, stop
 from comity.crawler.pace.ledger import Ledger, RateLedger
-from comity.crawler.pace.standstill import Standstill
 from comity.crawler.parts import Parts
-from comity.crawler.scrapy_internals import ScrapyRun
+from comity.crawler.scrapy_internals import ScrapyRun, guard_downloads
 from comity.database import log_mode
 from comity.policies import PolicyError
 
@@ -53,6 +52,7 @@ class Crawl(Parts):
             stop(f"there is no asyncio loop: set TWISTED_REACTOR to {ASYNCIO_REACTOR}")
         show_nothing_hidden()  # Scrapy has made its handler by now
         options = Options.checked(crawler.settings)
+        self._crawler = crawler
         self.scheduler: Frontier | None = None  # ours, where it is in use
         self.state = _state(crawler, options)
         observer = _observer(options)
@@ -66,10 +66,10 @@ class Crawl(Parts):
             looked_up=lambda policies: self.actions.looked_up(policies, self.policies),
             observer=observer,
         )
-        self._standstill = Standstill(crawler, self.pace)
         self.item_pages = ItemPages()
         self.tags = ItemTags(options.tag)
         _close_early()
+        crawler.signals.connect(self._open, signals.spider_opened)
         crawler.signals.connect(self.referrals.make, signals.request_scheduled)
         crawler.signals.connect(self.pace.settle, signals.headers_received)
         crawler.signals.connect(self.pace.left_downloader, signals.request_left_downloader)
@@ -82,6 +82,10 @@ class Crawl(Parts):
         if crawl is None:
             crawl = vars(crawler)["_comity"] = cls(crawler)
         return crawl
+
+    def _open(self) -> None:
+        self.standstill.open()
+        guard_downloads(self._crawler, self.standstill.guard)
 
     async def close(self) -> None:
         await self.actions.close()

@@ -49,6 +49,7 @@ DEFAULTS: dict[str, Any] = {
     "COMITY_REL_NOFOLLOW": False,
     "COMITY_ELEMENTS": "tag",
     "COMITY_TAG": "permissions",
+    "COMITY_BROWSER": "all",
     "COMITY_PROGRESS": "summary",
     "COMITY_REPORT": "",
     "COMITY_METRICS": "",
@@ -70,6 +71,7 @@ INNER = ("allow", "deny")
 REPORT_ENDINGS = (".html", ".htm", ".json")
 MAX_PORT = 65535
 PROGRESS = ("line", "summary", "off")  # while it goes on and at the end; at the end; nothing
+BROWSER = ("all", "documents")  # what a browser asks for is judged; what a page needs to be shown goes with it
 ELEMENTS = ("tag", "redact", "strip")  # say so in the tag; cut them out of items; take them from the response
 
 # ACAP 1.0 section 2.5 and the vocabularies after it spell their terms so; `:` and `,` separate in the settings.
@@ -112,6 +114,7 @@ class Options:
     rel_nofollow: bool  # drop links that have rel=nofollow
     elements: str  # of ELEMENTS: what is done with elements that a page refuses for one of the declared uses
     tag: TagSetting  # where the tag of an item goes
+    browser: str  # of BROWSER: which requests of a browser are judged
     progress: str  # of PROGRESS: what is told of how the crawl goes
     report: str  # path of the report, a page, or data where it ends in .json; "": none is written
     metrics: int | None  # port for Prometheus, on this machine only; 0: any that is free; None: there are none
@@ -153,6 +156,7 @@ class Options:
             rel_nofollow=_flag(settings, "COMITY_REL_NOFOLLOW"),
             elements=_word(settings, "COMITY_ELEMENTS", ELEMENTS),
             tag=tag_setting(settings),
+            browser=_word(settings, "COMITY_BROWSER", BROWSER),
             progress=_word(settings, "COMITY_PROGRESS", PROGRESS),
             report=_report(settings),
             metrics=_metrics(settings),

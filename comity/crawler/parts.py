@@ -14,6 +14,7 @@ from comity.crawler.options import Options
 from comity.crawler.pace.gate import Gate
 from comity.crawler.pace.ledger import Ledger
 from comity.crawler.pace.pace import Pace
+from comity.crawler.pace.standstill import Standstill
 from comity.crawler.pages.resources import Resources
 from comity.crawler.pages.responses import ResponsePages
 from comity.crawler.request.access import Access
@@ -57,6 +58,7 @@ class Parts:
             observer=observer,
         )
         self.pace = Pace(run, ledger, settings, min_delay=options.min_delay, max_delay=options.max_delay, observer=observer)
+        self.standstill = Standstill(self.pace)
         self.gate = Gate(run, self.policies, self.access, self.referrals, self.pace, max_delay=options.max_delay, hold=self.hold)
         self._resources = Resources(
             run,
@@ -82,6 +84,7 @@ class Parts:
         await self._resources.close()
         await self.policies.close()
         self.pace.close()
+        self.standstill.close()
 
     def hold(self, request: Request, wait: float) -> bool:
         """Give the request back to our scheduler, for `wait` seconds. False where it did not come from there."""

@@ -70,6 +70,8 @@ class Progress:
 
     def _line(self) -> Text:
         seconds = max(monotonic() - self._began, 0.001)
+        if (text := getattr(self._crawler.spider, "comity_progress", None)) is not None:  # of a spider that does something else
+            return Text(unhidden(text()))
         pages, refused = self._number("response_received_count"), self._number("comity/access/deny")
         return Text(f"{pages} pages   {refused} refused   {self._waiting()} waiting   {pages / seconds:.1f} a second")
 
@@ -109,6 +111,8 @@ def summary(stats: dict[str, object], reason: str) -> Table:
         if (count := stats.get(name, 0)) or always:
             add_row(table, count, label)
 
+    row("comity/origins/done", "origins whose policies were asked for")
+    row("comity/origins/unreachable", "origins whose policies could not be had")
     row("item_scraped_count", "items", always=True)
     row("comity/items/dropped", "items dropped: none of COMITY_USES is permitted")
     row("comity/items/redacted", "items redacted: elements are refused for one of COMITY_USES")

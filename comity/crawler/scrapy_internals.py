@@ -8,13 +8,13 @@ What touches the downloader's slots is in slots.py. No other module may use priv
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
 from scrapy.downloadermiddlewares import cookies
-from scrapy.http import Request
+from scrapy.http import Request, Response
 from tldextract import TLDExtract
 
 from comity.crawler.run import Stats
@@ -74,6 +74,19 @@ def in_downloader(crawler: Crawler) -> Container[Request]:
     """The requests that are on their way through the downloader middlewares or the network."""
     downloader = downloader_of(crawler)
     return downloader.active if downloader else ()
+
+
+def guard_downloads(crawler: Crawler, guard: Callable[[Request, Callable[[], Awaitable[Response]]], Awaitable[Response]]) -> None:
+    """Let each download of the crawl be called by `guard`, which is given the request too."""
+    downloader = downloader_of(crawler)
+    if downloader is None:
+        return
+    download = downloader.handlers.download_request_async
+
+    async def guarded(request: Request) -> Response:
+        return await guard(request, lambda: download(request))
+
+    downloader.handlers.download_request_async = guarded  # type: ignore[method-assign]
 
 
 def in_progress(crawler: Crawler) -> Container[Request]:

@@ -12,11 +12,12 @@ from scrapy import Spider
 
 from comity.crawler.console import complain
 from comity.crawler.crawl import Crawl
-from comity.crawler.fetching.fetcher import MAX_REFERENCES, Policies
+from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.flights import ClosingError
 from comity.policies import Agent, Fetched, PolicyError, Site
 from comity.policies.formats import WELL_KNOWN
+from comity.policies.formats.file import MAX_REFERENCES
 from comity.policies.syntax.urls import origin_of, target_of
 
 

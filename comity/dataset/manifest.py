@@ -78,7 +78,7 @@ CONTEXT: dict[str, Any] = {
     "comity": "urn:comity:dataset:",
     **{
         f"comity:{name}": {"@type": "@json"}
-        for name in ("counts", "agents", "policies", "arrangements", "vocabulary", "removed", "defaults")
+        for name in ("counts", "agents", "policies", "arrangements", "vocabulary", "removed", "defaults", "tagged")
     },
 }
 
@@ -152,6 +152,7 @@ class History(NamedTuple):
     counts: Mapping[str, Any]  # records that were read, that came out, and why others did not
     vocabulary: Mapping[str, str]  # name -> revision of its words
     defaults: Mapping[str, str]  # use -> verdict where nobody speaks of it, in the place of that of the crawl
+    tagged: Any = None  # of records of others: for whom and by which policies they were tagged
 
 
 class Composition(NamedTuple):
@@ -201,6 +202,7 @@ def manifest(path: Path, history: History, composition: Composition, files: Sequ
         "comity:counts": dict(history.counts),
         "comity:vocabulary": dict(history.vocabulary),
         **({"comity:defaults": dict(history.defaults)} if history.defaults else {}),
+        **({"comity:tagged": history.tagged} if history.tagged else {}),
         **_composed(path, history.uses, composition, files),
     }
 

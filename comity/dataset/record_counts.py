@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -75,7 +75,9 @@ class RecordCounts:
 
     def keep(self, tag: Mapping[str, Any]) -> None:
         """A record that comes out, with this tag, which is understood."""
-        self.keep_several(1, {tag["agent"]: 1}, tag["policies"].items())
+        self.keep_several(
+            1, {tag["agent"]: 1}, ((url, copy) for url, policy in tag["policies"].items() for copy in copies_of(policy))
+        )
 
     def keep_several(self, records: int, agents: Mapping[str, int], policies: Iterable[tuple[str, dict[str, Any]]]) -> None:
         """`agents`: of how many of them. `policies`: URL and copy, as their tags have them, each at least once."""
@@ -126,6 +128,15 @@ class RecordCounts:
             self.policies.setdefault(url, {})[copy] = policy
         elif (copies[copy]["fetched_at"] or "") < (policy["fetched_at"] or ""):
             copies[copy] = policy
+
+
+def copies_of(policy: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the copies of a file by which a tag was made, the latest first."""
+    if "earlier" not in policy:
+        yield policy
+        return
+    yield {name: value for name, value in policy.items() if name != "earlier"}
+    yield from policy["earlier"]
 
 
 def _host(record: Record) -> str:

@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 from comity.policies.agent import Agent
 from comity.policies.answers.combining import most_restrictive, strictest
@@ -175,6 +175,13 @@ class UsesOfPage(Mapping[str, UseDecision]):
         return len(self._uses)
 
 
+class Browsed(Protocol):
+    """How a browser got a page."""
+
+    def tag(self, url: str) -> dict[str, Any]:
+        """`browser` of the tag of an item. `url`: where the browser ended."""
+
+
 class Page:
     """The decisions for one response, and the tag that an item made from it carries."""
 
@@ -207,6 +214,7 @@ class Page:
         self._name_uses()
         self._licenses = licenses
         self.is_cut = False  # items get nothing of elements that are refused, and neither do their tags
+        self.browsed: Browsed | None = None  # how a browser got the page; None: it was no browser
         self.element_rules = elements  # what ai.txt says of parts of the page; None: nothing
         self.findings = tuple(findings)
         self._page_sources = page_sources
@@ -299,6 +307,8 @@ class Page:
         for reason in tag["reasons"]:
             if reason["url"] == OF_PAGE:
                 reason["url"] = self.url
+        if self.browsed is not None:
+            tag["browser"] = self.browsed.tag(self.url)
         return tag
 
     @cached_property

@@ -40,6 +40,7 @@ from comity.policies.syntax.shapes import (
 USE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 BASIC_USES = ("crawl", "follow", "index", "preserve", "present")  # ACAP 1.0 section 2.5; every tag lists them
 MAX_REMEMBERED = 4096  # values of a part of tags
+DATES = ("capture", "today", "both")  # of the policies by which pages of others are tagged
 
 # The shape
 
@@ -57,6 +58,7 @@ class _ResourceShape(Object):
 
 
 TEXT, COUNT, NAMES = Text(), Count(), Names()
+FETCHED_AT = Nullable(Moment("+00:00", is_checked=False))
 REASON_INDICES = Several(COUNT, at_least=1, name="because", description="Indices into `reasons`, the deciding one first.")
 RESOURCE = _ResourceShape(
     {
@@ -122,16 +124,48 @@ REASON = Object(
         ),
         "line": Member(COUNT, "From 1; 0: no line, it follows from a status or from absence."),
         "text": Member(TEXT, "The statement as written, made printable."),
+        "agent": Member(
+            TEXT,
+            "The other crawler to whom it was said, where the page was tagged as captured by it or for it too.",
+            is_required=False,
+        ),
+        "fetched_at": Member(
+            Moment("+00:00", is_checked=False),
+            "Of the copy that states it, where `policies` has several of the file.",
+            is_required=False,
+        ),
     },
     name="reason",
 )
+COPY = {
+    "status": Member(COUNT, "HTTP status; 0: there was no answer."),
+    "sha256": Member(Nullable(Text("[0-9a-f]{64}")), "Of the body, hexadecimal; null where there is none."),
+    "fetched_at": Member(FETCHED_AT),
+}
 POLICY = Object(
     {
-        "status": Member(COUNT, "HTTP status; 0: there was no answer."),
-        "sha256": Member(Nullable(Text("[0-9a-f]{64}")), "Of the body, hexadecimal; null where there is none."),
-        "fetched_at": Member(Nullable(Moment("+00:00", is_checked=False))),
+        **COPY,
+        "earlier": Member(
+            Several(Object(COPY), at_least=1), "Copies of other dates by which it was decided too.", is_required=False
+        ),
     },
     name="policy",
+)
+REFUSAL = Object(
+    {
+        "url": Member(TEXT),
+        "kind": Member(TEXT, "What it was asked for: document, image, script, xhr and others, see docs/browsers.md."),
+        "rule": Member(Text(r"[a-z-]+\.[a-z-]+"), "The rule that refused it, see docs/rules.md."),
+        "policy": Member(TEXT, "Where that was read."),
+        "line": Member(COUNT, "From 1; 0: no line."),
+    }
+)
+BROWSER = Object(
+    {
+        "url": Member(TEXT, "Where the browser ended."),
+        "refused": Member(Several(REFUSAL), "Requests of the page that were refused, the first ones: it was made without these."),
+        "more_refused": Member(Constant(True), "There were more than these.", is_required=False),
+    }
 )
 TAG = Object(
     {
@@ -147,8 +181,18 @@ TAG = Object(
             is_required=False,
         ),
         "elements": Member(Several(ELEMENT), "Parts of the page for which something else holds."),
+        "browser": Member(BROWSER, "How a browser got the page. Absent: it was no browser.", is_required=False),
         "reasons": Member(Several(REASON), "The statements that decided; `because` counts in this list, from 0."),
         "policies": Member(Keyed("url", POLICY), "URL of each policy file that was asked -> the copy that decided."),
+        "as_of": Member(
+            Text(values=DATES),
+            "By the policies of which date a page was tagged that somebody else has fetched. Absent: it was tagged when it was"
+            " fetched.",
+            is_required=False,
+        ),
+        "is_unread": Member(
+            Constant(True), "The page itself was not at hand: header fields and markup were not heard.", is_required=False
+        ),
     }
 )
 IN_COMMON = ("uses", "embedded", "reasons", "policies")  # what tags of one site have in common, most of the time
@@ -215,7 +259,7 @@ def read_tag(raw: Any) -> Tag:
     if type(raw) is not dict or not TAG.members.keys() >= raw.keys() >= TAG.required:
         raise TagError("invalid-tag:keys")
     for name, is_valid in _CHECKS.items():
-        if not is_valid(raw[name]):
+        if name in raw and not is_valid(raw[name]):
             raise TagError(f"invalid-tag:{name}")
     uses, highest = _USES(raw["uses"])
     embedded, other = _EMBEDDED(raw["embedded"]) if "embedded" in raw else ({}, 0)
@@ -385,11 +429,18 @@ def join_tags(agent: Agent, first: dict[str, Any], second: dict[str, Any]) -> di
     ]
     policies = {**second["policies"], **first["policies"]}
     tagged = {key: value for key, value in first.items() if key != "embedded"} | ({"embedded": embedded} if embedded else {})
+    if browsers := [tag["browser"] for tag in (second, first) if "browser" in tag]:
+        refusals = [refusal for browser in reversed(browsers) for refusal in browser["refused"]]
+        tagged["browser"] = {**browsers[0], **browsers[-1], "refused": refusals}
     return tagged | {"uses": uses, "elements": elements, "reasons": reasons, "policies": policies}
 
 
 def no_page(agent: Agent, cause: str) -> dict[str, Any]:
     """The tag of an item that came from no page: every basic and declared use is refused, and nobody said so."""
-    reason = Reason(rule="comity.no-page", source=Source(url="", part="item", text=cause))
+    return no_statements(agent, Reason(rule="comity.no-page", source=Source(url="", part="item", text=cause)))
+
+
+def no_statements(agent: Agent, reason: Reason) -> dict[str, Any]:
+    """The tag of what no source can speak for: every basic and declared use is refused, and nobody said so."""
     refused = UseDecision(verdict=Verdict.DENY, stated=False, reasons=(reason,))
     return write_tag(agent, dict.fromkeys((*BASIC_USES, *agent.uses), refused), {})

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from comity.authoring.intents import ELEMENT, FIELD, FORMATS, INTENTS, TRAINING_CRAWLERS, Form, Intent, request_limit
-from comity.authoring.known_crawlers import known
 from comity.policies import Agent, Page, Site, Verdict
 from comity.policies.answers.rates import RequestRate
+from comity.policies.vocabulary.known_crawlers import known
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/a/page.html"

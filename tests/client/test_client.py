@@ -12,12 +12,14 @@ from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from pathlib import Path
 from threading import Event
+from time import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.settings import BaseSettings
 
 from comity.client import Admission, Client, ClosedError, RefusedError, Session
+from comity.crawler.fetching.fetcher import Sites
 from comity.crawler.options import Options
 from comity.policies import PolicyError, Verdict
 
@@ -140,6 +142,19 @@ def test_a_request_is_judged_as_what_it_is(serve: Serve, preferences: str, argum
             return ""
 
     assert asyncio.run(run()) == expected
+
+
+@pytest.mark.requirement("WEB-3")
+def test_lists_may_be_texts(serve: Serve) -> None:
+    server = serve({"/robots.txt": ROBOTS, FILE: f"{READ_ONLY}allowed-automations: cdp, headless\nallowed-purposes: news\n"})
+
+    async def run() -> None:
+        async with alone(uses="search,train-ai", purposes="news, ads") as client:
+            assert (client.agent.uses, client.agent.purposes) == (("search", "train-ai"), ("news", "ads"))
+            said: dict[str, Any] = {"automations": "cdp,headless", "purposes": "news"}
+            assert (await client.admit(server.url("/"), **said)).fields == {"Automation-Purpose": "news"}
+
+    asyncio.run(run())
 
 
 @pytest.mark.requirement("WEB-3")
@@ -391,6 +406,36 @@ def test_who_waits_for_policies_when_the_client_is_closed_is_told(serve: Serve) 
         may_go.set()
 
 
+@pytest.mark.requirement("WEB-3")
+def test_who_is_refused_after_a_long_wait_gives_the_turn_back(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The site has other policies by then."""
+    server = serve({"/robots.txt": ROBOTS})
+    monkeypatch.setattr("comity.crawler.pace.gate.TICK", 0.0)
+
+    async def run() -> None:
+        async with alone(per_host=1) as client:
+            (await client.admit(server.url("/1"))).ended()
+            assert client._parts
+            fetcher = client._parts.policies
+            policies = [await fetcher.get(server.origin)]
+            server.routes["/robots.txt"] = "User-agent: *\nDisallow: /\n"
+            fetcher.renew_before = time() + 1
+            monkeypatch.setattr(fetcher, "_sites", Sites())
+            policies.append(await fetcher.get(server.origin))
+            answers = iter([policies[0], policies[1], policies[1]])
+
+            async def renewed(*arguments: Any) -> Any:
+                return next(answers)
+
+            monkeypatch.setattr(fetcher, "for_url", renewed)
+            with pytest.raises(RefusedError):
+                await client.admit(server.url("/2"))
+            assert next(answers, None) is None
+            assert client._parts.pace._flights == {}
+
+    asyncio.run(run())
+
+
 # Where it leads
 
 
@@ -440,6 +485,20 @@ def test_where_the_answer_came_from_counts(serve: Serve, outside: Callable[..., 
             assert client.counts.refused == {"comity.inner-address": 2}
 
     asyncio.run(run())
+
+
+@pytest.mark.requirement("WEB-3", "SEC-7")
+def test_the_address_of_a_proxy_is_not_that_of_the_server(serve: Serve) -> None:
+    proxy = serve({f"http://{name}.test/robots.txt": ROBOTS for name in ("site", "other")})
+
+    async def run() -> None:
+        async with alone(proxy=proxy.origin) as client:
+            led_from = await client.admit("http://site.test/")
+            assert led_from.answered(200, address=proxy.host) is None
+            assert (await client.admit("http://other.test/", led_by=led_from)).answered(200, address=proxy.host) is None
+
+    asyncio.run(run())
+    assert [path for path in proxy.paths if path.endswith("/robots.txt")] == [*proxy.routes]
 
 
 @pytest.fixture
@@ -540,6 +599,8 @@ def test_an_answer_that_refuses_every_use_is_not_to_be_read(serve: Serve) -> Non
     ("options", "message"),
     [
         ({"agent": "my bot"}, "agent `my bot` is not a product token"),
+        ({"per_host": 0}, "per_host `0` is not a number of requests"),
+        ({"per_host": "many"}, "per_host `many` is not a number of requests"),
         ({"min_delay": -1}, "min_delay `-1` is not a number of seconds"),
         ({"uses": ("a b",)}, "uses `a b` is not a name"),
         ({"user_agent": "a\nb"}, "user_agent `.*` cannot be sent"),

@@ -96,6 +96,24 @@ def test_hops_that_are_not_followed_are_judged_when_they_are(serve: Serve, libra
     assert pages(site) == [("GET", "/in")]
 
 
+@pytest.mark.requirement("REACH-3")
+def test_a_request_whose_turn_is_over_is_not_sent(serve: Serve, library: Library) -> None:
+    """This process was stopped for so long that others may ask the host."""
+    site = serve({"/robots.txt": ROBOTS, "/late": "late", "/again": "again"})
+
+    async def run() -> None:
+        async with alone() as client, library.opened(client) as ask:
+            assert client._parts
+            client._parts.pace.stood_still = lambda request: True  # type: ignore[method-assign]
+            with pytest.raises(library.error, match="was not sent in its turn: this process stood still"):
+                await ask("GET", site.url("/late"))
+            del client._parts.pace.stood_still
+            assert (await ask("GET", site.url("/again"))).status == 200
+
+    asyncio.run(run())
+    assert set(pages(site)) == {("GET", "/again")}
+
+
 READ_ONLY = "scope: /\nallowed-methods: GET, POST\nallow-xhr: read-only\n"
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Stops:
-    """STOP_AT: the path of the request. STOP_IN: turns of the loop that pass before, in which it may come to the socket's buffer."""
+    """STOP_AT: the path of the request. STOP_IN: turns of the loop that pass before: it may come to the socket's buffer."""
 
     def __init__(self, path: str, turns: int) -> None:
         self._path = path

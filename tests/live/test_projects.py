@@ -107,7 +107,7 @@ def test_the_ready_spiders_need_no_project(tmp_path: Path, server: Loopback) -> 
     assert json.loads((project.folder / "a.jsonl").read_text())["url"] == server.url("/")
     assert "Crawl finished" in done.stderr
     done = project.scrapy("crawl", "shop", status=2)
-    assert "`shop` needs a project, and there is none here; comity's ready spiders need none: site, urls" in done.stderr
+    assert "`shop` needs a project, and there is none here; comity's ready spiders need none: site, urls, policies" in done.stderr
 
 
 def test_the_ready_spiders_are_not_those_of_other_projects(tmp_path: Path, server: Loopback) -> None:

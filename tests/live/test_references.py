@@ -15,12 +15,13 @@ from scrapy import Spider
 
 from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.client import Client
-from comity.crawler.fetching.fetcher import MAX_REFERENCES, PolicyFetcher
+from comity.crawler.fetching.fetcher import PolicyFetcher
 from comity.crawler.fetching.files import PolicyFiles
 from comity.crawler.fetching.network import Network
 from comity.crawler.fetching.reach import IPAddress, Reach
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.scrapy_internals import ScrapyRun
+from comity.policies.formats.file import MAX_REFERENCES
 
 if TYPE_CHECKING:
     from tests.conftest import Crawled, Serve

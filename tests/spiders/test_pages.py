@@ -10,8 +10,9 @@ from parsel import Selector
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
+from comity.dataset.page_fields import title
 from comity.policies.document.main_text import main_text
-from comity.spiders.pages import page_item, title
+from comity.spiders.pages import page_item
 
 TEXTS = [
     pytest.param("<p>one</p><p>two</p>", "one\ntwo", id="a line a block"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from comity.authoring.known_crawlers import known, nearest
 from comity.authoring.sites import Source, SourceFile
 from comity.policies import Finding
 from comity.policies.formats.authoring import Draft
+from comity.policies.vocabulary.known_crawlers import known, nearest
 
 _AGENT_LINE = re.compile(rb"[ \t]*(?:user-?agent|acap-crawler)[ \t]*:[ \t]*([^#\r\n]*)", re.IGNORECASE)
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")

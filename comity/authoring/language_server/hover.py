@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from lsprotocol.types import Hover, MarkupContent, MarkupKind, Position
 
-from comity.authoring.known_crawlers import known
 from comity.authoring.language_server.outline import Outline, ValueWord
 from comity.authoring.language_server.statements import Span, Statement
 from comity.authoring.language_server.words import AGENT, Word, href
 from comity.policies.syntax.printable import printable
+from comity.policies.vocabulary.known_crawlers import known
 
 MAX_AGENTS = 5  # that are named
 

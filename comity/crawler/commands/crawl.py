@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 ADDON = "comity.crawler.addon"
-READY = ("site", "urls")  # spiders
+READY = ("site", "urls", "policies")  # spiders
 READY_SETTINGS = "comity.crawler.settings"
 
 

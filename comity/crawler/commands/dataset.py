@@ -1,4 +1,4 @@
-"""`scrapy dataset export|expire|stats|verify`: what may be done with a dataset, and keeping it so."""
+"""`scrapy dataset tag|export|expire|stats|verify`: what may be done with a dataset, and keeping it so."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from comity.crawler.commands import dataset_verify, tag_option
+from comity.crawler.commands import dataset_tag, dataset_verify, tag_option
 from comity.crawler.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import Options, parsed_defaults
@@ -66,7 +66,7 @@ class Command(ScrapyCommand):
         return f"[options] {'|'.join(ACTIONS)} ..."
 
     def short_desc(self) -> str:
-        return "Export what may be used of a dataset, take out what may not be kept, count, verify"
+        return "Tag records of others; export what may be used of a dataset, take out what may not be kept, count, verify"
 
     def long_desc(self) -> str:
         return (
@@ -357,6 +357,13 @@ def _show_unreadable(counts: RecordCounts, verb: str, paths: Sequence[Path], con
 
 
 ACTIONS = {
+    "tag": Action(
+        "Tag records of others, as a crawl would have tagged them",
+        dataset_tag.add_arguments,
+        dataset_tag.run,
+        dataset_tag.process_options,
+        dataset_tag.crawls,
+    ),
     "export": Action("Write what may be used so today, with a manifest beside it", _export_arguments, _export),
     "expire": Action("Take out what may not be kept any longer", _expire_arguments, _expire),
     "stats": Action("Count what may be done with the records", _stats_arguments, _stats),

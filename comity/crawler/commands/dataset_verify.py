@@ -19,7 +19,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import tag_option
-from comity.crawler.commands.refresh import RefreshSpider, StoredSites
+from comity.crawler.commands.refresh import StoredSites, refresh
 from comity.crawler.console import add_row, flush_output, line, open_console, say
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
@@ -29,10 +29,11 @@ from comity.dataset.files.formats import Reader
 from comity.dataset.files.places import place
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.job import JobOptions, files_of, first_of, open_readers
-from comity.dataset.records import DatasetError, Unreadable
+from comity.dataset.origins import origins_in
+from comity.dataset.records import DatasetError
 from comity.dataset.verify.report import Host, Report, Verify
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED
-from comity.dataset.verify.today import URL_FIELDS, Today, origin, page_url
+from comity.dataset.verify.today import Today
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable, unhidden
 
@@ -107,7 +108,9 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
     options, readers = Options.from_settings(settings), open_readers([opts.dataset])
     if opts.refresh:
         assert process
-        if not _refresh(readers, process):
+        with _progress("policies", readers) as advance:
+            is_complete = refresh(process, origins_in(readers, progress=advance), again=True)
+        if not is_complete:
             return FAILED
     now = datetime.now(UTC)
     work = Verify(StoredSites(options.store, now), Today(options.agent, now, uses, tag_option.tag_source(opts, settings)))
@@ -127,27 +130,6 @@ def _uses(options: list[str] | tuple[()]) -> tuple[str, ...]:
         if not NAME.fullmatch(use):
             raise UsageError(f"--for `{use}` is no use: write names with commas between, e.g. index,train", print_help=False)
     return tuple(uses)
-
-
-def _refresh(readers: Sequence[Reader], process: AsyncCrawlerProcess | CrawlerProcess) -> bool:
-    """False where it was ended before its time."""
-    crawler = process.create_crawler(RefreshSpider)
-    with _progress("policies", readers) as advance:
-        process.crawl(crawler, origins=_origins(readers, advance))
-        process.start()
-    spider = crawler.spider
-    if not isinstance(spider, RefreshSpider):  # the crawl could not even start; it has said why
-        return False
-    if spider.error:
-        raise spider.error
-    return spider.is_complete
-
-
-def _origins(readers: Sequence[Reader], advance: Callable[[int], object]) -> Iterator[str]:
-    for reader, part in ((one, part) for one in readers for part in one.parts()):
-        for batch in reader.read(part, URL_FIELDS):
-            yield from filter(None, (origin(page_url(record)) for record in batch if not isinstance(record, Unreadable)))
-        advance(part.octets)
 
 
 def _verified(work: Verify, readers: Sequence[Reader], list_path: Path | None, options: JobOptions) -> Report:

@@ -33,17 +33,17 @@ def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN, *, respons
         "agent": agent.token,
         "verdict": decision.verdict.value,
         "not_before": decision.not_before.isoformat() if decision.not_before else None,
-        "reasons": _reasons(decision.reasons),
-        "overruled": _reasons(reason for reason in site.considered(agent, url, facts) if reason not in decision.reasons),
+        "reasons": reasons_as_json(decision.reasons),
+        "overruled": reasons_as_json(reason for reason in site.considered(agent, url, facts) if reason not in decision.reasons),
         "other_readers": [opinion.as_json for opinion in second_opinions(site, agent, url, decision)],
         "unread_uses": unread_uses(agent, page, decision),
         "uses": {
-            use: {"verdict": answer.verdict.value, "stated": answer.stated, "reasons": _reasons(answer.reasons)}
+            use: {"verdict": answer.verdict.value, "stated": answer.stated, "reasons": reasons_as_json(answer.reasons)}
             | write_conditions(answer)
             for use, answer in page.uses.items()
         },
         "elements": [
-            element.tag | ({"urls": list(element.urls)} if element.urls else {}) | {"reasons": _reasons(element.reasons)}
+            element.tag | ({"urls": list(element.urls)} if element.urls else {}) | {"reasons": reasons_as_json(element.reasons)}
             for element in page.elements
         ],
         "rates": {
@@ -54,7 +54,12 @@ def explain(site: Site, agent: Agent, url: str, facts: Facts = PLAIN, *, respons
             "concurrent_limit": min((limit.concurrent for limit in limits if limit.concurrent is not None), default=None),
         },
         "requests": [
-            {"action": request.action, "url": request.url, "arranged": request.arranged, "reasons": _reasons([request.reason])}
+            {
+                "action": request.action,
+                "url": request.url,
+                "arranged": request.arranged,
+                "reasons": reasons_as_json([request.reason]),
+            }
             for request in site.requests(agent)
         ],
         "sitemaps": list(site.sitemaps),
@@ -71,7 +76,7 @@ def _rate(rate: Any) -> dict[str, Any]:
     return {"requests": rate.requests, "seconds": rate.seconds, "hours": hours}
 
 
-def _reasons(reasons: Iterable[Reason]) -> list[dict[str, Any]]:
+def reasons_as_json(reasons: Iterable[Reason]) -> list[dict[str, Any]]:
     return [
         {
             "rule": reason.rule,
@@ -99,7 +104,7 @@ def show(explanation: dict[str, Any], console: Console) -> None:
     for reason in explanation["reasons"]:
         console.print(line(f"{reason['rule']} ({reason['spec']})"))
         if reason["text"]:
-            console.print(line(f"{_location(reason)}: {reason['text']}"))
+            console.print(line(f"{location_of(reason)}: {reason['text']}"))
     for sentence in sentences(explanation["other_readers"], explanation["unread_uses"]):
         console.print(line(sentence))
     console.print()
@@ -112,17 +117,17 @@ def show(explanation: dict[str, Any], console: Console) -> None:
 def _overruled(explanation: dict[str, Any], origin: str) -> Table:
     rows = table("Rules that match too, and lose", "rule", "where", "line")
     for reason in explanation["overruled"]:
-        add_row(rows, reason["rule"], _location(reason), reason["text"])
+        add_row(rows, reason["rule"], location_of(reason), reason["text"])
     return rows
 
 
 def _uses(explanation: dict[str, Any], origin: str) -> Table:
     rows = table("What may be done with it", "use", "verdict", "limits", "where", "why")
     for use, answer in explanation["uses"].items():
-        cells: tuple[Any, ...] = (use, Text(answer["verdict"], COLORS[answer["verdict"]]), _limits(answer))
+        cells: tuple[Any, ...] = (use, Text(answer["verdict"], COLORS[answer["verdict"]]), limits_of(answer))
         for reason in answer["reasons"] if answer["stated"] else answer["reasons"][:1]:  # the first decided
             text = reason["text"] or reason["rule"] if answer["stated"] else f"not stated: {reason['text']}"
-            location = _location(reason).removeprefix(origin) if reason["line"] else ""
+            location = location_of(reason).removeprefix(origin) if reason["line"] else ""
             add_row(rows, *cells, location, text)
             cells = ("", "", "")
     return rows
@@ -147,7 +152,7 @@ def _elements(explanation: dict[str, Any], origin: str) -> Table:
 def _requests(explanation: dict[str, Any], origin: str) -> Table:
     rows = table("What the site asks to be done", "action", "url", "arranged", "where")
     for request in explanation["requests"]:
-        location = _location(request["reasons"][0]).removeprefix(origin)
+        location = location_of(request["reasons"][0]).removeprefix(origin)
         add_row(rows, request["action"], request["url"], "yes" if request["arranged"] else "no", location)
     return rows
 
@@ -178,15 +183,15 @@ def _files(explanation: dict[str, Any], origin: str) -> Table:
 def _findings(explanation: dict[str, Any], origin: str) -> Table:
     rows = table("Findings", "where", "rule", "what")
     for finding in explanation["findings"]:
-        add_row(rows, _location(finding).removeprefix(origin), finding["rule"], finding["message"])
+        add_row(rows, location_of(finding).removeprefix(origin), finding["rule"], finding["message"])
     return rows
 
 
-def _location(reason: dict[str, Any]) -> str:
+def location_of(reason: dict[str, Any]) -> str:
     return f"{reason['url']}:{reason['line']}" if reason["line"] else str(reason["url"])
 
 
-def _limits(answer: dict[str, Any]) -> str:
+def limits_of(answer: dict[str, Any]) -> str:
     """The restrictions of a permitted use, e.g. "max_words 12"."""
     return ", ".join(
         name if value is True else f"{name} {_joined(value)}"

@@ -11,7 +11,10 @@ from typing import Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from comity.crawler.captures import open_captures
 from comity.crawler.commands.explanation import explain, show
+from comity.crawler.commands.policy_history import as_json, history
+from comity.crawler.commands.policy_history import show as show_history
 from comity.crawler.console import complain, open_console
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import ASYNCIO_REACTOR, Options
@@ -24,6 +27,7 @@ from comity.policies.formats.ai_txt.file import PATH as AI_PATH
 from comity.policies.syntax.printable import printable, unhidden
 from comity.policies.syntax.urls import origin_of
 
+HISTORY = "history"  # before a URL; by itself, a host
 EXIT = {Verdict.ALLOW: 0, Verdict.DENY: 1, Verdict.DEFER: 1}
 UNREACHABLE = 2
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
@@ -34,14 +38,15 @@ class Command(ScrapyCommand):
     default_settings: ClassVar[dict[str, Any]] = {"ADDONS": {"comity.crawler.addon.Addon": 100}}
 
     def syntax(self) -> str:
-        return "[options] <url>, or --xml <url or file>"
+        return "[options] <url>, or history [options] <url>, or --xml <url or file>"
 
     def short_desc(self) -> str:
         return "Explain what a site's policies say of a URL"
 
     def long_desc(self) -> str:
         return (
-            f"{self.short_desc()}. With --prompt ACTION: in words for the prompt of a model. With --xml: the ai.txt of a site as "
+            f"{self.short_desc()}. With the word history before the URL: how that has changed over captures (--policies). "
+            "With --prompt ACTION: in words for the prompt of a model. With --xml: the ai.txt of a site as "
             "XML, and a file on this machine in its other form, XML for text and text for XML. Exit status: 0 allowed, "
             "1 refused, 2 wrong usage or policies unreachable; with --xml 0, or 2 where there is no ai.txt of that form."
         )
@@ -59,6 +64,13 @@ class Command(ScrapyCommand):
         parser.add_argument("--key", action="store_true", help="the request carries a key")
         parser.add_argument("--referer", metavar="URL", help="page from which the request is made")
         parser.add_argument("--offline", metavar="DIR", help="read the policy files in DIR instead of asking the site")
+        parser.add_argument(
+            "--policies",
+            action="append",
+            metavar="PATH",
+            help="captures for history: WARC files, folders of them or of policy files, a policy store; may be repeated",
+        )
+        parser.add_argument("--index", metavar="FILE", type=Path, help="keep what is read of captures, for the next time")
         form = parser.add_mutually_exclusive_group()
         form.add_argument("--json", action="store_true", help="print JSON")
         form.add_argument(
@@ -77,18 +89,24 @@ class Command(ScrapyCommand):
         if not (opts.loglevel or opts.logfile):
             self.settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
         self.settings.set("TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline")  # whatever reactor the project's crawls use
-        self.requires_crawler_process = not opts.offline
+        is_history = args[:1] == [HISTORY] and len(args) > 1
+        self.requires_crawler_process = not (opts.offline or is_history)
         try:
             options = Options.from_settings(self.settings)
             self._agent = options.agent
-            if not opts.offline:
+            if self.requires_crawler_process:
                 PolicyStore(options.store).close()
         except PolicyError as error:
             raise UsageError(str(error), print_help=False) from None
 
     def run(self, args: list[str], opts: Namespace) -> None:
+        if args[:1] == [HISTORY] and len(args) > 1:
+            self._print_history(args[1:], opts)
+            return
+        if opts.policies or opts.index:
+            raise UsageError("--policies and --index are of the word history: scrapy policy history URL", print_help=False)
         if len(args) != 1:
-            raise UsageError("policy takes one URL", print_help=False)
+            raise UsageError("policy takes one URL, or the word history and one URL", print_help=False)
         if opts.lang and not opts.prompt:
             raise UsageError("--lang is the language of --prompt: write both", print_help=False)
         if opts.xml and "://" not in args[0] and (Path(args[0]).is_file() or args[0].endswith((".txt", ".xml"))):
@@ -96,11 +114,8 @@ class Command(ScrapyCommand):
             is_xml = body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
             self._print_other_form(printable(args[0]), Fetched(status=200, body=body), is_xml=is_xml)
             return
-        url, facts = args[0] if "://" in args[0] else f"https://{args[0]}", _facts(opts)
-        try:
-            origin = origin_of(url)
-        except ValueError as error:
-            raise UsageError(str(error), print_help=False) from None
+        url, facts = _url(args[0]), _facts(opts)
+        origin = origin_of(url)
         site = _read(origin, Path(opts.offline), self._agent) if opts.offline else self._fetch(url)
         if site is None:
             self.exitcode = UNREACHABLE
@@ -108,6 +123,31 @@ class Command(ScrapyCommand):
             self._print_other_form(origin + AI_PATH, site.files.get(origin + AI_PATH, Fetched(status=404)))
         else:
             self._print_answer(site, url, facts, opts)
+
+    def _print_history(self, args: list[str], opts: Namespace) -> None:
+        if len(args) != 1 or not opts.policies:
+            raise UsageError("policy history takes one URL, and --policies for each place of captures", print_help=False)
+        if opts.offline or opts.xml or opts.prompt:
+            raise UsageError("--offline, --xml and --prompt are not of the word history", print_help=False)
+        url, facts = _url(args[0]), _facts(opts)
+        try:
+            captures = open_captures(opts.policies, agent=self._agent, index=opts.index)
+        except PolicyError as error:
+            raise UsageError(str(error), print_help=False) from None
+        with captures:
+            unreadable, places = captures.unreadable
+            for place in places:
+                complain(f"{place.source} at {place.offset} cannot be read: {place.error}")
+            if unreadable > len(places):
+                complain(f"{unreadable - len(places)} more places cannot be read")
+            visits = history(captures, url, facts, declared_only=bool(opts.use))
+        if opts.json:
+            print(json.dumps(as_json(visits, url, self._agent) | {"unreadable": unreadable}, indent=2))  # noqa: T201
+        elif visits:
+            show_history(visits, url, open_console())
+        if not visits:
+            complain(f"there is no copy of the policy files of {origin_of(url)}")
+            self.exitcode = UNREACHABLE
 
     def _print_answer(self, site: Site, url: str, facts: Facts, opts: Namespace) -> None:
         if opts.prompt:
@@ -142,6 +182,15 @@ class Command(ScrapyCommand):
         self.crawler_process.start()
         spider = crawler.spider
         return spider.site if isinstance(spider, PolicySpider) else None
+
+
+def _url(argument: str) -> str:
+    url = argument if "://" in argument else f"https://{argument}"
+    try:
+        origin_of(url)
+    except ValueError as error:
+        raise UsageError(str(error), print_help=False) from None
+    return url
 
 
 def _facts(opts: Namespace) -> Facts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
@@ -10,22 +9,20 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from scrapy import Spider
+from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 
 from comity.bounded import Bounded
-from comity.crawler.crawl import Crawl
 from comity.crawler.fetching.fetcher import Sites, policies_of
 from comity.crawler.fetching.files import ROBOTS
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.flights import ClosingError
 from comity.crawler.site_sources import PolicySpider
+from comity.crawler.survey import MAX_SEEN, Survey
 from comity.dataset.records import DatasetError
 from comity.policies import Site
 from comity.policies.answers.fetched import Fetched
 from comity.policies.formats import WELL_KNOWN
-
-AT_ONCE = 32  # origins; the fetcher has a limit of its own for connections
-MAX_SEEN = 100_000  # origins that are remembered; of the others the store knows that they were asked
 
 # The other files of an origin whose robots.txt cannot be had: nobody asks for them (docs/fetching.md).
 UNASKED = PolicyFile(due=0.0, copy=Fetched(status=0, error="not asked for, as robots.txt cannot be had"))
@@ -70,38 +67,38 @@ def _stored(path: Path, now: float) -> StoredSites:
 
 
 class RefreshSpider(Spider):
-    """Fetches the policies of sites again, each once, and no page. It keeps to what the sites said of when to ask them."""
+    """Fetches the policies of sites, each once, and no page. It keeps to what the sites said of when to ask them."""
 
     name = "refresh"
     custom_settings: ClassVar[dict[str, Any]] = PolicySpider.custom_settings  # type: ignore[misc]  # as there
     origins: Iterator[str]  # they may repeat
+    renew_before: float  # seconds since the epoch: a copy that was confirmed earlier is asked for again, however fresh
     error: DatasetError | None = None  # of the file that has the origins
     is_complete = False
 
     async def start(self) -> AsyncIterator[Any]:
-        crawl = Crawl.of(self.crawler)
-        crawl.actions.enabled = False
-        crawl.policies.renew_before = time.time()
-        semaphore = asyncio.Semaphore(AT_ONCE)
-        seen: Bounded[str, None] = Bounded(MAX_SEEN)
-
-        async def ask(origin: str) -> None:
-            try:
-                await crawl.policies.get(origin)
-            finally:
-                semaphore.release()
-
         try:
-            async with asyncio.TaskGroup() as tasks:
-                while origin := await asyncio.to_thread(next, self.origins, ""):
-                    if origin not in seen:
-                        seen[origin] = None
-                        await semaphore.acquire()
-                        tasks.create_task(ask(origin))
+            await Survey(self.crawler, renew_before=self.renew_before).run(self.origins)
             self.is_complete = True
-        except* ClosingError:  # Ctrl-C
+        except ClosingError:  # Ctrl-C
             pass
-        except* DatasetError as errors:
-            self.error = next(error for error in errors.exceptions if isinstance(error, DatasetError))
+        except DatasetError as error:
+            self.error = error
         if False:  # what makes it a generator
             yield
+
+
+def refresh(process: AsyncCrawlerProcess | CrawlerProcess, origins: Iterator[str], *, again: bool = False) -> bool:
+    """Have today's policies of these origins in the policy store; False where it was ended before its time.
+
+    `origins`: they may repeat. What the store has fresh is not asked for: a refresh that was ended or killed goes on where it
+    was. `again`: all is asked for once more, however fresh. DatasetError where `origins` raises it."""
+    crawler = process.create_crawler(RefreshSpider)
+    process.crawl(crawler, origins=origins, renew_before=time.time() if again else 0.0)
+    process.start()
+    spider = crawler.spider
+    if not isinstance(spider, RefreshSpider):  # the crawl could not even start; it has said why
+        return False
+    if spider.error:
+        raise spider.error
+    return spider.is_complete

@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from http.client import responses as REASONS  # noqa: N812  # a constant by its kind
-from io import BytesIO
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Self
 from urllib.parse import urlsplit
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
-import scrapy
 from itemadapter import ItemAdapter
 from scrapy.exceptions import NotConfigured
 from scrapy.exporters import BaseItemExporter
 from scrapy.http import HtmlResponse, Request, Response, TextResponse, XmlResponse
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
-import comity
 from comity.bounded import Bounded
 from comity.crawler.crawl import Crawl
 from comity.crawler.feeds.responses import Arrival, ItemResponses
@@ -36,8 +32,7 @@ from comity.policies.answers.fetched import Fetched
 from comity.policies.syntax.urls import origin_of
 
 try:
-    from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]  # it ships no types
-    from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
+    from comity.crawler.feeds.warc_records import RecordWriter, head_of
 except ModuleNotFoundError:
     raise NotConfigured from None  # Scrapy loads the exporters of all formats; ItemResponses says what to install
 
@@ -52,8 +47,6 @@ MAX_COPIES = 100_000  # copies of policy files that a writer remembers to have w
 SECRET = frozenset((b"authorization", b"cookie", b"proxy-authorization", b"set-cookie"))
 # What was true of the transfer, and no more of the body as it is kept.
 TRANSFER = frozenset((b"content-length", b"transfer-encoding"))
-
-Head = list[tuple[bytes, bytes]]
 
 
 class WarcExporter(BaseItemExporter):
@@ -71,10 +64,9 @@ class WarcExporter(BaseItemExporter):
         self._responses = responses
         self._secret = SECRET | {self._crawl.agent.key_header.lower().encode("latin-1")}
         self._encoder: json.JSONEncoder = ScrapyJSONEncoder()
-        self._writer = _Writer(file, gzip=self.compressed, warc_version="1.1")
+        self._records = RecordWriter(file, compressed=self.compressed)
         self._record_ids: WeakKeyDictionary[Response, str] = WeakKeyDictionary()
         self._copies: Bounded[tuple[str, str], None] = Bounded(MAX_COPIES)  # URL and SHA-256 of policy files, the oldest first
-        self._info = ""  # id of the `warcinfo` record
         self._warned = False
 
     @classmethod
@@ -82,17 +74,10 @@ class WarcExporter(BaseItemExporter):
         return cls(file, crawler=crawler, **options)
 
     def start_exporting(self) -> None:
-        warcinfo = {
-            "software": f"comity/{comity.__version__} Scrapy/{scrapy.__version__} Python/{sys.version.split()[0]}",
-            "format": "WARC File Format 1.1",
-            "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
-            "http-header-user-agent": self._crawl.agent.user_agent,
-            "robots": "obey",
-            "description": "Bodies without the content codings that were decoded; fields that carry cookies and keys left out",
-        }
-        self._info = ""
-        lines = "".join(f"{name}: {value}\r\n" for name, value in warcinfo.items())
-        self._info = self._write("warcinfo", datetime.now(UTC), lines.encode(), content_type="application/warc-fields")
+        self._records.write_info(
+            user_agent=self._crawl.agent.user_agent,
+            description="Bodies without the content codings that were decoded; fields that carry cookies and keys left out",
+        )
 
     def export_item(self, item: Any) -> None:
         record = dict(self.get_serialized_fields(item))
@@ -103,7 +88,7 @@ class WarcExporter(BaseItemExporter):
         octets = self._encoder.encode(record).encode()
         response = self._responses.response(item)
         if response is None:
-            self._write("metadata", datetime.now(UTC), octets, content_type="application/json")
+            self._records.write("metadata", datetime.now(UTC), octets, content_type="application/json")
             return
         arrival = self._responses.arrival(response)
         if isinstance(tag, dict):
@@ -111,7 +96,7 @@ class WarcExporter(BaseItemExporter):
         is_new = response not in self._record_ids
         name = self._record_ids.setdefault(response, f"<urn:uuid:{uuid4()}>")
         fields = {"WARC-Target-URI": response.url, "WARC-Refers-To": name, "WARC-Concurrent-To": name}
-        self._write("metadata", arrival.received_at, octets, fields, content_type="application/json")
+        self._records.write("metadata", arrival.received_at, octets, fields, content_type="application/json")
         if is_new:
             self._write_exchange(response, arrival, name)
 
@@ -122,12 +107,12 @@ class WarcExporter(BaseItemExporter):
         if truncation := _truncation(response):
             fields["WARC-Truncated"] = truncation
         if urlsplit(response.url).scheme not in ("http", "https"):
-            self._write("resource", arrival.received_at, response.body, fields, content_type=_media_type(response))
+            self._records.write("resource", arrival.received_at, response.body, fields, content_type=_media_type(response))
             return
-        self._write("response", arrival.received_at, response.body, fields, head=self._response_head(response, arrival))
+        self._records.write("response", arrival.received_at, response.body, fields, head=self._response_head(response, arrival))
         if request := response.request:
             request_fields = {"WARC-Target-URI": response.url, "WARC-Concurrent-To": name}
-            self._write("request", arrival.received_at, request.body, request_fields, head=self._request_head(request))
+            self._records.write("request", arrival.received_at, request.body, request_fields, head=self._request_head(request))
 
     def _response_head(self, response: Response, arrival: Arrival) -> bytes:
         sent = [(key, value) for key, values in response.headers.items() for value in values]
@@ -138,7 +123,7 @@ class WarcExporter(BaseItemExporter):
             changed += [(b"Content-Encoding", value) for value in arrival.encodings]
         fields += [(b"X-Crawler-" + key, value) for key, value in changed]
         protocol = response.protocol if (response.protocol or "").startswith("HTTP/1") else "HTTP/1.1"
-        return _head(f"{protocol} {response.status} {REASONS.get(response.status, '')}", [*fields, (b"Content-Length", length)])
+        return head_of(f"{protocol} {response.status} {REASONS.get(response.status, '')}", [*fields, (b"Content-Length", length)])
 
     def _request_head(self, request: Request) -> bytes:
         parts = urlsplit(request.url)
@@ -149,7 +134,7 @@ class WarcExporter(BaseItemExporter):
             fields.insert(0, (b"Host", parts.netloc.rpartition("@")[2].encode()))
         if request.body:
             fields.append((b"Content-Length", str(len(request.body)).encode()))
-        return _head(f"{request.method} {target} HTTP/1.1", fields)
+        return head_of(f"{request.method} {target} HTTP/1.1", fields)
 
     def _write_policies(self, tag: Mapping[str, Any], response: Response) -> None:
         """The copies by which the item was judged, each once."""
@@ -164,7 +149,7 @@ class WarcExporter(BaseItemExporter):
             self._copies[key] = None
             content_type = file.header(b"content-type").decode("latin-1") or "application/octet-stream"
             fields = {"WARC-Target-URI": url, POLICY: policy["sha256"]}
-            self._write("resource", file.fetched_at or datetime.now(UTC), file.body, fields, content_type=content_type)
+            self._records.write("resource", file.fetched_at or datetime.now(UTC), file.body, fields, content_type=content_type)
 
     def _copies_of(self, url: str, sha256: str, response: Response) -> Iterator[Fetched]:
         outgoing = self._crawl.access.outgoing(response.request) if response.request else None
@@ -185,58 +170,9 @@ class WarcExporter(BaseItemExporter):
             self._warned = True
             logger.warning("%(url)s is not in the WARC file: the copy that decided is no longer known", {"url": url})
 
-    def _write(
-        self,
-        kind: str,
-        date: datetime,
-        body: bytes,
-        fields: Mapping[str, str] | None = None,
-        *,
-        head: bytes = b"",
-        content_type: str = "",
-    ) -> str:
-        """Gives the id of the record. `head`: of HTTP, before the body. `content_type`: where there is none."""
-        info = {"WARC-Warcinfo-ID": self._info} if self._info else {}
-        record = self._writer.create_warc_record(
-            "",
-            kind,
-            payload=BytesIO(body),
-            length=len(body),
-            warc_content_type=content_type,
-            warc_headers_dict={"WARC-Date": date.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), **info, **(fields or {})},
-            http_headers=_AsSent(head) if head else None,
-        )
-        self._writer.write_record(record)
-        name: str = record.rec_headers.get_header("WARC-Record-ID")
-        return name
-
 
 class CompressedWarcExporter(WarcExporter):
     compressed = True
-
-
-class _Writer(WARCWriter):  # type: ignore[misc]  # it has no types
-    # The block of a record without a head of HTTP is its payload: its digest says all, and some readers know no other there.
-    NO_PAYLOAD_DIGEST_TYPES = ("warcinfo", "revisit", "metadata", "resource")
-
-
-class _AsSent(StatusAndHeaders):  # type: ignore[misc]  # it has no types
-    """The head of a message, octet by octet: warcio would write fields that are not ASCII in another way."""
-
-    def __init__(self, octets: bytes) -> None:
-        super().__init__("", [])
-        self.headers_buff = self._octets = octets
-
-    def __bool__(self) -> bool:
-        return True
-
-    def compute_headers_buffer(self, header_filter: object = None) -> None:
-        self.headers_buff = self._octets
-
-
-def _head(first: str, fields: Head) -> bytes:
-    lines = (first.encode("latin-1", "replace"), *(key + b": " + value for key, value in fields))
-    return b"\r\n".join((*(line.replace(b"\r", b" ").replace(b"\n", b" ") for line in lines), b"", b""))
 
 
 def _media_type(response: Response) -> str:

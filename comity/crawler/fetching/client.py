@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple, Self
@@ -13,6 +12,7 @@ from comity.crawler.fetching.connection import Headers, HttpAnswer, TransferErro
 from comity.crawler.fetching.network import Channel, Destination, Network
 from comity.crawler.fetching.options import ClientOptions
 from comity.crawler.fetching.reach import Reach
+from comity.policies.syntax.content_coding import decoded
 from comity.policies.syntax.lines import MAX_BYTES
 from comity.policies.syntax.printable import printable
 from comity.policies.syntax.urls import DEFAULT_PORTS, target_of
@@ -176,7 +176,10 @@ def _hop(answer: HttpAnswer, channel: Channel) -> Hop:
     body, oversized = answer.body, answer.is_cut
     codings = [value.strip().lower() for name, value in answer.headers if name.lower() == b"content-encoding"]
     if answer.status // 100 == 2 and body:
-        body, oversized = decoded(body, b",".join(codings), is_cut=answer.is_cut)
+        try:
+            body, oversized = decoded(body, b",".join(codings), is_cut=answer.is_cut)
+        except ValueError as error:
+            raise TransferError(str(error)) from None
     return Hop(answer.status, answer.headers, body[:MAX_BYTES], oversized, channel.reach)
 
 
@@ -192,22 +195,3 @@ def _proxy_error(answer: HttpAnswer) -> str:
     if answer.status == 407 or has_failed:
         return f"the proxy answered with HTTP status {answer.status}"
     return ""
-
-
-def decoded(body: bytes, content_encoding: bytes, *, is_cut: bool) -> tuple[bytes, bool]:
-    """The content, and whether there is more than MAX_BYTES of it. Nothing was asked for but the plain octets ("identity").
-
-    `is_cut`: the body goes on after these octets."""
-    if content_encoding in (b"", b"identity"):
-        return body, is_cut
-    if content_encoding not in (b"gzip", b"x-gzip", b"deflate"):
-        raise TransferError(f"Content-Encoding {printable(content_encoding)}, which was not asked for")
-    decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, as its first octets say
-    try:
-        content = decoder.decompress(body, MAX_BYTES + 1)
-    except zlib.error as error:
-        raise TransferError(f"compressed content that cannot be decoded: {error}") from None
-    is_more = is_cut or len(content) > MAX_BYTES
-    if not is_more and (decoder.unused_data or not decoder.eof):
-        raise TransferError("compressed content that breaks off or goes on after its end")
-    return content, is_more

@@ -22,12 +22,11 @@ crawl ends and nothing was learnt."""
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from comity.bounded import Bounded
+from comity.bounded import Bounded, BoundedSize
 from comity.crawler.fetching.files import BACK_OFF, PolicyFiles, PolicyQuery, failure_reason, url_of
 from comity.crawler.fetching.freshness import DAY, MIN_LIFETIME, retry_after
 from comity.crawler.fetching.network import BarredError
@@ -39,11 +38,11 @@ from comity.crawler.run import Run
 from comity.policies import Agent, Site
 from comity.policies.answers.fetched import Availability, Fetched, availability
 from comity.policies.formats import WELL_KNOWN
+from comity.policies.formats.file import MAX_REFERENCES
 from comity.policies.syntax.urls import origin_or_empty
 
 logger = logging.getLogger(__name__)
 
-MAX_REFERENCES = 5  # files named by the files of an origin that are fetched; those after them count as not had
 MAX_SITES = 10_000  # origins that are kept in memory; the store has them all
 MAX_SITE_BYTES = 32 * 1024 * 1024  # octets of their policy files; compiled they take up to three times as much
 TOO_MANY = (429, 503)  # statuses of a server that is asked too often
@@ -208,26 +207,11 @@ class PolicyFetcher:
         return policies
 
 
-class Sites:
+class Sites(BoundedSize[str, Policies]):
     """The origins that were asked for last, within MAX_SITES and MAX_SITE_BYTES."""
 
     def __init__(self) -> None:
-        self._sites: OrderedDict[str, Policies] = OrderedDict()
-        self._bytes = 0
-
-    def get(self, origin: str) -> Policies | None:
-        policies = self._sites.get(origin)
-        if policies is not None:
-            self._sites.move_to_end(origin)
-        return policies
-
-    def put(self, origin: str, policies: Policies) -> None:
-        if origin in self._sites:
-            self._bytes -= _size(self._sites.pop(origin))
-        self._sites[origin] = policies
-        self._bytes += _size(policies)
-        while len(self._sites) > 1 and (len(self._sites) > MAX_SITES or self._bytes > MAX_SITE_BYTES):
-            self._bytes -= _size(self._sites.popitem(last=False)[1])
+        super().__init__(MAX_SITES, MAX_SITE_BYTES, _size)
 
 
 def _size(policies: Policies) -> int:

@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 
 from comity.crawler.fetching.freshness import DAY, lifetime, refreshed, retry_after
 from comity.crawler.fetching.reach import Reach
-from comity.policies.answers.fetched import Availability, Fetched, availability
+from comity.policies.answers.fetched import Fetched, stands_in_until
 
-STAND_IN = 30 * DAY  # seconds since it was last confirmed that a copy stands in for an unreachable file; RFC 9309 section-2.3.1.4
 FIRST_BACK_OFF = 5.0  # seconds after the first failure; doubled with each one that follows
 
 
@@ -43,20 +42,14 @@ class PolicyFile:
             return self.copy
         return (
             replace(self.copy, unreachable_since=self.failing_since)
-            if self.copy and now < self._stands_in_until
+            if self.copy and now < stands_in_until(self.copy)
             else self.failure
         )
 
     def counts_until(self, now: float) -> float:
         """The moment until which `current` stays the same, if nobody asks the server."""
-        return min(self.due, self._stands_in_until) if self.failure and now < self._stands_in_until else self.due
-
-    @property
-    def _stands_in_until(self) -> float:
-        """Only a file that was there stands in: that there was none is no permission for a server that now fails."""
-        if self.copy is None or self.copy.fetched_at is None or availability(self.copy) is not Availability.PRESENT:
-            return 0.0
-        return self.copy.fetched_at.timestamp() + STAND_IN
+        until = stands_in_until(self.copy)
+        return min(self.due, until) if self.failure and now < until else self.due
 
     def failed(self, failure: Fetched, now: float, at_least: float = 0.0) -> PolicyFile:
         """After it could not be had: asked for again when the server wants it, or after twice the wait of last time.

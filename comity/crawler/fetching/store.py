@@ -9,21 +9,22 @@ import json
 import sqlite3
 import time
 import zlib
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from comity.crawler.fetching.policy_copy import STAND_IN, PolicyFile
+from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.reach import Reach
 from comity.database import open_database, transaction
-from comity.policies.answers.fetched import Fetched
+from comity.policies.answers.fetched import STAND_IN, Fetched
 from comity.policies.syntax.lines import MAX_BYTES
 from comity.policies.syntax.printable import printable
 
 APPLICATION_ID = 0x636F6D69  # "comi", in the header of the file
 PRUNED = 2  # files at most that are dropped with each site that is saved, so that a store shrinks faster than it grows
 DIGEST_ROUNDS = 100_000  # of PBKDF2: whoever has the file shall not find out short secrets by trying
+PAGE = 1000  # origins that are listed at a time
 REFERENCES = 20  # files named by others that are kept for an origin, whatever it names from one day to the next
 
 # What makes each version out of the one before, the first out of nothing.
@@ -140,10 +141,25 @@ class PolicyStore:
         except (sqlite3.Error, zlib.error, ValueError, KeyError, TypeError) as error:
             raise self._unreadable(error) from None
 
-    def origins(self) -> list[str]:
-        """All origins of which a file is known."""
+    def origins(self) -> Iterator[str]:
+        """Yield the origins of which anything is kept, in their order, as they are there by then."""
+        last = ""
+        while True:
+            try:
+                rows = self._db.execute(
+                    "SELECT DISTINCT origin FROM file WHERE origin > ? ORDER BY origin LIMIT ?", (last, PAGE)
+                ).fetchall()
+            except sqlite3.Error as error:
+                raise self._unreadable(error) from None
+            if not rows:
+                return
+            yield from (origin for (origin,) in rows)
+            (last,) = rows[-1]
+
+    def version(self) -> str:
+        """Return what is another text once anything was saved."""
         try:
-            return [origin for (origin,) in self._db.execute("SELECT DISTINCT origin FROM file ORDER BY origin")]
+            return repr(self._db.execute("SELECT count(*), max(written) FROM file").fetchone())
         except sqlite3.Error as error:
             raise self._unreadable(error) from None
 

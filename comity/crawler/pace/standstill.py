@@ -15,62 +15,56 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Container, Iterator
+from collections.abc import Awaitable, Callable, Container, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from scrapy import signals
 from scrapy.exceptions import DownloadFailedError
-from scrapy.http import Request, Response
+from scrapy.http import Request
 
 from comity.crawler.pace.pace import Pace
-from comity.crawler.scrapy_internals import downloader_of
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 FOLDER = Path("/dev/fd")  # of the descriptors of this process
 PORTS = {"http": 80, "https": 443}
 
+T = TypeVar("T")
+
+
+class StoodStillError(DownloadFailedError):
+    """The request has lost its turn, and was not sent."""
+
 
 class Standstill:
-    """The downloads of a crawl that are under way."""
+    """The requests that are being sent, or wait for their answers."""
 
-    def __init__(self, crawler: Crawler, pace: Pace) -> None:
-        self._crawler = crawler
+    def __init__(self, pace: Pace) -> None:
         self._pace = pace
         self._tasks: dict[Request, asyncio.Task[Any]] = {}
         self._ended: set[Request] = set()
         self._before: Any = None  # the handler that was there
-        crawler.signals.connect(self._open, signals.spider_opened)
-        crawler.signals.connect(self._close, signals.spider_closed)
 
-    def _open(self) -> None:
-        downloader = downloader_of(self._crawler)
-        if downloader is None:
-            return
-        self._download = downloader.handlers.download_request_async
-        downloader.handlers.download_request_async = self._guarded  # type: ignore[method-assign]
-        # Python has handlers in the main thread only, and Windows has no such signal.
+    def open(self) -> None:
+        """Listen for SIGCONT, where that can be: in the main thread, and not on Windows. To be called within the loop."""
+        self._loop = asyncio.get_running_loop()
         if hasattr(signal, "SIGCONT") and threading.current_thread() is threading.main_thread():
-            self._loop = asyncio.get_running_loop()
             self._handler = self._goes_on  # one object, known by identity
             self._before = signal.signal(signal.SIGCONT, self._handler)
 
-    def _close(self) -> None:
+    def close(self) -> None:
         if self._before is not None and signal.getsignal(signal.SIGCONT) is self._handler:
             signal.signal(signal.SIGCONT, self._before)
 
-    async def _guarded(self, request: Request) -> Response:
+    async def guard(self, request: Request, send: Callable[[], Awaitable[T]]) -> T:
+        """Send the request, which has had its turn. StoodStillError where that is over."""
         if self._pace.stood_still(request):
             raise _failure(request)
         task = asyncio.current_task()
         assert task
         self._tasks[request] = task
         try:
-            return await self._download(request)
+            return await send()
         except asyncio.CancelledError:
             if request not in self._ended:
                 raise
@@ -95,8 +89,8 @@ class Standstill:
                 task.cancel()
 
 
-def _failure(request: Request) -> DownloadFailedError:
-    return DownloadFailedError(f"{request} was not sent in its turn: this process stood still")
+def _failure(request: Request) -> StoodStillError:
+    return StoodStillError(f"{request} was not sent in its turn: this process stood still")
 
 
 def _ports(request: Request) -> Iterator[int]:

@@ -21,6 +21,7 @@ from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.request import PLAIN
 from comity.policies.document.document import Content
 from comity.policies.document.nofollow import rel_nofollow
+from comity.policies.page import Browsed
 from comity.policies.syntax.urls import origin_or_empty
 
 
@@ -48,6 +49,7 @@ class ResponsePages:
         self._redacts = redacts
         self._obeys_rel_nofollow = obeys_rel_nofollow
         self._pages: WeakKeyDictionary[Response, Page | None] = WeakKeyDictionary()
+        self.browsed: WeakKeyDictionary[Request, Browsed] = WeakKeyDictionary()  # how a browser got the response
         self._whole: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()  # of responses that were stripped
 
     async def page(self, response: Response) -> Page | None:
@@ -161,6 +163,8 @@ class ResponsePages:
         else:
             page = page_by(site, response.url, None)
             page = page.asked_as(first) if first is not None else page
+        if page is not None and response.request is not None:
+            page.browsed = self.browsed.get(response.request)
         if page is not None and page.element_rules is not None:
             uses = page.refusable(self._agent.uses)
             page.is_cut = whole is not None or (self._redacts and bool(page.element_rules.refused(uses)))

@@ -19,12 +19,13 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisClusterException, RedisError
 from redis.retry import Retry
 
-from comity.crawler.fetching.policy_copy import STAND_IN, PolicyFile
+from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.fetching.store import DIGEST_ROUNDS, REFERENCES, body_of, fetched_as_json, fetched_of_json
 from comity.crawler.redis_state.address import StateAddress, name_as_key
 from comity.crawler.redis_state.connection import PATIENCE
 from comity.crawler.redis_state.scripts import Script, script
+from comity.policies.answers.fetched import STAND_IN
 from comity.policies.syntax.printable import printable
 
 SITE, BODY, CLAIM = b"comity:site:", b"comity:body:", b"comity:claim:"

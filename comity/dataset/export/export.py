@@ -63,7 +63,7 @@ def export(inputs: Sequence[Path], output: Path, terms: Terms, options: JobOptio
             exported = write_usable(readers, writer, unread, terms, options)
             unread.replace()
             manifest.retract(output)
-        manifest.write(output, manifest.manifest(output, history(terms, exported), exported.composition))
+        manifest.write(output, manifest.manifest(output, history(inputs, terms, exported), exported.composition))
     return exported
 
 
@@ -76,8 +76,11 @@ def write_usable(readers: Sequence[Reader], writer: Writer, unread: UnreadLines,
     return exported
 
 
-def history(terms: Terms, exported: Summary) -> manifest.History:
+def history(inputs: Sequence[Path], terms: Terms, exported: Summary) -> manifest.History:
+    """`inputs`: of records of others the export says how they were tagged, as their manifests do."""
     counts = exported.counts
+    described = (manifest.read(path) for path in inputs)
+    tagged = [one["comity:tagged"] for one in described if one and "comity:tagged" in one]
     return manifest.History(
         description=f"Records that could be used for {', '.join(terms.uses)} on {terms.now:%Y-%m-%d},"
         " by what their sites said when they were fetched.",
@@ -91,4 +94,5 @@ def history(terms: Terms, exported: Summary) -> manifest.History:
         },
         vocabulary={name: words.revision for name, words in terms.vocabulary.words.items()},
         defaults={use: verdict.value for use, verdict in terms.defaults.items()},
+        tagged=[part for one in tagged for part in (one if isinstance(one, list) else [one])],
     )

@@ -96,7 +96,7 @@ def export_folder(
             exported.merge(outcome.summary)
             files.append(outcome.facts)
         manifest.retract(folder)
-    manifest.write(folder, manifest.manifest(folder, history(terms, exported), exported.composition, files))
+    manifest.write(folder, manifest.manifest(folder, history(inputs, terms, exported), exported.composition, files))
     return exported
 
 

@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
+from comity.dataset.origins import origin
 from comity.dataset.records import Record
 from comity.dataset.verify.element_changes import MARKUP, ElementChanges, document_of
 from comity.dataset.verify.policy_copies import first_seen, is_same_copy
 from comity.dataset.verify.replay import Recalled, Tag, is_of_page, recalled, refuses
 from comity.dataset.verify.result import GAINED, LOST, RESTRICTED, SAME, Cause, Rechecked, UseToday, cause_of, quoted
-from comity.dataset.verify.today import Today, origin
+from comity.dataset.verify.today import Today
 from comity.policies import Page, Site, Verdict
 from comity.policies.answers.decision import Reason, UseDecision
 from comity.policies.answers.qualifiers import Qualifiers

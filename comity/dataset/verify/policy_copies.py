@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from comity.dataset.origins import origin
 from comity.dataset.verify.replay import Tag
 from comity.dataset.verify.result import Cause
-from comity.dataset.verify.today import Sites, origin
+from comity.dataset.verify.today import Sites
 from comity.policies import Site
 from comity.policies.answers.fetched import Availability, availability
 

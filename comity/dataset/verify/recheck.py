@@ -5,13 +5,14 @@ What is judged how, and why the stricter way, stands in docs/datasets.md."""
 
 from __future__ import annotations
 
+from comity.dataset.origins import URL_FIELDS, origin, page_url
 from comity.dataset.records import Record
 from comity.dataset.verify.comparison import Comparison
 from comity.dataset.verify.policy_copies import newly_unreachable, other_page
 from comity.dataset.verify.replay import Tag
 from comity.dataset.verify.result import Cause, Rechecked
 from comity.dataset.verify.shared_results import octets_of
-from comity.dataset.verify.today import URL_FIELDS, Sites, Today, origin, page_url
+from comity.dataset.verify.today import Sites, Today
 from comity.policies.tag import TagError, read_tag
 
 

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from comity.dataset.records import Record
+from comity.dataset.origins import URL_FIELDS
 from comity.dataset.tag_sources import GUESSED, TagSource
 from comity.dataset.verify.element_changes import DOCUMENT
 from comity.dataset.verify.result import Rechecked
 from comity.dataset.verify.shared_results import Alike
 from comity.policies import Agent, Site
-from comity.policies.syntax.urls import origin_of
 
-URL_FIELDS = ("final_url", "url")  # the first that a record has names its page
 FIELDS = (*URL_FIELDS, DOCUMENT)  # what is read of a record besides its tag
 MAX_AGENTS = 100  # of tags, that are kept
 
@@ -42,17 +40,3 @@ class Today:
                 self._agents.clear()
             self._agents[token] = replace(self.agent, token=token, user_agent="", arrangements=())
         return self._agents[token]
-
-
-def page_url(record: Record) -> str:
-    """The URL of its page; "" where it has none that a site could speak for."""
-    url = next((url for field in URL_FIELDS if isinstance(url := record.get(field), str) and url), "")
-    return url if origin(url) else ""
-
-
-def origin(url: str) -> str:
-    """ "" where it has none."""
-    try:
-        return origin_of(url)
-    except ValueError:
-        return ""

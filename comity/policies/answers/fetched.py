@@ -30,6 +30,9 @@ class Fetched:
         return next((value for key, value in self.headers if key.lower() == name.lower()), b"")
 
 
+STAND_IN = 30 * 86_400.0  # seconds since it was last confirmed that a copy stands in for an unreachable file; section-2.3.1.4
+
+
 class Availability(enum.Enum):
     PRESENT = "present"  # there is a body to read
     ABSENT = "absent"  # the server says that there is none: nothing is stated
@@ -62,3 +65,12 @@ def availability(fetched: Fetched) -> Availability:
             return Availability.ABSENT
         case _:
             return Availability.UNREACHABLE
+
+
+def stands_in_until(copy: Fetched | None) -> float:
+    """Seconds since the epoch until which the last answer stands in for a file that cannot be had; 0 where it never does.
+
+    Only a file that was there stands in: that there was none is no permission for a server that now fails."""
+    if copy is None or copy.fetched_at is None or availability(copy) is not Availability.PRESENT:
+        return 0.0
+    return copy.fetched_at.timestamp() + STAND_IN

@@ -87,6 +87,20 @@ declare(
         "comity.more-findings": Rule(FINDING, "comity, docs/rules.md", "the file has more findings than are listed"),
         "comity.default": Rule(SILENT, "comity, docs/uses.md", "no source speaks of this use: the operator's default decides"),
         "comity.no-page": Rule(REFUSES, "comity, docs/uses.md", "the item came from no page: no source can speak for it"),
+        "comity.no-policies": Rule(
+            REFUSES, "comity, docs/existing-data.md", "no copy of the site's policies is at hand: nobody knows what they state"
+        ),
+        "comity.no-date": Rule(
+            REFUSES, "comity, docs/existing-data.md", "nobody knows when the page was captured, so not by which policies"
+        ),
+        "comity.no-url": Rule(
+            REFUSES, "comity, docs/existing-data.md", "the record has no http or https URL: no site can speak for it"
+        ),
+        "comity.unread": Rule(
+            REFUSES,
+            "comity, docs/existing-data.md",
+            "the capture of the page is cut off, or cannot be read: nobody knows what it states",
+        ),
         "comity.scheme": Rule(REFUSES, "comity, docs/rules.md", "only http and https have policies that can be asked"),
         "comity.no-site": Rule(
             ALLOWS, "comity, docs/rules.md", "data:, file: and s3: name data of the operator's own: no site to ask"
@@ -101,6 +115,12 @@ declare(
         ),
         "comity.session": Rule(
             ALLOWS, "comity, docs/automation.md", "the request goes out without the session that is declared for its host"
+        ),
+        "comity.browser": Rule(REFUSES, "comity, docs/browsers.md", "nobody could judge what the browser would ask for then"),
+        "comity.part": Rule(
+            ALLOWS,
+            "comity, docs/browsers.md",
+            "a page needs it to be shown, and the page's own decision holds for it: COMITY_BROWSER",
         ),
         "comity.rate": Rule(
             REFUSES, "comity, docs/guard.md", "the client asks more often than the site's files permit", status=429

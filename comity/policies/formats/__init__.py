@@ -14,6 +14,7 @@ from comity.policies.formats.format import Format
 from comity.policies.formats.installed import checked, installed
 from comity.policies.vocabulary.table import add_vocabularies
 
+INSTALLED = installed()  # those of other packages
 FORMATS: tuple[Format, ...] = checked(
     (
         robots.FORMAT,
@@ -25,7 +26,7 @@ FORMATS: tuple[Format, ...] = checked(
         robots_meta.FORMAT,
         rsl.FORMAT,
         tdmrep.FORMAT,
-        *installed(),
+        *INSTALLED,
     )
 )
 for _format in FORMATS:

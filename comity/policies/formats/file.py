@@ -15,6 +15,7 @@ from comity.policies.syntax.printable import printable
 T = TypeVar("T")
 
 ABSENT = Fetched(status=404)  # a file that was not asked for
+MAX_REFERENCES = 5  # files named by the files of an origin that are had for a crawler; those after them count as not had
 
 
 class File:

@@ -10,9 +10,9 @@ from email.utils import formatdate
 import pytest
 
 from comity.crawler.fetching.freshness import DAY
-from comity.crawler.fetching.policy_copy import FIRST_BACK_OFF, STAND_IN, PolicyFile
+from comity.crawler.fetching.policy_copy import FIRST_BACK_OFF, PolicyFile
 from comity.crawler.fetching.reach import Reach
-from comity.policies.answers.fetched import Fetched
+from comity.policies.answers.fetched import STAND_IN, Fetched
 
 NOW = 1_800_000_000.0
 FAILURE = Fetched(status=503)

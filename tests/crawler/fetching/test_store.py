@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comity.crawler.fetching.freshness import DAY
-from comity.crawler.fetching.policy_copy import STAND_IN, PolicyFile
+from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.fetching.store import REFERENCES, VERSIONS, PolicyStore
 from comity.policies import PolicyError
-from comity.policies.answers.fetched import Availability, Fetched, availability
+from comity.policies.answers.fetched import STAND_IN, Availability, Fetched, availability
 from tests.crawler.fetching.policy_files import answers, policy_files, utc
 from tests.selection import one_in
 

@@ -12,12 +12,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from scrapy.exceptions import DownloadFailedError
 from scrapy.http import Request, Response
-from scrapy.utils.test import get_crawler
 
-from comity.crawler.pace import standstill
-from comity.crawler.pace.standstill import Standstill, end_connections
+from comity.crawler.pace.standstill import Standstill, StoodStillError, end_connections
 
 
 @pytest.fixture
@@ -53,7 +50,7 @@ def test_connections_to_a_port_are_ended_and_no_others(stack: ExitStack) -> None
 def test_a_download_that_is_under_way_fails_when_the_process_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     late, in_time = Request("http://127.0.0.1:9/late"), Request("http://127.0.0.1:9/in-time")
     ended: list[set[int]] = []
-    monkeypatch.setattr(standstill, "end_connections", ended.append)
+    monkeypatch.setattr("comity.crawler.pace.standstill.end_connections", ended.append)
     before: list[int] = []
     own = signal.signal(signal.SIGCONT, lambda number, frame: before.append(number))
 
@@ -63,24 +60,24 @@ def test_a_download_that_is_under_way_fails_when_the_process_goes_on(monkeypatch
         async def download(request: Request) -> Response:
             return await asyncio.shield(answer)
 
-        handlers = SimpleNamespace(download_request_async=download)
-        downloader = SimpleNamespace(handlers=handlers)
-        monkeypatch.setattr(standstill, "downloader_of", lambda crawler: downloader)
-        crawler, stood_still = get_crawler(), set[Request]()
-        pace = cast(Any, SimpleNamespace(stood_still=lambda request: request in stood_still))
-        guard = Standstill(crawler, pace)
-        guard._open()
-        downloads = [asyncio.create_task(handlers.download_request_async(request)) for request in (late, in_time)]
+        stood_still = set[Request]()
+        standstill = Standstill(cast(Any, SimpleNamespace(stood_still=lambda request: request in stood_still)))
+        standstill.open()
+
+        async def guarded(request: Request) -> Response:
+            return await standstill.guard(request, lambda: download(request))
+
+        downloads = [asyncio.create_task(guarded(request)) for request in (late, in_time)]
         await asyncio.sleep(0)
         stood_still.add(late)
         os.kill(os.getpid(), signal.SIGCONT)
-        with pytest.raises(DownloadFailedError, match="was not sent in its turn: this process stood still"):
+        with pytest.raises(StoodStillError, match="was not sent in its turn: this process stood still"):
             await downloads[0]
-        with pytest.raises(DownloadFailedError):
-            await handlers.download_request_async(late)
+        with pytest.raises(StoodStillError):
+            await guarded(late)
         answer.set_result(Response(in_time.url))
         assert (await downloads[1]).url == in_time.url
-        guard._close()
+        standstill.close()
 
     try:
         asyncio.run(run())

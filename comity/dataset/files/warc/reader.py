@@ -12,6 +12,7 @@ from typing import IO, NamedTuple, NoReturn
 
 from comity.dataset.files.formats import Part
 from comity.dataset.files.warc.items import MAX_BLOCK, ItemPosition, is_item, item_of, key, name_of, refers_to
+from comity.dataset.files.warc.messages import is_http, message
 from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
 from comity.dataset.records import Batch, DatasetError, PositionedRecord, Record, Unreadable
 from comity.dataset.tag_sources import GUESSED
@@ -177,9 +178,9 @@ def _identity(record: WarcRecord) -> Record:
 def _facts(record: WarcRecord) -> Record:
     """The fields that the record of a response has besides its body."""
     facts = _identity(record)
-    if not _is_http(record):
+    if not is_http(record.fields):
         return {**facts, "content_type": record.fields.get("content-type", "")}
-    first, fields, _ = _message(record.block)
+    first, fields, _ = message(record.block)
     status = first.split(b" ")[1:2]
     content_type = next((value for name, value in fields if name == b"content-type"), b"")
     return {
@@ -195,8 +196,8 @@ def _text(record: WarcRecord) -> str:
         return ""
     fields = [(b"content-type", record.fields.get("content-type", "").encode())]
     body = record.block
-    if _is_http(record):
-        _, fields, body = _message(body)
+    if is_http(record.fields):
+        _, fields, body = message(body)
     if any(name == b"content-encoding" for name, _ in fields):
         return ""
     content = Content(fields, body)
@@ -206,16 +207,3 @@ def _text(record: WarcRecord) -> str:
         return body.decode()
     except UnicodeDecodeError:
         return ""
-
-
-def _is_http(record: WarcRecord) -> bool:
-    media_type = record.fields.get("content-type", "").partition(";")[0].strip().lower()
-    return record.fields.get("warc-type") == "response" and media_type == "application/http"
-
-
-def _message(octets: bytes) -> tuple[bytes, list[tuple[bytes, bytes]], bytes]:
-    """First line, fields with their names in lower case, and body of an HTTP message."""
-    head, _, body = octets.partition(b"\r\n\r\n")
-    first, *lines = head.split(b"\r\n")
-    pairs = (line.partition(b":") for line in lines)
-    return first, [(name.strip().lower(), value.strip()) for name, colon, value in pairs if colon], body

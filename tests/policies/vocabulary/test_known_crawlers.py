@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from comity.authoring.known_crawlers import known, known_crawlers, nearest
+from comity.authoring.intents import TRAINING_CRAWLERS
+from comity.policies.vocabulary.known_crawlers import known, known_crawlers, nearest, training_crawlers
 
 
 def test_every_entry_has_an_operator_a_purpose_and_a_source() -> None:
@@ -21,6 +22,15 @@ def test_what_replaces_a_retired_name_is_known_and_in_use() -> None:
     assert "anthropic-ai" in replaced
     assert [token for token, crawler in replaced.items() if crawler is None or crawler.retired] == []
     assert [crawler.token for crawler in known_crawlers() if crawler.replaced_by and not crawler.retired] == []
+
+
+def test_training_crawlers_are_those_that_sites_name_to_refuse_training() -> None:
+    """Those that the files of `comity explain` name are among them, and none that only searches."""
+    tokens = {crawler.token for crawler in training_crawlers()}
+    assert set(TRAINING_CRAWLERS) <= tokens
+    assert "anthropic-ai" in tokens  # retired, and still in files
+    assert not tokens & {"Googlebot", "OAI-SearchBot", "ChatGPT-User", "Applebot"}
+    assert [crawler for crawler in training_crawlers() if "not for training" in crawler.purpose] == []
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Crawlers that sites address by name: who operates them, and what for (known_crawlers.toml, with sources).
 
 known("gptbot")      the crawler of that name, in any case
-nearest("GTPBot")    the one that was probably meant"""
+nearest("GTPBot")    the one that was probably meant
+training_crawlers()  those by which sites address the training of models"""
 
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ class KnownCrawler(NamedTuple):
     operator: str
     purpose: str  # what it fetches pages for
     source: str  # URL of the documentation
+    trains: bool = False  # models are trained with what it fetches, or its name says whether they may be
     retired: bool = False  # the name is no longer used
     replaced_by: str = ""  # the name that is used instead; "": none is
 
@@ -54,9 +56,14 @@ def known_crawlers() -> tuple[KnownCrawler, ...]:
     return tuple(_by_name().values())
 
 
+def training_crawlers() -> tuple[KnownCrawler, ...]:
+    """Return those by which sites address the training of models, retired names among them: files still have these."""
+    return tuple(crawler for crawler in known_crawlers() if crawler.trains)
+
+
 @cache
 def _by_name() -> dict[str, KnownCrawler]:
-    table = tomllib.loads(files("comity.authoring").joinpath("known_crawlers.toml").read_text("utf-8"))
+    table = tomllib.loads(files("comity.policies.vocabulary").joinpath("known_crawlers.toml").read_text("utf-8"))
     return {token.lower(): KnownCrawler(token, **entry) for token, entry in table.items()}
 
 

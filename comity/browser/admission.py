@@ -1,0 +1,209 @@
+"""The way of a browser's request through the parts of a crawl, or of a client without Scrapy: judged, its turn, how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import time
+from typing import Any
+from urllib.parse import urldefrag
+
+from scrapy.http import Request
+
+from comity.browser.kinds import DOCUMENT, DOCUMENTS, Kind
+from comity.crawler.fetching.fetcher import TOO_MANY
+from comity.crawler.fetching.freshness import retry_after
+from comity.crawler.fetching.reach import Reach
+from comity.crawler.flights import ClosingError
+from comity.crawler.parts import Parts
+from comity.crawler.request.facts import KEY
+from comity.crawler.request.referrals import set_referrer_reach
+from comity.crawler.run import Stats
+from comity.policies import Decision, Reason, Source, Verdict
+from comity.policies.syntax.urls import origin_or_empty
+
+PATIENCE = 60.0  # seconds that a host is left alone that did not say how long, until its answer has come to the crawl
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    """A request that a browser wants to make."""
+
+    url: str
+    method: str
+    kind: Kind
+    fields: Mapping[str, str]  # header fields
+    leads_there: str = ""  # URL of the document, worker or redirect that leads there; "": nobody knows
+    after: Admission | None = None  # the admission of the hop before, where it is one of a redirect
+
+
+class Admission:
+    """A request that may go out. Whoever makes it says here how it went."""
+
+    def __init__(self, parts: Parts, request: Request, *, url: str, is_of_crawl: bool = False) -> None:
+        """`url`: as the browser has it. `is_of_crawl`: the crawl has handed the request out, and hears of its end."""
+        self.request = request
+        self.url = url
+        self.is_of_crawl = is_of_crawl
+        self._parts = parts
+
+    def answered(self, status: int, headers: Headers) -> None:
+        """The header fields came: the delay of the host counts from now, and longer where it is asked too often."""
+        self.ended()
+        if status not in TOO_MANY:
+            return
+        seconds = retry_after(headers, time())
+        if self.is_of_crawl:  # which counts it when the page has come; what the page asks for waits already
+            self._parts.pace.rest(self._parts.pace.host(self.url).name, PATIENCE if seconds is None else seconds)
+        else:
+            self._parts.back_off(self.url, status, seconds)
+
+    def ended(self) -> None:
+        """The request takes no place of its host any more. What was not answered counts from now."""
+        if self.is_of_crawl:
+            self._parts.pace.left_downloader(self.request)
+        else:
+            self._parts.pace.through(self.request)
+
+
+class Admissions:
+    """The admissions to one crawl, or to one client."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        stats: Stats,
+        *,
+        automations: Iterable[str] | None = None,
+        judged: str,
+        is_led_by_operator: bool = False,
+    ) -> None:
+        """`automations`: by which the browser is driven; None: as the settings of scrapy-playwright say. `judged`:
+        COMITY_BROWSER. `is_led_by_operator`: where nobody leads to a document, the operator does."""
+        self._parts = parts
+        self._stats = stats
+        self._declared: dict[str, Any] = {"session": False}  # the fields say what a request carries
+        if automations is not None:
+            self._declared["automations"] = tuple(automations)
+        self._are_parts_judged = judged != DOCUMENTS
+        self._is_led_by_operator = is_led_by_operator
+        self._handed_out: dict[str, list[Request]] = {}  # origin -> requests of the crawl that the browser is about to make
+
+    @property
+    def key_header(self) -> str:
+        return self._parts.agent.key_header
+
+    @property
+    def purpose_fields(self) -> dict[str, str]:
+        """The header fields that tell a site what it is asked for."""
+        name, purposes = self._parts.options.purpose_header, self._parts.agent.purposes
+        return {name: ", ".join(purposes)} if name and purposes else {}
+
+    @contextmanager
+    def handed_out(self, request: Request) -> Iterator[None]:
+        """While it is open, the browser makes this request, which the crawl has judged and let out."""
+        origin = origin_or_empty(request.url)
+        requests = self._handed_out.setdefault(origin, [])
+        requests.append(request)
+        try:
+            yield
+        finally:
+            if request in requests:  # it never went out
+                requests.remove(request)
+            if not requests:
+                self._handed_out.pop(origin, None)
+
+    async def admit(self, page_request: PageRequest) -> Admission | Decision:
+        """The admission, once the request may go out; else the refusal."""
+        own = self._handed_out_for(page_request)
+        if own is not None and (urldefrag(own.url)[0], own.method) == (urldefrag(page_request.url)[0], page_request.method):
+            return self._in_turn_of(own, page_request)
+        request = self._request(page_request)
+        try:
+            decision = await self._judge(request) if own is not None else None
+            takes_turn = own is not None and decision is not None and decision.verdict is Verdict.ALLOW and self._waits(own)
+            if decision is None or (decision.verdict is not Verdict.DENY and not takes_turn):
+                decision = await self._wait(request, page_request.kind)
+        except ClosingError:
+            return refusal_of(page_request.url, "the crawl is ending")
+        self._parts.access.record(request, decision)
+        self._stats.inc_value(f"comity/browser/{page_request.kind.name}/{decision.verdict.value}")
+        if decision.verdict is not Verdict.ALLOW:
+            self._parts.pace.withdraw(request)  # it may have had its turn before
+            return decision
+        if own is not None and takes_turn:
+            return self._in_turn_of(own, page_request)
+        return Admission(self._parts, request, url=page_request.url)
+
+    def _handed_out_for(self, page_request: PageRequest) -> Request | None:
+        """The request of the crawl in whose turn this one may go: of the same URL, or of the same origin, as browsers spell URLs
+        in their own way."""
+        if page_request.kind is not DOCUMENT or page_request.after is not None:
+            return None
+        requests = self._handed_out.get(origin_or_empty(page_request.url), ())
+        same = (request for request in requests if urldefrag(request.url)[0] == page_request.url)
+        return next(same, requests[0] if requests else None)
+
+    def _waits(self, own: Request) -> bool:
+        """True where the browser has not made it yet."""
+        return own in self._handed_out.get(origin_or_empty(own.url), ())
+
+    def _in_turn_of(self, own: Request, page_request: PageRequest) -> Admission:
+        self._handed_out[origin_or_empty(own.url)].remove(own)
+        return Admission(self._parts, own, url=page_request.url, is_of_crawl=True)
+
+    def _request(self, page_request: PageRequest) -> Request:
+        headers = dict(page_request.fields)
+        if page_request.kind.destination:
+            headers["Sec-Fetch-Dest"] = page_request.kind.destination
+        request = Request(
+            page_request.url, method=page_request.method, headers=headers, meta={KEY: self._declared, "playwright": True}
+        )
+        if page_request.kind.is_part:
+            self._parts.access.exempt(request)  # nothing is made of it but how the page looks
+        if page_request.leads_there or page_request.kind is not DOCUMENT or not self._is_led_by_operator:
+            leads_from = self._parts.policies.cached(origin_or_empty(page_request.leads_there))
+            set_referrer_reach(request, leads_from.server_reach if leads_from else Reach.PUBLIC)
+        self._parts.referrals.make(request)
+        return request
+
+    async def _judge(self, request: Request) -> Decision:
+        """The decision alone: the turn is taken."""
+        policies = await self._parts.policies.for_url(request.url, self._parts.referrals.referrer_reach(request))
+        return self._parts.access.decide(policies, request)
+
+    async def _wait(self, request: Request, kind: Kind) -> Decision:
+        parts = self._parts
+        reach = parts.referrals.referrer_reach(request)
+        try:
+            decision = await parts.gate.wait(request, reach, in_downloader=False)
+            is_by_file = decision.verdict is Verdict.DENY and not decision.reasons[0].rule.startswith("comity.")
+            if is_by_file and kind.is_part and not self._are_parts_judged:
+                return await self._wait_unjudged(request, reach, decision)
+        except BaseException:
+            parts.pace.withdraw(request)
+            raise
+        return decision
+
+    async def _wait_unjudged(self, request: Request, reach: Reach | None, refusal: Decision) -> Decision:
+        """Wait for the host's turn alone, as the page's own decision holds for the request. The refusal, where the turn would
+        take too long."""
+        parts = self._parts
+        policies = await parts.policies.for_url(request.url, reach)
+        if policies is None:
+            return refusal
+        limiters = parts.pace.limiters(parts.agent, request.url, policies.site)
+        too_long = await parts.pace.acquire(request, limiters, at_most=parts.options.max_delay, in_downloader=False)
+        if too_long is not None:
+            return refusal
+        source = Source(url="COMITY_BROWSER", part="setting", text=DOCUMENTS)
+        return Decision(verdict=Verdict.ALLOW, reasons=(Reason(rule="comity.part", source=source),))
+
+
+def refusal_of(url: str, cause: str) -> Decision:
+    """The refusal of what nobody can judge."""
+    source = Source(url=url, part="request", text=cause)
+    return Decision(verdict=Verdict.DENY, reasons=(Reason(rule="comity.browser", source=source),))

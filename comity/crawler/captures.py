@@ -1,0 +1,82 @@
+"""Captures of policy files for the commands, as `--policies` names them: WARC files, folders, policy stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import islice
+from pathlib import Path
+
+from comity.crawler.fetching.files import url_of
+from comity.crawler.fetching.policy_copy import PolicyFile
+from comity.crawler.fetching.store import PolicyStore
+from comity.dataset.captures.captures import MAX_AGE, PolicyCaptures
+from comity.dataset.captures.sources import Capture, Found, Source, sources_in
+from comity.dataset.files.warc.records import Damage
+from comity.policies import Agent, PolicyError
+
+SQLITE = b"SQLite format 3\0"
+
+
+def open_captures(
+    arguments: Iterable[str | Path],
+    *,
+    agent: Agent,
+    index: Path | None = None,
+    max_age: timedelta = MAX_AGE,
+    now: datetime | None = None,
+    progress: Callable[[int], object] = lambda _: None,
+) -> PolicyCaptures:
+    """`PolicyCaptures.open` of what the operator has named. PolicyError, with what to do about it, where one cannot be read."""
+    sources = [source for argument in arguments for source in _sources(Path(argument))]
+    return PolicyCaptures.open(sources, agent=agent, index=index, max_age=max_age, now=now, progress=progress)
+
+
+def _sources(path: Path) -> Iterator[Source]:
+    try:
+        is_store = path.is_file() and _begins_with(path, SQLITE)
+    except OSError as error:
+        raise PolicyError(f"--policies {path}: it cannot be read: {error.strerror}") from None
+    return iter([StoreSource(path)]) if is_store else sources_in(path)
+
+
+def _begins_with(path: Path, octets: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(octets)) == octets
+
+
+class StoreSource:
+    """A policy store: the last copy of each file, and why it cannot be had now."""
+
+    def __init__(self, path: Path) -> None:
+        """PolicyError where the file is no policy store."""
+        self.name = str(path.absolute())
+        self.size = path.stat().st_size
+        self._path = path
+        with closing(PolicyStore(path)) as store:
+            self.version = store.version()
+
+    def read(self, start: int) -> Iterator[Found]:
+        """Its offsets count origins: what begins with one is read on from there."""
+        with closing(PolicyStore(self._path)) as store:
+            for number, origin in islice(enumerate(store.origins()), start, None):
+                try:
+                    files = store.load(origin)
+                except OSError as error:
+                    yield Found(number, number + 1, Damage(number, number + 1, f"{origin}: {error}"))
+                    continue
+                for path, file in files.items():
+                    yield from (Found(number, number, capture) for capture in _captures(url_of(origin, path), file))
+
+    def read_at(self, offset: int) -> Capture | None:
+        return None  # it has policy files alone
+
+
+def _captures(url: str, file: PolicyFile) -> Iterator[Capture]:
+    if file.copy is not None and file.copy.fetched_at is not None:
+        yield Capture(url, file.copy)
+    failed_at = file.failure and (file.failure.fetched_at or file.failing_since)
+    if file.failure is not None and failed_at:
+        yield Capture(url, replace(file.failure, fetched_at=failed_at))

@@ -1,0 +1,227 @@
+"""`scrapy dataset tag IN -o OUT --for USE`: what may be done with the records of others?"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+from scrapy.exceptions import UsageError
+from scrapy.settings import BaseSettings
+
+from comity.crawler.captures import open_captures
+from comity.crawler.commands import dataset_verify
+from comity.crawler.commands.refresh import refresh
+from comity.crawler.console import add_row, complain, line, open_console, table
+from comity.crawler.fetching.store import PolicyStore
+from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
+from comity.dataset import manifest
+from comity.dataset.captures.captures import MAX_AGE, PolicyCaptures
+from comity.dataset.executors import EXECUTORS, PROCESSES
+from comity.dataset.files.places import place
+from comity.dataset.job import JobOptions, open_readers
+from comity.dataset.page_fields import by_trafilatura
+from comity.dataset.records import DatasetError
+from comity.dataset.tagging.columns import Columns
+from comity.dataset.tagging.counts import Tagged
+from comity.dataset.tagging.judging import AI_TRAINING, BOTH, CAPTURE, MISSING, TODAY, Judge, Question
+from comity.dataset.tagging.tagging import APART, Making, open_captures_reader, origins, tag_dataset
+from comity.policies import Agent, PolicyError
+from comity.policies.syntax.printable import unhidden
+from comity.policies.tag import DATES
+
+DONE, FAILED = 0, 2
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "inputs",
+        nargs="+",
+        type=dataset_verify.place_argument,
+        metavar="IN",
+        help="WARC of any writer, Parquet or JSON Lines with URLs; a folder: all in it",
+    )
+    parser.add_argument("-o", dest="output", required=True, metavar="OUT", help="JSON Lines or Parquet")
+    parser.add_argument("--for", dest="uses", required=True, metavar="USE[,USE]", help="what will be done with the records")
+    parser.add_argument("--agent", metavar="NAME", help="product token for which is asked (default: COMITY_AGENT)")
+    parser.add_argument(
+        "--policies",
+        action="append",
+        nargs="+",
+        default=[],
+        metavar="FILE|STORE",
+        help="captures of policy files: WARC files, folders of them or of files by host, policy stores",
+    )
+    parser.add_argument(
+        "--index", type=Path, metavar="FILE", help="where the index of the captures is kept (default: it is made anew)"
+    )
+    parser.add_argument("--refresh", action="store_true", help="fetch the policy files of all sites as they are today")
+    parser.add_argument(
+        "--as-of", choices=DATES, help=f"whose policies count (default: {CAPTURE}; {BOTH} with --policies and --refresh)"
+    )
+    parser.add_argument(
+        "--missing",
+        choices=MISSING,
+        default=MISSING[0],
+        help="what holds where a site's policies cannot be had (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--captured-by", default="", metavar="NAME", help="crawler that made the capture, e.g. CCBot (default: as WARC says)"
+    )
+    parser.add_argument(
+        "--also",
+        action="append",
+        default=[],
+        metavar="NAME[,NAME]",
+        help=f"other names by which sites may mean this use, e.g. GPTBot; {AI_TRAINING}: all that train models",
+    )
+    for name, text in (
+        ("url", "the URL of the page"),
+        ("date", "when it was captured"),
+        ("text", "its text"),
+        ("headers", "its header fields"),
+    ):
+        parser.add_argument(
+            f"--{name}-field", default="", metavar="FIELD", help=f"field that has {text} (default: by usual names)"
+        )
+    parser.add_argument(
+        "--text", choices=("main", "trafilatura"), default="main", help="what takes the text of pages (default: %(default)s)"
+    )
+    parser.add_argument("--html", action="store_true", help="keep the source of pages")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core where files are large)")
+    parser.add_argument("--executor", choices=EXECUTORS, default=PROCESSES, help=dataset_verify.EXECUTOR_HELP)
+
+
+def crawls(opts: Namespace) -> bool:
+    refresh: bool = opts.refresh
+    return refresh
+
+
+def process_options(opts: Namespace, settings: BaseSettings) -> None:
+    """Before the process that crawls is made of the settings. UsageError where they make no sense."""
+    if not (opts.loglevel or opts.logfile):
+        settings.set("LOG_LEVEL", "ERROR", priority="cmdline")
+    settings.set("TWISTED_REACTOR", ASYNCIO_REACTOR, priority="cmdline")  # whatever reactor the project's crawls use
+    try:
+        _question(opts, settings)
+        open_readers(opts.inputs)  # before any site is asked
+        if opts.refresh:
+            PolicyStore(Options.from_settings(settings).store).close()
+    except (DatasetError, PolicyError) as error:
+        raise UsageError(unhidden(str(error)), print_help=False) from None
+
+
+def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | CrawlerProcess | None) -> int:
+    """The exit status. UsageError, DatasetError, PolicyError or OSError where it cannot be done."""
+    if opts.workers is not None and opts.workers < 1:
+        raise UsageError(f"--workers {opts.workers}: write a number of at least 1", print_help=False)
+    if opts.text == "trafilatura" and find_spec("trafilatura") is None:
+        raise UsageError("--text trafilatura: trafilatura is not installed: pip install 'comity[text]'", print_help=False)
+    question, output = _question(opts, settings), place(opts.output)
+    columns = Columns(opts.url_field, opts.date_field, opts.text_field, opts.headers_field)
+    sources = [argument for arguments in opts.policies for argument in arguments]
+    if opts.refresh:
+        assert process
+        if not _refresh(opts.inputs, columns, process):
+            return FAILED
+        sources.append(str(Options.from_settings(settings).store))
+        question = question._replace(now=datetime.now(UTC))
+    elif not sources:
+        complain("No --policies and no --refresh: nothing is known of any site")
+    making = Making(columns, by_trafilatura if opts.text == "trafilatura" else None, html=opts.html)
+    with _captures(sources, question, opts.index) as captures:
+        for source, number in _unreadable(captures):
+            complain(f"{source}: {number} places cannot be read")
+        with _progress("tagging", opts.inputs) as advance:
+            options = JobOptions(opts.workers, advance, executor=opts.executor)
+            tagged = tag_dataset(opts.inputs, output, Judge(question, captures), making, options, sources=sources)
+    show(tagged, question, output, opts.output)
+    return DONE
+
+
+def _question(opts: Namespace, settings: BaseSettings) -> Question:
+    """PolicyError or DatasetError where it makes no sense."""
+    uses = tuple(dict.fromkeys(use.strip().lower() for use in opts.uses.strip().removesuffix(",").split(",")))
+    for use in uses:
+        if not NAME.fullmatch(use):
+            raise DatasetError(f"--for `{use}` is no use: write names with commas between, e.g. index,train")
+    options = Options.from_settings(settings)
+    agent: Agent = replace(options.agent, uses=uses)
+    if opts.agent:
+        agent = replace(agent, token=opts.agent, user_agent=opts.agent)
+    as_of = opts.as_of or (CAPTURE if not opts.refresh else BOTH if opts.policies else TODAY)
+    also = [name for names in opts.also for name in names.split(",")]
+    return Question.of(
+        agent,
+        also=also,
+        as_of=as_of,
+        missing=opts.missing,
+        captured_by=opts.captured_by,
+        redacts=options.elements == "redact",
+    )
+
+
+@contextmanager
+def _captures(sources: Sequence[str], question: Question, index: Path | None) -> Iterator[PolicyCaptures]:
+    with _bar("policies", None) as advance:
+        captures = open_captures(sources, agent=question.agent, index=index, max_age=MAX_AGE, now=question.now, progress=advance)
+    with captures:
+        yield captures
+
+
+def _unreadable(captures: PolicyCaptures) -> Iterator[tuple[str, int]]:
+    number, places = captures.unreadable
+    if number:
+        first = places[0]
+        yield f"--policies {first.source}, at octet {first.offset}: {first.error}", number
+
+
+def _refresh(inputs: Sequence[Path], columns: Columns, process: AsyncCrawlerProcess | CrawlerProcess) -> bool:
+    """False where it was ended before its time."""
+    readers = [open_captures_reader(reader.path) for reader in open_readers(inputs)]
+    with _progress("policies of today", inputs) as advance:
+        return refresh(process, origins(readers, columns, advance))
+
+
+def _progress(description: str, inputs: Sequence[Path]) -> AbstractContextManager[Callable[[int], object]]:
+    return _bar(description, sum(reader.size for reader in open_readers(inputs)))
+
+
+@contextmanager
+def _bar(description: str, total: int | None) -> Iterator[Callable[[int], object]]:
+    """A bar on a terminal, nothing elsewhere."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(description, total=total)
+        yield lambda done: bar.advance(task, done)
+
+
+def show(tagged: Tagged, question: Question, output: Path, name: str) -> None:
+    """What was tagged, for people."""
+    console = open_console()
+    counts = tagged.counts
+    console.print(line(f"{counts.kept} of {tagged.read} records are tagged for {question.agent.token}: {name}"))
+    console.print(line(f"By whose policies, and for whom: {manifest.path_of(output)}"))
+    rows = table("What may be done with them", "use", "records")
+    rows.columns[1].justify = "right"
+    for verdict, number in sorted(tagged.verdicts.items()):
+        add_row(rows, verdict, number)
+    console.print(rows)
+    if tagged.left_out:
+        rows = table("Left out, as they are no pages", "why", "records")
+        rows.columns[1].justify = "right"
+        for why, number in tagged.left_out.most_common():
+            add_row(rows, why, number)
+        console.print(rows)
+    if tagged.apart:
+        console.print(line(f"{tagged.apart} of sites without policies are kept in {name}.{APART}.jsonl", "yellow"))
+    if counts.unreadable:
+        console.print(line(f"{counts.unreadable} cannot be read: they are named in {name}.unreadable.jsonl", "yellow"))

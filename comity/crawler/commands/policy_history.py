@@ -1,0 +1,156 @@
+"""`scrapy policy history URL`: how what a site says of a URL has changed over the captures of its policy files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from comity.crawler.commands.explanation import COLORS, limits_of, location_of, reasons_as_json
+from comity.crawler.console import add_row, line, table
+from comity.dataset.captures.captures import CapturedSite, PolicyCaptures
+from comity.policies import Agent, Reason, Verdict
+from comity.policies.answers.request import Facts
+from comity.policies.syntax.urls import origin_of
+from comity.policies.tag import write_conditions
+
+SPAN = timedelta(hours=1)  # captures within it are of one visit: the files of a site are asked for one after the other
+ACCESS = "access"
+UNSTATED = "not stated"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one question at a moment."""
+
+    verdict: Verdict
+    reasons: tuple[Reason, ...]
+    is_stated: bool = True
+    conditions: dict[str, Any] = field(default_factory=dict)  # of a permission, as the tag has them
+
+    @property
+    def shown(self) -> str:
+        details = limits_of(self.conditions) if self.is_stated else UNSTATED
+        return f"{self.verdict.value} ({details})" if details else self.verdict.value
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        said = {"verdict": self.verdict.value, "stated": self.is_stated, "reasons": reasons_as_json(self.reasons)}
+        return said | self.conditions
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What a site said of a URL at a moment."""
+
+    at: datetime  # of the last capture
+    captured: CapturedSite
+    answers: dict[str, Answer]  # ACCESS, and each use
+
+    def changes(self, before: Visit | None) -> list[str]:
+        """Return the names of the answers that are others than before; of the first visit none."""
+        return [name for name, answer in self.answers.items() if before and answer.shown != before.answers[name].shown]
+
+
+def history(captures: PolicyCaptures, url: str, facts: Facts, *, declared_only: bool = False) -> list[Visit]:
+    """Return what the captures say of the URL, from the first on.
+
+    Each visit has an answer for every use that the agent declares and, unless `declared_only`, that any of them states."""
+    origin, agent = origin_of(url), captures.agent
+    sites = [(moment, site) for moment in _visits(captures.moments(origin)) if (site := captures.at(origin, moment))]
+    uses: dict[str, None] = dict.fromkeys(agent.uses)
+    for _, captured in () if declared_only else sites:
+        page = captured.site.page(agent, url, body=None, facts=facts)
+        uses |= dict.fromkeys(use for use, answer in page.uses.items() if answer.stated)
+    return [Visit(moment, captured, _answers(captured, agent, url, facts, uses)) for moment, captured in sites]
+
+
+def _visits(moments: Iterable[datetime]) -> Iterator[datetime]:
+    """The last moment of each visit."""
+    first = last = None
+    for moment in moments:
+        if first is not None and last is not None and moment - first > SPAN:
+            yield last
+            first = None
+        first, last = first or moment, moment
+    if last is not None:
+        yield last
+
+
+def _answers(captured: CapturedSite, agent: Agent, url: str, facts: Facts, uses: Iterable[str]) -> dict[str, Answer]:
+    decision = captured.site.judge(agent, url, facts)
+    page = captured.site.page(agent, url, body=None, facts=facts)
+    answers = {ACCESS: Answer(decision.verdict, decision.reasons)}
+    for use in uses:
+        answer = page.uses[use]
+        answers[use] = Answer(answer.verdict, answer.reasons, answer.stated, write_conditions(answer))
+    return answers
+
+
+def as_json(visits: Sequence[Visit], url: str, agent: Agent) -> dict[str, Any]:
+    """Everything that is known, as JSON holds it."""
+    befores = [None, *visits]
+    return {
+        "url": url,
+        "agent": agent.token,
+        "dates": [
+            {
+                "at": visit.at.isoformat(),
+                "answers": {name: answer.as_json for name, answer in visit.answers.items()},
+                "changed": visit.changes(before),
+                "copies": [
+                    {**copy._asdict(), "fetched_at": copy.fetched_at.isoformat() if copy.fetched_at else None}
+                    for copy in visit.captured.copies
+                ],
+            }
+            for before, visit in zip(befores, visits, strict=False)
+        ],
+    }
+
+
+def show(visits: Sequence[Visit], url: str, console: Console) -> None:
+    """The history for people: a row for each answer that differs from the one before, and which lines say so."""
+    names = list(visits[0].answers)
+    rows = table(f"What was said of {url}", "from", "to", "visits", *names)
+    changes = table("What changed", "at", "of", "to", "where", "why")
+    origin = origin_of(url)
+    before: Visit | None = None
+    for period in _periods(visits):
+        first = period[0]
+        changed = first.changes(before)
+        cells = [
+            Text(f"{answer.shown} *" if name in changed else answer.shown, COLORS[answer.verdict.value])
+            for name, answer in first.answers.items()
+        ]
+        add_row(rows, _date(first), _date(period[-1]), len(period), *cells)
+        for name in changed or (names if before is None else ()):
+            answer = first.answers[name]
+            reason = answer.reasons[0]
+            shown = Text(answer.shown, COLORS[answer.verdict.value])
+            where = location_of(answer.as_json["reasons"][0]).removeprefix(origin)
+            add_row(changes, _date(first), name, shown, where, reason.source.text or reason.rule)
+        before = first
+    console.print(rows)
+    console.print(changes)
+    if absent := visits[-1].captured.absent:
+        console.print(line(f"There is no copy of {', '.join(absent)}: such a file counts as one that could not be had."))
+
+
+def _periods(visits: Sequence[Visit]) -> Iterator[list[Visit]]:
+    """Visits in a row that say the same."""
+    period: list[Visit] = []
+    for visit in visits:
+        if period and visit.changes(period[-1]):
+            yield period
+            period = []
+        period.append(visit)
+    if period:
+        yield period
+
+
+def _date(visit: Visit) -> str:
+    return visit.at.strftime("%Y-%m-%d %H:%M")

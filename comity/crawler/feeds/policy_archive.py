@@ -1,0 +1,127 @@
+"""WARC files of policy files, made by `scrapy crawl policies`: a response for each file of each origin, as it counted.
+
+An archive stands under its name when it is whole. Until then it grows beside it, as `.NAME.part`, and `.NAME.journal` says which
+origins are in it, up to where: a killed process takes what it wrote in the last moment, and the next one goes on there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from contextlib import suppress
+from datetime import UTC, datetime
+from http.client import responses as REASONS  # noqa: N812  # a constant by its kind
+from pathlib import Path
+from time import monotonic
+
+from comity.crawler.feeds.warc_records import RecordWriter, head_of
+from comity.database import open_database, transaction
+from comity.dataset.files.replacement import open_beside, sync
+from comity.dataset.files.warc.items import POLICY
+from comity.policies import PolicyError, Site
+from comity.policies.answers.fetched import Fetched
+
+APPLICATION_ID = 0x636F6D77  # "comw"
+SAVE_AFTER = 0.5  # seconds of work that a killed process loses at most
+NONE = "none"  # the digest of an answer without a text
+FINAL_URL = "Comity-Final-URI"  # field of a record: where the redirects have led that were followed
+
+VERSIONS = (
+    """
+CREATE TABLE origin (origin TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE archive (end INTEGER NOT NULL);
+INSERT INTO archive VALUES (0);
+""",
+)
+
+
+class PolicyArchive:
+    """An archive that is being made, by this process alone."""
+
+    def __init__(self, path: Path) -> None:
+        """PolicyError, with what to do about it, where it cannot be made; DatasetError where what is beside it is not ours."""
+        if path.is_dir():
+            raise PolicyError(f"warc `{path}` is a folder: name a file in it")
+        self._path = path
+        self._part = path.with_name(f".{path.name}.part")
+        self._journal_path = path.with_name(f".{path.name}.journal")
+        self._journal = open_database(
+            self._journal_path,
+            subject="warc: the journal",
+            kind="journal of an archive",
+            remedy="name another file",
+            application_id=APPLICATION_ID,
+            versions=VERSIONS,
+            synchronous="NORMAL",
+            alone="wait until that has ended, or name another file",
+            check_same_thread=False,
+        )
+        try:
+            self._file = open_beside(self._part)
+            (end,) = self._journal.execute("SELECT end FROM archive").fetchone()
+            if os.fstat(self._file.fileno()).st_size < end:  # it has its name by now, or a power cut took it
+                end = 0
+                self._journal.execute("DELETE FROM origin")
+            self._file.truncate(end)
+            self._file.seek(end)
+        except OSError as error:
+            raise PolicyError(f"warc `{path}` cannot be written: {error.strerror}") from None
+        self._unsaved: set[str] = set()  # origins
+        self._save_at = monotonic() + SAVE_AFTER
+        self._records = RecordWriter(self._file, compressed=path.name.lower().endswith(".gz"))
+
+    def begin(self, user_agent: str) -> None:
+        """Write the head of the archive, where nothing is in it."""
+        if not self._file.tell():
+            self._records.write_info(user_agent=user_agent, description="Policy files alone, without content codings")
+
+    def __contains__(self, origin: str) -> bool:
+        if origin in self._unsaved:
+            return True
+        return self._journal.execute("SELECT 1 FROM origin WHERE origin = ?", (origin,)).fetchone() is not None
+
+    def write(self, site: Site) -> None:
+        """Write the files of a site of which there is an answer, once. OSError where there is no room for them."""
+        if site.origin in self:
+            return
+        for url, file in site.files.items():
+            if file.status:
+                self._write_file(url, file)
+        self._unsaved.add(site.origin)
+        if monotonic() > self._save_at:
+            self._save()
+
+    def _write_file(self, url: str, file: Fetched) -> None:
+        fields = {"WARC-Target-URI": url, POLICY: hashlib.sha256(file.body).hexdigest() if file.body else NONE}
+        if file.url not in ("", url):
+            fields[FINAL_URL] = file.url
+        if file.oversized:
+            fields["WARC-Truncated"] = "length"
+        headers = (*file.headers, (b"Content-Length", str(len(file.body)).encode()))
+        head = head_of(f"HTTP/1.1 {file.status} {REASONS.get(file.status, '')}", headers)
+        self._records.write("response", file.fetched_at or datetime.now(UTC), file.body, fields, head=head)
+
+    def _save(self) -> None:
+        self._file.flush()
+        with transaction(self._journal):
+            self._journal.executemany("INSERT OR IGNORE INTO origin VALUES (?)", [(origin,) for origin in self._unsaved])
+            self._journal.execute("UPDATE archive SET end = ?", (self._file.tell(),))
+        self._unsaved.clear()
+        self._save_at = monotonic() + SAVE_AFTER
+
+    def finish(self) -> None:
+        """Give the archive its name. OSError where that fails."""
+        self._save()
+        os.fsync(self._file.fileno())
+        self._part.replace(self._path)
+        sync(self._path.parent)
+        self.close()
+        self._journal_path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """What is written by now stays for the next process."""
+        if not self._file.closed:
+            with suppress(OSError, sqlite3.Error):
+                self._save()
+            self._file.close()
+            self._journal.close()

@@ -1,0 +1,146 @@
+"""The policies of many origins, and nothing else of them: many at once, one of a host at a time.
+
+An origin whose robots.txt cannot be had is asked again, as long as its tries last and it does not want to be left alone for
+long. However many origins there are, a few at a time are in memory: those that are to be asked again wait in a temporary file.
+What was asked before, by whatever process, is in the policy store, and is not asked for again while it is fresh."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from comity.bounded import Bounded
+from comity.crawler.crawl import Crawl
+from comity.crawler.fetching.fetcher import Policies
+from comity.crawler.fetching.files import ORIGINS_AT_ONCE
+from comity.crawler.flights import ClosingError
+from comity.crawler.scrapy_internals import closing
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+MAX_SEEN = 100_000  # origins that are remembered; of the others the store knows that they were asked
+READ_AHEAD = 100  # origins that are read at a time: reading may block
+MAX_WAIT = 60.0  # seconds until an origin may be asked again; one that wants to be left alone for longer is given up
+LOOK = 0.5  # seconds between two looks whether the crawl is ending
+
+
+@dataclass(slots=True, eq=False)
+class _Host:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    askers: int = 0
+
+
+class Survey:
+    """One run over a list of origins."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        *,
+        tries: int = 1,
+        renew_before: float = 0.0,
+        on_outcome: Callable[[str, Policies], object] = lambda origin, policies: None,
+    ) -> None:
+        """`tries`: how often an origin is asked at most. `renew_before`: seconds since the epoch; a copy that was confirmed
+        earlier is asked for again, however fresh. `on_outcome`: is called with each origin and its policies."""
+        self.done = 0  # origins that were had, or given up
+        self.unreachable = 0  # of these
+        self._crawler = crawler
+        self._tries = tries
+        self._on_outcome = on_outcome
+        crawl = Crawl.of(crawler)
+        crawl.actions.enabled = False
+        self._policies = crawl.policies
+        self._policies.renew_before = renew_before
+        self._hosts: dict[str, _Host] = {}  # of which an origin is asked
+
+    async def run(self, origins: Iterator[str]) -> None:
+        """`origins`: they may repeat. Raises ClosingError when the crawl ends before its time, and what `origins` raises."""
+        waiting = await self._round(_new(origins), is_last=self._tries == 1)
+        for number in range(2, self._tries + 1):
+            with waiting:
+                if not waiting.tell():
+                    return
+                waiting.seek(0)
+                logger.info("Origins that could not be had are asked again")
+                waiting = await self._round(_due(waiting), is_last=number == self._tries)
+        waiting.close()
+
+    async def _round(self, origins: Iterator[tuple[str, float]], *, is_last: bool) -> IO[str]:
+        """Ask each origin at its time. The file has those that are to be asked again, and when."""
+        places = asyncio.Semaphore(ORIGINS_AT_ONCE)
+        again = TemporaryFile("w+", encoding="ascii")  # noqa: SIM115  # whoever reads it closes it
+
+        async def ask(origin: str, due: float) -> None:
+            try:
+                await self._sleep(due)
+                policies = await self._get(origin)
+                if policies.unreachable and not is_last and policies.fresh_until - time.time() <= MAX_WAIT:
+                    print(origin, policies.fresh_until, file=again)
+                else:
+                    self._tell(origin, policies)
+            finally:
+                places.release()
+
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                while some := await asyncio.to_thread(lambda: list(islice(origins, READ_AHEAD))):
+                    for origin, due in some:
+                        await places.acquire()
+                        tasks.create_task(ask(origin, due))
+        except BaseException as error:
+            again.close()
+            if isinstance(error, ExceptionGroup):
+                raise next((each for each in error.exceptions if not isinstance(each, ClosingError)), ClosingError()) from None
+            raise
+        return again
+
+    async def _get(self, origin: str) -> Policies:
+        """The policies, while no other origin of the host is asked."""
+        name = urlsplit(origin).hostname or ""
+        host = self._hosts.setdefault(name, _Host())
+        host.askers += 1
+        try:
+            async with host.lock:
+                return await self._policies.get(origin)
+        finally:
+            host.askers -= 1
+            if not host.askers:
+                del self._hosts[name]
+
+    async def _sleep(self, until: float) -> None:
+        """Raises ClosingError when the crawl ends meanwhile."""
+        while (seconds := until - time.time()) > 0:
+            if closing(self._crawler):
+                raise ClosingError
+            await asyncio.sleep(min(seconds, LOOK))
+
+    def _tell(self, origin: str, policies: Policies) -> None:
+        self.done += 1
+        self.unreachable += policies.unreachable
+        self._on_outcome(origin, policies)
+
+
+def _new(origins: Iterable[str]) -> Iterator[tuple[str, float]]:
+    """The origins, each once as far as that is remembered, and that they may be asked at once."""
+    seen: Bounded[str, None] = Bounded(MAX_SEEN)
+    for origin in origins:
+        if origin not in seen:
+            seen[origin] = None
+            yield origin, 0.0
+
+
+def _due(waiting: IO[str]) -> Iterator[tuple[str, float]]:
+    for line in waiting:
+        origin, due = line.split()
+        yield origin, float(due)

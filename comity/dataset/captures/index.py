@@ -1,0 +1,319 @@
+"""Captures in an SQLite file: a row for each, and each text once.
+
+Index(path)          writes: `take` reads sources, where it was left by whatever process
+IndexReader(path)    reads, in any number of processes
+
+An index is of the sources that it was given last. It is made anew from them where it is lost; while it is made, a killed process
+loses what the last second brought. URLs that are none of policy files wait in a table of their own: what a policy file leads or
+refers to is read at the end."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from time import monotonic
+from typing import NamedTuple
+from urllib.parse import quote
+
+from comity.database import checksum, open_database, transaction
+from comity.dataset.captures.sources import Capture, Elsewhere, Found, Source
+from comity.dataset.files.warc.records import Damage
+from comity.dataset.sorted_runs import chunks
+from comity.policies import PolicyError, Site
+from comity.policies.answers.fetched import Fetched
+from comity.policies.syntax.lines import MAX_BYTES
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_of
+
+APPLICATION_ID = 0x636F6D63  # "comc"
+SAVE_AFTER = 1.0  # seconds of work that a killed process loses at most
+MAX_DAMAGES = 1000  # places of a source that are named; all are counted
+DAMAGED = "the index of captures is damaged"
+MAX_CAPTURES = 1000  # of a URL, that are looked at for one that could be had
+MAX_HOPS = 5  # redirects that are followed; RFC 9309 section-2.3.1.2
+CACHE = 64 * 2**10  # KiB of the file that are held in memory while it is written
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+VERSIONS = (
+    """
+CREATE TABLE source (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, version TEXT NOT NULL, end INTEGER NOT NULL, is_whole INTEGER NOT NULL,
+    damages INTEGER NOT NULL
+);
+CREATE TABLE damage (source INTEGER NOT NULL, offset INTEGER NOT NULL, error TEXT NOT NULL);
+CREATE TABLE body (id INTEGER PRIMARY KEY, sha256 BLOB NOT NULL UNIQUE, deflated BLOB NOT NULL);
+CREATE TABLE capture (
+    url TEXT NOT NULL, moment INTEGER NOT NULL, source INTEGER NOT NULL, offset INTEGER NOT NULL, status INTEGER NOT NULL,
+    media TEXT NOT NULL, location TEXT NOT NULL, repeats INTEGER NOT NULL, error TEXT NOT NULL, is_unread INTEGER NOT NULL,
+    oversized INTEGER NOT NULL, body INTEGER, sum BLOB NOT NULL,
+    PRIMARY KEY (url, moment, source, offset)
+) WITHOUT ROWID;
+CREATE TABLE elsewhere (
+    url TEXT NOT NULL, source INTEGER NOT NULL, offset INTEGER NOT NULL, PRIMARY KEY (url, source, offset)
+) WITHOUT ROWID;
+""",
+)
+
+
+class Unreadable(NamedTuple):
+    """A place of a source where nothing could be read."""
+
+    source: str
+    offset: int
+    error: str
+
+
+class Row(NamedTuple):
+    """A capture, without its body."""
+
+    url: str
+    moment: int  # microseconds since the epoch
+    source: int
+    offset: int
+    status: int
+    media: str
+    location: str
+    repeats: int  # moment of the capture that has its content; 0: it has its own
+    error: str
+    is_unread: int
+    oversized: int
+    body: int | None
+    sum: bytes
+
+    @property
+    def is_whole(self) -> bool:
+        """False of a row that is not as it was written."""
+        return checksum(*self[:-1]) == self.sum
+
+
+class Index:
+    """The file, for the one process that makes it."""
+
+    def __init__(self, path: Path) -> None:
+        """PolicyError, with what to do about it, where the file cannot be used."""
+        self._path = path
+        self._db = open_database(
+            path,
+            subject="--index",
+            kind="index of captures",
+            remedy="name another file",
+            application_id=APPLICATION_ID,
+            versions=VERSIONS,
+            synchronous="NORMAL",
+            alone="name another file, or wait until it has ended",
+        )
+        self._db.execute(f"PRAGMA cache_size = -{CACHE}")
+
+    def take(self, sources: Iterable[Source], progress: Callable[[int], object] = lambda _: None) -> None:
+        """Read the sources, each where it was left; what was read of others is dropped. OSError where one cannot be read.
+
+        `progress`: told how much more of the sources has been read, in the measure of their sizes."""
+        given: dict[str, Source] = {}
+        self._db.execute("CREATE TEMP TABLE given (name TEXT PRIMARY KEY) WITHOUT ROWID")
+        for source in sources:
+            given[source.name] = source
+            self._db.execute("INSERT OR IGNORE INTO given VALUES (?)", (source.name,))
+        self._drop("SELECT id FROM source WHERE name NOT IN (SELECT name FROM given)", ())
+        self._db.execute("DROP TABLE given")
+        for source in given.values():
+            self._take(source, progress)
+        self._take_wanted(given)
+
+    def _take(self, source: Source, progress: Callable[[int], object]) -> None:
+        version = source.version
+        self._drop("SELECT id FROM source WHERE name = ? AND version <> ?", (source.name, version))
+        self._db.execute(
+            "INSERT OR IGNORE INTO source (name, version, end, is_whole, damages) VALUES (?, ?, 0, 0, 0)", (source.name, version)
+        )
+        select = "SELECT id, end, is_whole FROM source WHERE name = ?"
+        source_id, end, is_whole = self._db.execute(select, (source.name,)).fetchone()
+        if is_whole:
+            progress(source.size)
+            return
+        progress(end)
+        found = source.read(end)
+        is_more = True
+        while is_more:
+            before = end
+            with transaction(self._db):
+                is_more, end = self._take_some(source_id, found, end)
+                self._db.execute("UPDATE source SET end = ?, is_whole = ? WHERE id = ?", (end, not is_more, source_id))
+            progress((end if is_more else source.size) - before)
+
+    def _take_some(self, source_id: int, found: Iterator[Found], end: int) -> tuple[bool, int]:
+        """Whether there may be more, and where it begins."""
+        save_at = monotonic() + SAVE_AFTER
+        for offset, found_end, content in found:
+            end = found_end
+            if isinstance(content, Capture):
+                self._write(source_id, offset, content)
+            elif isinstance(content, Elsewhere):
+                self._db.execute("INSERT OR IGNORE INTO elsewhere VALUES (?, ?, ?)", (content.url, source_id, offset))
+            else:
+                self._note(source_id, content)
+            if monotonic() > save_at:
+                return True, end
+        return False, end
+
+    def _write(self, source_id: int, offset: int, capture: Capture) -> None:
+        answer = capture.answer
+        assert answer.fetched_at
+        row = (
+            capture.url,
+            microseconds(answer.fetched_at),
+            source_id,
+            offset,
+            answer.status,
+            answer.header(b"content-type").decode("latin-1"),
+            capture.location,
+            microseconds(capture.repeats) if capture.repeats else 0,
+            answer.error,
+            int(capture.is_unread),
+            int(answer.oversized),
+            self._body(answer.body) if answer.body else None,
+        )
+        self._db.execute("INSERT OR REPLACE INTO capture VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, checksum(*row)))
+
+    def _body(self, body: bytes) -> int:
+        digest = hashlib.sha256(body).digest()
+        row = self._db.execute("SELECT id FROM body WHERE sha256 = ?", (digest,)).fetchone()
+        if row is None:
+            insert = "INSERT INTO body (sha256, deflated) VALUES (?, ?) RETURNING id"
+            row = self._db.execute(insert, (digest, zlib.compress(body, 6))).fetchone()
+        return int(row[0])
+
+    def _note(self, source_id: int, damage: Damage) -> None:
+        self._db.execute("UPDATE source SET damages = damages + 1 WHERE id = ?", (source_id,))
+        self._db.execute(
+            "INSERT INTO damage SELECT ?1, ?2, ?3 WHERE (SELECT count(*) FROM damage WHERE source = ?1) < ?4",
+            (source_id, damage.offset, damage.error, MAX_DAMAGES),
+        )
+
+    def _drop(self, query: str, arguments: tuple[object, ...]) -> None:
+        """Drop what was read of sources. Texts stay: most come again."""
+        ids = [source_id for (source_id,) in self._db.execute(query, arguments)]
+        with transaction(self._db):
+            for table in ("capture", "elsewhere", "damage"):
+                self._db.executemany(f"DELETE FROM {table} WHERE source = ?", [(source_id,) for source_id in ids])  # noqa: S608
+            self._db.executemany("DELETE FROM source WHERE id = ?", [(source_id,) for source_id in ids])
+
+    def _take_wanted(self, sources: dict[str, Source]) -> None:
+        """Read what policy files lead or refer to, and what these lead to."""
+        if self._db.execute("SELECT 1 FROM elsewhere LIMIT 1").fetchone() is None:
+            return
+        self._take_all(sources, self._referred())
+        for _ in range(MAX_HOPS):
+            if not self._take_all(sources, self._db.execute("SELECT DISTINCT location FROM capture WHERE location <> ''")):
+                break
+
+    def _take_all(self, sources: dict[str, Source], urls: Iterable[tuple[str]]) -> int:
+        """The number of captures that were read."""
+        self._db.execute("CREATE TEMP TABLE wanted (url TEXT PRIMARY KEY) WITHOUT ROWID")
+        self._db.executemany("INSERT OR IGNORE INTO wanted VALUES (?)", urls)
+        rows = self._db.execute(
+            "SELECT url, source, offset, name FROM wanted JOIN elsewhere USING (url) JOIN source ON source.id = source"
+            " ORDER BY source, offset"
+        ).fetchall()
+        self._db.execute("DROP TABLE wanted")
+        for some in chunks(rows, 1000):
+            with transaction(self._db):
+                for url, source_id, offset, name in some:
+                    if (capture := sources[name].read_at(offset)) is not None:
+                        self._write(source_id, offset, capture)
+                    place = (url, source_id, offset)
+                    self._db.execute("DELETE FROM elsewhere WHERE url = ? AND source = ? AND offset = ?", place)
+        return len(rows)
+
+    def _referred(self) -> Iterator[tuple[str]]:
+        """The URLs that policy files refer to, whoever asks."""
+        query = "SELECT url, deflated FROM (SELECT DISTINCT url, body FROM capture WHERE body IS NOT NULL) JOIN body ON id = body"
+        for url, deflated in self._db.execute(query):
+            site = Site(origin_of(url), {url: Fetched(status=200, body=_inflated(deflated))})
+            yield from ((reference.url,) for reference in site.referred_files if reference.url)
+
+    def close(self) -> None:
+        """Leave one file, without a log beside it: it can be read where nothing can be written."""
+        with suppress(sqlite3.Error):
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._db.execute("PRAGMA journal_mode = DELETE")
+        self._db.close()
+
+
+class IndexReader:
+    """The file, for whoever asks."""
+
+    def __init__(self, path: Path) -> None:
+        """PolicyError where it is no index."""
+        try:
+            self._db = sqlite3.connect(
+                f"file:{quote(str(path.resolve()))}?mode=ro", uri=True, check_same_thread=False, isolation_level=None
+            )
+            (application,) = self._db.execute("PRAGMA application_id").fetchone()
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        except sqlite3.Error as error:
+            raise PolicyError(f"the index of captures `{path}` cannot be read: {printable(str(error))}") from None
+        if (application, version) != (APPLICATION_ID, len(VERSIONS)):
+            raise PolicyError(f"`{path}` is no index of captures, or one of another version: make it anew")
+        self._names = dict(self._db.execute("SELECT id, name FROM source"))
+        self._db.execute("BEGIN")  # nobody writes into it from the first question on, so that there is one look at the lock
+
+    def source(self, row: Row) -> str:
+        name: str = self._names[row.source]
+        return name
+
+    def nearest(self, url: str, after: int, until: int) -> Iterator[Row]:
+        """The captures of a URL within a time, the latest first. `after`: is not within it."""
+        query = (
+            "SELECT * FROM capture WHERE url = ? AND moment > ? AND moment <= ?"
+            " ORDER BY moment DESC, source DESC, offset DESC LIMIT ?"
+        )
+        return map(Row._make, self._db.execute(query, (url, after, until, MAX_CAPTURES)))
+
+    def body(self, row: Row) -> bytes:
+        """ValueError where it is not there as it was written."""
+        if not row.is_whole:
+            raise ValueError(DAMAGED)
+        if row.body is None:
+            return b""
+        stored = self._db.execute("SELECT sha256, deflated FROM body WHERE id = ?", (row.body,)).fetchone()
+        try:
+            body = _inflated(stored[1]) if stored else b""
+        except zlib.error:
+            body = b""
+        if not stored or hashlib.sha256(body).digest() != stored[0]:
+            raise ValueError(DAMAGED)
+        return body
+
+    def moments(self, origin: str) -> list[int]:
+        """The moments of which there are captures of the origin's files, in their order."""
+        query = "SELECT DISTINCT moment FROM capture WHERE url >= ?1 || '/' AND url < ?1 || '0' ORDER BY moment"
+        return [moment for (moment,) in self._db.execute(query, (origin,))]
+
+    @property
+    def unreadable(self) -> tuple[int, list[Unreadable]]:
+        """The number of places where nothing could be read, and the first of them in each source."""
+        (count,) = self._db.execute("SELECT coalesce(sum(damages), 0) FROM source").fetchone()
+        query = "SELECT name, offset, error FROM damage JOIN source ON source.id = source ORDER BY name, offset"
+        return count, list(map(Unreadable._make, self._db.execute(query)))
+
+    def count(self) -> int:
+        (count,) = self._db.execute("SELECT count(*) FROM capture").fetchone()
+        return int(count)
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def microseconds(moment: datetime) -> int:
+    """The moment as rows have it."""
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def _inflated(deflated: bytes) -> bytes:
+    """The octets, as far as a policy file can be long. zlib.error."""
+    return zlib.decompressobj().decompress(deflated, MAX_BYTES)

@@ -1,0 +1,81 @@
+"""What a summary tells of records that come out as columns, without a record made of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from comity.dataset.files.arrow_schema import EXTRA, kinds_of
+from comity.dataset.files.arrow_types import Moment
+from comity.dataset.manifest import Fields, taken_for_date
+from comity.dataset.permissions.terms import ARRANGEMENT
+from comity.dataset.records import LICENSE
+from comity.dataset.summary import Summary
+
+_MOMENT = Moment("+00:00")
+
+
+def note(summary: Summary, batch: pa.RecordBatch, name: str) -> None:
+    """All rows come out. `name`: of the column with their tags, which are understood."""
+    tag = batch.column(name)
+    agents = {entry["values"]: entry["counts"] for entry in tag.field("agent").value_counts().to_pylist()}
+    summary.counts.keep_several(batch.num_rows, agents, _policies(tag))
+    summary.arrangements.update(_arrangements(tag.field("reasons")))
+    summary.licenses |= dict.fromkeys(_licenses(batch))
+    summary.fields.tags[name] = None
+    _note_fields(summary.fields, batch)
+
+
+def _licenses(batch: pa.RecordBatch) -> list[str]:
+    """Those that an export has named before, and no field of that name that is anything else."""
+    if LICENSE not in batch.schema.names or not _is_list(batch.column(LICENSE)):
+        return []
+    texts = pc.list_flatten(batch.column(LICENSE)).drop_null()
+    licenses: list[str] = texts.unique().to_pylist() if texts.type in (pa.string(), pa.large_string()) else []
+    return licenses
+
+
+def _is_list(values: pa.Array) -> bool:
+    return bool(pa.types.is_list(values.type) or pa.types.is_large_list(values.type))
+
+
+def _arrangements(reasons: pa.ListArray) -> dict[str, int]:
+    """Arrangements -> how many rows each permitted."""
+    structs, rows = pc.list_flatten(reasons), pc.list_parent_indices(reasons)
+    chosen = pc.equal(structs.field("rule"), ARRANGEMENT)
+    distinct = pa.table({"row": rows, "text": structs.field("text")}).filter(chosen).group_by(["row", "text"]).aggregate([])
+    return {entry["values"]: entry["counts"] for entry in distinct["text"].value_counts().to_pylist()}
+
+
+def _policies(tag: pa.StructArray) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each copy once."""
+    policies = pc.list_flatten(tag.field("policies"))
+    names = ("status", "sha256", "fetched_at")
+    copies = pa.table({"url": policies.field("url"), **{name: policies.field(name) for name in names}})
+    if (earlier := policies.field("earlier")).null_count < len(earlier):
+        others, of_files = pc.list_flatten(earlier), pc.list_parent_indices(earlier)
+        columns = {"url": policies.field("url").take(of_files), **{name: others.field(name) for name in names}}
+        copies = pa.concat_tables([copies, pa.table(columns)])
+    copies = copies.group_by(["url", "status", "sha256"], use_threads=False).aggregate([("fetched_at", "max")])
+    moments = _MOMENT.values(copies["fetched_at_max"].combine_chunks())
+    for copy, fetched_at in zip(copies.select(["url", "status", "sha256"]).to_pylist(), moments, strict=True):
+        yield copy.pop("url"), copy | {"fetched_at": fetched_at}
+
+
+def _note_fields(fields: Fields, batch: pa.RecordBatch) -> None:
+    """One value of a column tells its type, and one list with a member that of the list. Of texts each may be a date or none."""
+    for text in batch.column(EXTRA).drop_null().unique().to_pylist():
+        fields.note(json.loads(text))  # fields without a value
+    for name, kind in kinds_of(batch.schema).items():
+        values = batch.column(name).drop_null()
+        if _is_list(values):
+            with_member = pc.list_parent_indices(values).filter(pc.list_flatten(values).is_valid())
+            values = values.slice(with_member[0].as_py() if len(with_member) else 0, 1)
+        elif not taken_for_date(name):
+            values = values.slice(0, 1)
+        for value in kind.values(values):
+            fields.note({name: value})

@@ -1,0 +1,51 @@
+"""The HTTP messages in records of WARC files."""
+
+from __future__ import annotations
+
+import re
+
+from comity.dataset.files.warc.records import Fields
+
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
+_LINE_END = re.compile(rb"\r?\n")
+_FOLD = re.compile(rb"\r?\n[ \t]+")  # RFC 9112 section-5.2: a field that goes on in the next line
+# RFC 9112 section-7.1:  chunk = chunk-size [ chunk-ext ] CRLF chunk-data CRLF
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n")
+
+
+def is_http(fields: Fields) -> bool:
+    """True where the block of the record is an answer of HTTP."""
+    media_type = fields.get("content-type", "").partition(";")[0].strip().lower()
+    return fields.get("warc-type") == "response" and media_type == "application/http"
+
+
+def message(octets: bytes) -> tuple[bytes, list[tuple[bytes, bytes]], bytes]:
+    """First line, fields with their names in lower case, and body of an HTTP message, whose lines may end with LF alone."""
+    end = _HEAD_END.search(octets)
+    head, body = (octets[: end.start()], octets[end.end() :]) if end else (octets, b"")
+    first, *lines = _LINE_END.split(_FOLD.sub(b" ", head))
+    pairs = (line.partition(b":") for line in lines)
+    return first, [(name.strip().lower(), value.strip()) for name, colon, value in pairs if colon], body
+
+
+def has_head(octets: bytes) -> bool:
+    """True where these octets of a message have all of its head."""
+    return _HEAD_END.search(octets) is not None
+
+
+def unchunked(body: bytes) -> tuple[bytes, bool]:
+    """The body that was sent in chunks, and whether it is whole.
+
+    Some archives take the chunks away and leave the field: then there is none."""
+    if not _CHUNK.match(body):
+        return body, True
+    content, position = bytearray(), 0
+    while match := _CHUNK.match(body, position):
+        size = int(match[1], 16)
+        if not size:
+            return bytes(content), True
+        content += body[match.end() : match.end() + size]
+        position = match.end() + size + 2
+        if body[position - 2 : position] != b"\r\n":
+            break
+    return bytes(content), False

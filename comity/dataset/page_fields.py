@@ -1,0 +1,50 @@
+"""What the ready spiders take from a page, and `dataset tag` from a capture of one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from urllib.parse import urljoin
+
+from parsel import Selector
+
+logger = logging.getLogger(__name__)
+
+Extractor = Callable[[str], str]  # the source of a page -> its text
+
+
+def by_trafilatura(source: str) -> str:
+    """The text that trafilatura finds in a page, without its comments; "" where it finds none."""
+    import trafilatura  # of the extra `text`
+
+    try:
+        return trafilatura.extract(source, include_comments=False) or ""
+    except Exception as error:  # whatever trafilatura and lxml make of what the site sent
+        logger.info("trafilatura cannot read a page: %s", type(error).__name__)
+        return ""
+
+
+def is_html(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() in ("text/html", "application/xhtml+xml")
+
+
+def title(selector: Selector) -> str:
+    """The document's title, else its first heading."""
+    for element in selector.xpath("//head/title | //h1"):
+        text = " ".join("".join(element.xpath(".//text()").getall()).split())
+        if text:
+            return text
+    return ""
+
+
+def links(selector: Selector, base_url: str) -> list[str]:
+    """The http and https links of a page, without fragments. `base_url`: of the page."""
+    urls: dict[str, None] = {}
+    for href in selector.css("a[href]::attr(href), area[href]::attr(href)").getall():
+        try:
+            url = urljoin(base_url, href.strip()).partition("#")[0]
+        except ValueError:  # a malformed address, e.g. "http://[x"
+            continue
+        if url.startswith(("http://", "https://")):
+            urls[url] = None
+    return list(urls)

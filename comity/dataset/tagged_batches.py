@@ -1,0 +1,112 @@
+"""What `scrapy dataset tag` does, as a step of other machinery: Arrow batches come in, and go out with a column of tags.
+
+    tag = tagger(policies, "examplebot", ["train"])
+    tag(table)                                                                      pyarrow, Polars by its Arrow tables
+    dataset.map_batches(tag, batch_format="pyarrow")                                Ray Data
+    dataset.map(tag, batched=True, batch_size=1000)                                 Hugging Face datasets, format "arrow"
+    pyarrow.RecordBatchReader.from_batches(tag.schema(schema), map(tag, reader))    DuckDB
+
+What comes out is what the command writes for the rows of a Parquet file: comity.dataset.batches.UsableBatches exports it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self, TypeVar, cast
+
+import pyarrow as pa
+
+from comity.dataset.captures.captures import PolicyCaptures
+from comity.dataset.captures.sources import sources_in
+from comity.dataset.files.arrow_schema import adapted, valid
+from comity.dataset.records import DatasetError, Unreadable
+from comity.dataset.tagging.columns import Columns, checked
+from comity.dataset.tagging.columns_pass import schema_of_tagged
+from comity.dataset.tagging.counts import Tagged
+from comity.dataset.tagging.judging import KEEP_APART, Judge, Policies, Question
+from comity.dataset.tagging.tagging import Making, TagPass
+from comity.policies import Agent
+
+Table = TypeVar("Table", pa.RecordBatch, pa.Table)
+
+
+class TaggedBatches:
+    """A step that tags rows. It can be pickled, and has no memory of other batches."""
+
+    def __init__(self, question: Question, policies: Policies, columns: Columns = Columns()) -> None:  # noqa: B008  # immutable
+        """DatasetError for records that are to be kept apart: there is no place for them."""
+        if question.missing == KEEP_APART:
+            raise DatasetError(f"a batch has no place to keep records apart: write another `missing` than {KEEP_APART}")
+        self._pass = TagPass(Judge(question, policies), Making(columns))
+        self._columns = columns
+        self._opened: PolicyCaptures | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """The captures that it has opened itself are closed, for all copies of it."""
+        if self._opened is not None:
+            self._opened.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_opened": None}
+
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        """The schema of what comes out of batches with this one. DatasetError where no field can be the URL."""
+        checked(self._columns, schema.names)
+        return schema_of_tagged(schema, self._pass)
+
+    def __call__(self, batch: Table) -> Table:
+        return self.counted(batch)[0]
+
+    def counted(self, batch: Table) -> tuple[Table, Tagged]:
+        """What comes out, and how it was tagged. Rows that cannot be read are counted as such, and left out."""
+        is_table = isinstance(batch, pa.Table)
+        schema, tagged, coming_out = self.schema(batch.schema), Tagged(), []
+        for some in batch.to_batches() if is_table else [batch]:
+            for part, number in valid(some, 1):
+                if isinstance(part, Unreadable):
+                    tagged.counts.unreadable += 1
+                    continue
+                outcome = self._pass.columns(part, number)
+                tagged.merge(outcome.result)
+                tagged.counts.unreadable += len(outcome.unreadable)
+                coming_out.append(adapted(outcome.records.columns, schema))
+        together = pa.Table.from_batches(coming_out, schema)
+        if is_table:
+            return cast(Table, together), tagged
+        [one] = together.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
+        return cast(Table, one), tagged
+
+
+def tagger(
+    policies: Policies | Iterable[Path | str],
+    agent: Agent | str,
+    uses: Iterable[str],
+    *,
+    columns: Columns = Columns(),  # noqa: B008  # immutable
+    **question: Any,
+) -> TaggedBatches:
+    """`policies`: captures that are open, or the WARC files and folders that have them; then it is to be closed, or used with
+    `with`. `agent`: or its product token.
+    `question`: fields of Question: as_of, missing, captured_by, also, now.
+
+    DatasetError or PolicyError where it makes no sense, or a file cannot be read."""
+    names = tuple(dict.fromkeys(use.strip().lower() for use in uses))
+    asking = replace(agent if isinstance(agent, Agent) else Agent(agent), uses=names)
+    asked = Question.of(asking, **question)
+    if hasattr(policies, "at"):
+        return TaggedBatches(asked, cast(Policies, policies), columns)
+    sources = [source for path in policies for source in sources_in(Path(path))]
+    captures = PolicyCaptures.open(sources, agent=asking, now=asked.now)
+    tagging = TaggedBatches(asked, captures, columns)
+    tagging._opened = captures
+    return tagging
+
+
+__all__ = ("Columns", "Question", "TaggedBatches", "tagger")

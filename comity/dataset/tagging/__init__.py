@@ -1,0 +1,1 @@
+"""Tags for records that somebody else has made (docs/existing-data.md)."""

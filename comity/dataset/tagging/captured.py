@@ -1,0 +1,92 @@
+"""What a record of somebody else is to be tagged by: the page that it was made of, as far as it is at hand."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime
+from typing import Any, NamedTuple
+
+from comity.dataset.records import Record
+
+Fields = tuple[tuple[bytes, bytes], ...]  # of a header
+
+_COMPACT = re.compile(r"[0-9]{14}")  # a moment as the names of captures have it: 20240518015810
+_MILLISECONDS = 100_000_000_000  # more are no seconds since 1970
+_HEADER_LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*:[ \t]*(.*)")
+
+
+class CapturedPage(NamedTuple):
+    """A page as somebody has captured it."""
+
+    url: str  # "": nobody knows
+    captured_at: datetime | None  # aware; None: nobody knows
+    fields: Fields = ()  # of its header
+    body: bytes | None = None  # without content codings; None: it is not at hand
+    status: int = 200
+    crawler: str = ""  # User-Agent by which it was captured; "": nobody knows
+    unread: str = ""  # why nobody knows all that the capture says: it is cut off, say
+
+
+class CapturedRecord(Record):
+    """A record of a WARC file: the page, and what is to be kept of it besides."""
+
+    __slots__ = ("earlier", "left_out", "page")
+
+    def __init__(self, record: Record, page: CapturedPage | None, *, earlier: Iterable[Any] = (), left_out: str = "") -> None:
+        """`earlier`: tags that were written with it. `left_out`: why it is no page: then `page` is None."""
+        super().__init__(record)
+        self.page = page
+        self.earlier = tuple(earlier)
+        self.left_out = left_out
+
+
+def moment_of(value: Any) -> datetime | None:
+    """The moment that a value means: a date and time as text, by ISO 8601 or compact, or seconds or milliseconds since 1970.
+
+    None where it is none. What names no offset is UTC."""
+    try:
+        if isinstance(value, str):
+            text = value.strip()
+            moment = datetime.strptime(text, "%Y%m%d%H%M%S") if _COMPACT.fullmatch(text) else datetime.fromisoformat(text)  # noqa: DTZ007
+        elif isinstance(value, datetime):
+            moment = value
+        elif isinstance(value, date):
+            moment = datetime(value.year, value.month, value.day, tzinfo=UTC)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            moment = datetime.fromtimestamp(value / 1000 if abs(value) >= _MILLISECONDS else value, UTC)
+        else:
+            return None
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def fields_of(value: Any) -> Fields:
+    """The header fields that a value means: an object, a list of pairs, or text as it was sent.
+
+    ValueError, TypeError, KeyError or RecursionError where it is none of these: nobody knows what they state."""
+    if value is None or value == "":
+        return ()
+    if isinstance(value, str):
+        text = value.strip()
+        if text.startswith(("{", "[")):
+            return fields_of(json.loads(text))
+        lines = re.sub(r"\r?\n[ \t]+", " ", text).splitlines()
+        matches = [_HEADER_LINE.fullmatch(line) for line in lines if line and not line.startswith("HTTP/")]
+        pairs: Iterable[Any] = [match.groups() if match else None for match in matches]
+    else:
+        pairs = value.items() if isinstance(value, Mapping) else value
+    fields: list[tuple[bytes, bytes]] = []
+    for pair in pairs:
+        name, values = (pair["name"], pair["value"]) if isinstance(pair, Mapping) else pair
+        members = values if isinstance(values, list | tuple) else (values,)
+        fields += [(_octets(name), _octets(member)) for member in members if member is not None]
+    return tuple(fields)
+
+
+def _octets(text: Any) -> bytes:
+    if not isinstance(text, str | int | float):
+        raise TypeError
+    return str(text).encode("utf-8", "replace")

@@ -1,0 +1,162 @@
+"""The pass that tags records as columns: of a table with URLs the rows of a site mostly have the same tag."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from comity.dataset.column_summary import note
+from comity.dataset.files.arrow_schema import EXTRA, TAG, Rows, adapted, decode, is_tag_type, proper
+from comity.dataset.passes import Outcome
+from comity.dataset.records import FIELD, IDENTITY, SPARE_FIELD, Unreadable
+from comity.dataset.tagging.captured import CapturedPage
+from comity.dataset.tagging.columns import captured_page, first_part, value_of
+from comity.dataset.tagging.counts import Tagged
+
+if TYPE_CHECKING:
+    from comity.dataset.tagging.tagging import TagPass
+
+STANDARD = ("url", "fetched_at")  # fields that records of ours have, which are added
+
+
+def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
+    """`number`: of the first row in its file."""
+    if _may_hide_tags(batch):
+        return _as_records(batch, number, work)
+    tagged, apart = Tagged(), []
+    rows, indices, tags, columns = [], [], _Distinct(), _Asked(batch, work)
+    urls: list[str] = []
+    moments: list[str | None] = []
+    for row in range(batch.num_rows):
+        page = columns.page(row)
+        judged = work.judge.judged(page)
+        if judged is None:
+            apart.append(row)
+            continue
+        fields = columns.content(row) if judged.has_elements else {}
+        indices.append(tags.index(judged.tag(fields, None, columns.earlier(row))))
+        rows.append(row)
+        urls.append(page.url)
+        moments.append(page.captured_at.isoformat() if page.captured_at else None)
+    for index, times in Counter(indices).items():
+        work.count(tags.tags[index], tagged, times)
+    kept = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows, pa.int64()))
+    tag_column = pa.array([TAG.fitted(tag) for tag in tags.tags], TAG.type).take(pa.array(indices, pa.int64()))
+    named = columns.standard(kept, urls, moments)
+    output = adapted(_with_tags(named, tag_column), schema_of_tagged(batch.schema, work))
+    if output.num_rows:
+        note(tagged, output, FIELD)
+    notes = [{"record": record} for record in decode(batch.take(pa.array(apart, pa.int64())))] if apart else []
+    tagged.apart += len(apart)
+    return Outcome(Rows(output), tagged, notes)
+
+
+def schema_of_tagged(schema: pa.Schema, work: TagPass) -> pa.Schema:
+    """The schema of what comes out of batches with this one. It is that of all batches, whatever rows they have."""
+    text = _text_name(schema.names, work)
+    fields = {("text" if field.name == text else field.name): field.type for field in schema}
+    for name in STANDARD:
+        fields.setdefault(name, pa.string())
+    return proper(pa.schema(list(fields.items())))
+
+
+def _text_name(names: Iterable[str], work: TagPass) -> str:
+    """The column with the text, where it is another one than `text`; ""."""
+    present = list(names)
+    return "" if "text" in present else next((name for name in work.names[2] if name in present), "")
+
+
+def _may_hide_tags(batch: pa.RecordBatch) -> bool:
+    """True where the column of tags has other data, or a tag stands elsewhere as it fits no column."""
+    names = batch.schema.names
+    if FIELD in names and not is_tag_type(batch.schema.field(FIELD).type):
+        return True
+    return EXTRA in names and bool(pc.any(pc.match_substring_regex(batch.column(EXTRA), rf"{FIELD}|\\u00[4-7]")).as_py())
+
+
+def _as_records(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
+    """Each record is looked at by itself."""
+    records = decode(batch, range(number, number + batch.num_rows))
+    outcome = work([record for record in records if not isinstance(record, Unreadable)])
+    return outcome._replace(unreadable=[record for record in records if isinstance(record, Unreadable)])
+
+
+def _with_tags(batch: pa.RecordBatch, tags: pa.Array) -> pa.RecordBatch:
+    names = [name for name in batch.schema.names if name not in (FIELD, EXTRA)]
+    arrays = [*(batch.column(name) for name in names), tags]
+    if EXTRA in batch.schema.names:
+        names, arrays = [*names, FIELD, EXTRA], [*arrays, batch.column(EXTRA)]
+    else:
+        names = [*names, FIELD]
+    return pa.RecordBatch.from_arrays(arrays, names)
+
+
+class _Distinct:
+    """Tags, each once."""
+
+    def __init__(self) -> None:
+        self.tags: list[dict[str, Any]] = []
+        self._indices: dict[int, int] = {}
+
+    def index(self, tag: dict[str, Any]) -> int:
+        """Of tags that are the same object: those that are remembered of URLs of a site."""
+        index = self._indices.get(id(tag))
+        if index is None:
+            index = self._indices[id(tag)] = len(self.tags)
+            self.tags.append(tag)
+        return index
+
+
+class _Asked:
+    """The values that are asked of rows."""
+
+    def __init__(self, batch: pa.RecordBatch, work: TagPass) -> None:
+        self._batch, self._work = batch, work
+        self._urls, self._dates, _, self._headers = work.names
+        present = batch.schema.names
+        names = dict.fromkeys(first_part(name) if name not in present else name for names in work.names for name in names)
+        wanted = set(map(first_part, (*self._urls, *self._dates, *self._headers))) | {*self._urls, *self._dates, *self._headers}
+        self._values = {name: batch.column(name).to_pylist() for name in names if name in present and name in wanted}
+        self._tags = TAG.values(batch.column(FIELD)) if FIELD in present else None
+
+    def page(self, row: int) -> CapturedPage:
+        values = {name: column[row] for name, column in self._values.items()}
+        return captured_page(
+            value_of(values, self._urls)[1], value_of(values, self._dates)[1], value_of(values, self._headers)[1]
+        )
+
+    def earlier(self, row: int) -> Any:
+        tag = self._tags[row] if self._tags is not None else None
+        return self._work.earlier([tag]) if tag is not None else ()
+
+    def content(self, row: int) -> dict[str, Any]:
+        """The fields of a row that may hold something of the page, by the names that they will have."""
+        text = _text_name(self._batch.schema.names, self._work)
+        names = [name for name in self._batch.schema.names if name not in IDENTITY and name not in (FIELD, SPARE_FIELD)]
+        own = {name: True for name in names if name != EXTRA and self._batch.column(name)[row].is_valid}
+        extra = self._batch.column(EXTRA)[row].as_py() if EXTRA in names else None
+        rest = dict.fromkeys(_names_in(extra), True) if extra else {}
+        return {("text" if name == text else name): value for name, value in {**own, **rest}.items() if name not in self._urls}
+
+    def standard(self, batch: pa.RecordBatch, urls: list[str], moments: list[str | None]) -> pa.RecordBatch:
+        """The batch with the URL, the date and the text where records of ours have them."""
+        text = _text_name(batch.schema.names, self._work)
+        names = ["text" if name == text else name for name in batch.schema.names]
+        arrays = [batch.column(number) for number in range(batch.num_columns)]
+        for name, values in zip(STANDARD, (urls, moments), strict=True):
+            if name not in names:
+                names.append(name)
+                arrays.append(pa.array(values, pa.string()))
+        return pa.RecordBatch.from_arrays(arrays, names)
+
+
+def _names_in(extra: str) -> Iterable[str]:
+    try:
+        return [name for name in json.loads(extra) if name not in IDENTITY]
+    except (ValueError, TypeError):
+        return []

@@ -1,0 +1,480 @@
+"""The tag of a page that somebody else has captured: what a crawl of ours would have given it.
+
+Judge(question, policies).judged(page)      its policies, asked
+Judged.tag(fields)                          the tag of a record that was made of it
+
+How it works. A page is judged once for each date (its capture, today) by the policies of its site of that date, and by what it
+says itself. Of each date:
+
+1. The own agent's page is that of a crawl. Where it may not be fetched, a crawl of ours would not have it: no use is permitted.
+2. For the crawler that captured it, and for those by whose names the operator wants to be addressed too (`also`), what is
+   refused and what is restricted counts, and what is permitted does not. Agents whom no file names are all the same: one of
+   them is asked.
+
+Of several dates any refusal refuses, as of an item that came from two pages (join_tags)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property, reduce
+from typing import Any, NamedTuple, Protocol
+
+from comity.bounded import Bounded
+from comity.dataset.records import FIELD, IDENTITY, SPARE_FIELD, DatasetError
+from comity.dataset.tagging.captured import CapturedPage
+from comity.policies import Agent, Page, Site
+from comity.policies.agent import PRODUCT_TOKEN
+from comity.policies.answers.decision import Reason, Source
+from comity.policies.elements.redaction import redacted_fields
+from comity.policies.elements.rules import ElementRules, Traced
+from comity.policies.formats import INSTALLED
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_of
+from comity.policies.tag import DATES, join_tags, no_statements
+from comity.policies.vocabulary.known_crawlers import training_crawlers
+
+CAPTURE, TODAY, BOTH = DATES
+DENY, ALLOW, KEEP_APART = MISSING = ("deny", "allow", "keep-apart")
+AI_TRAINING = "ai-training"  # of `also`: all crawlers that are known to fetch for training
+OLDEST = datetime(1991, 8, 6, tzinfo=UTC)  # of a page of the web
+SKEW = timedelta(days=1)  # by which the clock of whoever captured a page may be ahead
+MAX_CACHED = 4096  # tags of pages of which nothing is at hand but their URL, and sites with the agents that they tell apart
+DECLARED = dict.fromkeys(IDENTITY, "")  # fields that are taken from no element of the page
+
+_COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z0-9_.-]+)", re.IGNORECASE)
+
+Tag = dict[str, Any]
+
+
+class CapturedSite(Protocol):
+    """The policies of a site of one date, as comity.dataset.captures has them."""
+
+    @property
+    def site(self) -> Site: ...
+
+    @property
+    def absent(self) -> Sequence[str]:
+        """The URLs of the files of which there is no copy: they count as such that could not be had."""
+
+
+class Policies(Protocol):
+    """Copies of the policies of sites. It can be pickled."""
+
+    def at(self, origin: str, moment: datetime) -> CapturedSite | None:
+        """The nearest copies before the moment; None: there are none."""
+
+    def today(self, origin: str) -> CapturedSite | None:
+        """The newest copies."""
+
+
+class Question(NamedTuple):
+    """For whom and by what records are tagged. It can be pickled."""
+
+    agent: Agent
+    now: datetime  # aware
+    as_of: str = CAPTURE  # of DATES
+    missing: str = DENY  # of MISSING: what holds where a site's policies cannot be had
+    captured_by: str = ""  # User-Agent or product token of the crawler; "": as the captures say
+    also: tuple[str, ...] = ()  # product tokens of others as which we want to be addressed
+    redacts: bool = False  # what is refused on elements for one of the agent's uses is cut out of records
+
+    @classmethod
+    def of(cls, agent: Agent, *, now: datetime | None = None, also: Iterable[str] = (), **more: Any) -> Question:
+        """DatasetError where it makes no sense. `also`: product tokens, and AI_TRAINING."""
+        names: dict[str, None] = {}
+        for name in filter(None, (name.strip() for name in also)):
+            if name.lower() == AI_TRAINING:
+                names |= dict.fromkeys(crawler.token for crawler in training_crawlers())
+            elif PRODUCT_TOKEN.fullmatch(name):
+                names[name] = None
+            else:
+                raise DatasetError(f"`{name}` is no product token: write, for example, GPTBot,Google-Extended or {AI_TRAINING}")
+        question = cls(agent, now or datetime.now(UTC), also=tuple(names), **more)
+        if question.captured_by and not PRODUCT_TOKEN.search(question.captured_by):
+            raise DatasetError(f"`{question.captured_by}` names no crawler: write its product token, for example CCBot")
+        for value, values, name in (
+            (question.as_of, DATES, "date of policies"),
+            (question.missing, MISSING, "way to do without"),
+        ):
+            if value not in values:
+                raise DatasetError(f"`{value}` is no {name}: write {', '.join(values)}")
+        return question
+
+
+class _MissingError(Exception):
+    """The policies of a site cannot be had, and its pages are kept apart."""
+
+
+class Judge:
+    """The question and the policies. It can be pickled, and no outcome depends on which pages it saw before."""
+
+    def __init__(self, question: Question, policies: Policies) -> None:
+        self.question = question
+        self._policies = policies
+        self._forget()
+
+    def _forget(self) -> None:
+        self._crawlers: Bounded[str, Agent | None] = Bounded(MAX_CACHED)
+        self._others: Bounded[tuple[Site, str], tuple[bool, tuple[Agent, ...], tuple[Agent, ...]]] = Bounded(MAX_CACHED)
+        self._tags: Bounded[Hashable, Tag] = Bounded(MAX_CACHED)
+        self._sites: Bounded[Site, Site] = Bounded(MAX_CACHED)  # without robots.txt, of which there is no copy
+
+    def __getstate__(self) -> tuple[Question, Policies]:
+        return self.question, self._policies
+
+    def __setstate__(self, state: tuple[Question, Policies]) -> None:
+        self.question, self._policies = state
+        self._forget()
+
+    def judged(self, page: CapturedPage) -> Judged | None:
+        """None: the policies of its site cannot be had, and it is to be kept apart."""
+        try:
+            origin = origin_of(page.url)
+        except ValueError:
+            url = printable(page.url.encode("utf-8", "replace"))
+            return Judged(self, page, [_Refused(Reason(rule="comity.no-url", source=Source(url="", part="item", text=url)))])
+        dates = []
+        try:
+            if self.question.as_of != TODAY:
+                dates.append(self._of_capture(page, origin))
+            if self.question.as_of != CAPTURE:
+                dates.append(self._of_date(page, origin, TODAY, self._policies.today(origin), self.question.now))
+        except _MissingError:
+            return None
+        return Judged(self, page, dates)
+
+    def _of_capture(self, page: CapturedPage, origin: str) -> _Date:
+        moment = page.captured_at
+        if moment is None:
+            return _no_date("the record has no date")
+        if not OLDEST <= moment <= self.question.now + SKEW:
+            return _no_date(f"{moment.isoformat()} lies {'in the future' if moment > OLDEST else 'before the web'}")
+        return self._of_date(page, origin, CAPTURE, self._policies.at(origin, moment), moment)
+
+    def _of_date(self, page: CapturedPage, origin: str, label: str, captured: CapturedSite | None, now: datetime) -> _Date:
+        """A site whose robots.txt is there and other files are not is one whose other files could not be had."""
+        robots = f"{origin}/robots.txt"
+        if captured is not None and (robots not in captured.absent or self.question.missing == DENY):
+            return _Asked(self, page, captured.site, now)
+        if self.question.missing == KEEP_APART:
+            raise _MissingError
+        text = "no copy from before the capture" if label == CAPTURE else "no copy of today"
+        reason = Reason(rule="comity.no-policies", source=Source(url=robots, part="status", text=text))
+        if self.question.missing == DENY:
+            return _Refused(reason)
+        site = Site(origin, {}) if captured is None else self._without_robots(captured.site)
+        return _Asked(self, page, site, now, reason)
+
+    def _without_robots(self, site: Site) -> Site:
+        """The site as one that has no robots.txt, instead of one that could not be had."""
+        if site not in self._sites:
+            self._sites[site] = Site(
+                site.origin, {url: file for url, file in site.files.items() if url != f"{site.origin}/robots.txt"}
+            )
+        return self._sites[site]
+
+    def others(self, site: Site, page: CapturedPage) -> tuple[Agent, ...]:
+        """The other agents for whom the page is judged: those whom the site or the page may name, and one of the others, where
+        what is said to these may be another thing than what is said to the own agent."""
+        key = site, page.crawler
+        if key not in self._others:
+            self._others[key] = self._by_names(page.crawler, site.crawler_names - {"*", ""})
+        own, named, others = self._others[key]
+        if not named and not others:
+            return ()
+        words = b"\n".join((*(value for _, value in page.fields), page.body or b"")).lower().replace(b"\0", b"")  # UTF-16 too
+        named_here = [agent for agent in others if agent.token.lower().encode() in words]
+        unnamed = [agent for agent in others if agent not in named_here][:1]
+        own = own or self.question.agent.token.lower().encode() in words
+        return (*named, *named_here, *(unnamed if own else ()))
+
+    def _by_names(self, user_agent: str, names: frozenset[str]) -> tuple[bool, tuple[Agent, ...], tuple[Agent, ...]]:
+        """Whether these names may mean the own agent, whom of the others they may mean, and whom not."""
+        question = self.question
+        agents = {agent.token.lower(): agent for name in question.also if (agent := self._crawler(name))}
+        if (capturing := self._crawler(question.captured_by or user_agent)) is not None:
+            agents[capturing.token.lower()] = capturing
+        agents.pop(question.agent.token.lower(), None)
+        named = tuple(agent for agent in agents.values() if _may_be_named(agent, names))
+        return _may_be_named(question.agent, names), named, tuple(agent for agent in agents.values() if agent not in named)
+
+    def _crawler(self, user_agent: str) -> Agent | None:
+        """The crawler of a User-Agent or of a product token; None where nobody knows."""
+        if user_agent not in self._crawlers:
+            match = _COMPATIBLE.search(user_agent) or PRODUCT_TOKEN.search(user_agent)
+            token = PRODUCT_TOKEN.match(match[match.lastindex or 0]) if match else None
+            sent = user_agent if "/" in user_agent else ""
+            self._crawlers[user_agent] = replace(self.question.agent, token=token[0], user_agent=sent) if token else None
+        return self._crawlers[user_agent]
+
+    def remembered(self, judged: Judged, make: Callable[[], Tag]) -> Tag:
+        """The tag of a page of which nothing is at hand but its URL: most pages of a site have the same."""
+        keys = [date.key() for date in judged.dates]
+        if None in keys:
+            return make()
+        key = tuple(keys)
+        tag = self._tags.get(key)
+        if tag is None:
+            tag = self._tags[key] = make()
+        return tag
+
+
+def _may_be_named(agent: Agent, names: Iterable[str]) -> bool:
+    """Whether one of these names may mean the agent, by whatever rule of whatever format. Those of other packages need not say
+    whom they name."""
+    if INSTALLED:
+        return True
+    text = f"{agent.token} {agent.user_agent}".lower()
+    return any((word := name.rstrip("*")) in text or agent.token.lower() in word for name in names)
+
+
+class _Refused:
+    """A date by which no use is permitted: no policies can be asked."""
+
+    pages: tuple[Page, ...] = ()
+    has_element_rules = False
+
+    def __init__(self, reason: Reason) -> None:
+        self._reason = reason
+
+    def key(self) -> Hashable:
+        return self._reason
+
+    def tag(self, agent: Agent, elements: Iterable[Traced]) -> Tag:
+        return no_statements(agent, self._reason)
+
+
+class _Asked:
+    """A date whose policies are asked."""
+
+    def __init__(self, judge: Judge, page: CapturedPage, site: Site, now: datetime, missing: Reason | None = None) -> None:
+        """`missing`: why the site is one without policies."""
+        self._captured, self._site, self._now, self._missing = page, site, now, missing
+        self._agent = judge.question.agent
+        self._agents = (self._agent, *judge.others(site, page))
+        self.has_element_rules = bool(site.element_rules)
+
+    @cached_property
+    def pages(self) -> tuple[Page, ...]:
+        """The page for each agent, the own one first."""
+        return tuple(map(self._page, self._agents))
+
+    def _page(self, agent: Agent) -> Page:
+        captured = self._captured
+
+        def page(first_seen: Mapping[str, datetime] | None = None) -> Page:
+            return self._site.page(
+                agent,
+                captured.url,
+                status=captured.status,
+                headers=captured.fields,
+                body=captured.body,
+                now=self._now,
+                first_seen=first_seen,
+            )
+
+        first = page()
+        if first.dated and captured.captured_at is not None:
+            return page(dict.fromkeys(first.dated, captured.captured_at))
+        return first
+
+    def key(self) -> Hashable | None:
+        """What tells the tag of its URL from those of others of the site; None: all of it."""
+        if self._captured.body is not None or self._captured.fields or self._captured.unread or self.has_element_rules:
+            return None
+        if any(self._site.licenses(agent) for agent in self._agents):
+            return None
+        keys = tuple(self._site.statements_key(agent, self._captured.url, self._now) for agent in self._agents)
+        tokens = tuple(agent.token for agent in self._agents)
+        return None if None in keys else (self._site, tokens, keys, self._missing)
+
+    def tag(self, agent: Agent, elements: Iterable[Traced]) -> Tag:
+        own, *others = self.pages
+        tag = _bound_by_crawl(own.tag_with(elements))
+        for other in others:
+            tag = _with_refusals(agent, tag, _bound_by_crawl(other.tag_with(())), other.agent.token)
+        return _without_policies(tag, self._missing) if self._missing else tag
+
+
+_Date = _Refused | _Asked
+
+
+def _no_date(text: str) -> _Refused:
+    return _Refused(Reason(rule="comity.no-date", source=Source(url="", part="item", text=text)))
+
+
+class Judged:
+    """A page, and the policies of each date for it, the last one at the end."""
+
+    def __init__(self, judge: Judge, page: CapturedPage, dates: Sequence[_Date]) -> None:
+        self._judge = judge
+        self._captured = page
+        self.dates = dates
+
+    @property
+    def _pages(self) -> Iterator[Page]:
+        return (page for date in self.dates for page in date.pages)
+
+    @property
+    def rules(self) -> ElementRules | None:
+        """The rules for elements of the page, of all dates; None: there are none, or the page is not at hand."""
+        if self._captured.body is None:
+            return None
+        rules = [page.element_rules for page in self._pages if page.element_rules]
+        return reduce(ElementRules.beside, rules) if rules else None
+
+    @property
+    def has_elements(self) -> bool:
+        """True where a tag depends on the fields of the record."""
+        return any(date.has_element_rules for date in self.dates)
+
+    def made_without_refused(self, make: Callable[[str], str], source: str, rules: ElementRules | None) -> str:
+        """What `make` makes of the page, `source`, without what is refused on elements for one of the agent's uses."""
+        return make(source) if rules is None else rules.made_without(self._refusable, make)
+
+    @property
+    def _refusable(self) -> tuple[str, ...]:
+        uses = self._judge.question.agent.uses
+        return tuple(dict.fromkeys(use for page in self._pages for use in page.refusable(uses)))
+
+    def tag(self, fields: dict[str, Any], rules: ElementRules | None = None, earlier: Iterable[Tag] = ()) -> Tag:
+        """The tag of a record with these fields, which are changed where they are to be redacted. `rules`: as of this page, by
+        which its text was made. `earlier`: tags that it has already: what these refuse stays refused."""
+        if self._captured.body is None and not self._captured.fields and not self._captured.unread:
+            tag = self._judge.remembered(self, lambda: self._tag(fields, rules))
+        else:
+            tag = self._tag(fields, rules)
+        for former in earlier:
+            tag = _without_repetitions(join_tags(self._judge.question.agent, tag, former))
+        return tag
+
+    def _tag(self, fields: dict[str, Any], rules: ElementRules | None) -> Tag:
+        question = self._judge.question
+        elements = list(self._elements(fields, rules))
+        *earlier, last = self.dates
+        tag = last.tag(question.agent, elements)
+        for date in earlier:
+            tag = _of_both(question.agent, tag, date.tag(question.agent, ()))
+        tag = _without_repetitions(tag)
+        tag["as_of"] = question.as_of
+        if self._captured.body is None:
+            tag["is_unread"] = True
+        if self._captured.unread:
+            source = Source(url=self._captured.url, part="item", text=self._captured.unread)
+            refused = no_statements(question.agent, Reason(rule="comity.unread", source=source))
+            tag = join_tags(question.agent, refused, tag) | {"as_of": question.as_of}
+        return tag
+
+    def _elements(self, fields: dict[str, Any], rules: ElementRules | None) -> Iterator[Traced]:
+        if rules is None:
+            # Where the page is not at hand, nobody knows what of it stands where: it may be anywhere.
+            names = [name for name, value in fields.items() if name not in IDENTITY and value and not _is_tag(name)]
+            for page in self._pages:
+                for element in page.elements if self._captured.body is None else ():
+                    yield Traced(element, () if element.is_whole else tuple((name,) for name in names))
+            return
+        values = {name: value for name, value in fields.items() if not _is_tag(name)}
+        if not self._judge.question.redacts:
+            yield from rules.traced(values, DECLARED)
+            return
+        for page in self._pages:
+            page.is_cut = bool(rules.refused(self._refusable))
+        redacted = redacted_fields(rules, values, DECLARED, self._refusable)
+        fields.update(redacted.changed)
+        for name in redacted.removed:
+            del fields[name]
+        yield from redacted.traced
+
+
+def _is_tag(name: str) -> bool:
+    return name in (FIELD, SPARE_FIELD)
+
+
+# Tags
+
+
+def _bound_by_crawl(tag: Tag) -> Tag:
+    """The tag of a page that may be used only where it may be fetched: no crawl of ours would have it otherwise.
+
+    What is arranged with its site may be used."""
+    crawl = tag["uses"]["crawl"]
+    if crawl["verdict"] == "allow":
+        return tag
+    for part in ("uses", "embedded"):
+        for name, use in tag.get(part, {}).items():
+            if use["verdict"] == "allow" and tag["reasons"][use["because"][0]]["rule"] != "comity.arrangement":
+                tag[part][name] = {"verdict": "deny", "stated": True, "because": crawl["because"]}
+    return tag
+
+
+def _with_refusals(agent: Agent, tag: Tag, other: Tag, token: str) -> Tag:
+    """The tag with what another crawler is refused, and with what restricts that one. `other`: its tag. `token`: its name."""
+    own_reasons, reasons = tag["reasons"], [*other["reasons"], *tag["reasons"]]
+    shift = len(other["reasons"])
+    for number, reason in enumerate(other["reasons"]):
+        if reason not in own_reasons:
+            reasons[number] = reason | {"agent": token}
+
+    def restricting(part: str) -> Tag:
+        uses = {}
+        for name, use in other.get(part, {}).items():
+            own = tag.get(part, {}).get(name) or tag["uses"].get(name)
+            is_refused = use["verdict"] == "deny" and use["stated"]
+            if own is None and not is_refused:
+                continue
+            if is_refused:
+                uses[name] = use
+            elif own is not None and len(use) > len(("verdict", "stated", "because")):
+                uses[name] = use | {"verdict": own["verdict"], "stated": own["stated"]}
+        for name, own in tag.get(part, {}).items():
+            uses.setdefault(name, own | {"because": [shift + number for number in own["because"]]})
+        return uses
+
+    parts = {part: restricting(part) for part in ("uses", "embedded") if part in other or part in tag}
+    restrictions = {key: value for key, value in other.items() if key != "embedded"} | parts | {"reasons": reasons}
+    if not restrictions.get("embedded", True):
+        del restrictions["embedded"]
+    return join_tags(agent, tag, restrictions | {"elements": []})
+
+
+def _of_both(agent: Agent, tag: Tag, earlier: Tag) -> Tag:
+    """The tag by the policies of two dates. `earlier`: that of the first one."""
+    for part in (tag, earlier):
+        other = earlier if part is tag else tag
+        for reason in part["reasons"]:
+            copy = part["policies"].get(reason["url"])
+            if copy and copy["fetched_at"] and _content(other["policies"].get(reason["url"], copy)) != _content(copy):
+                reason["fetched_at"] = copy["fetched_at"]
+    joined = join_tags(agent, tag, earlier)
+    for url, copy in tag["policies"].items():
+        before = earlier["policies"].get(url, copy)
+        if before != copy:
+            joined["policies"][url] = copy | {"earlier": [before]}
+    return joined
+
+
+def _content(copy: Mapping[str, Any]) -> tuple[Any, ...]:
+    return copy["status"], copy["sha256"]
+
+
+def _without_repetitions(tag: Tag) -> Tag:
+    """The tag with each element once, of what was said twice."""
+    elements: list[Any] = []
+    for element in tag["elements"]:
+        if element not in elements:
+            elements.append(element)
+    return tag | {"elements": elements}
+
+
+def _without_policies(tag: Tag, missing: Reason) -> Tag:
+    """The tag of a page of whose site nothing is known, as the operator takes it for one that states nothing."""
+    source = missing.source
+    reason = {"rule": missing.rule, "spec": missing.spec, "url": source.url, "part": source.part, "line": 0, "text": source.text}
+    number = len(tag["reasons"])
+    for part in ("uses", "embedded"):
+        for use in tag.get(part, {}).values():
+            use["because"] = [*use["because"], number]
+    return tag | {"reasons": [*tag["reasons"], reason]}

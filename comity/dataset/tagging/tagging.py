@@ -1,0 +1,259 @@
+"""Datasets of others, tagged: a pass over their records, and what is written of it.
+
+It is one pass over files of any size. Each record of the input is one of the output, is kept apart (--missing keep-apart), is
+left out as no page, or cannot be read: the counts add up."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from w3lib.html import get_base_url
+
+from comity.dataset import manifest
+from comity.dataset.files.formats import Reader, format_of, open_reader, open_writer
+from comity.dataset.job import JobOptions, files_of, first_of, open_readers
+from comity.dataset.page_fields import Extractor, is_html, links, title
+from comity.dataset.passes import Note, Outcome, Sinks, run
+from comity.dataset.records import FIELD, SPARE_FIELD, DatasetError, Record, Unreadable
+from comity.dataset.side_files import PendingLines, UnreadLines, beside, side_files
+from comity.dataset.tag_sources import RawTag, is_tag_like
+from comity.dataset.tagging import warc
+from comity.dataset.tagging.captured import CapturedPage, CapturedRecord
+from comity.dataset.tagging.columns import Columns, captured_page, checked, value_of
+from comity.dataset.tagging.counts import Tagged
+from comity.dataset.tagging.judging import Judge, Judged, Tag
+from comity.policies.answers.decision import Reason, Source
+from comity.policies.document.document import Content
+from comity.policies.document.main_text import main_text
+from comity.policies.elements.rules import ElementRules
+from comity.policies.syntax.urls import origin_or_empty
+from comity.policies.tag import TagError, no_statements, read_tag
+
+APART = "no-policies"  # of the file beside the output that has the records of sites whose policies cannot be had
+
+
+class Making(NamedTuple):
+    """How records are made of captures. It can be pickled."""
+
+    columns: Columns = Columns()
+    extractor: Extractor | None = None  # of the text of a page; None: comity's own
+    html: bool = False  # keep the source of a page
+
+
+class TagPass:
+    """A pass that tags records."""
+
+    fields: Sequence[str] | None = None
+
+    def __init__(self, judge: Judge, making: Making) -> None:
+        self.judge = judge
+        self.making = making
+        self.names = making.columns.names()
+
+    def __call__(self, records: list[Record]) -> Outcome:
+        tagged, output, notes = Tagged(), [], []
+        for record in records:
+            if isinstance(record, CapturedRecord):
+                made: Record | None = self._of_capture(record, tagged)
+            else:
+                made = self._of_record(record)
+            if made is not None:
+                field = tag_field(made)
+                tagged.keep(made, RawTag(made[field], field))
+                self.count(made[field], tagged)
+                output.append(made)
+            elif not (isinstance(record, CapturedRecord) and record.page is None):
+                tagged.apart += 1
+                notes.append({"record": self._untagged(record)})
+        return Outcome(output, tagged, notes)
+
+    def columns(self, batch: Any, number: int) -> Outcome:
+        from comity.dataset.tagging.columns_pass import tag_columns  # pyarrow is there where there are columns
+
+        return tag_columns(batch, number, self)
+
+    def count(self, tag: Tag, tagged: Tagged, records: int = 1) -> None:
+        for use in self.judge.question.agent.uses:
+            decision = tag["uses"][use]
+            rule = f": {tag['reasons'][decision['because'][0]]['rule']}" if decision["verdict"] == "deny" else ""
+            tagged.verdicts.note(f"{use}: {decision['verdict']}{rule}", records)
+
+    def _of_capture(self, record: CapturedRecord, tagged: Tagged) -> Record | None:
+        page = record.page
+        if page is None:
+            tagged.left_out.note(record.left_out)
+            return None
+        judged = self.judge.judged(page)
+        if judged is None:
+            return None
+        rules = judged.rules
+        fields = dict(record) if page.body is None else {**record, **self._of_page(page, judged, rules)}
+        tagged.crawlers.note(page.crawler)
+        fields[FIELD] = judged.tag(fields, rules, self.earlier(record.earlier))
+        return fields
+
+    def _untagged(self, record: Record) -> Record:
+        if isinstance(record, CapturedRecord) and record.page and record.page.body is not None:
+            return {**record, **self._of_page(record.page, None, None)}
+        return dict(record)
+
+    def _of_page(self, page: CapturedPage, judged: Judged | None, rules: ElementRules | None) -> Record:
+        """The fields that the ready spiders make of a page."""
+        assert page.body is not None
+        content = Content(page.fields, page.body)
+        content_type = next((value for name, value in page.fields if name.lower() == b"content-type"), b"").decode("latin-1")
+        is_page = is_html(content_type) and bool(content.text)
+        text = ""
+        if is_page and self.making.extractor:
+            extract = self.making.extractor
+            text = judged.made_without_refused(extract, content.text, rules) if judged else extract(content.text)
+        elif is_page:
+            text = (rules.text if rules else "") or main_text(content.selector)
+        base_url = get_base_url(content.text[:4096], page.url) if is_page else ""
+        return {
+            "status": page.status,
+            "content_type": content_type,
+            "title": title(content.selector) if is_page else "",
+            "text": text,
+            "links": links(content.selector, base_url) if is_page else [],
+            "sha256": hashlib.sha256(page.body).hexdigest(),
+            **({"html": content.text} if self.making.html and content.text else {}),
+        }
+
+    def _of_record(self, record: Record) -> Record | None:
+        """A record that has its page's URL in a field, and no page."""
+        urls, dates, texts, headers = self.names
+        url_name, url = value_of(record, urls)
+        date = value_of(record, dates)[1]
+        text_name = value_of(record, texts)[0]
+        page = captured_page(url, date, value_of(record, headers)[1])
+        judged = self.judge.judged(page)
+        if judged is None:
+            return None
+        fields = standard(record, page.url, url_name, page, text_name)
+        field = tag_field(fields)
+        earlier = self.earlier([fields[field]] if fields.get(field) else ())
+        fields[field] = judged.tag({name: value for name, value in fields.items() if name != url_name}, None, earlier)
+        return fields
+
+    def earlier(self, tags: Iterable[Any]) -> list[Tag]:
+        """Tags that a record has already. What is none permits nothing."""
+        earlier = []
+        for tag in tags:
+            try:
+                earlier.append(read_tag(json.loads(tag) if isinstance(tag, str) and is_tag_like(tag) else tag).raw)
+            except TagError as error:
+                source = Source(url="", part="item", text=f"it had a tag before: {error}")
+                earlier.append(no_statements(self.judge.question.agent, Reason(rule="comity.no-page", source=source)))
+        return earlier
+
+
+def standard(record: Mapping[str, Any], url: str, url_name: str, page: CapturedPage, text_name: str) -> Record:
+    """The record with its URL, its date and its text where records of ours have them."""
+    fields = {"text" if name == text_name and "text" not in record else name: value for name, value in record.items()}
+    if url_name not in ("url", "final_url"):
+        fields.setdefault("url", url)
+    if page.captured_at is not None:
+        fields.setdefault("fetched_at", page.captured_at.isoformat())
+    return fields
+
+
+def tag_field(record: Mapping[str, Any]) -> str:
+    """The field for the tag: that of tags, where it has no data of another kind."""
+    value = record.get(FIELD)
+    return FIELD if value is None or value == {} or is_tag_like(value) else SPARE_FIELD
+
+
+def origins(readers: Iterable[Reader], columns: Columns, advance: Callable[[int], object]) -> Iterator[str]:
+    """Yield the origins of all records, again and again. `advance`: told how many octets were read."""
+    urls = columns.names()[0]
+    for reader in readers:
+        for part in reader.parts():
+            for batch in reader.read(part):
+                for record in batch:
+                    if isinstance(record, CapturedRecord):
+                        url = record.page.url if record.page else ""
+                    else:
+                        url = "" if isinstance(record, Unreadable) else value_of(record, urls)[1]
+                    if isinstance(url, str) and (origin := origin_or_empty(url)):
+                        yield origin
+            advance(part.octets)
+
+
+def open_captures_reader(path: Path) -> Reader:
+    """As `open_reader`, with the captures of WARC files as records."""
+    reader = open_reader(path)
+    return cast(Reader, warc.Reader(path)) if format_of(path) == "warc" else reader
+
+
+def tag_dataset(
+    inputs: Sequence[Path],
+    output: Path,
+    judge: Judge,
+    making: Making = Making(),  # noqa: B008  # immutable
+    options: JobOptions = JobOptions(),  # noqa: B008  # immutable
+    *,
+    sources: Sequence[str] = (),
+) -> Tagged:
+    """`sources`: where the policies come from, for the manifest.
+
+    DatasetError, and `output` as it was, where a file cannot be used or written."""
+    readers = [open_captures_reader(reader.path) for reader in open_readers(inputs)]
+    apart_path = beside(output, APART)
+    if clash := first_of((output, *side_files(output), apart_path), files_of(reader.path for reader in readers)):
+        raise DatasetError(f"{clash} is read from: give the output another name")
+    for reader in readers:
+        if schema := getattr(reader, "schema", None):
+            checked(making.columns, schema.names)
+    entering, tagged = open_writer(output), Tagged()
+    with UnreadLines(beside(output, "unreadable")) as unread, PendingLines(apart_path) as apart:
+        with manifest.restored_on_error(output), entering as writer:
+
+            def keep_apart(notes: list[Note]) -> None:
+                for note in notes:
+                    apart.put(note["record"])
+
+            sinks = Sinks(tagged.merge, keep_apart, unread.add, options.progress)
+            run(TagPass(judge, making), readers, sinks, writer=writer, workers=options.workers, executor=options.executor)
+            tagged.counts.unreadable += unread.records
+            unread.replace()
+            apart.replace()
+            manifest.retract(output)
+        manifest.write(output, manifest.manifest(output, _history(judge, tagged, sources), tagged.composition))
+    return tagged
+
+
+def _history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> manifest.History:
+    question = judge.question
+    return manifest.History(
+        description="Records of others, tagged by what their sites said"
+        f" {'when they were captured, and' if question.as_of == 'both' else ''}"
+        f" {f'on {question.now:%Y-%m-%d}' if question.as_of != 'capture' else 'when they were captured'}.".replace("  ", " "),
+        uses=question.agent.uses,
+        exported_at=question.now,
+        counts={
+            "read": tagged.read,
+            "tagged": tagged.counts.kept,
+            "verdicts": dict(sorted(tagged.verdicts.items())),
+            "apart": tagged.apart,
+            "leftOut": dict(tagged.left_out.most_common()),
+            "unreadable": tagged.counts.unreadable,
+        },
+        vocabulary={name: words.revision for name, words in question.agent.vocabulary.words.items()},
+        defaults={use: verdict.value for use, verdict in question.agent.defaults.items()},
+        tagged={
+            "agent": question.agent.token,
+            "capturedBy": question.captured_by or dict(tagged.crawlers.most_common(MAX_CRAWLERS)),
+            "also": list(question.also),
+            "asOf": question.as_of,
+            "missing": question.missing,
+            "policies": list(sources),
+        },
+    )
+
+
+MAX_CRAWLERS = 100  # User-Agents that a manifest names

@@ -1,0 +1,376 @@
+"""Captures in WARC files of any writer, as records to be tagged.
+
+A `response` is a page, and a `resource` too; a `revisit` is one with the body of its original, where that is in the same file;
+a `conversion` (WET) is the text of a page that is not at hand. Every such record comes out: as one, as left out with a reason
+(another status than 2xx, a policy file, another scheme), or as one that cannot be read."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from comity.bounded import Bounded
+from comity.dataset.files.formats import Part
+from comity.dataset.files.warc.items import MAX_BLOCK, POLICY, is_item, item_of, name_of, refers_to
+from comity.dataset.files.warc.messages import has_head, is_http, message, unchunked
+from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
+from comity.dataset.records import Batch, DatasetError, Record, Unreadable
+from comity.dataset.tag_sources import GUESSED
+from comity.dataset.tagging.captured import CapturedPage, CapturedRecord, moment_of
+from comity.policies.formats import WELL_KNOWN
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_or_empty, target_of
+from comity.policies.tag import TagError
+
+PART = 4 * 2**20  # octets of the file
+BATCH = 32  # records; each may have a body of some MB
+MAX_INFO = 64 * 2**10  # octets of a warcinfo, of a request, and of what is named of what cannot be read
+MAX_REMEMBERED = 100_000  # names of captures of which a later revisit may be
+FIRST = 100  # records in which the crawler of the first captures is looked for
+
+PAGES = ("response", "resource", "revisit", "conversion")  # types of records
+Head = list[tuple[bytes, bytes]]
+
+
+class Stretch(NamedTuple):
+    """Position of a part."""
+
+    start: int
+    end: int
+    originals: dict[str, int]  # name of a capture that stands before it, and is the original of a revisit in it -> its offset
+    crawler: str  # User-Agent of what begins there
+
+
+class Reader:
+    """A WARC file. Picklable, as all Readers are."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    def may_mention(self, key: str, tags: Sequence[str] | None = None) -> bool:
+        return True
+
+    def parts(self) -> Iterator[Part]:
+        start = end = 0
+        awaited = ""  # id of the answer of the item that stood before: its tag is for that
+        seen: Bounded[str, int] = Bounded(MAX_REMEMBERED)
+        originals: dict[str, int] = {}
+        with self.path.open("rb", BUFFER) as file:
+            crawler = beginning = self._first_crawler(file)
+            for record in records(file, 0, self.size, _kept_of_others):
+                if record.offset - start >= PART and not awaited:
+                    yield Part(Stretch(start, record.offset, originals, beginning), record.offset - start)
+                    start, originals, beginning = record.offset, {}, crawler
+                end, awaited = record.end, ""
+                if isinstance(record, Damage):
+                    if record.error == PACKED:
+                        raise DatasetError(f"{self.path} is packed as a whole, its records cannot be found: gunzip it first")
+                    continue
+                crawler = crawler_of(record) or crawler
+                awaited = refers_to(record)
+                if record.fields.get("warc-type") == "revisit":
+                    if (name := next((name for name in _names_of_original(record.fields) if name in seen), "")) and seen[
+                        name
+                    ] < start:
+                        originals[name] = seen[name]
+                else:
+                    for name in _names_as_original(record.fields):
+                        seen[name] = record.offset
+        if end > start:
+            yield Part(Stretch(start, end, originals, beginning), end - start)
+
+    def _first_crawler(self, file: IO[bytes]) -> str:
+        """A request may stand behind its response."""
+        first = islice(records(file, 0, self.size, _kept_of_others), FIRST)
+        return next(filter(None, (crawler_of(record) for record in first if isinstance(record, WarcRecord))), "")
+
+    def read(self, part: Part, fields: Sequence[str] | None = None) -> Iterator[Batch]:
+        captures = self._captures(part.position)
+        while batch := [*islice(captures, BATCH)]:
+            yield batch
+
+    def _captures(self, stretch: Stretch) -> Iterator[Record | Unreadable]:
+        seen: Bounded[str, int] = Bounded(MAX_REMEMBERED)
+        seen.update(stretch.originals)
+        crawler, tags = stretch.crawler, _TagsOfItems()
+        with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as again:
+            for record in records(file, stretch.start, stretch.end, _kept):
+                if isinstance(record, Damage):
+                    yield _unreadable(file, record)
+                    continue
+                crawler = crawler_of(record) or crawler
+                if is_item(record.fields):
+                    tags.note(record)
+                if record.fields.get("warc-type") not in PAGES or POLICY.lower() in record.fields:
+                    continue
+                original = None
+                if record.fields["warc-type"] == "revisit":
+                    offset = next((seen[name] for name in _names_of_original(record.fields) if name in seen), None)
+                    original = None if offset is None else _record_at(again, offset)
+                for name in _names_as_original(record.fields):
+                    seen[name] = record.offset
+                try:
+                    yield _captured(record, original, crawler, tags.of(record))
+                except ValueError as error:
+                    yield Unreadable(f"record at octet {record.offset}", record.block[:MAX_INFO], str(error))
+
+
+def _unreadable(file: IO[bytes], damage: Damage) -> Unreadable:
+    file.seek(damage.offset)
+    octets = file.read(min(MAX_INFO, damage.end - damage.offset))
+    return Unreadable(f"record at octet {damage.offset}", octets, damage.error)
+
+
+def _kept_of_others(fields: Fields) -> int:
+    """Octets of the block of a record that are wanted of what is no page."""
+    return MAX_INFO if fields.get("warc-type") in ("warcinfo", "request") else 0
+
+
+def _kept(fields: Fields) -> int:
+    return MAX_BLOCK if fields.get("warc-type") in PAGES or is_item(fields) else _kept_of_others(fields)
+
+
+def _record_at(file: IO[bytes], offset: int) -> WarcRecord | None:
+    record = next(records(file, offset, offset + 1, lambda fields: MAX_BLOCK), None)
+    return record if isinstance(record, WarcRecord) else None
+
+
+class _TagsOfItems:
+    """Tags of items of ours, which stand before the response that they are of."""
+
+    def __init__(self) -> None:
+        self._answer = ""
+        self._tags: list[Any] = []
+
+    def note(self, record: WarcRecord) -> None:
+        item, answer = item_of(record), refers_to(record)
+        if not isinstance(item, dict):
+            return
+        if answer != self._answer:
+            self._answer, self._tags = answer, []
+        try:
+            self._tags.append(GUESSED.find(item).raw)
+        except TagError as error:
+            self._tags.append(str(error))
+
+    def of(self, record: WarcRecord) -> list[Any]:
+        return self._tags if self._answer and name_of(record) == self._answer else []
+
+
+# Names by which records refer to each other
+
+
+def _names_as_original(fields: Fields) -> Iterator[str]:
+    """Yield what a revisit may call a capture, in 64 bits each."""
+    if fields.get("warc-type") not in ("response", "resource"):
+        return
+    for name in (fields.get("warc-record-id", ""), _named(_target(fields), fields.get("warc-date", "")), _payload(fields)):
+        if name:
+            yield _short(name)
+
+
+def _names_of_original(fields: Fields) -> Iterator[str]:
+    """Yield what a revisit calls the capture that has its body, the surest first."""
+    target = fields.get("warc-refers-to-target-uri", "").strip("<>")
+    names = [fields.get("warc-refers-to", ""), _named(target, fields.get("warc-refers-to-date", ""))]
+    if "identical-payload-digest" in fields.get("warc-profile", ""):
+        names.append(_payload(fields))
+    return map(_short, filter(None, names))
+
+
+def _short(name: str) -> str:
+    return hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=12).hexdigest()
+
+
+def _named(target: str, date: str) -> str:
+    return f"{target} {date}" if target and date else ""
+
+
+def _payload(fields: Fields) -> str:
+    return fields.get("warc-payload-digest", "")
+
+
+def _target(fields: Fields) -> str:
+    return fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
+
+
+def crawler_of(record: WarcRecord) -> str:
+    """The User-Agent that a warcinfo or a request names; "" where it names none."""
+    kind = record.fields.get("warc-type")
+    if kind == "request":
+        pairs = message(record.block)[1]
+        wanted = b"user-agent"
+    elif kind == "warcinfo":
+        pairs = message(b"\r\n" + record.block + b"\r\n\r\n")[1]
+        wanted = b"http-header-user-agent"
+    else:
+        return ""
+    return next((value.decode("latin-1") for name, value in pairs if name == wanted), "")
+
+
+# Pages
+
+
+def _captured(record: WarcRecord, original: WarcRecord | None, crawler: str, earlier: list[Any]) -> CapturedRecord:
+    """ValueError, with what is wrong, where nobody knows what was captured."""
+    fields, url = record.fields, _target(record.fields)
+    if not origin_or_empty(url):
+        scheme = url.partition(":")[0].lower()
+        return CapturedRecord({}, None, left_out=f"scheme {scheme}" if scheme.isalnum() else "no URL")
+    if target_of(url) in WELL_KNOWN:
+        return CapturedRecord({}, None, left_out="policy file")
+    if len(record.block) < record.length:
+        raise ValueError(f"it has more than {MAX_BLOCK} octets")
+    unread = f"WARC-Truncated: {fields['warc-truncated']}" if "warc-truncated" in fields else ""
+    unread = unread or ("a segment of a record" if "warc-segment-number" in fields else "")
+    page = CapturedPage(url, moment_of(fields.get("warc-date", "")), crawler=crawler, unread=unread)
+    kind = fields["warc-type"]
+    identity = {"url": url, "final_url": url, "fetched_at": fields.get("warc-date", "")}
+    if kind == "conversion":
+        text = record.block.decode("utf-8", "replace")
+        return CapturedRecord({**identity, "content_type": fields.get("content-type", ""), "text": text}, page)
+    if kind == "revisit":
+        return _revisited(record, original, page, identity)
+    if not is_http(fields):
+        content_type = fields.get("content-type", "").encode("latin-1", "replace")
+        return CapturedRecord(
+            identity, page._replace(fields=((b"content-type", content_type),), body=record.block), earlier=earlier
+        )
+    status, head, body = _message(record.block)
+    if status // 100 != 2:
+        return CapturedRecord({}, None, left_out=f"status {status}")
+    body, missing = _content(head, body, is_cut=bool(unread))
+    page = page._replace(fields=tuple(head), body=body, status=status, unread=unread or missing)
+    return CapturedRecord(identity, page, earlier=earlier)
+
+
+def _revisited(record: WarcRecord, original: WarcRecord | None, page: CapturedPage, identity: dict[str, Any]) -> CapturedRecord:
+    """The page with the body of its original. What either says in its header counts."""
+    status, head = (_message(record.block)[:2]) if record.block and has_head(record.block) else (0, [])
+    if status and status // 100 != 2 and status != 304:
+        return CapturedRecord({}, None, left_out=f"status {status}")
+    if original is None:
+        raise ValueError("a revisit whose original is not in this file")
+    if not is_http(original.fields):
+        raise ValueError("a revisit of what is no answer of HTTP")
+    original_status, original_head, body = _message(original.block)
+    if original_status // 100 != 2:
+        return CapturedRecord({}, None, left_out=f"status {original_status}")
+    body, missing = _content(original_head, body, is_cut="warc-truncated" in original.fields)
+    missing = missing or ("its original is cut off" if "warc-truncated" in original.fields else "")
+    fields = (*original_head, *(field for field in head if field not in original_head))
+    page = page._replace(
+        fields=fields, body=body, status=status if status // 100 == 2 else original_status, unread=page.unread or missing
+    )
+    return CapturedRecord(identity, page)
+
+
+def _message(block: bytes) -> tuple[int, Head, bytes]:
+    if not has_head(block):
+        raise ValueError("no answer of HTTP/1: its header does not end")
+    first, head, body = message(block)
+    words = first.split(None, 2)
+    if not first.startswith((b"HTTP/", b"ICY ")) or len(words) < 2 or len(words[1]) != 3 or not words[1].isdigit():
+        raise ValueError("no answer of HTTP/1: it has no status")
+    return int(words[1]), head, body
+
+
+def _content(head: Head, body: bytes, *, is_cut: bool) -> tuple[bytes, str]:
+    """The body without codings, and why it is not whole; "" where it is. ValueError where nobody knows what it says."""
+    values = dict(reversed(head))
+    codings = [word.strip() for name, value in head if name == b"content-encoding" for word in value.lower().split(b",")]
+    codings = [coding for coding in codings if coding not in (b"", b"identity")]
+    missing = ""
+    if b"chunked" in values.get(b"transfer-encoding", b"").lower():
+        body, is_whole = unchunked(body)
+        missing = "" if is_whole else "the body in chunks breaks off"
+    elif (length := values.get(b"content-length", b"")).isdigit() and not codings and int(length[:15]) > len(body):
+        missing = "the body is shorter than its Content-Length"
+    for coding in reversed(codings) if body else ():
+        body, is_whole = _decoded(body, coding)
+        missing = missing or ("" if is_whole else "the compressed body breaks off")
+    return body, "" if is_cut else missing
+
+
+def _decoded(body: bytes, coding: bytes) -> tuple[bytes, bool]:
+    """The content, and whether it is whole. ValueError where it cannot be had.
+
+    Some archives take the coding off and leave the field: what cannot be decoded and is a document as it stands is one."""
+    try:
+        if coding in (b"gzip", b"x-gzip"):
+            return _inflated(body, zlib.MAX_WBITS | 16)
+        if coding == b"deflate":
+            try:
+                return _inflated(body, zlib.MAX_WBITS)
+            except zlib.error:
+                return _inflated(body, -zlib.MAX_WBITS)
+        if coding == b"br":
+            return _without_brotli(body)
+        if coding == b"zstd":
+            return _without_zstd(body)
+    except ImportError as error:
+        raise ValueError(f"Content-Encoding {printable(coding)}: {error.name} is not installed") from None
+    except ValueError:
+        raise
+    except Exception as error:  # by the errors of whatever library knows the coding
+        if _is_document(body):
+            return body, True
+        raise ValueError(f"Content-Encoding {printable(coding)} cannot be taken off: {error}") from None
+    raise ValueError(f"Content-Encoding {printable(coding)} is not known")
+
+
+def _without_brotli(body: bytes) -> tuple[bytes, bool]:
+    import brotli  # type: ignore[import-untyped]  # it ships no types
+
+    decoder = brotli.Decompressor()
+    content = decoder.process(body, output_buffer_limit=MAX_BLOCK)
+    if not decoder.is_finished() and _is_document(body):  # any octets may begin as brotli does
+        return body, True
+    return _limited(content, is_more=not decoder.can_accept_more_data()), decoder.is_finished()
+
+
+def _without_zstd(body: bytes) -> tuple[bytes, bool]:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+
+    decoder = zstd.ZstdDecompressor()
+    content = decoder.decompress(body, MAX_BLOCK + 1)
+    return _limited(content, is_more=not (decoder.eof or decoder.needs_input)), decoder.eof
+
+
+def _is_document(body: bytes) -> bool:
+    """True of text that begins as markup or JSON does."""
+    try:
+        return body.lstrip()[:1] in (b"<", b"{", b"[") and b"\0" not in body and bool(body.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def _inflated(body: bytes, bits: int) -> tuple[bytes, bool]:
+    content = bytearray()
+    while body:
+        decoder = zlib.decompressobj(bits)
+        content += decoder.decompress(body, MAX_BLOCK + 1 - len(content))
+        _limited(content, is_more=bool(decoder.unconsumed_tail))
+        if not decoder.eof:
+            return bytes(content), False
+        body = decoder.unused_data if bits > zlib.MAX_WBITS and decoder.unused_data[:2] == b"\x1f\x8b" else b""
+    return bytes(content), True
+
+
+def _limited(content: bytes | bytearray, *, is_more: bool) -> bytes:
+    if is_more or len(content) > MAX_BLOCK:
+        raise ValueError(f"unpacked it has more than {MAX_BLOCK} octets")
+    return bytes(content)

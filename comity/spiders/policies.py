@@ -1,0 +1,205 @@
+"""The spider `policies`: the policy files of many sites, and nothing else of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from time import monotonic
+from typing import IO, TYPE_CHECKING, Any
+
+from scrapy import Spider
+
+from comity.crawler.crawl import Crawl
+from comity.crawler.fetching.fetcher import Policies
+from comity.crawler.flights import ClosingError
+from comity.crawler.survey import Survey
+from comity.dataset.files.formats import ending_of
+from comity.dataset.files.places import place
+from comity.dataset.files.replacement import Replacement
+from comity.dataset.job import open_readers
+from comity.dataset.origins import URL_FIELDS, origins_in
+from comity.dataset.records import DatasetError
+from comity.policies import PolicyError
+from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_of
+from comity.spiders.arguments import number, only, stop
+
+if TYPE_CHECKING:
+    from comity.crawler.feeds.policy_archive import PolicyArchive
+
+ARGUMENTS = "origins, field, warc, tries, unreachable"
+TRIES = 4  # how often an origin is asked at most, when its robots.txt cannot be had
+MOST_NAMED = 100  # bad lines, and unreachable origins, that the log names; all are counted
+TELL_AFTER = 60.0  # seconds between two lines in the log on how far it is
+ENDINGS = (".warc", ".warc.gz")
+BOM = b"\xef\xbb\xbf"
+
+
+class PoliciesSpider(Spider):
+    """Fetches the policy files of the sites in a list into the policy store, and into a WARC file where one is named.
+
+    scrapy crawl policies -a origins=FILE [-a field=NAME] [-a warc=FILE.warc.gz] [-a tries=N] [-a unreachable=FILE.jsonl]"""
+
+    name = "policies"
+
+    def __init__(
+        self,
+        origins: str = "",
+        field: str = "",
+        warc: str = "",
+        tries: str | int = TRIES,
+        unreachable: str = "",
+        **unknown: object,
+    ) -> None:
+        """`origins`: a file with a URL or a host a line, - for standard input, or a dataset. `field`: of the dataset, that has
+        the URLs. `warc`: file into which all files are written. `tries`: for an origin that cannot be had. `unreachable`: file
+        that gets the origins that could not be had, as JSON Lines."""
+        super().__init__()
+        only(self.name, unknown, f"it takes {ARGUMENTS}")
+        if not origins:
+            stop(self.name, "of which sites? Add -a origins=FILE, with a URL or a host a line, or a dataset")
+        self._tries = max(number(self.name, "tries", tries) or 0, 1)
+        self._size = self._read = 0  # octets of the list; of a stream nobody knows how many it has
+        self._bad = 0  # lines and records without an origin
+        self._unreachable: list[str] = []  # the first of them, in words
+        self._list_path = Path(unreachable) if unreachable else None
+        self._list: IO[bytes] | None = None
+        self._survey: Survey | None = None
+        self._is_complete = False
+        self._began = self._told = 0.0
+        try:
+            with ExitStack() as files:
+                make_archive = self._archive_class(warc)
+                self._origins = self._opened(origins, (field,) if field else URL_FIELDS, files)
+                self._archive = make_archive(Path(warc)) if make_archive else None
+                files.pop_all()
+        except (DatasetError, PolicyError) as error:
+            stop(self.name, str(error))
+        except OSError as error:
+            stop(self.name, f"origins `{origins}` cannot be read: {error.strerror}")
+
+    async def start(self) -> AsyncIterator[Any]:
+        crawl = Crawl.of(self.crawler)
+        self._began = self._told = monotonic()
+        try:
+            with ExitStack() as files:
+                if self._archive:
+                    files.callback(self._archive.close)
+                    self._archive.begin(crawl.agent.user_agent)
+                if self._list_path:
+                    self._list = files.enter_context(Replacement(self._list_path))
+                self._survey = Survey(self.crawler, tries=self._tries, on_outcome=self._note)
+                await self._survey.run(self._new())
+                if self._archive:
+                    self._archive.finish()
+                self._is_complete = True
+                self._sum_up()
+        except ClosingError:  # Ctrl-C; or Scrapy cancels this
+            pass
+        except (DatasetError, OSError) as error:
+            self.logger.error("%s", error)
+        finally:
+            if not self._is_complete:
+                self.logger.warning("Ended early: what was had is kept, and the next run goes on behind it")
+        if False:  # what makes it a generator
+            yield
+
+    def comity_progress(self) -> str:
+        """How far it is, at which rate, and when it will be done."""
+        if self._survey is None:
+            return "0 origins"
+        seconds = max(monotonic() - self._began, 0.001)
+        rate = self._survey.done / seconds
+        text = f"{self._survey.done} origins   {self._survey.unreachable} unreachable   {rate:.1f} a second"
+        if not self._size:
+            return text
+        share = min(self._read / self._size, 1.0)
+        left = f"   {seconds * (1 - share) / share / 60:.0f} min left" if share else ""
+        return f"{text}   {share:.0%} of the list{left}"
+
+    def _opened(self, name: str, fields: Sequence[str], files: ExitStack) -> Iterator[str]:
+        """`files`: gets what has to be closed if nothing is read."""
+        if name == "-":
+            return self._of_lines(name, sys.stdin.buffer)
+        path = place(name)
+        if path.is_dir() or ending_of(path.name):
+            readers = open_readers([path])
+            self._size = sum(reader.size for reader in readers)
+            return origins_in(readers, fields, progress=self._note_read, bad=self._note_bad)
+        self._size = path.stat().st_size
+        return self._of_lines(name, files.enter_context(path.open("rb")))
+
+    def _archive_class(self, name: str) -> type[PolicyArchive] | None:
+        """None where no archive is asked for; ends the program where none can be made."""
+        if not name:
+            return None
+        if not name.lower().endswith(ENDINGS):
+            stop(self.name, f"warc `{name}`: name a file that ends in {' or '.join(ENDINGS)}")
+        if find_spec("warcio") is None:
+            stop(self.name, "warc: warcio is not installed: pip install 'comity[warc]'")
+        from comity.crawler.feeds.policy_archive import PolicyArchive  # of the extra `warc`
+
+        return PolicyArchive
+
+    def _of_lines(self, name: str, lines: IO[bytes]) -> Iterator[str]:
+        with lines:
+            for number_, line in enumerate(lines, 1):
+                self._note_read(len(line))
+                text = line.removeprefix(BOM).strip().decode("utf-8", "replace")
+                if text and not text.startswith("#"):
+                    try:
+                        yield origin_of(text if "://" in text else f"https://{text}")
+                    except ValueError:
+                        self._note_bad(f"{name}:{number_}: `{printable(text)}` is no host and no http or https URL")
+
+    def _new(self) -> Iterator[str]:
+        """The origins that are not in the archive."""
+        for origin in self._origins:
+            if self._archive is None or origin not in self._archive:
+                yield origin
+
+    def _note_read(self, octets: int) -> None:
+        self._read += octets
+
+    def _note_bad(self, what: str) -> None:
+        assert self.crawler.stats
+        self.crawler.stats.inc_value("comity/urls/bad")
+        self._bad += 1
+        if self._bad <= MOST_NAMED:
+            self.logger.error("%s: passed over", what)
+        if self._bad == MOST_NAMED:
+            self.logger.error("More of this is passed over and counted, and not named")
+
+    def _note(self, origin: str, policies: Policies) -> None:
+        """An outcome."""
+        assert self.crawler.stats
+        self.crawler.stats.inc_value("comity/origins/done")
+        if policies.unreachable:
+            self.crawler.stats.inc_value("comity/origins/unreachable")
+            self._note_unreachable(origin, policies)
+        if self._archive:
+            self._archive.write(policies.site)
+        if monotonic() - self._told > TELL_AFTER:
+            self._told = monotonic()
+            self.logger.info("%s", self.comity_progress())
+
+    def _note_unreachable(self, origin: str, policies: Policies) -> None:
+        again = datetime.fromtimestamp(policies.fresh_until, UTC).isoformat(timespec="seconds")
+        if len(self._unreachable) < MOST_NAMED:
+            self._unreachable.append(f"{origin}: {policies.error}")
+        if self._list:
+            entry = {"origin": origin, "error": policies.error, "asked_again_at": again}
+            self._list.write(json.dumps(entry).encode() + b"\n")
+
+    def _sum_up(self) -> None:
+        assert self._survey
+        self.logger.info("%s", self.comity_progress())
+        if self._unreachable:
+            more = self._survey.unreachable - len(self._unreachable)
+            lines = [*self._unreachable, f"and {more} more: -a unreachable=FILE.jsonl lists all"] if more else self._unreachable
+            self.logger.warning("%d origins could not be had:\n%s", self._survey.unreachable, "\n".join(lines))

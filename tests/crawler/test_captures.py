@@ -1,0 +1,93 @@
+"""Policy stores as captures."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from comity.crawler.captures import open_captures
+from comity.crawler.fetching import store as store_module
+from comity.crawler.fetching.policy_copy import PolicyFile
+from comity.crawler.fetching.store import PolicyStore
+from comity.policies import Agent, Fetched, PolicyError, Verdict
+from comity.policies.formats import WELL_KNOWN
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+AGENT = Agent("examplebot")
+OPEN = Fetched(status=200, body=b"User-agent: *\nDisallow: /x\n", fetched_at=NOW - 20 * DAY)
+FAILURE = Fetched(status=0, error="no answer")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "policies.sqlite"
+    failing = PolicyFile(due=0.0, copy=OPEN, failure=FAILURE, failing_since=NOW - DAY, failures=3)
+    never = PolicyFile(due=0.0, failure=FAILURE, failing_since=NOW - DAY, failures=1)
+    others = {path: PolicyFile(due=0.0, copy=replace(OPEN, status=404, body=b"")) for path in WELL_KNOWN[1:]}
+    with closing(PolicyStore(path)) as opened:
+        opened.save_sites(
+            {
+                "https://had.example": {"/robots.txt": PolicyFile(due=0.0, copy=OPEN), **others},
+                "https://fails.example": {"/robots.txt": failing, **others},
+                "https://never.example": {"/robots.txt": never},
+            }
+        )
+    return path
+
+
+def verdict(path: Path, origin: str, moment: datetime) -> Verdict | None:
+    with open_captures([path], agent=AGENT, now=NOW) as captures:
+        site = captures.at(origin, moment)
+        return site.site.access(AGENT, f"{origin}/y").verdict if site else None
+
+
+def test_a_store_says_what_sites_said_last_and_that_they_fail_now(store: Path) -> None:
+    assert verdict(store, "https://had.example", NOW) is Verdict.ALLOW
+    assert verdict(store, "https://had.example", NOW - 21 * DAY) is None
+    assert verdict(store, "https://fails.example", NOW) is Verdict.ALLOW  # the good copy stands in
+    assert verdict(store, "https://fails.example", NOW + 11 * DAY) is Verdict.DENY  # thirty days after it was confirmed
+    assert verdict(store, "https://never.example", NOW) is Verdict.DENY
+    assert verdict(store, "https://nobody.example", NOW) is None
+
+
+def test_each_page_of_a_large_store_is_read(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "PAGE", 1)
+    with closing(PolicyStore(store)) as opened:
+        assert list(opened.origins()) == [f"https://{name}.example" for name in ("fails", "had", "never")]
+
+
+def test_a_damaged_row_is_counted_and_named(store: Path) -> None:
+    with closing(sqlite3.connect(store, isolation_level=None)) as db:
+        db.execute("UPDATE file SET failures = 7 WHERE origin = 'https://fails.example' AND path = '/robots.txt'")
+    with open_captures([store], agent=AGENT, now=NOW) as captures:
+        count, [unreadable] = captures.unreadable
+        assert count == 1
+        assert "https://fails.example" in unreadable.error
+        assert captures.today("https://fails.example") is None
+        assert captures.today("https://had.example") is not None
+
+
+def test_a_store_that_has_changed_is_read_again(store: Path, tmp_path: Path) -> None:
+    index = tmp_path / "index.sqlite"
+    for body, expected in ((OPEN.body, Verdict.ALLOW), (b"User-agent: *\nDisallow: /\n", Verdict.DENY)):
+        with closing(PolicyStore(store)) as opened:
+            changed = PolicyFile(due=0.0, copy=replace(OPEN, body=body))
+            opened.save("https://had.example", {"/robots.txt": changed})
+        with open_captures([store], agent=AGENT, index=index, now=NOW) as captures:
+            site = captures.today("https://had.example")
+            assert site is not None
+            assert site.site.access(AGENT, "https://had.example/y").verdict is expected
+
+
+def test_a_database_of_somebody_else_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE t (a)")
+    with pytest.raises(PolicyError, match="is no policy store"):
+        open_captures([path], agent=AGENT)

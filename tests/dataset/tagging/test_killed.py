@@ -1,0 +1,77 @@
+"""kill -9 at any step of a tagging: what has the name of the output is the old file or the new one, and its manifest fits it.
+
+A step is one of the interpreter, a call or a return: it does not depend on how fast the machine is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.dataset.tagging.archives import page, write
+
+OLD = b'{"url":"https://old.test/"}\n'
+RUN = """
+import os, signal, sys
+from pathlib import Path
+from comity.dataset.tagging.judging import Judge, Question
+from comity.dataset.tagging.tagging import tag_dataset
+from comity.policies import Agent
+from tests.dataset.tagging.archives import NOW, Policies
+
+for line in sys.stdin:
+    source, output, last = line.split()
+    child = os.fork()
+    if not child:
+        steps, last = 0, int(last)
+        def step(*_):
+            global steps
+            steps += 1
+            if steps == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+        policies = Policies({"https://a.test": {"/robots.txt": "User-agent: *"}})
+        judge = Judge(Question.of(Agent("x", uses=("train",)), now=NOW, missing="keep-apart"), policies)
+        sys.setprofile(step)
+        tag_dataset([Path(source)], Path(output), judge)
+        sys.setprofile(None)
+        print(steps, flush=True)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
+def test_the_old_file_or_the_new_one(tmp_path: Path, name: str) -> None:
+    source = write(tmp_path / "in.warc.gz", *(page(url=url) for url in ("https://a.test/", "https://b.test/")), page()[:-9])
+    output = tmp_path / name
+    manifest = output.with_name(f"{name}.croissant.json")
+    root = Path(__file__).parents[3]
+    with subprocess.Popen(
+        [sys.executable, "-c", RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root
+    ) as starter:
+        assert starter.stdin
+        assert starter.stdout
+
+        def tagged(last: int) -> int:
+            print(source, output, last, file=starter.stdin, flush=True)
+            assert starter.stdout
+            return int(starter.stdout.readline())
+
+        steps = tagged(0)
+        assert int(starter.stdout.readline()) == 0
+        new = output.read_bytes()
+        for last in [*range(1, steps, max(1, steps // 12)), *range(steps - 60, steps, 4)]:
+            output.write_bytes(OLD)
+            manifest.unlink(missing_ok=True)
+            assert tagged(last) == -signal.SIGKILL
+            assert output.read_bytes() in (OLD, new), last
+            if manifest.exists():
+                [file] = json.loads(manifest.read_bytes())["distribution"]
+                assert file["sha256"] == hashlib.sha256(new).hexdigest()
+                assert output.read_bytes() == new

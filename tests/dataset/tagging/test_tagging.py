@@ -1,0 +1,361 @@
+"""Whole datasets of others: what comes out of them, what is said of it, and that nothing gets lost."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from comity.dataset import manifest, tagger
+from comity.dataset.expire import expire
+from comity.dataset.export.export import export
+from comity.dataset.files.arrow_schema import decode, encode
+from comity.dataset.files.formats import open_reader
+from comity.dataset.job import JobOptions
+from comity.dataset.permissions.terms import Terms
+from comity.dataset.records import DatasetError
+from comity.dataset.stats import stats
+from comity.dataset.tagging.captured import fields_of, moment_of
+from comity.dataset.tagging.columns import Columns
+from comity.dataset.tagging.counts import MAX_NAMES, Names
+from comity.dataset.tagging.judging import Judge, Question
+from comity.dataset.tagging.tagging import Making, tag_dataset
+from comity.policies import Agent, Verdict
+from tests.dataset.tagging.archives import NOW, Policies, http, page, record, write
+
+OWN = Agent("examplebot", uses=("train",), defaults={"train": Verdict.ALLOW})
+SITES = {
+    "https://a.test": {"/robots.txt": "User-agent: *\nAllow: /\n"},
+    "https://b.test": {"/robots.txt": "User-agent: *\nDisallow: /private\nContent-Usage: /ai train-ai=n\n"},
+    "https://c.test": {"/ai.txt": "User-agent: *\n  Path: /\n    Element: p.quote\n      Disallow: train\n"},
+}
+URLS = [
+    "https://a.test/1",
+    "https://a.test/2",
+    "https://b.test/private/1",
+    "https://b.test/ai/1",
+    "https://b.test/1",
+    "https://c.test/1",
+    "https://unknown.test/1",
+    "not a URL",
+]
+ALLOWED = ["https://a.test/1", "https://a.test/2", "https://b.test/1", "https://c.test/1"]
+DATE = "2024-06-01T00:00:00Z"
+
+
+def judge(agent: Agent = OWN, **question: Any) -> Judge:
+    return Judge(Question.of(agent, now=NOW, **question), Policies(SITES))
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    reader = open_reader(path)
+    return [one for part in reader.parts() for batch in reader.read(part) for one in batch]  # type: ignore[misc]
+
+
+def allowed(records: list[dict[str, Any]], use: str = "train") -> list[str]:
+    return [one["url"] for one in records if one["permissions"]["uses"][use]["verdict"] == "allow"]
+
+
+def jsonl(path: Path, records: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(one) + "\n" for one in records))
+    return path
+
+
+def parquet(path: Path, records: list[dict[str, Any]]) -> Path:
+    names = dict.fromkeys(name for one in records for name in one)
+    table = pa.table({name: [one.get(name) for one in records] for name in names})
+    pq.write_table(table, path, row_group_size=3)
+    return path
+
+
+# The fields of usual sets
+SHAPES: dict[str, Any] = {
+    "ours": lambda url: {"url": url, "fetched_at": DATE, "text": "Hello"},
+    "fineweb": lambda url: {"text": "Hello", "id": "<urn:uuid:1>", "dump": "CC-MAIN-2024-22", "url": url, "date": DATE},
+    "c4": lambda url: {"text": "Hello", "timestamp": DATE, "url": url},
+    "redpajama": lambda url: {"text": "Hello", "meta": {"url": url, "timestamp": DATE, "source": "cc"}},
+    "redpajama-text": lambda url: {"text": "Hello", "meta": json.dumps({"url": url, "timestamp": DATE})},
+    "redpajama-2": lambda url: {"raw_content": "Hello", "url": url, "date_download": DATE, "digest": "sha1:A"},
+    "archive": lambda url: {"target_uri": url, "warc_date": "20240601000000", "content": "Hello"},
+}
+
+
+@pytest.mark.requirement("TAG-1")
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.parametrize("output", ["out.jsonl", "out.parquet"])
+def test_usual_sets(tmp_path: Path, shape: str, form: str, output: str) -> None:
+    records = [SHAPES[shape](url) for url in URLS]
+    path = (jsonl if form == "jsonl" else parquet)(tmp_path / f"in.{form}", records)
+    tagged = tag_dataset([path], tmp_path / output, judge())
+    found = read(tmp_path / output)
+    assert (tagged.read, tagged.counts.kept, len(found)) == (8, 8, 8)
+    assert allowed(found) == ALLOWED
+    assert {one["text"] for one in found} == {"Hello"}
+    assert [datetime.fromisoformat(one["fetched_at"]) for one in found] == [datetime.fromisoformat(DATE)] * 8
+    for before, after in zip(records, found, strict=True):
+        renamed = {("text" if name in ("raw_content", "content") else name): value for name, value in before.items()}
+        assert {name: after[name] for name in renamed} == renamed
+    causes = [one["permissions"]["reasons"][one["permissions"]["uses"]["train"]["because"][0]]["rule"] for one in found]
+    assert causes[2:4] == ["robots.disallow", "aipref.refuses"] or causes[2] == "robots.disallow"
+    assert causes[6:] == ["comity.no-policies", "comity.no-url"]
+
+
+@pytest.mark.requirement("TAG-1")
+def test_what_was_tagged_can_be_exported_counted_and_expired(tmp_path: Path) -> None:
+    pages = [page(b"<main><p>Hello<p class=quote>Quoted</main>", url=url) for url in URLS]
+    path = write(tmp_path / "in.warc.gz", *pages)
+    tagged = tag_dataset([path], tmp_path / "tagged.parquet", judge())
+    assert (tagged.read, tagged.counts.kept, dict(tagged.left_out)) == (8, 7, {"no URL": 1})
+    exported = export([tmp_path / "tagged.parquet"], tmp_path / "out.jsonl", Terms.of(["train"], now=NOW))
+    assert exported.counts.kept == 4
+    assert [(one["url"], one["text"]) for one in lines(tmp_path / "out.jsonl")] == [
+        (url, "Hello\n" if "c.test" in url else "Hello\nQuoted") for url in ALLOWED
+    ]
+    assert stats([tmp_path / "tagged.parquet"], NOW).hosts["b.test"]["train"].refused == 2
+    assert expire([tmp_path / "tagged.parquet"], NOW).kept == 7
+
+
+@pytest.mark.requirement("TAG-2", "TAG-3")
+def test_the_manifest_says_for_whom_and_by_what(tmp_path: Path) -> None:
+    path = write(tmp_path / "in.warc", *(page(url=url) for url in URLS[:3]), page(url="https://a.test/3")[:-20])
+    question = {"as_of": "both", "missing": "allow", "captured_by": "CCBot", "also": ["GPTBot"]}
+    said = Policies(
+        {"https://a.test": SITES["https://a.test"]}, {"https://a.test": {"/robots.txt": "User-agent: *\nDisallow: /\n"}}
+    )
+    asked = Judge(Question.of(OWN, now=NOW, **question), said)
+    tagged = tag_dataset([path], tmp_path / "out.jsonl", asked, sources=["robots.warc.gz"])
+    assert allowed(lines(tmp_path / "out.jsonl")) == ["https://b.test/private/1"]
+    described = manifest.read(tmp_path / "out.jsonl")
+    assert described is not None
+    assert described["comity:tagged"] == {
+        "agent": "examplebot",
+        "capturedBy": "CCBot",
+        "also": ["GPTBot"],
+        "asOf": "both",
+        "missing": "allow",
+        "policies": ["robots.warc.gz"],
+    }
+    assert [copy["fetched_at"][:4] for copy in described["comity:policies"]["https://a.test/robots.txt"]] == ["2026", "2024"]
+    assert described["comity:counts"] == {
+        "read": 4,
+        "tagged": 3,
+        "verdicts": {"train: allow": 1, "train: deny: robots.disallow": 2},
+        "apart": 0,
+        "leftOut": {},
+        "unreadable": 1,
+    }
+    assert tagged.read == 4
+    [unread] = lines(tmp_path / "out.jsonl.unreadable.jsonl")
+    assert unread["why"] == "the file ends within it"
+    export([tmp_path / "out.jsonl"], tmp_path / "export.jsonl", Terms.of(["train"], now=NOW))
+    exported = manifest.read(tmp_path / "export.jsonl")
+    assert exported is not None
+    assert exported["comity:tagged"] == [described["comity:tagged"]]
+
+
+@pytest.mark.requirement("TAG-3")
+@pytest.mark.parametrize("form", ["jsonl", "parquet", "warc"])
+def test_records_of_unknown_sites_are_kept_apart(tmp_path: Path, form: str) -> None:
+    path = tmp_path / f"in.{form}"
+    if form == "warc":
+        write(path, *(page(url=url) for url in URLS[:-1]))
+    else:
+        (jsonl if form == "jsonl" else parquet)(path, [{"url": url, "date": DATE, "text": "Hello"} for url in URLS])
+    tagged = tag_dataset([path], tmp_path / "out.jsonl", judge(missing="keep-apart"))
+    [apart] = lines(tmp_path / "out.jsonl.no-policies.jsonl")
+    assert (apart["url"], apart["text"], "permissions" in apart) == ("https://unknown.test/1", "Hello", False)
+    assert (tagged.apart, tagged.read) == (1, 7 if form == "warc" else 8)
+    tag_dataset([path], tmp_path / "out.jsonl", judge())
+    assert not (tmp_path / "out.jsonl.no-policies.jsonl").exists()
+
+
+@pytest.mark.parametrize("field", ["permissions", "comity_permissions"])
+def test_other_data_in_the_field_of_the_tag_stays(tmp_path: Path, field: str) -> None:
+    for form, make in (("jsonl", jsonl), ("parquet", parquet)):
+        path = make(tmp_path / f"in.{form}", [{"url": URLS[0], "date": DATE, "permissions": "rw-r--r--"}])
+        tag_dataset([path], tmp_path / "out.jsonl", judge())
+        [one] = lines(tmp_path / "out.jsonl")
+        assert one["permissions"] == "rw-r--r--"
+        assert one["comity_permissions"]["uses"]["train"]["verdict"] == "allow"
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_a_second_tagging_takes_nothing_back(tmp_path: Path, form: str) -> None:
+    path = jsonl(tmp_path / "in.jsonl", [{"url": url, "date": DATE} for url in URLS])
+    tag_dataset([path], tmp_path / f"first.{form}", judge())
+    free = Judge(Question.of(OWN, now=NOW), Policies({url.rpartition("/")[0]: {} for url in ("https://b.test/",)}))
+    tag_dataset([tmp_path / f"first.{form}"], tmp_path / "second.jsonl", free)
+    assert allowed(lines(tmp_path / "second.jsonl")) == ["https://b.test/1"]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_tags_as_text_and_tags_that_nobody_understands(tmp_path: Path, form: str) -> None:
+    """What these refuse, or may refuse, stays refused."""
+    jsonl(tmp_path / "in.jsonl", [{"url": "https://b.test/ai/1", "date": DATE}])
+    tag_dataset([tmp_path / "in.jsonl"], tmp_path / "tagged.jsonl", judge())
+    [tagged] = lines(tmp_path / "tagged.jsonl")
+    free = Judge(Question.of(OWN, now=NOW), Policies({"https://b.test": {}}))
+    for value in (json.dumps(tagged["permissions"]), tagged["permissions"] | {"schema": 2}, tagged["permissions"]):
+        path = tmp_path / f"again.{form}"
+        jsonl(tmp_path / "again.jsonl", [{**tagged, "permissions": value}, {"url": URLS[0], "date": DATE}])
+        if form == "parquet":
+            batch = encode(lines(tmp_path / "again.jsonl"))
+            pq.write_table(pa.Table.from_batches([batch]), path)
+        tag_dataset([path], tmp_path / "out.jsonl", free)
+        assert lines(tmp_path / "out.jsonl")[0]["permissions"]["uses"]["train"]["verdict"] == "deny"
+
+
+def test_names_that_are_counted_are_bounded() -> None:
+    names = Names()
+    for number in range(3 * MAX_NAMES):
+        names.note(str(number))
+    assert (len(names), sum(names.values())) == (MAX_NAMES + 1, 3 * MAX_NAMES)
+
+
+def test_header_fields_in_a_column_count(tmp_path: Path) -> None:
+    made = [
+        {"url": URLS[0], "date": DATE, "headers": value}
+        for value in (
+            {"X-Robots-Tag": "noai"},
+            {"x-robots-tag": ["all", "noai"]},
+            [["X-Robots-Tag", "noai"]],
+            [{"name": "X-Robots-Tag", "value": "noai"}],
+            "HTTP/1.1 200 OK\r\nX-Robots-Tag: noai\r\n\r\n",
+            '{"X-Robots-Tag": "noai"}',
+            7,
+            {"X-Other": "x"},
+            None,
+        )
+    ]
+    path = jsonl(tmp_path / "in.jsonl", made)
+    tag_dataset([path], tmp_path / "out.jsonl", judge())
+    assert [one["permissions"]["uses"]["train"]["verdict"] for one in lines(tmp_path / "out.jsonl")] == ["deny"] * 7 + [
+        "allow"
+    ] * 2
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {"url": st.sampled_from(URLS), "date": st.sampled_from([DATE, "x", "2030-01-01"])},
+            optional={"text": st.text(max_size=5), "title": st.none() | st.text(max_size=3), "n": st.integers(-9, 9)},
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+@settings(max_examples=40)
+def test_columns_are_tagged_as_records_are(records: list[dict[str, Any]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for form, make in (("jsonl", jsonl), ("parquet", parquet)):
+            path = make(Path(folder) / f"in.{form}", records)
+            tagged = tag_dataset([path], Path(folder) / f"{form}.jsonl", judge())
+            assert tagged.read == len(records)
+        by_records, by_columns = (
+            [{name: value for name, value in one.items() if value is not None} for one in lines(Path(folder) / f"{form}.jsonl")]
+            for form in ("jsonl", "parquet")
+        )
+        assert by_columns == by_records
+
+
+def test_no_output_takes_the_place_of_its_input(tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "in.jsonl", [{"url": URLS[0]}])
+    with pytest.raises(DatasetError, match="is read from"):
+        tag_dataset([path], path, judge())
+    assert lines(path) == [{"url": URLS[0]}]
+    parquet(tmp_path / "in.parquet", [{"address": URLS[0]}])
+    with pytest.raises(DatasetError, match="no field looks like a URL"):
+        tag_dataset([tmp_path / "in.parquet"], tmp_path / "out.jsonl", judge())
+    with pytest.raises(DatasetError, match="there is no field `uri`"):
+        tag_dataset([tmp_path / "in.parquet"], tmp_path / "out.jsonl", judge(), Making(Columns(url="uri")))
+    tag_dataset([tmp_path / "in.parquet"], tmp_path / "out.jsonl", judge(), Making(Columns(url="address")))
+    assert len(lines(tmp_path / "out.jsonl")) == 1
+
+
+@pytest.mark.slow
+def test_workers_change_nothing(tmp_path: Path) -> None:
+    bodies = [b"<main>%d %s</main>" % (number, bytes(70 + number % 20 for _ in range(20_000))) for number in range(500)]
+    path = write(tmp_path / "in.warc", *(page(body, url=URLS[number % 7]) for number, body in enumerate(bodies)))
+    for workers in (1, 2):
+        tag_dataset([path], tmp_path / f"{workers}.jsonl", judge(), options=JobOptions(workers))
+    assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
+
+
+def test_text_by_another_extractor(tmp_path: Path) -> None:
+    path = write(tmp_path / "in.warc", page(b"<main><p>Free<p class=quote>Quoted</main>", url=URLS[5]))
+    tag_dataset([path], tmp_path / "out.jsonl", judge(), Making(extractor=len_of, html=True))
+    [one] = lines(tmp_path / "out.jsonl")
+    assert "Quoted" in one["html"]
+    assert "Quoted" not in one["text"]
+
+
+def len_of(source: str) -> str:
+    return source.upper().title()
+
+
+def test_moments() -> None:
+    wanted = datetime(2024, 6, 1, tzinfo=UTC)
+    value: Any
+    for value in (
+        DATE,
+        "2024-06-01",
+        "20240601000000",
+        "2024-06-01T02:00:00+02:00",
+        wanted.timestamp(),
+        wanted.timestamp() * 1000,
+        wanted,
+        wanted.date(),
+    ):
+        assert moment_of(value) == wanted, value
+    for value in ("", "yesterday", "2024-13-01", None, True, float("nan"), 1e300, [DATE], "0001-01-01T00:00:00+23:00"):
+        assert moment_of(value) is None, value
+
+
+def test_fields_that_are_none() -> None:
+    for value in (7, [7], ["abc"], "no field", [["a", {}]], {"a": b"x"}, [{"name": "a"}], "[" * 100_000):
+        with pytest.raises((ValueError, TypeError, KeyError, RecursionError)):
+            fields_of(value)
+
+
+# Batches
+
+
+@pytest.mark.requirement("TAG-1")
+@pytest.mark.parametrize("rows", [1, 3, 100])
+def test_batches_are_tagged_as_files_are(tmp_path: Path, rows: int) -> None:
+    table = pa.Table.from_pylist([{"url": url, "date": DATE, "text": "Hello"} for url in URLS])
+    pq.write_table(table, tmp_path / "in.parquet")
+    tag_dataset([tmp_path / "in.parquet"], tmp_path / "out.parquet", judge())
+    tag = pickle.loads(pickle.dumps(tagger(Policies(SITES), OWN, ["train"], now=NOW)))
+    found = [one for batch in table.to_batches(rows) for one in decode(tag(batch))]
+    assert found == read(tmp_path / "out.parquet")
+    assert decode(tag(table).combine_chunks().to_batches()[0]) == found
+    assert tag(table.slice(0, 0)).schema == tag(table).schema == tag.schema(table.schema)
+    with pytest.raises(DatasetError, match="no place to keep records apart"):
+        tagger(Policies(SITES), OWN, ["train"], missing="keep-apart")
+
+
+def test_a_tagger_of_files_with_captures(tmp_path: Path) -> None:
+    robots = http(b"User-agent: *\nDisallow: /private\n", (b"Content-Type", b"text/plain"))
+    others = [
+        record("response", http(b"", status="404 Not Found"), f"https://b.test{path}", WARC_Date=DATE)
+        for path in ("/ai.txt", "/.well-known/tdmrep.json", "/automation-preferences.txt")
+    ]
+    path = write(tmp_path / "policies.warc.gz", record("response", robots, "https://b.test/robots.txt", WARC_Date=DATE), *others)
+    table = pa.table({"url": URLS[2:5], "date": ["2024-06-02"] * 3})
+    with tagger([path], OWN, ["train"], now=NOW) as tag:
+        assert allowed(decode(tag(table).to_batches()[0])) == ["https://b.test/ai/1", "https://b.test/1"]  # type: ignore[arg-type]

@@ -1,0 +1,273 @@
+"""Captures in WARC files of whatever writer, whole and damaged: each is a record, left out, or named as what cannot be read."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import brotli  # type: ignore[import-untyped]
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from comity.dataset.records import DatasetError, Unreadable
+from comity.dataset.tagging import warc
+from comity.dataset.tagging.captured import CapturedPage, CapturedRecord
+from tests.dataset.tagging.archives import HTML, THEN, http, page, record, write
+
+BODY = b"<html><body><p>Hello</p></body></html>"
+REAL = Path("/work/shared/corpus/warc/whirlwind.warc.gz")
+
+
+def packed(octets: bytes) -> bytes:
+    return gzip.compress(octets, mtime=0)
+
+
+def read(path: Path) -> list[CapturedRecord | Unreadable]:
+    reader = warc.Reader(path)
+    parts = list(reader.parts())
+    assert sum(part.octets for part in parts) == path.stat().st_size
+    return [one for part in parts for batch in reader.read(part) for one in batch]  # type: ignore[misc]
+
+
+def pages(path: Path) -> list[CapturedPage]:
+    return [one.page for one in read(path) if isinstance(one, CapturedRecord) and one.page]
+
+
+def only(path: Path) -> CapturedPage:
+    [one] = pages(path)
+    return one
+
+
+def errors(path: Path) -> list[str]:
+    return [one.error for one in read(path) if isinstance(one, Unreadable)]
+
+
+@pytest.fixture(params=["a.warc", "a.warc.gz"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    name: str = request.param
+    return tmp_path / name
+
+
+def test_a_capture(path: Path) -> None:
+    write(path, record("warcinfo", b"software: x\r\n"), page(BODY))
+    assert only(path) == CapturedPage("https://a.test/", THEN, ((b"content-type", HTML[1]),), BODY, 200)
+
+
+def test_what_is_no_page_is_left_out_and_counted(path: Path) -> None:
+    write(
+        path,
+        record("request", b"GET / HTTP/1.1\r\n\r\n"),
+        record("metadata", b"x: y\r\n"),
+        page(b"", url="https://a.test/robots.txt"),
+        page(b"", url="https://a.test/.well-known/tdmrep.json"),
+        record("response", http(b"gone", status="404 Not Found")),
+        record("response", http(b"", (b"Location", b"/b"), status="301 Moved")),
+        record("response", b"x", "dns:a.test"),
+        record("resource", b"x", "urn:view:a"),
+        page(BODY),
+    )
+    left_out = Counter(one.left_out for one in read(path) if isinstance(one, CapturedRecord))
+    assert left_out == {"": 1, "policy file": 2, "status 404": 1, "status 301": 1, "scheme dns": 1, "scheme urn": 1}
+
+
+@pytest.mark.parametrize(
+    ("coding", "coded"),
+    [
+        ("gzip", packed(BODY)),
+        ("x-gzip", packed(BODY[:9]) + packed(BODY[9:])),
+        ("deflate", zlib.compress(BODY)),
+        ("deflate", zlib.compress(BODY)[2:-4]),
+        ("br", brotli.compress(BODY)),
+        ("gzip, br", brotli.compress(packed(BODY))),
+        ("gzip", BODY),  # the archive has taken it off, and left the field
+        ("br", BODY),
+        ("identity", BODY),
+    ],
+)
+def test_codings_are_taken_off(path: Path, coding: str, coded: bytes) -> None:
+    write(path, page(coded, HTML, (b"Content-Encoding", coding.encode())))
+    assert (only(path).body, only(path).unread) == (BODY, "")
+
+
+def test_chunks(path: Path) -> None:
+    chunked = (b"Transfer-Encoding", b"chunked")
+    body = b"5\r\n<html\r\n%x;x=y\r\n%s\r\n0\r\n\r\n" % (len(BODY) - 5, BODY[5:])
+    write(path, page(body, HTML, chunked), page(BODY, HTML, chunked), page(body[:20], HTML, chunked))
+    whole, taken_off, cut = pages(path)
+    assert (whole.body, whole.unread, taken_off.body, taken_off.unread) == (BODY, "", BODY, "")
+    assert cut.unread == "the body in chunks breaks off"
+
+
+@pytest.mark.parametrize(
+    ("fields", "block"),
+    [
+        ({"WARC_Truncated": "length"}, http(BODY)),
+        ({"WARC_Segment_Number": "1"}, http(BODY)),
+        ({}, http(BODY, HTML, (b"Content-Length", b"100000"))),
+        ({}, http(packed(BODY * 9)[:-12], HTML, (b"Content-Encoding", b"gzip"))),
+    ],
+    ids=["truncated", "segment", "length", "gzip"],
+)
+def test_what_is_cut_off_says_so(path: Path, fields: dict[str, str], block: bytes) -> None:
+    write(path, record("response", block, **fields))
+    assert only(path).unread
+
+
+def test_header_fields(path: Path) -> None:
+    many = [(b"X-%d" % number, b"x") for number in range(10_000)]
+    fields = [HTML, *many, (b"Content-Usage", b"search=y,\r\n  train-ai=n"), (b"X-\xff", b"\xfe")]
+    write(path, page(BODY, *fields), record("response", http(BODY, HTML, (b"Content-Usage", b"train-ai=n"), end=b"\n")))
+    first, second = pages(path)
+    assert len(first.fields) == 10_003
+    assert dict(first.fields)[b"content-usage"] == b"search=y, train-ai=n"
+    assert (dict(second.fields)[b"content-usage"], second.body) == (b"train-ai=n", BODY)
+
+
+# Revisits
+
+ORIGINAL = {"WARC_Record_ID": "<urn:uuid:1>", "WARC_Payload_Digest": "sha1:AAAA"}
+IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"WARC_Refers_To": "<urn:uuid:1>"},
+        {"WARC_Refers_To_Target_URI": "https://a.test/", "WARC_Refers_To_Date": "2024-05-18T01:58:10Z"},
+        {"WARC_Profile": IDENTICAL, "WARC_Payload_Digest": "sha1:AAAA"},
+        {"WARC_Profile": NOT_MODIFIED, "WARC_Refers_To": "<urn:uuid:1>"},
+    ],
+)
+@pytest.mark.parametrize("far", [False, True])
+def test_a_revisit_has_the_body_of_its_original(path: Path, fields: dict[str, str], *, far: bool) -> None:
+    original = page(BODY, HTML, (b"X-Robots-Tag", b"noindex"), **ORIGINAL)
+    status = "304 Not Modified" if fields.get("WARC_Profile") == NOT_MODIFIED else "200 OK"
+    revisit = record(
+        "revisit",
+        http(b"", (b"Content-Usage", b"train-ai=n"), status=status),
+        "https://a.test/again",
+        Content_Type="application/http",
+        **fields,
+    )
+    noise = [record("request", bytes(range(256)) * 8192) for _ in range(3 if path.suffix == ".warc" and far else 0)]
+    write(path, original, *noise, revisit)
+    assert len(list(warc.Reader(path).parts())) == (2 if noise else 1)
+    first, again = pages(path)
+    assert (again.url, again.body, again.status) == ("https://a.test/again", BODY, 200)
+    assert {b"content-usage", b"x-robots-tag"} <= dict(again.fields).keys()
+    assert first.body == BODY
+
+
+def test_a_revisit_without_its_original_is_named(path: Path) -> None:
+    """Also one of itself, and one of each other."""
+    revisits = [
+        record("revisit", b"", WARC_Refers_To="<urn:uuid:9>"),
+        record("revisit", b"", WARC_Record_ID="<urn:uuid:2>", WARC_Refers_To="<urn:uuid:2>"),
+        record("revisit", b"", WARC_Record_ID="<urn:uuid:3>", WARC_Refers_To="<urn:uuid:4>"),
+        record("revisit", b"", WARC_Record_ID="<urn:uuid:4>", WARC_Refers_To="<urn:uuid:3>"),
+        record("revisit", b"", WARC_Refers_To_Target_URI="https://a.test/", WARC_Refers_To_Date="2024-05-18T01:58:10Z"),
+    ]
+    write(path, *revisits)
+    assert errors(path) == ["a revisit whose original is not in this file"] * 5
+
+
+def test_texts_without_their_pages(path: Path) -> None:
+    write(path, record("conversion", "Schön".encode(), Content_Type="text/plain"))
+    [one] = read(path)
+    assert isinstance(one, CapturedRecord)
+    assert (one["text"], one["url"], one.page) == ("Schön", "https://a.test/", CapturedPage("https://a.test/", THEN))
+
+
+# Who captured it
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_the_crawler_of_requests(path: Path, *, behind: bool) -> None:
+    request = record("request", b"GET / HTTP/1.1\r\nHost: a.test\r\nUser-Agent: CCBot/2.0 (x)\r\n\r\n")
+    write(path, *([page(), request] if behind else [request, page()]))
+    assert only(path).crawler == "CCBot/2.0 (x)"
+
+
+def test_the_crawler_of_a_warcinfo(path: Path) -> None:
+    """It is that of all that follows, also in later parts."""
+    infos = [record("warcinfo", f"software: x\r\nhttp-header-user-agent: {name}/1\r\n".encode()) for name in ("one", "two")]
+    noise = [record("metadata", bytes(range(256)) * 8192) for _ in range(3)]
+    write(path, infos[0], page(), infos[1], page(), *noise, page())
+    assert [one.crawler for one in pages(path)] == ["one/1", "two/1", "two/1"]
+
+
+# What is damaged
+
+
+@pytest.mark.parametrize(
+    ("block", "error"),
+    [
+        (b"", "no answer of HTTP/1"),
+        (b"<html>", "no answer of HTTP/1"),
+        (b"HTTP/1.1 200 OK\r\nContent-Usage: train-ai=n", "its header does not end"),
+        (http(b"", status="2OO OK"), "it has no status"),
+        (http(b"\x1f\x8b\x08rubbish", HTML, (b"Content-Encoding", b"gzip")), "cannot be taken off"),
+        (http(b"\xff" * 50, HTML, (b"Content-Encoding", b"br")), "cannot be taken off"),
+        (http(b"rubbish", HTML, (b"Content-Encoding", b"sdch")), "is not known"),
+    ],
+    ids=["empty", "no-http", "no-end", "status", "gzip", "br", "sdch"],
+)
+def test_what_cannot_be_read_is_named(path: Path, block: bytes, error: str) -> None:
+    write(path, page(), record("response", block), page())
+    [message] = errors(path)
+    assert error in message
+    assert len(pages(path)) == 2
+
+
+def test_bombs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warc, "MAX_BLOCK", 100_000)
+    zeros = bytes(200_000)
+    for coding, coded in (("gzip", gzip.compress(zeros)), ("deflate", zlib.compress(zeros)), ("br", brotli.compress(zeros))):
+        write(path, page(coded, HTML, (b"Content-Encoding", coding.encode())), page())
+        assert "more than 100000 octets" in errors(path)[0]
+        assert len(pages(path)) == 1
+    write(path, page(zeros), page())
+    assert errors(path) == ["it has more than 100000 octets"]
+
+
+def test_a_file_that_is_packed_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(gzip.compress(page() + page()))
+    with pytest.raises(DatasetError, match="gunzip it first"):
+        list(warc.Reader(path).parts())
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_no_damage_raises_and_none_changes_a_page(data: Any) -> None:
+    """What is read of a damaged file was read of the whole one."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / data.draw(st.sampled_from(["a.warc", "a.warc.gz"]))
+        write(path, *(page(BODY + b"%d" % number, url=f"https://a.test/{number}") for number in range(4)))
+        octets = path.read_bytes()
+        start = data.draw(st.integers(0, len(octets)))
+        end = data.draw(st.integers(start, len(octets)))
+        path.write_bytes(octets[:start] + data.draw(st.binary(max_size=40)) + octets[end:])
+        try:
+            found = pages(path)
+        except DatasetError:  # gzip members that became one
+            return
+        urls = {f"https://a.test/{number}": BODY + b"%d" % number for number in range(4)}
+        for one in found:
+            if path.suffix == ".gz":
+                assert urls.get(one.url) == one.body
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="the capture of Common Crawl is not at hand")
+def test_a_capture_of_common_crawl() -> None:
+    [one] = pages(REAL)
+    assert (one.url, one.crawler) == ("https://an.wikipedia.org/wiki/Escopete", "CCBot/2.0 (https://commoncrawl.org/faq/)")
+    assert one.captured_at is not None
+    assert (one.captured_at.isoformat(), len(one.body or b""), one.unread) == ("2024-05-18T01:58:10+00:00", 72848, "")

@@ -1,0 +1,380 @@
+"""Browsers: what a page asks for is judged, paced and counted, in real Chromium against real servers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable
+from http.server import BaseHTTPRequestHandler
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.http import Request, Response
+
+from comity.crawler.crawl import Crawl as OwnCrawl
+from comity.crawler.fetching.network import Network
+from comity.crawler.fetching.reach import IPAddress, Reach
+
+if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
+    from tests.conftest import Crawled, Loopback, Serve
+
+pytestmark = pytest.mark.slow
+
+Crawl = Callable[..., "Crawled"]
+
+INSTALL = "it takes Chromium: apt-get install --no-install-recommends chromium"
+HANDLER = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
+PUBLIC = "127.0.0.2"
+TOLERANCE = 0.02  # seconds, as in test_pace.py
+
+ICON = "<link rel=icon href=data:,>"
+
+
+def launch_options() -> dict[str, Any]:
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.fail(INSTALL)
+    return {"executable_path": chromium, "args": ["--no-sandbox"] if os.geteuid() == 0 else []}
+
+
+def settings(**others: Any) -> dict[str, Any]:
+    handlers = {"http": HANDLER, "https": HANDLER}
+    return {"DOWNLOAD_HANDLERS": handlers, "PLAYWRIGHT_LAUNCH_OPTIONS": launch_options(), **others}
+
+
+@pytest.fixture
+def mode() -> str:
+    """Playwright speaks asyncio, and scrapy-playwright asks for the reactor."""
+    return "reactor"
+
+
+class Browses(Spider):
+    """Opens pages in a browser, and does something there."""
+
+    name = "browses"
+
+    def __init__(self, urls: list[str], script: str = "", meta: dict[str, Any] | None = None, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.urls, self.script, self.meta = urls, script, meta or {}
+
+    async def start(self) -> AsyncIterator[Request]:
+        from scrapy_playwright.page import PageMethod
+
+        for url in self.urls:
+            methods = [PageMethod("evaluate", self.script)] if self.script else []
+            meta = {"playwright": True, "playwright_page_methods": methods, **self.meta}
+            yield Request(url, meta=meta, errback=self.failed, dont_filter=True)
+
+    def parse(self, response: Response) -> Any:
+        yield {"url": response.url, "status": response.status, "texts": response.css("p::text").getall()}
+
+    def failed(self, failure: Any) -> Any:
+        yield {"failed": type(failure.value).__name__, "why": str(failure.value)}
+
+
+class Outside(Network):
+    """Takes 127.0.0.2 for a public address, and 127.0.0.3 for a private one."""
+
+    def reach(self, address: IPAddress) -> Reach:
+        return {PUBLIC: Reach.PUBLIC, "127.0.0.3": Reach.PRIVATE}.get(str(address), super().reach(address))
+
+
+class Looks:
+    """An extension that makes comity see the addresses so."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Looks:
+        crawl = OwnCrawl.of(crawler)
+        crawl.client.network = Outside(crawl.options.client)
+        return cls()
+
+
+class BrowsesFromOutside(Browses):
+    name = "browses-from-outside"
+    custom_settings: ClassVar[dict[str, Any]] = {"EXTENSIONS": {Looks: 0}}  # type: ignore[misc]
+
+
+class Clicks(Browses):
+    """Follows a link of the page."""
+
+    name = "clicks"
+
+    async def start(self) -> AsyncIterator[Request]:
+        from scrapy_playwright.page import PageMethod
+
+        methods = [PageMethod("click", "a"), PageMethod("wait_for_url", "**/there")]
+        yield Request(self.urls[0], meta={"playwright": True, "playwright_page_methods": methods})
+
+
+DONE = "fetch('/done').then(answer => answer.text())"
+
+
+def at(server: Loopback, *paths: str) -> list[float]:
+    return [seen.at for seen in server.seen if seen.path in paths]
+
+
+@pytest.mark.requirement("WEB-1")
+def test_nothing_that_a_file_refuses_and_all_that_none_does(crawl: Crawl, serve: Serve) -> None:
+    from tests.live.browser_site import LOST_BY_ROUTING, WAYS, Site, names
+
+    site = Site(serve, lost=LOST_BY_ROUTING)
+    crawled = crawl(Browses, settings(), urls=[site.server.url()], script=DONE)
+    assert (site.refused, site.missing) == ([], set()), crawled.log
+    (item,) = crawled.items
+    refused = {refusal["url"] for refusal in item["permissions"]["browser"]["refused"]}
+    assert len(names(refused)) > len(WAYS) - 15
+    assert {refusal["rule"] for refusal in item["permissions"]["browser"]["refused"]} <= {"robots.disallow", "comity.browser"}
+
+
+def test_stock_scrapy_playwright_asks_for_what_files_refuse(crawl: Crawl, serve: Serve) -> None:
+    """Or the test above could not fail."""
+    from tests.live.browser_site import LOST_BY_ROUTING, Site
+
+    site = Site(serve, lost=LOST_BY_ROUTING)
+    crawl(Browses, settings(ADDONS={}, ROBOTSTXT_OBEY=True), urls=[site.server.url()], script=DONE)
+    assert len(set(site.refused)) > 70
+
+
+@pytest.mark.requirement("WEB-1", "WEB-3")
+def test_the_same_without_scrapy(serve: Serve) -> None:
+    from playwright.async_api import async_playwright
+
+    from comity.browser import guard, launch_arguments
+    from comity.client import Client
+    from tests.live.browser_site import WAYS, Site, names
+
+    site = Site(serve)
+
+    async def browse() -> list[str]:
+        options = launch_options()
+        options["args"] += launch_arguments()
+        async with async_playwright() as playwright, Client("testbot", store=None, min_delay=0) as client:
+            browser = await playwright.chromium.launch(**options)
+            context = await browser.new_context()
+            guarded = await guard(context, client)
+            page = await context.new_page()
+            await page.goto(site.server.url())
+            await page.evaluate(DONE)
+            refused = [refusal.url for refusal in guarded.refusals(page)]
+            await browser.close()
+            return refused
+
+    refused = asyncio.run(browse())
+    assert (site.refused, site.missing) == ([], set())
+    assert len(names(refused)) > len(WAYS) - 15
+
+
+@pytest.mark.requirement("WEB-1")
+def test_hosts_are_asked_for_their_policies_first_and_in_their_turn(crawl: Crawl, serve: Serve) -> None:
+    """A host that refuses all, one with a delay, and one that answers that it is asked too often."""
+    answers = iter((429,))
+
+    def busy(handler: BaseHTTPRequestHandler) -> Any:
+        status = next(answers, 200)
+        return serve.Answer(status=status, headers={"Retry-After": "2"} if status == 429 else {})
+
+    closed = serve({"/robots.txt": "User-agent: *\nDisallow: /", "/a.png": b""}, "127.0.0.2")
+    slow = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 0.5", **{f"/{n}.png": b"" for n in range(5)}}, "127.0.0.3")
+    full = serve({"/robots.txt": "", "/first.png": busy, "/second.png": busy}, "127.0.0.4")
+    images = [closed.url("/a.png"), *(slow.url(f"/{n}.png") for n in range(5)), full.url("/first.png")]
+    markup = "".join(f"<img src={url}>" for url in images)
+    after = f"document.querySelector('img:last-of-type').onerror = () => new Image().src = '{full.url('/second.png')}'"
+    page = f"{ICON}{markup}<script>{after}</script>"
+    server = serve({"/": page})
+    second = (
+        f"new Promise(done => {{ const image = new Image(); image.onerror = done; image.src = '{full.url('/second.png?')}' }})"
+    )
+    crawled = crawl(Browses, settings(), urls=[server.url()], script=second)
+    assert closed.paths == ["/robots.txt"]
+    starts = at(slow, *(f"/{n}.png" for n in range(5)))
+    assert len(starts) == 5
+    assert min(later - earlier for earlier, later in pairwise(starts)) >= 0.5 - TOLERANCE
+    (first,), later = at(full, "/first.png"), at(full, "/second.png", "/second.png?")
+    assert later
+    assert min(later) - first >= 2 - TOLERANCE
+    assert crawled.items[0]["permissions"]["browser"]["refused"] == [
+        {
+            "url": closed.url("/a.png"),
+            "kind": "image",
+            "rule": "robots.disallow",
+            "policy": closed.url("/robots.txt"),
+            "line": 2,
+        }
+    ]
+
+
+@pytest.mark.requirement("WEB-1")
+def test_the_page_itself_is_asked_for_once_and_waits_once(crawl: Crawl, serve: Serve) -> None:
+    """Its host has one request in flight at a time: what the page asks for would wait for the page for ever."""
+    server = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 0.4", "/": f"{ICON}<img src=a.png>", "/é x": f"{ICON}<p>here"})
+    server.routes["/%C3%A9%20x"] = server.routes["/é x"]
+    crawled = crawl(Browses, settings(), urls=[server.url(), server.url("/é x#part")])
+    assert sorted(path for path in server.paths if "txt" not in path) == ["/", "/%C3%A9%20x", "/a.png"]
+    assert crawled.stats["comity/access/allow"] == 3
+    starts = sorted(seen.at for seen in server.seen if "txt" not in seen.path)
+    assert min(later - earlier for earlier, later in pairwise(starts)) >= 0.4 - TOLERANCE
+
+
+@pytest.mark.requirement("WEB-1")
+def test_scripts_do_what_their_kind_may_do(crawl: Crawl, serve: Serve) -> None:
+    """Kind, method and mechanism are those of each request."""
+    preferences = (
+        "scope: /\nallowed-methods: GET, POST\nallowed-automations: cdp, headless\nallow-xhr: read-only\nallow-api: open\n"
+        "\nscope: /drivers/\nallowed-methods: GET\nallowed-automations: webdriver\n"
+    )
+    calls = "fetch('/get'); fetch('/post', {method: 'POST'}); navigator.sendBeacon('/beacon', 'a'); fetch('/drivers/a')"
+    form = "<form method=post action=/form target=f></form><iframe name=f></iframe><script>document.forms[0].submit()</script>"
+    paths = ("/get", "/post", "/beacon", "/form", "/drivers/a")
+    server = serve(
+        {"/automation-preferences.txt": preferences, "/": f"{ICON}{form}<script>{calls}</script>", **dict.fromkeys(paths, ICON)}
+    )
+    crawled = crawl(Browses, settings(), urls=[server.url()], script="fetch('/get?last').then(() => 0)")
+    assert sorted(path for path in server.paths if path in paths) == ["/form", "/get"]
+    refused = crawled.items[0]["permissions"]["browser"]["refused"]
+    assert {refusal["url"].removeprefix(server.origin) for refusal in refused} == {"/post", "/beacon", "/drivers/a"}
+
+
+@pytest.mark.requirement("WEB-1", "WEB-2")
+def test_a_page_that_leads_to_what_is_refused_is_refused(crawl: Crawl, serve: Serve) -> None:
+    robots = "User-agent: *\nDisallow: /private/"
+    server = serve(
+        {"/robots.txt": robots, "/private/a": "secret", "/": serve.Answer(status=302, headers={"Location": "/private/a"})}
+    )
+    crawled = crawl(Browses, settings(), urls=[server.url()])
+    assert "/private/a" not in server.paths
+    (item,) = crawled.items
+    assert item["failed"] == "IgnoreRequest"
+    assert "robots.disallow" in item["why"]
+
+
+@pytest.mark.requirement("WEB-2")
+def test_the_tag_speaks_of_where_the_browser_ended_and_of_what_it_shows(crawl: Crawl, serve: Serve) -> None:
+    """A link is followed by a click; a script writes what an element rule covers, and what says that it may not be indexed."""
+    ai_txt = "User-agent: *\n  Path: / html\n    Element: blockquote\n      Disallow: train\n"
+    written = (
+        "<script>document.body.insertAdjacentHTML('beforeend', '<blockquote><p>quoted</p></blockquote>');"
+        "document.head.insertAdjacentHTML('beforeend', '<meta name=robots content=noindex>')</script>"
+    )
+    elsewhere = serve({"/ai.txt": ai_txt, "/there": f"{ICON}<body><p>free</p>{written}</body>"}, "127.0.0.2")
+    server = serve({"/": f"{ICON}<a href={elsewhere.url('/there')}>there</a>"})
+    crawled = crawl(Clicks, settings(COMITY_USES="train", COMITY_DEFAULTS="train:allow"), urls=[server.url()])
+    (item,) = crawled.items
+    tag = item["permissions"]
+    assert (item["url"], item["texts"]) == (elsewhere.url("/there"), ["free", "quoted"])
+    assert tag["browser"] == {"url": elsewhere.url("/there"), "refused": []}
+    assert tag["uses"]["index"]["verdict"] == "deny"
+    assert elsewhere.url("/ai.txt") in tag["policies"]
+    (element,) = tag["elements"]
+    assert element["selector"] == "blockquote"
+    assert ["texts", 1] in element["spans"]
+    assert ["texts", 0] not in element["spans"]
+
+
+@pytest.mark.requirement("WEB-1")
+def test_what_a_page_needs_to_be_shown_may_go_with_it(crawl: Crawl, serve: Serve) -> None:
+    robots = "User-agent: *\nDisallow: /private/"
+    page = f"{ICON}<img src=/private/a.png><iframe src=/private/frame></iframe><script>fetch('/private/xhr')</script>"
+    server = serve({"/robots.txt": robots, "/": page})
+    crawled = crawl(Browses, settings(COMITY_BROWSER="documents"), urls=[server.url()], script="fetch('/x').then(() => 0)")
+    assert [path for path in server.paths if "private" in path] == ["/private/a.png"]
+    assert {refusal["kind"] for refusal in crawled.items[0]["permissions"]["browser"]["refused"]} == {"document", "xhr"}
+    assert crawled.stats["comity/access/allow/comity.part"] == 1
+
+
+@pytest.mark.requirement("SEC-7")
+def test_a_page_leads_no_browser_to_inner_addresses(crawl: Crawl, serve: Serve) -> None:
+    """Not by a pop-up that says nothing of who opened it either."""
+    inner = serve({"/a": ICON}, "127.0.0.3")
+    opened = f"window.open('{inner.url('/a?1')}'); window.open('{inner.url('/a?2')}', '_blank', 'noopener,noreferrer');"
+    quiet = f"<img src={inner.url('/a?3')} referrerpolicy=no-referrer><iframe src={inner.url('/a?4')}></iframe>"
+    server = serve({"/": f"{ICON}{quiet}<iframe src=/to></iframe>"}, PUBLIC)
+    server.routes["/to"] = serve.Answer(status=302, headers={"Location": inner.url("/a?5")})
+    crawled = crawl(BrowsesFromOutside, settings(), urls=[server.url()], script=opened + "fetch('/x').then(() => 0)")
+    assert inner.paths == []
+    refused = crawled.items[0]["permissions"]["browser"]["refused"]
+    assert {refusal["url"][-2:] for refusal in refused} == {"?1", "?2", "?3", "?4", "?5"}
+    assert {refusal["rule"] for refusal in refused} == {"comity.inner-address"}
+
+
+@pytest.mark.requirement("SEC-7")
+def test_credentials_stay_with_their_site(crawl: Crawl, serve: Serve, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("for-one-site")
+    other = serve({"/frame": ICON, "/hop": ICON}, "127.0.0.2")
+    server = serve({"/": f"{ICON}<iframe src={other.url('/frame')}></iframe>"})
+    server.routes["/led"] = serve.Answer(status=302, headers={"Location": other.url("/hop")})
+    session = {"token": f"file:{secret}", "bearer": f"file:{secret}", "cookies": f"file:{tmp_path / 'cookies'}"}
+    (tmp_path / "cookies").write_text("a=for-one-site")
+    crawl(Browses, settings(COMITY_SESSIONS={"127.0.0.1": session}), urls=[server.url(), server.url("/led")])
+    assert {"/frame", "/hop"} <= set(other.paths)
+    assert [seen.headers for seen in server.seen if "for-one-site" in seen.headers.get("authorization", "")]
+    assert not [seen for seen in other.seen if any("for-one-site" in value for value in seen.headers.values())]
+
+
+@pytest.mark.requirement("WEB-1")
+def test_a_persistent_context_is_guarded(crawl: Crawl, serve: Serve, tmp_path: Path) -> None:
+    server = serve({"/robots.txt": "User-agent: *\nDisallow: /private/", "/": f"{ICON}<img src=/private/a.png>"})
+    options = launch_options()
+    contexts = {"kept": {"user_data_dir": str(tmp_path / "profile"), **options}}
+    crawled = crawl(Browses, settings(PLAYWRIGHT_CONTEXTS=contexts), urls=[server.url()], meta={"playwright_context": "kept"})
+    assert len(crawled.items[0]["permissions"]["browser"]["refused"]) == 1
+    assert "/private/a.png" not in server.paths
+
+
+@pytest.mark.requirement("WEB-3")
+def test_a_browser_is_guarded_before_its_pages_go_anywhere(serve: Serve) -> None:
+    """What a page has begun with goes on to go out as it does."""
+    from playwright.async_api import async_playwright
+
+    from comity.browser import guard
+    from comity.client import Client
+    from comity.policies import PolicyError
+
+    server = serve({"/": ICON})
+
+    async def browse() -> None:
+        async with async_playwright() as playwright, Client("testbot", store=None, min_delay=0) as client:
+            browser = await playwright.chromium.launch(**launch_options())
+            page = await browser.new_page()
+            await page.goto(server.url())
+            with pytest.raises(PolicyError, match="a page is open already"):
+                await guard(page.context, client)
+            await browser.close()
+
+    asyncio.run(browse())
+
+
+@pytest.mark.requirement("WEB-1")
+def test_a_page_that_is_closed_takes_nobodys_turn(serve: Serve) -> None:
+    """Its images wait for minutes; the next page of the host waits for its own turn alone."""
+    from playwright.async_api import async_playwright
+
+    from comity.browser import guard, launch_arguments
+    from comity.client import Client
+
+    images = "".join(f"<img src=/{number}.png>" for number in range(60))
+    server = serve({"/robots.txt": "User-agent: *\nCrawl-delay: 1", "/": f"{ICON}{images}", "/next": ICON})
+
+    async def browse() -> None:
+        options = launch_options()
+        options["args"] += launch_arguments()
+        async with async_playwright() as playwright, Client("testbot", store=None, min_delay=0) as client:
+            browser = await playwright.chromium.launch(**options)
+            context = await browser.new_context()
+            await guard(context, client)
+            page = await context.new_page()
+            await page.goto(server.url(), wait_until="commit")
+            await page.wait_for_selector("img", state="attached")
+            await page.close()
+            page = await context.new_page()
+            await page.goto(server.url("/next"))
+            await browser.close()
+
+    asyncio.run(browse())
+    assert "/next" in server.paths
+    assert len([path for path in server.paths if path.endswith(".png")]) < 5
