@@ -114,7 +114,7 @@ def test_from_and_to_parquet(tmp_path: Path, crawled: Path, workers: str) -> Non
     one_in(
         3,
         [
-            ([], "required: export|expire|stats|verify"),
+            ([], "required: tag|export|expire|stats|verify"),
             (["publish"], "invalid choice: 'publish'"),
             (["export", "crawled.jsonl", "-o", "out.jsonl"], "required: --for"),
             (["export", "crawled.jsonl", "--for", "index"], "required: -o"),

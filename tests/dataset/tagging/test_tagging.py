@@ -287,7 +287,8 @@ def test_no_output_takes_the_place_of_its_input(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_workers_change_nothing(tmp_path: Path) -> None:
+def test_workers_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[3])  # the workers find the policies of this test there
     bodies = [b"<main>%d %s</main>" % (number, bytes(70 + number % 20 for _ in range(20_000))) for number in range(500)]
     path = write(tmp_path / "in.warc", *(page(body, url=URLS[number % 7]) for number, body in enumerate(bodies)))
     for workers in (1, 2):
