@@ -47,8 +47,8 @@ PRELOADED = (
     *("uvicorn", "gunicorn.app.base", "werkzeug.serving", "wsgiref.simple_server"),
 )
 PRELOADED_PACKAGES = ("comity", "scrapy.commands")  # with all their modules
-# Few programs need what these import; and engines of datasets are there in `make test-all` alone.
-LEFT_OUT = ("comity.authoring.language_server.", "comity.authoring.workbench.", "comity.dataset.datatrove")
+# Few programs need what these import; and browsers and engines of datasets are there in `make test-all` alone.
+LEFT_OUT = ("comity.authoring.language_server.", "comity.authoring.workbench.", "comity.browser.", "comity.dataset.datatrove")
 COMPONENTS = ("SPIDER_MIDDLEWARES_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "EXTENSIONS_BASE", "DOWNLOAD_HANDLERS_BASE")
 OWN = {
     "PYTHONPATH",
