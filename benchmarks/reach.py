@@ -184,8 +184,8 @@ def crawled(options: argparse.Namespace, settings: dict[str, Any], *, is_shared:
                 for worker in faults.workers:
                     worker.kill()
         text = log.read_text()
-        if options.verbose:
-            sys.stderr.write(text)
+        lines = text.splitlines(keepends=True)
+        sys.stderr.writelines(lines if options.verbose else [line for line in lines if " ERROR:" in line])
         server.channel.send(None)
         used, calls = usage(state)
         return judged(server.channel.recv(), some, options.delay, faults, text, used, calls)
