@@ -109,11 +109,17 @@ class SharedQueue:
 
     async def open(self, spider: Spider) -> None:
         self._spider = spider
-        await self._queue.open()
+        while True:
+            try:
+                await self._queue.open()
+                await self._queue.recall()  # COMITY_MAX_DELAY may be another one by now
+                break
+            except OSError as error:  # it was there when the process began
+                self._complain(f"{error}; it is tried again")
+                await asyncio.sleep(TICK)
         if self._queue.state == "ended":
             name = self._queue.address.crawl
             raise PolicyError(f"crawl `{name}` has been ended: `scrapy frontier {name} --resume`, or another COMITY_CRAWL")
-        await self._queue.recall()  # COMITY_MAX_DELAY may be another one by now
         for task in (self._share(), self._renew(), self._look()):
             self._tasks.append(asyncio.create_task(task))
 

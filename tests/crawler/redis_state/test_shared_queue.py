@@ -29,8 +29,8 @@ SPIDER = Spider("pages")
 class Worker:
     """One worker, whose scheduler does nothing by itself."""
 
-    def __init__(self, server: Server, name: str, most: int) -> None:
-        self.connection = Connection(server.address())
+    def __init__(self, server: Server, name: str, most: int, **options: float) -> None:
+        self.connection = Connection(server.address(), **options)
         crawler = get_crawler()
         crawler.stats = self.stats = MemoryStatsCollector(crawler)
         redis = RedisQueue(self.connection, name, ttl=30)
@@ -137,6 +137,23 @@ def test_a_host_for_which_nobody_waits_is_given_back_once_nothing_of_it_is_out(s
             await one.queue._look_now()
             assert one.queue.is_finished
             assert one.stats.get_value("comity/scheduler/set-aside") == 1
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2")
+def test_a_worker_that_begins_while_the_server_is_away_waits_for_it(own_server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> None:
+        worker = Worker(own_server, "one", 0, patience=0.1)
+        own_server.kill()
+        opening = asyncio.create_task(worker.queue.open(SPIDER))
+        await asyncio.wait([opening], timeout=0.5)
+        assert "it is tried again" in caplog.text
+        assert not opening.done()
+        await asyncio.to_thread(own_server.start)
+        await opening
+        await worker.queue.close()
+        await worker.connection.close()
 
     asyncio.run(run())
 
