@@ -14,21 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar, cast
 
 import pyarrow as pa
 
+from comity.dataset.arrow_step import Table, passed_through
 from comity.dataset.export.column_pass import schema_of_export
 from comity.dataset.export.export import ExportPass
-from comity.dataset.files.arrow_schema import adapted, valid
 from comity.dataset.files.places import place
 from comity.dataset.job import JobOptions, open_readers, recrawled
 from comity.dataset.permissions.expiry import Recrawled
 from comity.dataset.permissions.terms import Terms
-from comity.dataset.records import Unreadable
 from comity.dataset.summary import Summary
-
-Columns = TypeVar("Columns", pa.RecordBatch, pa.Table)
 
 
 class UsableBatches:
@@ -45,27 +41,13 @@ class UsableBatches:
         """The schema of what comes out of batches with this one."""
         return schema_of_export(schema)
 
-    def __call__(self, batch: Columns) -> Columns:
+    def __call__(self, batch: Table) -> Table:
         return self.counted(batch)[0]
 
-    def counted(self, batch: Columns) -> tuple[Columns, Summary]:
+    def counted(self, batch: Table) -> tuple[Table, Summary]:
         """What comes out, and how much did not, and why. Rows that cannot be read are counted as such, and left out."""
-        is_table = isinstance(batch, pa.Table)
-        schema, found, coming_out = self.schema(batch.schema), Summary(), []
-        for some in batch.to_batches() if is_table else [batch]:
-            for part, number in valid(some, 1):
-                if isinstance(part, Unreadable):
-                    found.counts.unreadable += 1
-                    continue
-                outcome = self._pass.columns(part, number)
-                found.merge(outcome.result)
-                found.counts.unreadable += len(outcome.unreadable)
-                coming_out.append(adapted(outcome.records.columns, schema))
-        together = pa.Table.from_batches(coming_out, schema)
-        if is_table:
-            return cast(Columns, together), found
-        [one] = together.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
-        return cast(Columns, one), found
+        found = Summary()
+        return passed_through(self._pass, batch, self.schema(batch.schema), found), found
 
 
 def recrawled_in(datasets: Sequence[Path | str], terms: Terms, options: JobOptions = JobOptions()) -> Recrawled:  # noqa: B008  # immutable

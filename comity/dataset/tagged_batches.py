@@ -13,22 +13,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, cast
 
 import pyarrow as pa
 
+from comity.dataset.arrow_step import Table, passed_through
 from comity.dataset.captures.captures import PolicyCaptures
 from comity.dataset.captures.sources import sources_in
-from comity.dataset.files.arrow_schema import adapted, valid
-from comity.dataset.records import DatasetError, Unreadable
+from comity.dataset.records import DatasetError
 from comity.dataset.tagging.columns import Columns, checked
 from comity.dataset.tagging.columns_pass import schema_of_tagged
 from comity.dataset.tagging.counts import Tagged
 from comity.dataset.tagging.judging import KEEP_APART, Judge, Policies, Question
 from comity.dataset.tagging.tagging import Making, TagPass
 from comity.policies import Agent
-
-Table = TypeVar("Table", pa.RecordBatch, pa.Table)
 
 
 class TaggedBatches:
@@ -66,22 +64,8 @@ class TaggedBatches:
 
     def counted(self, batch: Table) -> tuple[Table, Tagged]:
         """What comes out, and how it was tagged. Rows that cannot be read are counted as such, and left out."""
-        is_table = isinstance(batch, pa.Table)
-        schema, tagged, coming_out = self.schema(batch.schema), Tagged(), []
-        for some in batch.to_batches() if is_table else [batch]:
-            for part, number in valid(some, 1):
-                if isinstance(part, Unreadable):
-                    tagged.counts.unreadable += 1
-                    continue
-                outcome = self._pass.columns(part, number)
-                tagged.merge(outcome.result)
-                tagged.counts.unreadable += len(outcome.unreadable)
-                coming_out.append(adapted(outcome.records.columns, schema))
-        together = pa.Table.from_batches(coming_out, schema)
-        if is_table:
-            return cast(Table, together), tagged
-        [one] = together.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
-        return cast(Table, one), tagged
+        tagged = Tagged()
+        return passed_through(self._pass, batch, self.schema(batch.schema), tagged), tagged
 
 
 def tagger(

@@ -1,0 +1,35 @@
+"""A pass over columns as a step of other machinery: an Arrow batch or table comes in, and one of the same kind goes out."""
+
+from __future__ import annotations
+
+from typing import TypeVar, cast
+
+import pyarrow as pa
+
+from comity.dataset.files.arrow_schema import adapted, valid
+from comity.dataset.passes import ColumnWork
+from comity.dataset.records import Unreadable
+from comity.dataset.summary import Summary
+
+Table = TypeVar("Table", pa.RecordBatch, pa.Table)
+
+
+def passed_through(work: ColumnWork, batch: Table, schema: pa.Schema, summary: Summary) -> Table:
+    """What comes out of the pass, in `schema`. `summary`: gets what it finds. Rows that cannot be read are counted there as such,
+    and left out."""
+    is_table = isinstance(batch, pa.Table)
+    coming_out = []
+    for some in batch.to_batches() if is_table else [batch]:
+        for part, number in valid(some, 1):
+            if isinstance(part, Unreadable):
+                summary.counts.unreadable += 1
+                continue
+            outcome = work.columns(part, number)
+            summary.merge(outcome.result)
+            summary.counts.unreadable += len(outcome.unreadable)
+            coming_out.append(adapted(outcome.records.columns, schema))
+    together = pa.Table.from_batches(coming_out, schema)
+    if is_table:
+        return cast(Table, together)
+    [one] = together.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
+    return cast(Table, one)
