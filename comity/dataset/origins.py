@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from comity.dataset.files.formats import Reader
 from comity.dataset.records import Record, Unreadable
-from comity.policies.syntax.urls import origin_of
+from comity.policies.syntax.urls import origin_of, origin_or_empty
 
 URL_FIELDS = ("final_url", "url")  # the first that a record has names its page
 
@@ -14,15 +14,7 @@ URL_FIELDS = ("final_url", "url")  # the first that a record has names its page
 def page_url(record: Record, fields: Sequence[str] = URL_FIELDS) -> str:
     """The URL of its page; "" where it has none that a site could speak for."""
     url = next((url for field in fields if isinstance(url := record.get(field), str) and url), "")
-    return url if origin(url) else ""
-
-
-def origin(url: str) -> str:
-    """ "" where it has none."""
-    try:
-        return origin_of(url)
-    except ValueError:
-        return ""
+    return url if origin_or_empty(url) else ""
 
 
 def origins_in(
@@ -42,7 +34,7 @@ def origins_in(
                     if isinstance(record, Unreadable):
                         bad(f"{reader.path}, {record.position} cannot be read: {record.error}")
                     elif url := page_url(record, fields):
-                        yield origin(url)
+                        yield origin_of(url)
                     else:
                         bad(f"{reader.path}: a record has no http or https URL in {' or '.join(fields)}")
             progress(part.octets)

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from comity.dataset.origins import origin
 from comity.dataset.records import Record
 from comity.dataset.verify.element_changes import MARKUP, ElementChanges, document_of
 from comity.dataset.verify.policy_copies import first_seen, is_same_copy
@@ -22,6 +21,7 @@ from comity.policies.document.document import Content
 from comity.policies.formats import FILES, FORMATS
 from comity.policies.formats.format import Format
 from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_or_empty
 from comity.policies.tag import Use
 
 DAY = timedelta(days=1)
@@ -211,7 +211,7 @@ class Comparison:
 
     def _is_file(self, url: str) -> bool:
         """True of a policy file of the site, of today or of then."""
-        return url in self._site.files or (url in self._tag["policies"] and origin(url) == self._site.origin)
+        return url in self._site.files or (url in self._tag["policies"] and origin_or_empty(url) == self._site.origin)
 
     def _is_same(self, url: str) -> bool:
         return is_same_copy(self._tag, self._site, url)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from comity.dataset.origins import origin
 from comity.dataset.verify.replay import Tag
 from comity.dataset.verify.result import Cause
 from comity.dataset.verify.today import Sites
 from comity.policies import Site
 from comity.policies.answers.fetched import Availability, availability
+from comity.policies.syntax.urls import origin_or_empty
 
 
 def first_seen(tag: Tag) -> dict[str, datetime]:
@@ -45,7 +45,7 @@ def other_page(tag: Tag, site: Site, sites: Sites) -> Cause | None:
 
     Of an item that was made of pages of several sites the others have to be as they were: their URLs are not known."""
     for url in tag["policies"]:
-        if url.endswith("/robots.txt") and url not in site.files and (page_origin := origin(url)):
+        if url.endswith("/robots.txt") and url not in site.files and (page_origin := origin_or_empty(url)):
             other = sites(page_origin)
             if other is None or not all(is_same_copy(tag, other, file) for file in other.files):
                 return Cause("another-page", page_origin, text="a page of this site is in it too, and nobody knows which")

@@ -5,7 +5,7 @@ What is judged how, and why the stricter way, stands in docs/datasets.md."""
 
 from __future__ import annotations
 
-from comity.dataset.origins import URL_FIELDS, origin, page_url
+from comity.dataset.origins import URL_FIELDS, page_url
 from comity.dataset.records import Record
 from comity.dataset.verify.comparison import Comparison
 from comity.dataset.verify.policy_copies import newly_unreachable, other_page
@@ -13,13 +13,14 @@ from comity.dataset.verify.replay import Tag
 from comity.dataset.verify.result import Cause, Rechecked
 from comity.dataset.verify.shared_results import octets_of
 from comity.dataset.verify.today import Sites, Today
+from comity.policies.syntax.urls import origin_or_empty
 from comity.policies.tag import TagError, read_tag
 
 
 def rechecked(record: Record, sites: Sites, today: Today) -> Rechecked:
     """Recheck one record. Whatever nobody knows is no permission."""
     url = page_url(record)
-    result = Rechecked(url, origin(url), "")
+    result = Rechecked(url, origin_or_empty(url), "")
     site = sites(result.origin) if url else None
     try:
         raw_tag = today.tags.find(record)
