@@ -285,9 +285,11 @@ class RedisQueue:
 
         Shards are looked at one after the other. Where none had anything twice, and nothing was put in between, none had
         anything at the moment between the two looks; and who has nothing out has nothing to put."""
-        first, second = await self.look(), await self.look()
-        is_nothing_left = all(shard.left == shard.aside for shard in (*first, *second))
-        return is_nothing_left and [shard.put for shard in first] == [shard.put for shard in second]
+        first = await self.look()
+        if self.left > self.aside:
+            return False
+        second = await self.look()
+        return self.left == self.aside and [shard.put for shard in first] == [shard.put for shard in second]
 
     async def status(self) -> dict[str, Any]:
         """Figures of the crawl as a whole, as JSON can hold them. StateError where there is no such crawl."""
