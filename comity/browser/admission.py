@@ -99,8 +99,7 @@ class Admissions:
     @property
     def purpose_fields(self) -> dict[str, str]:
         """The header fields that tell a site what it is asked for."""
-        name, purposes = self._parts.options.purpose_header, self._parts.agent.purposes
-        return {name: ", ".join(purposes)} if name and purposes else {}
+        return self._parts.options.purpose_fields(self._parts.agent.purposes)
 
     @contextmanager
     def handed_out(self, request: Request) -> Iterator[None]:

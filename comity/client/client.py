@@ -327,9 +327,8 @@ class Admission:
     @property
     def fields(self) -> dict[str, str]:
         """The header fields that the request is to carry: what it is made for."""
-        purposes = self.client.agent.purposes if self.facts.purposes is None else self.facts.purposes
-        name = self._parts.options.purpose_header
-        return {name: ", ".join(purposes)} if name and purposes else {}
+        purposes = self.facts.purposes
+        return self._parts.options.purpose_fields(self.client.agent.purposes if purposes is None else purposes)
 
     def declare(self, headers: MutableMapping[str, str]) -> None:
         """Put the same into the header fields. Nobody else's word goes out under that name."""

@@ -6,7 +6,7 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,6 +129,11 @@ class Options:
     policy_timeout: float  # seconds for one policy file over all its hops
     min_delay: float  # seconds between two requests to a host, at least
     max_delay: float  # seconds; what asks for a longer wait is refused
+
+    def purpose_fields(self, purposes: Iterable[str]) -> dict[str, str]:
+        """The header fields that tell a server what a request is made for."""
+        value = ", ".join(purposes)
+        return {self.purpose_header: value} if self.purpose_header and value else {}
 
     @property
     def ledger(self) -> Path:
