@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,8 +9,7 @@ from tempfile import TemporaryDirectory
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.authoring.workbench.workbench_process import INSTALL, chromium, launch_options, workbench
-
-DOCS = Path(__file__).parents[3] / "docs"
+from tests.screenshots import shoot
 
 
 def main() -> None:
@@ -36,13 +34,6 @@ def opened(browser: Browser, url: str, width: int, height: int, *, dark: bool = 
     page.goto(url)
     expect(page.locator("table")).to_be_visible(timeout=30_000)
     return page
-
-
-def shoot(page: Page, name: str) -> None:
-    page.screenshot()  # by then everything is painted
-    session = page.context.new_cdp_session(page)
-    told = session.send("Page.captureScreenshot", {"format": "webp", "quality": 60})
-    (DOCS / name).write_bytes(base64.b64decode(told["data"]))
 
 
 if __name__ == "__main__":

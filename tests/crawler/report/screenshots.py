@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import sync_playwright
 
 from comity.crawler.report.page import page_of
 from tests.authoring.workbench.workbench_process import INSTALL, chromium, launch_options
 from tests.crawler.report.made_reports import crawled
-
-DOCS = Path(__file__).parents[3] / "docs"
+from tests.screenshots import shoot
 
 
 def main() -> None:
@@ -35,13 +33,6 @@ def main() -> None:
         page.goto(f"{path.as_uri()}#refused")
         shoot(page, "report-narrow.webp")
         browser.close()
-
-
-def shoot(page: Page, name: str) -> None:
-    page.screenshot()  # by then everything is painted
-    session = page.context.new_cdp_session(page)
-    told = session.send("Page.captureScreenshot", {"format": "webp", "quality": 60})
-    (DOCS / name).write_bytes(base64.b64decode(told["data"]))
 
 
 if __name__ == "__main__":
