@@ -119,7 +119,7 @@ class Cluster:
     """Three nodes without replicas."""
 
     def __init__(self, folder: Path, program: Path | None = None) -> None:
-        options = {"cluster-enabled": "yes", "cluster-node-timeout": "2000"}
+        options = {"cluster-enabled": "yes", "cluster-node-timeout": "2000", "appendfsync": "always"}  # as docs/cluster.md says
         self.nodes = [Server(folder / str(number), program, options) for number in range(3)]
 
     def start(self) -> None:
