@@ -84,6 +84,20 @@ def test_what_is_refused_never_arrives_on_no_hop(serve: Serve, library: Library,
     assert other.paths.count("/robots.txt") == 1
 
 
+def test_a_host_field_that_names_another_site_is_an_error(serve: Serve, library: Library) -> None:
+    """That site would answer, and nobody has read what it permits."""
+    site = serve({"/robots.txt": ROBOTS, "/": "<p>page</p>"})
+
+    async def run() -> None:
+        async with alone() as client, library.opened(client) as ask:
+            with pytest.raises(PolicyError, match=r"`other\.test` in the header field Host is another site than that of the URL"):
+                await ask("GET", site.url("/"), headers={"Host": "other.test"})
+            assert (await ask("GET", site.url("/"), headers={"Host": site.url("")[7:]})).status == 200
+
+    asyncio.run(run())
+    assert pages(site) == [("GET", "/")]
+
+
 def test_hops_that_are_not_followed_are_judged_when_they_are(serve: Serve, library: Library) -> None:
     site = serve({"/robots.txt": ROBOTS, "/in": redirect(serve, "/no")})
 

@@ -5,7 +5,7 @@ docs/automation.md has the table."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from scrapy.http import Headers, Request
@@ -14,6 +14,7 @@ from scrapy.settings import BaseSettings
 from comity.policies import Agent, PolicyError
 from comity.policies.answers.request import KINDS, XHR, Facts, Session, facts_of
 from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_or_empty
 
 KEY = "comity"  # of request.meta
 
@@ -23,6 +24,7 @@ PROTOCOLS = {"chromium": "cdp", "firefox": "firefox-remote", "webkit": "webkit-r
 WORD = re.compile(r"[!-+\--~]+")  # visible ASCII without commas
 _OWN = frozenset((KEY, "playwright"))  # of request.meta: what is said of this request alone
 _LINKED = frozenset((b"Referer",))  # header fields of a link that tell nothing of what it is
+_BESIDE_HOST = frozenset("@/?#\\")  # what a URL may have beside host and port
 PURPOSE = re.compile(r"[A-Za-z0-9][!-+\--~]*")  # as in COMITY_PURPOSES
 
 
@@ -64,6 +66,16 @@ def declaration(request: Request) -> Declaration:
             case _:
                 raise _wrong(key, "cannot be declared: write kind, automations, purposes or session")
     return Declaration(kinds, automations, purposes, session)
+
+
+def check_host(url: str, values: Iterable[str | bytes]) -> None:
+    """PolicyError where a header field Host names another site than the URL, whose policies are asked: that site would answer
+    (RFC 9110 section 7.2)."""
+    scheme = url.partition(":")[0]
+    for value in values:
+        host = value.decode("latin-1") if isinstance(value, bytes) else value
+        if not _BESIDE_HOST.isdisjoint(host) or origin_or_empty(f"{scheme}://{host}") != origin_or_empty(url):
+            raise _wrong(host, "in the header field Host is another site than that of the URL: write the URL of what you want")
 
 
 def _words(key: str, value: object, pattern: re.Pattern[str] = WORD) -> tuple[str, ...]:

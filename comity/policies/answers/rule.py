@@ -106,7 +106,9 @@ declare(
             ALLOWS, "comity, docs/rules.md", "data:, file: and s3: name data of the operator's own: no site to ask"
         ),
         "comity.declaration": Rule(
-            REFUSES, "comity, docs/automation.md", "what the spider declares of the request cannot be understood"
+            REFUSES,
+            "comity, docs/automation.md",
+            "what is declared of the request cannot be understood, or its field Host names another site",
         ),
         "comity.changed": Rule(
             REFUSES,
