@@ -191,6 +191,38 @@ def test_a_session_is_that_of_one_host(serve: Serve, library: Library) -> None:
     assert pages(other) == []
 
 
+def test_a_session_does_not_come_back_on_the_way(serve: Serve, library: Library) -> None:
+    """Of two hops at another origin the second has no session either."""
+    wants = f"{READ_ONLY.replace('/', '/closed', 1)}require-human-initiated-session: true\n"
+    other = serve({"/robots.txt": ROBOTS, FILE: wants, "/open": redirect(serve, "/closed"), "/closed": "<p>page</p>"})
+    site = serve({"/robots.txt": ROBOTS, "/": redirect(serve, other.url("/open"))})
+
+    async def run() -> None:
+        async with alone() as client, library.opened(client) as ask:
+            said = {"session": Session(human_initiated=True)}
+            assert await rule(library, ask("GET", site.url("/"), said=said)) == "automation.session"
+
+    asyncio.run(run())
+    assert pages(other) == [("GET", "/open")]
+
+
+@pytest.mark.parametrize("host", ["other.test", "127.0.0.1", "127.0.0.1:1", ""])
+def test_what_is_asked_for_is_the_host_of_the_url(serve: Serve, library: Library, host: str) -> None:
+    """By the Host field a server tells its sites apart (RFC 9110 section-7.2): the files of this one say nothing of others."""
+    server = serve({"/robots.txt": ROBOTS, "/": "<p>page</p>"})
+
+    async def run() -> None:
+        async with alone() as client, library.opened(client) as ask:
+            with pytest.raises(PolicyError, match="asks for another site than the URL"):
+                await ask("GET", server.url("/"), headers={"Host": host})
+            assert (await ask("GET", server.url("/"), headers={"host": server.url("/").split("/")[2].upper()})).status == 200
+            with pytest.raises(PolicyError, match="asks for another site than the URL"):
+                await client.admit(server.url("/"), headers={"host": host})
+
+    asyncio.run(run())
+    assert pages(server) == [("GET", "/")]
+
+
 def test_the_server_is_told_who_asks_and_for_what(serve: Serve, library: Library) -> None:
     server = serve({"/robots.txt": ROBOTS, "/1": redirect(serve, "/2"), "/2": "<p>page</p>"})
     name = "testbot/1.0 (+https://example.org/bot)"
