@@ -37,6 +37,7 @@ from comity.crawler.parts import Parts
 from comity.crawler.request.access import inner_address
 from comity.crawler.request.facts import KEY, RequestFacts, check_host, declaration, fields_of
 from comity.crawler.request.referrals import referrer_stamp, set_referrer_reach
+from comity.crawler.scrapy_internals import sent_by_others
 from comity.policies import Agent, Decision, Page, PolicyError, Verdict
 from comity.policies.answers.request import Facts, Session
 from comity.policies.syntax.printable import printable
@@ -415,7 +416,7 @@ def _request(url: str, method: str, headers: Fields, referer: str | None, declar
     fields = _by_name(headers)
     check_host(url, fields.get(b"host", ()))
     try:
-        request = Request(url, method=method, headers=_telling(fields), meta={KEY: declared} if declared else None)
+        request = sent_by_others(url, method=method, headers=_telling(fields), meta={KEY: declared} if declared else None)
     except ValueError:  # it has no scheme
         raise PolicyError(f"`{printable(url.encode(errors='replace'))}` is no absolute URL") from None
     if referer is not None:

@@ -12,6 +12,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from yarl import URL
 
 from comity.client import Client, RefusedError, Session
 from comity.policies import PolicyError, Verdict
@@ -221,6 +222,24 @@ def test_what_is_asked_for_is_the_host_of_the_url(serve: Serve, library: Library
 
     asyncio.run(run())
     assert pages(server) == [("GET", "/")]
+
+
+@pytest.mark.parametrize("target", ["/a?", "/a[", "/a?q='", "/a|", "/a\\b", "/é|", "/?"])
+def test_what_is_judged_is_the_url_that_goes_out(serve: Serve, library: Library, target: str) -> None:
+    """Not as Scrapy would write it: `Disallow: /*?` is about a query that is empty, too."""
+    server = serve({"/robots.txt": f"User-agent: *\nDisallow: {target}\n"})
+
+    async def run() -> None:
+        async with alone() as client, library.opened(client) as ask:
+            is_httpx = library.name == "httpx"
+            url: Any = server.origin + target if is_httpx else URL(server.origin + target, encoded=True)
+            goes_out = not is_httpx and target.endswith("?")  # aiohttp leaves an empty query out
+            assert await rule(library, ask("GET", url)) == ("" if goes_out else "robots.disallow")
+            await ask("GET", server.url("/b?"))
+
+    asyncio.run(run())
+    assert {path.rstrip("?") for _, path in pages(server)} <= {"/a", "/b", "/"}
+    assert target not in [path for _, path in pages(server)]
 
 
 def test_the_server_is_told_who_asks_and_for_what(serve: Serve, library: Library) -> None:

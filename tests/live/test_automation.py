@@ -307,6 +307,17 @@ def test_a_request_goes_to_the_host_of_its_url(serve: Serve, crawl: Crawl, by: s
     assert "`other.test` as Host asks for another site than the URL" in crawled.log
 
 
+@pytest.mark.parametrize("target", ["/\tno", "/n\no", "/no?", "/n o"])
+def test_a_verbatim_url_goes_out_as_it_is_or_not_at_all(serve: Serve, crawl: Crawl, target: str) -> None:
+    """Scrapy's handlers for aiohttp and Twisted leave out what this one is judged with."""
+    server = serve({"/robots.txt": "User-agent: *\nDisallow: /no$\n", "/n": "<p>page</p>"})
+    meta = {"verbatim_url": True}
+    crawled = crawl(Requests, requests=[{"url": server.origin + path, "meta": meta} for path in (target, "/n", "/n?a=%20#?")])
+    assert sorted(pages(server)) == [("GET", "/n"), ("GET", "/n?a=%20")]
+    assert sorted(map(str, outcomes(crawled))) == ["200", "200", "comity.declaration"]
+    assert "is no verbatim URL that goes out as it is" in crawled.log
+
+
 def started(ago: timedelta) -> str:
     return (datetime.now(UTC) - ago).isoformat()
 

@@ -27,7 +27,7 @@ from scrapy.http import Headers, Request
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.observer import Observer
-from comity.crawler.request.facts import KEY, RequestFacts, check_host, declaration, fields_of
+from comity.crawler.request.facts import KEY, RequestFacts, check_target, declaration, fields_of
 from comity.crawler.request.referrals import Referrals
 from comity.crawler.request.sessions import DeclaredSession, Sessions
 from comity.crawler.run import Stats
@@ -178,7 +178,7 @@ class Access:
 
     def _question(self, site: Site, request: Request) -> _Question:
         """PolicyError where what is declared makes no sense."""
-        _check_host(request)
+        check_target(request)
         if not self._sessions and KEY not in request.meta and not site.asks_facts(self.agent):
             return _Question(request.url, request.method, PLAIN, None)
         session = self._sessions.for_url(request.url) if self._sessions and declaration(request).session else None
@@ -252,7 +252,7 @@ class Access:
         if (outgoing.url, outgoing.facts.method) != (request.url, request.method.upper()):
             return True
         try:
-            _check_host(request)
+            check_target(request)
             if not outgoing.site.asks_facts(self.agent):
                 return False
             facts = self._facts.for_request(request)
@@ -337,12 +337,6 @@ def too_slow(
     source = Source(url=url, text=f"{wait:.0f} s to wait, at most {max_delay:g}")
     reasons = (Reason(rule="comity.max-delay", source=source), *because)
     return Decision(verdict=Verdict.DENY, reasons=reasons, not_before=not_before)
-
-
-def _check_host(request: Request) -> None:
-    """PolicyError where the request names another host than its URL."""
-    if hosts := dict.get(request.headers, b"Host"):  # their own `get` makes the name anew
-        check_host(request.url, hosts)
 
 
 def inner_address(url: str, referrer_reach: Reach, cause: str) -> Decision:
