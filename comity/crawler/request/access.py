@@ -27,7 +27,7 @@ from scrapy.http import Headers, Request
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.observer import Observer
-from comity.crawler.request.facts import KEY, RequestFacts, check_host, declaration, fields_of
+from comity.crawler.request.facts import KEY, RequestFacts, check_target, declaration, fields_of
 from comity.crawler.request.referrals import Referrals
 from comity.crawler.request.sessions import DeclaredSession, Sessions
 from comity.crawler.run import Stats
@@ -177,9 +177,8 @@ class Access:
         return answer
 
     def _question(self, site: Site, request: Request) -> _Question:
-        """PolicyError where what is declared makes no sense, or the request is for another site."""
-        if dict.__contains__(request.headers, b"Host"):  # its own looks at each name anew
-            check_host(request.url, request.headers.getlist(b"Host"))
+        """PolicyError where what is declared makes no sense."""
+        check_target(request)
         if not self._sessions and KEY not in request.meta and not site.asks_facts(self.agent):
             return _Question(request.url, request.method, PLAIN, None)
         session = self._sessions.for_url(request.url) if self._sessions and declaration(request).session else None
@@ -248,15 +247,14 @@ class Access:
         return None
 
     def _has_changed(self, outgoing: Outgoing, request: Request) -> bool:
-        """True where URL, method, Host or, where that matters, the kind of the request are others. Credentials are not looked
-        at: those of Scrapy's cookie jar come after the request was admitted."""
+        """True where URL, method or, where that matters, the kind of the request are others. Credentials are not looked at: those
+        of Scrapy's cookie jar come after the request was admitted."""
         if (outgoing.url, outgoing.facts.method) != (request.url, request.method.upper()):
             return True
-        if dict.__contains__(request.headers, b"Host"):
-            return True
-        if not outgoing.site.asks_facts(self.agent):
-            return False
         try:
+            check_target(request)
+            if not outgoing.site.asks_facts(self.agent):
+                return False
             facts = self._facts.for_request(request)
         except PolicyError:
             return True
