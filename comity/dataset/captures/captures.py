@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,14 +48,14 @@ class Copy(NamedTuple):
     offset: int  # where it begins there; of a file that is the copy itself, 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CapturedSite:
     """The policies of an origin at a moment."""
 
     site: Site
     copies: tuple[Copy, ...]  # of each of the site's files
 
-    @property
+    @cached_property
     def absent(self) -> tuple[str, ...]:
         """The URLs of the files of which there is no copy."""
         return tuple(copy.url for copy in self.copies if copy.fetched_at is None)
