@@ -170,7 +170,8 @@ class Scheduler(BaseScheduler):
     def _shared_queue(self, state: SharedState) -> Queue:
         from comity.crawler.frontier.shared_queue import SharedQueue  # it takes the extra
 
-        return SharedQueue(self._crawler, state.queue(), rest=self._pace.rest, most=self._crawl.options.max_waiting)
+        most = self._crawl.options.max_waiting
+        return SharedQueue(self._crawler, state.queue(), state.neighbours, rest=self._pace.rest, most=most)
 
     def _opened_journal(self) -> Queue:
         folder = Path(job_dir(self._crawler.settings) or "")
