@@ -54,19 +54,12 @@ class Neighbours:
             if not stat.S_ISDIR(of_folder.st_mode) or of_folder.st_uid != os.getuid() or of_folder.st_mode & 0o077:
                 raise PermissionError(f"{self._folder} is not of this user alone")
             self._path = self._folder / f"{self._prefix}{self._worker.rpartition(':')[2]}"
-            new = self._path.with_name(f".{self._path.name}")
-            file = new.open("wb")
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            file.write(self._worker.encode())
-            file.flush()
-            new.rename(self._path)  # it is locked whenever it is seen
+            self._file = _locked(self._path, self._worker)
         except OSError as error:
             logger.info(
                 "COMITY_STATE: if this worker is killed, others notice it by COMITY_WORKER_TIMEOUT alone: %(error)s",
                 {"error": printable(str(error))},
             )
-            return
-        self._file = file
 
     def vanish(self) -> None:
         """This worker has left the crawl, and sends nothing any more."""
@@ -97,6 +90,21 @@ class Neighbours:
         except OSError:
             return []
         return [self._folder / name for name in names if name != self._path.name]
+
+
+def _locked(path: Path, text: str) -> IO[bytes]:
+    """A new file, which is locked whenever others see it."""
+    new = path.with_name(f".{path.name}")
+    file = new.open("wb")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.write(text.encode())
+        file.flush()
+        new.rename(path)
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 def _taken(path: Path, locked: list[tuple[Path, IO[bytes]]]) -> str | None:
