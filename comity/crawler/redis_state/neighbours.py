@@ -46,7 +46,7 @@ class Neighbours:
 
     def appear(self) -> None:
         """Let others know from now on when this process is dead."""
-        if fcntl is None or self._folder is None:
+        if fcntl is None or self._folder is None or self._file is not None:
             return
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)

@@ -35,8 +35,8 @@ class Worker:
         crawler = get_crawler()
         crawler.stats = self.stats = MemoryStatsCollector(crawler)
         redis = RedisQueue(self.connection, name, ttl=30)
-        neighbours = Neighbours(server.address(), name, server.folder / "workers")
-        self.queue = SharedQueue(crawler, redis, neighbours, rest=lambda host, seconds: None, most=most)
+        self.neighbours = Neighbours(server.address(), name, server.folder / "workers")
+        self.queue = SharedQueue(crawler, redis, self.neighbours, rest=lambda host, seconds: None, most=most)
         self.queue.begin(cast(Any, self))
         self.has_room = True
         self.here: dict[int, str] = {}  # key -> origin
@@ -90,6 +90,7 @@ async def working(server: Server, *names: str, most: int = 0) -> AsyncIterator[l
         for worker in workers:
             await worker.queue.close()
             await worker.connection.close()
+            worker.neighbours.vanish()
 
 
 @pytest.mark.requirement("REACH-1")
@@ -156,6 +157,7 @@ def test_a_worker_that_begins_while_the_server_is_away_waits_for_it(own_server: 
         await opening
         await worker.queue.close()
         await worker.connection.close()
+        worker.neighbours.vanish()
 
     asyncio.run(run())
 
