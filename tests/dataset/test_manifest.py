@@ -92,7 +92,7 @@ def test_it_says_how_the_dataset_came_about(tmp_path: Path, crawled: Path) -> No
 
 @pytest.mark.filterwarnings("ignore")
 def test_of_no_records(tmp_path: Path, crawled: Path) -> None:
-    import mlcroissant  # type: ignore[import-untyped]
+    import mlcroissant
 
     for name in ("out.jsonl", "out.parquet"):
         out = tmp_path / name
