@@ -44,6 +44,7 @@ PRELOADED = (
     *("scrapy.spiderloader", "twisted.internet.asyncioreactor", "rich._emoji_codes", "urllib.robotparser"),
     "scrapy.core.downloader.handlers._aiohttp",
     *("aiohttp.web", "pyarrow.parquet", "warcio"),
+    "pandas",  # pyarrow imports it, where it is there, with the first array that it makes
     *("uvicorn", "gunicorn.app.base", "werkzeug.serving", "wsgiref.simple_server"),
 )
 PRELOADED_PACKAGES = ("comity", "scrapy.commands")  # with all their modules

@@ -6,17 +6,12 @@ import gzip
 import hashlib
 import json
 import shutil
-import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of the packages that it imports
-    import mlcroissant  # type: ignore[import-untyped]
 
 from comity.dataset import expire as expire_module
 from comity.dataset import manifest as croissant
@@ -109,6 +104,8 @@ def test_a_folder_of_a_folder(tmp_path: Path, make_record: MakeRecord, workers: 
 @pytest.mark.filterwarnings("ignore")  # pandas and others that mlcroissant reads with
 @pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
 def test_the_manifest_has_every_file_and_loads_them(tmp_path: Path, crawled: Path, ending: str) -> None:
+    import mlcroissant  # type: ignore[import-untyped]
+
     out = tmp_path / "out set"
     export_folder([crawled], out, TRAIN, ending=ending)
     described = json.loads(croissant.path_of(out).read_bytes())

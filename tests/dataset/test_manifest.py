@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of the packages that it imports
-    import mlcroissant  # type: ignore[import-untyped]
 
 from comity.dataset import manifest as croissant
 from comity.dataset.export.export import export
@@ -51,6 +46,8 @@ def crawled(tmp_path: Path, make_record: MakeRecord) -> Path:
 @pytest.mark.filterwarnings("ignore")  # pandas and others that mlcroissant reads with
 @pytest.mark.parametrize("name", ["out set.jsonl", "out.jsonl.gz", "out.parquet"])
 def test_records_are_loaded_by_it(tmp_path: Path, crawled: Path, name: str) -> None:
+    import mlcroissant  # type: ignore[import-untyped]
+
     out = tmp_path / name
     export([crawled], out, Terms.of(["train", "index"], now=NOW))
     dataset = mlcroissant.Dataset(croissant.path_of(out))
@@ -95,6 +92,8 @@ def test_it_says_how_the_dataset_came_about(tmp_path: Path, crawled: Path) -> No
 
 @pytest.mark.filterwarnings("ignore")
 def test_of_no_records(tmp_path: Path, crawled: Path) -> None:
+    import mlcroissant
+
     for name in ("out.jsonl", "out.parquet"):
         out = tmp_path / name
         export([crawled], out, Terms.of(["preserve"], now=NOW))

@@ -520,7 +520,7 @@ UNREADABLE_EPUB = [
     ("entities", epub("", container='<!DOCTYPE x [<!ENTITY a "aaaa">]><container>&a;</container>'), "syntax 0"),
     ("package-missing", epub("", container=CONTAINER % '<rootfile full-path="no.opf"/>'), "syntax 0"),
     ("truncated", epub("")[:-40], "syntax 0"),
-    ("large-index", epub("", extra={f"{number:05}" + "x" * 1000: b"" for number in range(4500)}), "limit 0"),
+    ("large-index", epub("", extra={f"{number:05}" + "x" * 60_000: b"" for number in range(75)}), "limit 0"),
 ]
 
 
