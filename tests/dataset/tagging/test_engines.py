@@ -44,7 +44,7 @@ def test_duckdb(tag: TaggedBatches) -> None:
 
 
 def test_polars(tag: TaggedBatches) -> None:
-    polars = pytest.importorskip("polars")
+    polars = pytest.importorskip("polars")  # of the extra `test-all`
     tagged = polars.from_arrow(tag(polars.DataFrame(ROWS).to_arrow()))
     assert allowed(tagged.to_dicts()) == ALLOWED
 
