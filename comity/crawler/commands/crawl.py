@@ -37,7 +37,7 @@ class Command(_KnowsFeeds, crawl.Command):
     """`scrapy crawl`. Outside of a project the ready spiders are those of the ready crawler."""
 
     requires_project = False
-    _crawler: Crawler | None = None
+    _run_crawler: Crawler | None = None
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         assert self.settings is not None
@@ -54,7 +54,7 @@ class Command(_KnowsFeeds, crawl.Command):
         """A spider that says that it has not done what it was run for ends with ENDED_EARLY: scripts go on behind what is
         whole. Of any other Scrapy decides."""
         super().run(args, opts)
-        if self._crawler and not getattr(self._crawler.spider, "comity_is_complete", True):
+        if self._run_crawler and not getattr(self._run_crawler.spider, "comity_is_complete", True):
             self.exitcode = ENDED_EARLY
 
     def _create_crawler(self, spidercls: Any) -> Crawler:
@@ -66,8 +66,8 @@ class Command(_KnowsFeeds, crawl.Command):
                 ' SPIDER_MODULES have "comity.spiders"',
                 print_help=False,
             )
-        self._crawler = super()._create_crawler(spidercls)
-        return self._crawler
+        self._run_crawler = super()._create_crawler(spidercls)
+        return self._run_crawler
 
 
 class RunSpider(_KnowsFeeds, runspider.Command):
