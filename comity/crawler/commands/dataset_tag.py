@@ -70,7 +70,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="FILE|STORE",
-        help="captures of policy files: WARC files, folders of them or of files by host, policy stores",
+        help="captures of policy files: WARC files, folders of them or of files by host (s3:// too), policy stores",
     )
     parser.add_argument(
         "--index", type=Path, metavar="FILE", help="where the index of the captures is kept (default: it is made anew)"
