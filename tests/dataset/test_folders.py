@@ -139,7 +139,7 @@ def test_files_of_others_are_not_replaced(tmp_path: Path, crawled: Path) -> None
     out = tmp_path / "out"
     out.mkdir()
     (out / "thesis.txt").write_text("mine")
-    with pytest.raises(DatasetError, match=r"out holds thesis\.txt, which no export has written"):
+    with pytest.raises(DatasetError, match=r"out holds thesis\.txt, which nothing of comity has written"):
         export_folder([crawled], out, TRAIN)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["crawled", "out"]
     (out / "thesis.txt").unlink()
