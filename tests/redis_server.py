@@ -149,7 +149,9 @@ class Cluster:
     def add_replica(self) -> Server:
         """A node that takes the place of the first one when that is gone."""
         first = self.nodes[0]
-        replica = Server(first.folder.parent / "replica", first.program, dict(first.options) | {"cluster-replica-validity-factor": "0"})
+        replica = Server(
+            first.folder.parent / "replica", first.program, dict(first.options) | {"cluster-replica-validity-factor": "0"}
+        )
         self.nodes.append(replica)
         replica.start()
         ask(replica, "MEET", "127.0.0.1", first.port)
