@@ -516,7 +516,7 @@ def test_a_slow_name_holds_up_no_other(serving: Serving, monkeypatch: pytest.Mon
 
     def slow(host: str, *args: object, **kwargs: object) -> object:
         if host == "slow.test":
-            release.wait(10)
+            release.wait(60)
             raise socket.gaierror(socket.EAI_NONAME, "no such name")
         return get_address_info(host, *args, **kwargs)  # type: ignore[arg-type]
 
