@@ -125,7 +125,7 @@ class Cluster:
     """Three nodes without replicas."""
 
     def __init__(self, folder: Path, program: Path | None = None) -> None:
-        options = {"cluster-enabled": "yes", "cluster-node-timeout": "2000"}
+        options = {"cluster-enabled": "yes", "cluster-node-timeout": "2000", "appendfsync": "always"}  # as docs/cluster.md says
         self.nodes = [Server(folder / str(number), program, options) for number in range(3)]
 
     def start(self) -> None:
@@ -147,10 +147,26 @@ class Cluster:
 
     def _is_well(self, node: Server) -> bool:
         info = ask(node, "INFO")
-        return bool(info["cluster_state"] == "ok" and info["cluster_known_nodes"] == "3")
+        return bool(info["cluster_state"] == "ok" and info["cluster_known_nodes"] == str(len(self.nodes)))
 
     def address(self, crawl: str = "crawl") -> StateAddress:
         return StateAddress.parse(f"redis+cluster://127.0.0.1:{self.nodes[0].port}", crawl, {})
+
+    def add_replica(self) -> Server:
+        """A node that takes the place of the first one when that is gone."""
+        first = self.nodes[0]
+        replica = Server(first.folder.parent / "replica", first.program, dict(first.options) | {"cluster-replica-validity-factor": "0"})
+        self.nodes.append(replica)
+        replica.start()
+        ask(replica, "MEET", "127.0.0.1", first.port)
+        self.wait()
+        ask(replica, "REPLICATE", ask(first, "MYID").decode())
+        deadline = time.monotonic() + DEADLINE
+        client: Any = replica.client()
+        while client.info("replication").get("master_link_status") != "up":
+            assert time.monotonic() < deadline
+            time.sleep(0.05)  # between two looks at another process
+        return replica
 
     def stop(self) -> None:
         for node in self.nodes:

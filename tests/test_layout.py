@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from configparser import ConfigParser
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +17,7 @@ import pytest
 from comity.crawler.options import DEFAULTS
 from comity.crawler.redis_state.address import PASSWORD
 from comity.policies.answers.rule import RULES
+from comity.policies.formats import FORMATS
 
 if TYPE_CHECKING:
     from tests.conftest import Serve
@@ -63,6 +66,55 @@ def test_every_oldest_version_that_is_promised_is_tested() -> None:
     promised = "\n".join([setup["options"]["install_requires"], *extras.values()]).split("\n")
     done = subprocess.run(["make", "--silent", "floors"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert [line.partition(",")[0].replace(" >= ", " == ") for line in promised if line] == done.stdout.splitlines()
+
+
+def texts(path: Path) -> set[str]:
+    """The texts in a module, docstrings apart."""
+    tree = ast.parse(path.read_bytes())
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings)
+    return {node.value for node in constants if isinstance(node.value, str)}
+
+
+def named_rules(paths: Iterable[Path]) -> set[tuple[str, str]]:
+    """Each module, by its dotted name, with the rules of formats that it names in a text."""
+    rules = "|".join(re.escape(name) for name in RULES if not name.startswith("comity."))
+    rule = re.compile(rf"(?<![\w.-])(?:{rules})(?![\w.-])")
+    return {
+        (".".join(path.relative_to(ROOT).with_suffix("").parts), name)
+        for path in paths
+        for text in texts(path)
+        for name in rule.findall(text)
+    }
+
+
+def test_no_module_outside_the_formats_names_a_rule_of_theirs() -> None:
+    """But for those that are about one format by their nature: import-linter lists what they may import of it."""
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg", "utf-8")
+    allowed = set()
+    for line in setup["importlinter:contract:formats"]["ignore_imports"].split("\n"):
+        module, _, imported = line.partition(" -> ")
+        about = (format_ for format_ in FORMATS if format_.name.replace("-", "_") in imported.split("."))
+        allowed |= {(module, rule) for format_ in about for rule in format_.rules}
+    formats = ROOT / "comity" / "policies" / "formats"
+    paths = [path for path in (ROOT / "comity").rglob("*.py") if not path.is_relative_to(formats)]
+    assert len(paths) > 200
+    assert named_rules(paths) - allowed == set()
+
+
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [
+        ('rule = "acap.resource"', ["acap.resource"]),
+        ('rule = f"deny:acap.resource:{use}"', ["acap.resource"]),
+        ('"""As acap.resource has it."""\n# acap.resource\nrule = "acap.resources", "comity.default"', []),
+    ],
+)
+def test_a_rule_that_is_named_is_seen(source: str, named: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    (tmp_path / "some.py").write_text(source, "utf-8")
+    assert named_rules([tmp_path / "some.py"]) == {("some", name) for name in named}
 
 
 def tracked() -> list[Path]:

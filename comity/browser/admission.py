@@ -20,6 +20,7 @@ from comity.crawler.parts import Parts
 from comity.crawler.request.facts import KEY
 from comity.crawler.request.referrals import set_referrer_reach
 from comity.crawler.run import Stats
+from comity.crawler.scrapy_internals import sent_by_others
 from comity.policies import Decision, Reason, Source, Verdict
 from comity.policies.syntax.urls import origin_or_empty
 
@@ -158,7 +159,7 @@ class Admissions:
         headers = dict(page_request.fields)
         if page_request.kind.destination:
             headers["Sec-Fetch-Dest"] = page_request.kind.destination
-        request = Request(
+        request = sent_by_others(
             page_request.url, method=page_request.method, headers=headers, meta={KEY: self._declared, "playwright": True}
         )
         if page_request.kind.is_part:

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from aiohttp import (
@@ -22,15 +23,16 @@ from aiohttp import (
     ClientMiddlewareType,
     ClientRequest,
     ClientResponse,
+    TraceConfig,
     hdrs,
 )
 from aiohttp.connector import Connection
 from aiohttp.http import SERVER_SOFTWARE
-from yarl import URL
+from aiohttp.tracing import Trace
 
 from comity.client.client import Admission, Client
 from comity.client.client import RefusedError as Refused
-from comity.client.options import admit_options
+from comity.client.options import admit_options, redirect_options
 from comity.crawler.fetching.redirects import REDIRECTS
 from comity.crawler.pace.standstill import StoodStillError
 from comity.policies import Page, PolicyError
@@ -40,16 +42,21 @@ class RefusedError(Refused, ClientError):
     """The request may not be made, or its answer may not be used."""
 
 
-class _Redirect(NamedTuple):
-    """An answer that leads elsewhere."""
-
-    admission: Admission
-    origin: URL | None  # where it leads; None: nobody can tell
+_NOTHING = TraceConfig()  # hears nothing
+_NOTHING.freeze()
 
 
-# In the task of a request: what is said of it, and the answer before it, which aiohttp may be following.
+class _Leader(Trace):
+    """The admission whose answer leads to the next hop. It stands among the traces of a request: nothing else goes with all of
+    its hops, in whatever task other middlewares make them, and ends with the last one."""
+
+    def __init__(self, request: ClientRequest, admission: Admission) -> None:
+        super().__init__(request.session, _NOTHING, SimpleNamespace())
+        self.admission = admission
+
+
+# In the task of a request: what is said of it.
 _said: ContextVar[dict[str, Any] | None] = ContextVar("comity_said", default=None)
-_redirect: ContextVar[_Redirect | None] = ContextVar("comity_redirect", default=None)
 
 _admissions: WeakKeyDictionary[ClientResponse, Admission] = WeakKeyDictionary()
 
@@ -60,12 +67,9 @@ def middleware(client: Client) -> ClientMiddlewareType:
     async def comity_middleware(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
         request.headers[hdrs.USER_AGENT] = client.user_agent_for(request.headers.get(hdrs.USER_AGENT), SERVER_SOFTWARE)
         options = dict(_said.get() or {})
-        redirect = _redirect.get()
-        _redirect.set(None)
-        if redirect is not None and redirect.origin in (None, request.url.origin()):
-            options["led_by"] = redirect.admission
-            if URL(redirect.admission.url).origin() != request.url.origin():
-                options.pop("session", None)  # aiohttp leaves credentials behind, too
+        leader = next((trace for trace in reversed(request._traces) if isinstance(trace, _Leader)), None)
+        if leader is not None:
+            options = redirect_options(options, leader.admission, str(request.url))
         try:
             admission = await client.admit(
                 str(request.url), method=request.method, headers=list(request.headers.items()), **options
@@ -80,7 +84,6 @@ def middleware(client: Client) -> ClientMiddlewareType:
             response = await admission.sent(lambda: handler(request))
         except BaseException as error:
             admission.failed()
-            _redirect.set(redirect)  # aiohttp may try again by itself
             if isinstance(error, StoodStillError):
                 raise ClientConnectionError(str(error)) from None
             raise
@@ -94,7 +97,7 @@ def middleware(client: Client) -> ClientMiddlewareType:
         if connection is not None:
             connection.add_callback(admission.ended)
         if response.status in REDIRECTS:
-            _redirect.set(_Redirect(admission, _target(response)))
+            request._traces.append(_Leader(request, admission))
         _admissions[response] = admission
         return response
 
@@ -112,15 +115,6 @@ def _note_peer(request: ClientRequest, peers: list[str]) -> None:
         return await send(connection)
 
     request.send = noting  # type: ignore[assignment, method-assign]  # there is no other place that sees every connection
-
-
-def _target(response: ClientResponse) -> URL | None:
-    """The origin to which aiohttp would follow the response; None where that cannot be told."""
-    location = response.headers.get(hdrs.LOCATION) or response.headers.get(hdrs.URI) or ""
-    try:
-        return response.url.join(URL(location)).origin()
-    except ValueError:
-        return None
 
 
 @contextmanager

@@ -35,8 +35,9 @@ from comity.crawler.options import Options
 from comity.crawler.pace.ledger import RateLedger
 from comity.crawler.parts import Parts
 from comity.crawler.request.access import inner_address
-from comity.crawler.request.facts import KEY, RequestFacts, declaration, fields_of
+from comity.crawler.request.facts import KEY, RequestFacts, check_host, declaration, fields_of
 from comity.crawler.request.referrals import referrer_stamp, set_referrer_reach
+from comity.crawler.scrapy_internals import sent_by_others
 from comity.policies import Agent, Decision, Page, PolicyError, Verdict
 from comity.policies.answers.request import Facts, Session
 from comity.policies.syntax.printable import printable
@@ -412,8 +413,10 @@ def _listed(words: Iterable[str]) -> str | tuple[str, ...]:
 
 def _request(url: str, method: str, headers: Fields, referer: str | None, declared: dict[str, Any]) -> Request:
     """PolicyError where it makes no sense."""
+    fields = _by_name(headers)
+    check_host(url, fields.get(b"host", ()))
     try:
-        request = Request(url, method=method, headers=_telling(headers), meta={KEY: declared} if declared else None)
+        request = sent_by_others(url, method=method, headers=_telling(fields), meta={KEY: declared} if declared else None)
     except ValueError:  # it has no scheme
         raise PolicyError(f"`{printable(url.encode(errors='replace'))}` is no absolute URL") from None
     if referer is not None:
@@ -422,10 +425,10 @@ def _request(url: str, method: str, headers: Fields, referer: str | None, declar
     return request
 
 
-def _telling(fields: Fields) -> Headers:
+def _telling(fields: Mapping[bytes, list[str | bytes]]) -> Headers:
     """The header fields of a request without those that tell nothing of what it is, as most requests of libraries have no other:
     what has none is known at once."""
-    values = {name: of_name for name, of_name in _by_name(fields).items() if name not in _SILENT}
+    values = {name: of_name for name, of_name in fields.items() if name not in _SILENT}
     if values.get(b"accept") in (["*/*"], [b"*/*"]):
         del values[b"accept"]
     return Headers(values)

@@ -19,10 +19,9 @@ except ImportError as error:
 
 from comity.client.client import Admission, Client
 from comity.client.client import RefusedError as Refused
-from comity.client.options import admit_options
+from comity.client.options import admit_options, redirect_options
 from comity.crawler.pace.standstill import StoodStillError
 from comity.policies import Page, PolicyError
-from comity.policies.syntax.urls import origin_or_empty
 
 KEY = "comity"  # of the extensions of requests: what is said of them; of responses: their admission
 _LEADER = "comity_leader"  # of requests: the one that was redirected. httpx copies extensions to each hop
@@ -81,9 +80,7 @@ class Transport(httpx.AsyncBaseTransport):
         leader: Admission | None = request.extensions.get(_LEADER)
         url = str(request.url.copy_with(userinfo=b"") if request.url.userinfo else request.url)
         if leader is not None:
-            options["led_by"] = leader
-            if origin_or_empty(leader.url) != origin_or_empty(url):
-                options.pop("session", None)  # httpx leaves credentials behind, too
+            options = redirect_options(options, leader, url)
         return await self._client.admit(url, method=request.method, headers=request.headers.raw, **options)
 
     async def aclose(self) -> None:

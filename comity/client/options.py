@@ -8,6 +8,7 @@ from typing import Any
 from comity.client.client import Admission
 from comity.policies import PolicyError
 from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_or_empty
 
 KEYS = ("kind", "automations", "purposes", "referer", "session", "led_by")  # keywords of Client.admit
 
@@ -25,3 +26,13 @@ def admit_options(said: object, admission_of: Callable[[Any], Admission]) -> dic
     if options.get("led_by") is not None:
         options["led_by"] = admission_of(options["led_by"])
     return options
+
+
+def redirect_options(options: dict[str, Any], leader: Admission, url: str) -> dict[str, Any]:
+    """The keywords for the next hop of a redirect: the answer before leads there, and a session ends where another origin
+    begins, as libraries leave credentials behind there.
+
+    `leader`: the admission of the hop before."""
+    if leader.facts.session is None or origin_or_empty(leader.url) != origin_or_empty(url):
+        options.pop("session", None)
+    return options | {"led_by": leader}

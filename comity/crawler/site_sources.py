@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from scrapy import Spider
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from comity.crawler.console import complain
 from comity.crawler.crawl import Crawl
@@ -21,11 +22,9 @@ from comity.policies.formats.file import MAX_REFERENCES
 from comity.policies.syntax.urls import origin_of, target_of
 
 
-class PolicySpider(Spider):
-    """Fetches the policies of one site, and no page."""
+class CommandSpider(Spider):
+    """A spider that a command runs: whatever crawls do with pages and items is not wanted, even if it is given to the command."""
 
-    name = "policy"
-    # Whatever the project does with pages and items is not wanted here.
     custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]  # Scrapy reads it from the class only
         "ADDONS": {"comity.crawler.addon.Addon": 100},
         "COMITY_METRICS": "",
@@ -38,6 +37,17 @@ class PolicySpider(Spider):
         "JOBDIR": None,
         "SPIDER_MIDDLEWARES": {},
     }
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        # Above the command line: Scrapy puts the settings of the process over those of a crawler once more.
+        settings.setdict(cls.custom_settings, priority=SETTINGS_PRIORITIES["cmdline"] + 1)
+
+
+class PolicySpider(CommandSpider):
+    """Fetches the policies of one site, and no page."""
+
+    name = "policy"
     url: str
     referrer_reach: Reach | None = None  # that of a site as which it asks; None: the operator, who may ask anywhere
     policies: Policies | None = None

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from comity.policies.agent import PRODUCT_TOKEN, Agent
 from comity.policies.answers.decision import Reason, Source, UseDecision, Verdict
 from comity.policies.answers.qualifiers import Extract, Qualifiers, Resource
-from comity.policies.answers.rule import RULES
+from comity.policies.answers.rule import RULES, of_missing_resource
 from comity.policies.elements.rules import Traced
 from comity.policies.syntax.remembered import Remembered
 from comity.policies.syntax.shapes import (
@@ -388,7 +388,8 @@ def without_extracts(tag: dict[str, Any]) -> dict[str, Any]:
             resources = (*use.get("must_use", ()), *use.get("must_include", ()))
             if any(resource["extract"] and resource["content"] for resource in resources):
                 reason = reasons[use["because"][0]]
-                reasons.append(reason | {"rule": "acap.resource", "spec": RULES["acap.resource"].spec})
+                rule = of_missing_resource(reason["rule"])
+                reasons.append(reason | {"rule": rule, "spec": RULES[rule].spec})
                 uses[name] = {"verdict": "deny", "stated": use["stated"], "because": [len(reasons) - 1]}
     return tag | changed | {"reasons": reasons}
 

@@ -11,6 +11,7 @@ import pytest
 from comity.client import Client
 from comity.client.aiohttp import RefusedError, middleware, page_of
 from comity.policies import PolicyError
+from tests.live.test_inner_addresses import Outside
 
 if TYPE_CHECKING:
     from tests.conftest import Serve
@@ -64,6 +65,65 @@ def test_a_refusal_after_a_redirect_leaves_the_next_request_to_the_operator(serv
             assert list(client._parts.referrals._origins) == [site.origin]
             async with session.get(other.url("/")):
                 assert list(client._parts.referrals._origins) == [site.origin, other.origin]
+
+    asyncio.run(run())
+
+
+async def in_another_task(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """As time limits of before Python 3.12 do it, and whatever shields or races."""
+    return await asyncio.ensure_future(handler(request))
+
+
+async def once_more(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """As middlewares for credentials do it."""
+    response = await handler(request)
+    if response.status != 401:
+        return response
+    response.release()
+    return await handler(request)
+
+
+@pytest.mark.requirement("SEC-7")
+@pytest.mark.parametrize("host", ["127.0.0.1", "LOCALHOST", "[::ffff:127.0.0.1]", "user:secret@127.0.0.1"])
+@pytest.mark.parametrize("is_requoted", [True, False])
+@pytest.mark.parametrize("others", [(), (in_another_task,), (once_more,)], ids=["alone", "task", "again"])
+def test_a_redirect_leads_however_it_is_spelt_and_followed(
+    serve: Serve, others: tuple[aiohttp.ClientMiddlewareType, ...], is_requoted: bool, host: str
+) -> None:
+    inner = serve({"/robots.txt": ROBOTS})
+    site = serve(
+        {"/robots.txt": ROBOTS, "/": serve.Answer(status=302, headers={"Location": f"http://{host}:{inner.port}/"})}, "127.0.0.2"
+    )
+
+    async def run() -> None:
+        async with Client("testbot", store=None, min_delay=0) as client:
+            assert client._parts
+            client._parts.client.network = Outside(client._parts.options.client)
+            middlewares = (*others, middleware(client))
+            async with aiohttp.ClientSession(middlewares=middlewares, requote_redirect_url=is_requoted) as session:
+                with pytest.raises(RefusedError) as refused:
+                    await session.get(site.url("/"))
+            assert refused.value.decision.reasons[0].rule == "comity.inner-address"
+
+    asyncio.run(run())
+    assert inner.seen == []
+
+
+def test_what_is_sent_again_behind_a_redirect_is_led_to_as_before(serve: Serve) -> None:
+    """What a site has led to once is not what the operator has chosen."""
+    statuses = iter((401, 200))
+    other = serve({"/robots.txt": ROBOTS, "/": lambda _: serve.Answer(status=next(statuses))})
+    site = serve({"/robots.txt": ROBOTS, "/": serve.Answer(status=302, headers={"Location": other.url("/")})})
+
+    async def run() -> None:
+        async with (
+            Client("testbot", store=None, min_delay=0) as client,
+            aiohttp.ClientSession(middlewares=(once_more, middleware(client))) as session,
+        ):
+            async with session.get(site.url("/")) as response:
+                assert response.status == 200
+            assert client._parts
+            assert list(client._parts.referrals._origins) == [site.origin]
 
     asyncio.run(run())
 

@@ -12,6 +12,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from yarl import URL
 
 from comity.client import Client, RefusedError, Session
 from comity.policies import PolicyError, Verdict
@@ -189,6 +190,56 @@ def test_a_session_is_that_of_one_host(serve: Serve, library: Library) -> None:
 
     asyncio.run(run())
     assert pages(other) == []
+
+
+def test_a_session_does_not_come_back_on_the_way(serve: Serve, library: Library) -> None:
+    """Of two hops at another origin the second has no session either."""
+    wants = f"{READ_ONLY.replace('/', '/closed', 1)}require-human-initiated-session: true\n"
+    other = serve({"/robots.txt": ROBOTS, FILE: wants, "/open": redirect(serve, "/closed"), "/closed": "<p>page</p>"})
+    site = serve({"/robots.txt": ROBOTS, "/": redirect(serve, other.url("/open"))})
+
+    async def run() -> None:
+        async with alone() as client, library.opened(client) as ask:
+            said = {"session": Session(human_initiated=True)}
+            assert await rule(library, ask("GET", site.url("/"), said=said)) == "automation.session"
+
+    asyncio.run(run())
+    assert pages(other) == [("GET", "/open")]
+
+
+@pytest.mark.parametrize("host", ["other.test", "127.0.0.1", "127.0.0.1:1", ""])
+def test_what_is_asked_for_is_the_host_of_the_url(serve: Serve, library: Library, host: str) -> None:
+    """By the Host field a server tells its sites apart (RFC 9110 section-7.2): the files of this one say nothing of others."""
+    server = serve({"/robots.txt": ROBOTS, "/": "<p>page</p>"})
+
+    async def run() -> None:
+        async with alone() as client, library.opened(client) as ask:
+            with pytest.raises(PolicyError, match="asks for another site than the URL"):
+                await ask("GET", server.url("/"), headers={"Host": host})
+            assert (await ask("GET", server.url("/"), headers={"host": server.url("/").split("/")[2].upper()})).status == 200
+            with pytest.raises(PolicyError, match="asks for another site than the URL"):
+                await client.admit(server.url("/"), headers={"host": host})
+
+    asyncio.run(run())
+    assert pages(server) == [("GET", "/")]
+
+
+@pytest.mark.parametrize("target", ["/a?", "/a[", "/a?q='", "/a|", "/a\\b", "/é|", "/?"])
+def test_what_is_judged_is_the_url_that_goes_out(serve: Serve, library: Library, target: str) -> None:
+    """Not as Scrapy would write it: `Disallow: /*?` is about a query that is empty, too."""
+    server = serve({"/robots.txt": f"User-agent: *\nDisallow: {target}\n"})
+
+    async def run() -> None:
+        async with alone() as client, library.opened(client) as ask:
+            is_httpx = library.name == "httpx"
+            url: Any = server.origin + target if is_httpx else URL(server.origin + target, encoded=True)
+            goes_out = not is_httpx and target.endswith("?")  # aiohttp leaves an empty query out
+            assert await rule(library, ask("GET", url)) == ("" if goes_out else "robots.disallow")
+            await ask("GET", server.url("/b?"))
+
+    asyncio.run(run())
+    assert {path.rstrip("?") for _, path in pages(server)} <= {"/a", "/b", "/"}
+    assert target not in [path for _, path in pages(server)]
 
 
 def test_the_server_is_told_who_asks_and_for_what(serve: Serve, library: Library) -> None:

@@ -69,6 +69,13 @@ class OneAfterTheOther(Requests):
             yield self.request(**self.requests[0])
 
 
+class NamesAnotherHost:
+    """A middleware of the project that leaves a request at the address of its URL and asks for another site there."""
+
+    def process_request(self, request: Request) -> None:
+        request.headers.setdefault("Host", "other.test")
+
+
 class AddsField:
     """A middleware of the project that makes scripts' requests of what it sees, before comity does."""
 
@@ -204,6 +211,10 @@ class Loud(Requests):
             yield request
 
 
+class WithHostMiddleware(Requests):
+    custom_settings = {"DOWNLOADER_MIDDLEWARES": {NamesAnotherHost: 560}}  # noqa: RUF012
+
+
 class WithMiddleware(Requests):
     custom_settings = {"DOWNLOADER_MIDDLEWARES": {AddsField: 50}}  # noqa: RUF012
 
@@ -277,6 +288,34 @@ def test_a_declaration_that_makes_no_sense_is_refused_whatever_the_site_says(ser
     assert outcomes(crawled) == ["comity.declaration", 200]
     (line,) = [line for line in crawled.log.splitlines() if "comity.declaration" in line and line.startswith("ERROR")]
     assert "`kinds` cannot be declared: write kind, automations, purposes or session" in line
+
+
+@pytest.mark.parametrize("by", ["request", "project", "middleware"])
+def test_a_request_goes_to_the_host_of_its_url(serve: Serve, crawl: Crawl, by: str) -> None:
+    """A server tells its sites apart by Host (RFC 9110 section-7.2): what this one's files permit is not said of another."""
+    server = serve({"/robots.txt": "", "/": "<p>page</p>"})
+    own, other = server.origin.removeprefix("http://"), {"Host": "other.test"}
+    requests: list[dict[str, Any]] = [{"url": server.url("/?1"), "headers": {"Host": own}}, {"url": server.url("/?2")}]
+    settings: dict[str, Any] = {}
+    if by == "request":
+        requests[1]["headers"] = other
+    elif by == "project":
+        settings = {"DEFAULT_REQUEST_HEADERS": other}
+    crawled = crawl(WithHostMiddleware if by == "middleware" else Requests, settings, requests=requests)
+    assert pages(server) == [("GET", "/?1")]
+    assert sorted(map(str, outcomes(crawled))) == ["200", "comity.declaration"]
+    assert "`other.test` as Host asks for another site than the URL" in crawled.log
+
+
+@pytest.mark.parametrize("target", ["/\tno", "/n\no", "/no?", "/n o"])
+def test_a_verbatim_url_goes_out_as_it_is_or_not_at_all(serve: Serve, crawl: Crawl, target: str) -> None:
+    """Scrapy's handlers for aiohttp and Twisted leave out what this one is judged with."""
+    server = serve({"/robots.txt": "User-agent: *\nDisallow: /no$\n", "/n": "<p>page</p>"})
+    meta = {"verbatim_url": True}
+    crawled = crawl(Requests, requests=[{"url": server.origin + path, "meta": meta} for path in (target, "/n", "/n?a=%20#?")])
+    assert sorted(pages(server)) == [("GET", "/n"), ("GET", "/n?a=%20")]
+    assert sorted(map(str, outcomes(crawled))) == ["200", "200", "comity.declaration"]
+    assert "is no verbatim URL that goes out as it is" in crawled.log
 
 
 def started(ago: timedelta) -> str:

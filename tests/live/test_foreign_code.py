@@ -315,6 +315,8 @@ class ChangesInPlace(Hooked):
         if to := request.meta.get("to"):
             request._set_url(to)
         request.method = request.meta.get("method", request.method)
+        if host := request.meta.get("host"):
+            request.headers["Host"] = host
 
 
 class Changed(Spider):
@@ -346,6 +348,7 @@ def test_what_is_changed_in_its_place_is_judged_as_it_goes_out(serve: Serve, cra
         ({"to": site.url("/private")}, "robots.disallow"),
         ({"to": other.url("/open")}, "comity.changed"),
         ({"method": "POST"}, "automation.method"),
+        ({"host": "other.test"}, "comity.declaration"),
     ):
         crawled = crawl(Changed, url=site.url("/open"), meta=meta)
         assert crawled.stats.get(f"comity/access/deny/{rule}") == 1, crawled.stats

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.conftest import Answer
 from tests.live.test_jobdir import Follow, Project, Running, asked, gaps, links, numbered, tree
 from tests.redis_server import Server
 
@@ -263,6 +264,18 @@ def test_start_requests_that_are_not_to_be_filtered_go_out_once(serve: Serve, wo
     workers.begin(3, urls=f"{server.url('/a')} {server.url('/b')}", unfiltered="1")
     workers.end()
     assert Counter(asked(server)) == {"/a": 1, "/b": 1}
+
+
+@pytest.mark.parametrize("unfiltered", ["", "1"])
+@pytest.mark.requirement("REACH-2")
+def test_start_request_that_fails_is_tried_again(serve: Serve, workers: Workers, unfiltered: str) -> None:
+    """What is tried again has the meta of the first: it is no start request of another worker."""
+    fails = iter([500])
+    server = serve({"/robots.txt": OPEN, "/a": lambda _: Answer("a", next(fails, 200), "text/html")})
+    workers.begin(1, urls=server.url("/a"), unfiltered=unfiltered)
+    workers.end()
+    assert asked(server) == ["/a", "/a"]
+    assert [item["url"] for item in workers.project.items] == [server.url("/a")]
 
 
 @pytest.mark.parametrize(

@@ -313,7 +313,8 @@ def test_a_port_in_use_ends_the_crawl_before_it_begins(serve: Serve, tmp_path: P
     assert server.paths == []
 
 
-def test_a_look_at_policies_leaves_the_report_of_the_last_crawl(serve: Serve, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_given", [False, True], ids=["of the project", "of the command line"])
+def test_a_look_at_policies_leaves_the_report_of_the_last_crawl(is_given: bool, serve: Serve, tmp_path: Path) -> None:
     server, path = serve(site("/")), tmp_path / "report.html"
     path.write_text("that of the last crawl")
     (tmp_path / "project_settings.py").write_text(
@@ -322,6 +323,7 @@ def test_a_look_at_policies_leaves_the_report_of_the_last_crawl(serve: Serve, tm
     search = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "project_settings", "PYTHONPATH": search}
     command = [sys.executable, "-m", "scrapy", "policy", server.url("/")]
+    command += ["-s", f"COMITY_REPORT={path}"] if is_given else []
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout.startswith("ALLOW"), done.stderr
     assert path.read_text() == "that of the last crawl"

@@ -6,9 +6,8 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 
 from comity.bounded import Bounded
@@ -17,7 +16,7 @@ from comity.crawler.fetching.files import ROBOTS
 from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.flights import ClosingError
-from comity.crawler.site_sources import PolicySpider
+from comity.crawler.site_sources import CommandSpider
 from comity.crawler.survey import MAX_SEEN, Survey
 from comity.dataset.records import DatasetError
 from comity.policies import Site
@@ -66,11 +65,10 @@ def _stored(path: Path, now: float) -> StoredSites:
     return StoredSites(path, datetime.fromtimestamp(now).astimezone())
 
 
-class RefreshSpider(Spider):
+class RefreshSpider(CommandSpider):
     """Fetches the policies of sites, each once, and no page. It keeps to what the sites said of when to ask them."""
 
     name = "refresh"
-    custom_settings: ClassVar[dict[str, Any]] = PolicySpider.custom_settings  # type: ignore[misc]  # as there
     origins: Iterator[str]  # they may repeat
     renew_before: float  # seconds since the epoch: a copy that was confirmed earlier is asked for again, however fresh
     error: DatasetError | None = None  # of the file that has the origins

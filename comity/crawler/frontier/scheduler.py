@@ -70,6 +70,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+STARTED = "comity_started"  # of request.meta: a request of `start()` was put into the queue that all workers have
 FLUSH = 0.05  # seconds between two writes of the queue on disk
 ASIDE = 600.0  # seconds until it is seen again whether a host that was too slow still is
 MIN_WAIT = 0.1  # seconds; what is put off comes back no sooner, or it would spin
@@ -170,7 +171,8 @@ class Scheduler(BaseScheduler):
     def _shared_queue(self, state: SharedState) -> Queue:
         from comity.crawler.frontier.shared_queue import SharedQueue  # it takes the extra
 
-        return SharedQueue(self._crawler, state.queue(), rest=self._pace.rest, most=self._crawl.options.max_waiting)
+        most = self._crawl.options.max_waiting
+        return SharedQueue(self._crawler, state.queue(), state.neighbours, rest=self._pace.rest, most=most)
 
     def _opened_journal(self) -> Queue:
         folder = Path(job_dir(self._crawler.settings) or "")
@@ -325,9 +327,12 @@ class Scheduler(BaseScheduler):
 
     def _is_filtered(self, request: Request) -> bool:
         """True where a request goes out once. Each worker of a crawl begins with the same requests of `start()`, which are not to
-        be filtered otherwise."""
+        be filtered otherwise; what is made of one, as it is tried again or redirected, has its meta, and is none."""
         is_shared = self._storage is not None and self._storage.is_shared
-        return not request.dont_filter or (is_shared and bool(request.meta.get("is_start_request")))
+        begins = is_shared and bool(request.meta.get("is_start_request")) and not request.meta.get(STARTED)
+        if begins:
+            request.meta[STARTED] = True
+        return not request.dont_filter or begins
 
     def _is_seen(self, request: Request, fingerprint: bytes | None) -> bool:
         if self._storage is not None and fingerprint is not None:

@@ -1,18 +1,20 @@
 """The requests of a crawl by several workers: they wait in COMITY_STATE, and a worker has those of the hosts that it has leased.
 
-How it works. Four things go on beside the scheduler, none of which it waits for:
+How it works. Five things go on beside the scheduler, none of which it waits for:
 
     put      what was put goes out together, each TICK; only once that is confirmed the word that its parents are done
     lease    while this worker has room, hosts that are due are leased, each with the first of its requests; more of them follow
              when few are left here, and a host of which nothing is left is released
     renew    each third of TTL the leases are prolonged; requests of a host that is lost by then wait here no longer
+    bury     what a dead worker of this machine had goes to others at once
     finish   while nothing waits here, it is asked whether anything is waited for, or out, anywhere: twice not, and it is finished
 
 A host for which nobody waits, as it is too slow, is given back as such. The next worker that begins looks at it again, or the one
 that is there when its time has come.
 
 Leases share out the work and nothing else: the pace of a host is guarded by the ledger, whoever has its lease. A worker that is
-killed loses its leases after TTL, and others repeat what it had out; so does one that was stopped for as long, or cut off.
+killed loses its leases at once where another one on its machine notices, else after TTL, and others repeat what it had out; so
+does one that was stopped for as long, or cut off.
 
 A request that was seen before by any worker is dropped where it is put, and counted when the answer is there. While the state is
 away, or full, nothing is leased, and what was put waits here."""
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request
 
+    from comity.crawler.redis_state.neighbours import Neighbours
+
 logger = logging.getLogger(__name__)
 
 TICK = 0.05  # seconds between two times that something is written
@@ -52,6 +56,7 @@ REQUESTS = 32  # of a host that wait here at most
 MAX_KNOWN = 100_000  # fingerprints that need not be asked for
 LEASE_EACH = 0.1  # seconds between two times that hosts are leased
 LEASE_AGAIN = 0.25  # the same, where there were none
+BURY_AGAIN = 0.25  # seconds between two looks for workers on this machine that are dead
 LOOK_AGAIN = 1.0  # seconds between two looks whether the crawl is finished
 ENOUGH = 2  # looks that find nothing
 
@@ -79,13 +84,22 @@ class SharedQueue:
     setting = "COMITY_STATE"
     is_shared = True
 
-    def __init__(self, crawler: Crawler, queue: RedisQueue, *, rest: Callable[[str, float], object], most: int) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        queue: RedisQueue,
+        neighbours: Neighbours,
+        *,
+        rest: Callable[[str, float], object],
+        most: int,
+    ) -> None:
         """`rest`: is called with a host and the seconds for which it is to be left alone. `most`: requests of the crawl that may
         wait when another host is leased; 0: any number."""
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
         self._queue = queue
+        self._neighbours = neighbours
         self._rest = rest
         self._most = most
         self._spider: Spider | None = None
@@ -109,6 +123,7 @@ class SharedQueue:
 
     async def open(self, spider: Spider) -> None:
         self._spider = spider
+        self._neighbours.appear()
         while True:
             try:
                 await self._queue.open()
@@ -120,7 +135,7 @@ class SharedQueue:
         if self._queue.state == "ended":
             name = self._queue.address.crawl
             raise PolicyError(f"crawl `{name}` has been ended: `scrapy frontier {name} --resume`, or another COMITY_CRAWL")
-        for task in (self._share(), self._renew(), self._look()):
+        for task in (self._share(), self._renew(), self._bury(), self._look()):
             self._tasks.append(asyncio.create_task(task))
 
     def begin(self, taker: Taker) -> None:
@@ -314,6 +329,17 @@ class SharedQueue:
             if self._queue.state == "ended":
                 self._finished = ENOUGH
                 wake(self._crawler)
+
+    async def _bury(self) -> None:
+        while True:
+            await self._tried(self._bury_now())
+            await asyncio.sleep(BURY_AGAIN)
+
+    async def _bury_now(self) -> None:
+        with self._neighbours.dead() as workers:
+            for worker in workers:
+                await self._queue.bury(worker)
+                logger.info("COMITY_STATE: %(worker)s is dead: others go on with its hosts", {"worker": printable(worker)})
 
     def _drop(self, name: str) -> None:
         """Others may have the host from now on. What is out here stays out, and is done for all."""

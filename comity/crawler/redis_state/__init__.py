@@ -6,6 +6,7 @@
     scripts.py, lua/  what a call does there, as one step; lua/*.lua begin with how the keys hang together
     queue.py          the requests that wait and are out, and the fingerprints of all there ever were
     turns.py          the pace of hosts
+    neighbours.py     which workers on this machine are dead
     store.py          policy files
 
 The server's clock counts, and no other. What it takes in one script it takes whole or not at all; between scripts a worker, the

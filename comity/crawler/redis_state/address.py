@@ -37,6 +37,11 @@ def shard_of(host: str, shards: int) -> int:
     return crc32(name_as_key(host)) % shards
 
 
+def owner_of(worker: str) -> str:
+    """As whom the worker of this name has turns: the last part of the name, of which there is no other."""
+    return worker.rpartition(":")[2]
+
+
 def pace_shard(shard: int) -> str:
     """What all keys of a shard of the pace begin with."""
     return f"comity:pace:{{{shard}}}"

@@ -41,9 +41,10 @@ def check_server(address: StateAddress) -> list[str]:
             f"{SETTING}: {address} refuses user or password ({printable(str(error))}): set the environment variable {PASSWORD}"
         ) from None
     except (RedisError, RedisClusterException, OSError, ValueError, TypeError) as error:
-        raise PolicyError(
-            f"{SETTING}: {address} cannot be used ({printable(str(error))}): start the server, or write where it is"
-        ) from None
+        remedy = "start the server, or write where it is"
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            remedy = "let SSL_CERT_FILE name the certificates to trust, and write the server's name as its certificate has it"
+        raise PolicyError(f"{SETTING}: {address} cannot be used ({printable(str(error))}): {remedy}") from None
     if int(version) != DATA_VERSION:
         raise PolicyError(
             f"{SETTING}: {address} has data of version {int(version)}, and this comity knows version {DATA_VERSION}: let all"

@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError, ResponseError
@@ -70,13 +71,9 @@ class Connection:
         return self._beats.call(script, key, arguments)
 
     def begin_with(self, script: Script, keys: Sequence[str]) -> None:
-        """Call this first over each new connection, once for each of the keys: it may be another server."""
-        self._calls.first += [(script, key) for key in keys]
-
-    @property
-    def is_away(self) -> bool:
-        """True where the last try to reach the server has failed."""
-        return self._calls.is_away
+        """Call this first over each new connection, once for each of the keys, with the answer of the last time, or "": it may
+        be another server."""
+        self._calls.first |= {(script, key): b"" for key in keys}
 
     async def close(self) -> None:
         """Ends what was called before, as far as the server answers, and the connections."""
@@ -89,16 +86,13 @@ class _Line:
     def __init__(self, address: StateAddress, patience: float) -> None:
         self._address = address
         self._patience = patience
-        self.first: list[tuple[Script, str]] = []  # calls of each new connection
+        self.first: dict[tuple[Script, str], bytes] = {}  # calls of each new connection -> what was answered last
+        self._nodes: list[tuple[str, int]] = []  # of a Cluster, as it was last seen
         self._client: Any = None
         self._waiting: deque[_Call] = deque()
         self._task: asyncio.Task[None] | None = None
         self._failures = 0
         self._is_closed = False
-
-    @property
-    def is_away(self) -> bool:
-        return self._failures > 0
 
     def call(self, script: Script, key: str, arguments: tuple[Any, ...]) -> asyncio.Future[Any]:
         loop = asyncio.get_running_loop()
@@ -205,16 +199,21 @@ class _Line:
         # `_send_pipeline` has a timeout for all; redis-py would set one for each call, which costs a third of the time of a call.
         options = self._address.client_options(self._patience) | {"socket_timeout": None}
         if self._address.is_cluster:
-            self._client = RedisCluster(**options)
+            # The node that the address names may be away while others have taken its place.
+            known = [ClusterNode(*node) for node in dict.fromkeys([(options["host"], options["port"]), *self._nodes])]
+            self._client = RedisCluster(**options | {"host": None, "startup_nodes": known})
             await self._client.initialize()
+            self._nodes = [(node.host, int(node.port)) for node in self._client.get_nodes()]
         else:
             self._client = Redis(**options, retry=Retry(NoBackoff(), 0), single_connection_client=True)
             await self._client.initialize()
             await self._client.ping()  # while it reads its files it refuses everything: then nothing was sent yet
         if self.first:
-            for answer in await self._run(self.first):
+            answers = await self._run([(*call, answer) for call, answer in self.first.items()])
+            for answer in answers:
                 if isinstance(answer, Exception):
                     raise answer
+            self.first = dict(zip(self.first, answers, strict=True))
 
     async def _disconnect(self) -> None:
         client, self._client = self._client, None

@@ -18,7 +18,7 @@ from struct import Struct
 from time import time_ns
 from typing import Any, NamedTuple, Self
 
-from comity.crawler.redis_state.address import SHARDS, StateAddress, name_as_key, pace_key, shard_of
+from comity.crawler.redis_state.address import SHARDS, StateAddress, name_as_key, owner_of, pace_key, pace_shard, shard_of
 from comity.crawler.redis_state.connection import Connection, StateError
 from comity.crawler.redis_state.scripts import DATA_VERSION, Script, script
 from comity.policies import PolicyError
@@ -34,10 +34,10 @@ _KEY = Struct(">QI")
 
 _PUT, _LEASE, _MORE, _ACK = (script("queue", name) for name in ("put", "lease", "more", "ack"))
 _SET_ASIDE, _RECALL, _RENEW, _RELEASE = (script("queue", name) for name in ("set_aside", "recall", "renew", "release"))
-_LOOK, _HOSTS, _DELETE = (script("queue", name) for name in ("look", "hosts", "delete"))
+_LOOK, _HOSTS, _BURY, _DELETE = (script("queue", name) for name in ("look", "hosts", "bury", "delete"))
 _OPEN, _BEAT, _LEAVE, _SET = (script("crawl", name) for name in ("open", "beat", "leave", "set"))
 _LOOK_CRAWL, _DELETE_CRAWL = script("crawl", "look"), script("crawl", "delete")
-_RESTS = script("pace", "rests")
+_RESTS, _LEAVE_PACE = script("pace", "rests"), script("pace", "leave")
 
 
 class Row(NamedTuple):
@@ -269,6 +269,16 @@ class RedisQueue:
             arguments = [argument for host in group for argument in (name_as_key(host), 0)]
             calls.append(self._connection.call(_RELEASE, key, self.worker, *arguments))
         await _all([*calls, self._crawl(_LEAVE, self.worker)])
+
+    async def bury(self, worker: str) -> None:
+        """Another worker is dead, and its process sends nothing any more: what it had goes to others at once, and what it had in
+        flight counts as started now."""
+        keys = map(self.address.shard_key, range(self.shards))
+        await _all([
+            *(self._connection.call(_LEAVE_PACE, pace_shard(shard), owner_of(worker)) for shard in range(SHARDS)),
+            *(self._connection.call(_BURY, key, worker) for key in keys),
+            self._crawl(_LEAVE, worker),
+        ])
 
     # All shards
 

@@ -7,9 +7,10 @@ import os
 import secrets
 import socket
 
-from comity.crawler.redis_state.address import StateAddress
+from comity.crawler.redis_state.address import StateAddress, owner_of
 from comity.crawler.redis_state.check import check_server
 from comity.crawler.redis_state.connection import Connection
+from comity.crawler.redis_state.neighbours import Neighbours
 from comity.crawler.redis_state.queue import RedisQueue
 from comity.crawler.redis_state.store import RedisStore
 from comity.crawler.redis_state.turns import RedisTurns
@@ -26,7 +27,8 @@ class SharedState:
         self.address = StateAddress.parse(url, crawl)
         self._ttl = ttl
         self._connection = Connection(self.address)
-        self._worker = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._worker = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(5)}"
+        self.neighbours = Neighbours(self.address, self._worker)
 
     def check(self) -> None:
         """PolicyError, with what to do about it, where the server cannot be used."""
@@ -37,7 +39,7 @@ class SharedState:
         return RedisQueue(self._connection, self._worker, self._ttl)
 
     def ledger(self) -> RedisTurns:
-        return RedisTurns(self._connection, owner_ttl=self._ttl)
+        return RedisTurns(self._connection, owner=owner_of(self._worker), owner_ttl=self._ttl)
 
     def store(self) -> RedisStore:
         return RedisStore(self.address)
@@ -45,3 +47,4 @@ class SharedState:
     async def close(self) -> None:
         """Close what the parts share, once they are closed."""
         await self._connection.close()
+        self.neighbours.vanish()

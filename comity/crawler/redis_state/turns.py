@@ -58,14 +58,15 @@ class RedisTurns:
 
     is_remote = True
 
-    def __init__(self, connection: Connection, *, owner_ttl: float = 10.0) -> None:
-        """`owner_ttl`: seconds without a sign of life after which a process is dead."""
+    def __init__(self, connection: Connection, *, owner: str = "", owner_ttl: float = 10.0) -> None:
+        """`owner`: a name of letters and digits, of which there is no other; "": any. `owner_ttl`: seconds without a sign of life
+        after which a process is dead."""
         self.answered: Callable[[Sequence[Limit]], object] = lambda limits: None  # `acquire` has an answer for these limits
         self.rests: Callable[[str, float], object] = lambda host, until: None  # a penalty lasts longer than `back_off` said
         connection.begin_with(_LOOK, [pace_shard(shard) for shard in range(SHARDS)])
         self._connection = connection
         self.ttl = owner_ttl
-        self._owner = secrets.token_hex(5)
+        self._owner = owner or secrets.token_hex(5)
         self._grants = 0
         self._inquiries: dict[tuple[Limit, ...], _Inquiry] = {}
         self._refused: Bounded[tuple[Limit, ...], _Inquiry] = Bounded(REMEMBERED)

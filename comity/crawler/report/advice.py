@@ -5,10 +5,11 @@ operator's to say, or where less would be taken than sites permit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from comity.crawler.options import DEFAULT_AGENT, DEFAULTS
 from comity.crawler.report.value import Advice, Report
+from comity.policies.answers.rule import RULES
 
 MOST = 3
 BASIC = ("crawl", "follow")  # what was done to get the item, not what is done with it
@@ -24,7 +25,7 @@ def _asked(report: Report) -> int:
     return report.counts.get("allowed", 0) + report.counts.get("refused", 0)
 
 
-def _refused(report: Report, *rules: str) -> int:
+def _refused(report: Report, rules: Container[str]) -> int:
     return sum(refusal.count for refusal in report.refusals if refusal.rule in rules)
 
 
@@ -89,7 +90,7 @@ def _elements(report: Report) -> Iterator[Advice]:
 
 
 def _slow(report: Report) -> Iterator[Advice]:
-    late = _refused(report, "comity.max-delay") + report.counts.get("set_aside", 0)
+    late = _refused(report, ["comity.max-delay"]) + report.counts.get("set_aside", 0)
     yield Advice(
         setting="COMITY_MAX_DELAY",
         example="COMITY_MAX_DELAY = 3600",
@@ -133,7 +134,7 @@ def _purposes(report: Report) -> Iterator[Advice]:
             example='COMITY_PURPOSES = "search"',
             why="these requests were refused because sites permit some purposes only and you declared none. Declare what the"
             " crawl is really for",
-            count=_refused(report, "automation.purpose"),
+            count=_refused(report, {name for name, rule in RULES.items() if rule.is_of_purpose}),
             total=_asked(report),
             of="request",
         )

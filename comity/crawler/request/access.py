@@ -27,7 +27,7 @@ from scrapy.http import Headers, Request
 from comity.crawler.fetching.fetcher import Policies
 from comity.crawler.fetching.reach import Reach
 from comity.crawler.observer import Observer
-from comity.crawler.request.facts import KEY, RequestFacts, declaration, fields_of
+from comity.crawler.request.facts import KEY, RequestFacts, check_target, declaration, fields_of
 from comity.crawler.request.referrals import Referrals
 from comity.crawler.request.sessions import DeclaredSession, Sessions
 from comity.crawler.run import Stats
@@ -178,6 +178,7 @@ class Access:
 
     def _question(self, site: Site, request: Request) -> _Question:
         """PolicyError where what is declared makes no sense."""
+        check_target(request)
         if not self._sessions and KEY not in request.meta and not site.asks_facts(self.agent):
             return _Question(request.url, request.method, PLAIN, None)
         session = self._sessions.for_url(request.url) if self._sessions and declaration(request).session else None
@@ -250,9 +251,10 @@ class Access:
         of Scrapy's cookie jar come after the request was admitted."""
         if (outgoing.url, outgoing.facts.method) != (request.url, request.method.upper()):
             return True
-        if not outgoing.site.asks_facts(self.agent):
-            return False
         try:
+            check_target(request)
+            if not outgoing.site.asks_facts(self.agent):
+                return False
             facts = self._facts.for_request(request)
         except PolicyError:
             return True

@@ -5,8 +5,9 @@ docs/automation.md has the table."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from scrapy.http import Headers, Request
 from scrapy.settings import BaseSettings
@@ -14,6 +15,7 @@ from scrapy.settings import BaseSettings
 from comity.policies import Agent, PolicyError
 from comity.policies.answers.request import KINDS, XHR, Facts, Session, facts_of
 from comity.policies.syntax.printable import printable
+from comity.policies.syntax.urls import origin_or_empty
 
 KEY = "comity"  # of request.meta
 
@@ -22,6 +24,9 @@ PROTOCOLS = {"chromium": "cdp", "firefox": "firefox-remote", "webkit": "webkit-r
 
 WORD = re.compile(r"[!-+\--~]+")  # visible ASCII without commas
 _OWN = frozenset((KEY, "playwright"))  # of request.meta: what is said of this request alone
+_AS_SENT = re.compile(r"[^\x00-\x20\x7f]+(?<!\?)")  # aiohttp drops white space of other kinds than this, and an empty query
+_HOST = re.compile(r"[^\s/?#@\\]+")
+_HOST_END = re.compile(r"\.(?=(?::\d+)?\Z)")  # names with and without it are the same site's (RFC 1034 section-3.1)
 _LINKED = frozenset((b"Referer",))  # header fields of a link that tell nothing of what it is
 PURPOSE = re.compile(r"[A-Za-z0-9][!-+\--~]*")  # as in COMITY_PURPOSES
 
@@ -76,6 +81,26 @@ def _words(key: str, value: object, pattern: re.Pattern[str] = WORD) -> tuple[st
 
 def _wrong(value: object, problem: str) -> PolicyError:
     return PolicyError(f"`{printable(str(value).encode('utf-8', 'replace'))}` {problem}")
+
+
+def check_host(url: str, values: Iterable[str | bytes]) -> None:
+    """PolicyError for Host fields that name another site than the URL (RFC 9110 section-7.2): nobody asked for its policies."""
+    for value in values:
+        host = value.decode("latin-1") if isinstance(value, bytes) else value
+        netloc = urlsplit(url).netloc.rpartition("@")[2]
+        if host == netloc:
+            continue
+        origins = [_HOST_END.sub("", origin_or_empty(f"{urlsplit(url).scheme}://{name}")) for name in (host, netloc)]
+        if origins[0] != origins[1] or not _HOST.fullmatch(host):
+            raise _wrong(host, "as Host asks for another site than the URL: write the URL of what is asked for")
+
+
+def check_target(request: Request) -> None:
+    """PolicyError where something else would go out than the URL: another host, or a target that download handlers change."""
+    if hosts := dict.get(request.headers, b"Host"):  # their own `get` makes the name anew
+        check_host(request.url, hosts)
+    if request.meta.get("verbatim_url") and not _AS_SENT.fullmatch(request.url.partition("#")[0]):
+        raise _wrong(request.url, "is no verbatim URL that goes out as it is: leave out white space, and a `?` without a query")
 
 
 class RequestFacts:

@@ -9,10 +9,12 @@ What is in doubt is decided as a crawl would have done it: a file of which there
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Self
@@ -29,6 +31,7 @@ from comity.policies.syntax.printable import printable
 MAX_AGE = timedelta(seconds=STAND_IN)  # of a copy that counts
 MAX_SITES = 2000  # that are kept compiled
 MAX_SITE_BYTES = 32 * 2**20  # octets of their policy files; compiled they take up to three times as much
+MAX_SPANS = 8  # of an origin, of which is remembered what it said then
 SECOND = 10**6  # microseconds; the dates of WARC records are of a second
 NO_COPY = Fetched(status=0, error="there is no copy of it")
 INDEX = "captures.sqlite"
@@ -45,20 +48,34 @@ class Copy(NamedTuple):
     offset: int  # where it begins there; of a file that is the copy itself, 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CapturedSite:
     """The policies of an origin at a moment."""
 
     site: Site
     copies: tuple[Copy, ...]  # of each of the site's files
 
-    @property
+    @cached_property
     def absent(self) -> tuple[str, ...]:
         """The URLs of the files of which there is no copy."""
         return tuple(copy.url for copy in self.copies if copy.fetched_at is None)
 
 
 _File = tuple[Fetched, Row | None]  # what counts, and the capture that says so
+FOREVER = 2**62  # microseconds
+
+
+class _Span:
+    """The moments from `start` on and before `end`, in microseconds, at which the same copies count."""
+
+    __slots__ = ("captured", "end", "start")
+
+    def __init__(self) -> None:
+        self.start, self.end = -FOREVER, FOREVER
+        self.captured: CapturedSite | None = None
+
+    def narrow(self, start: int, end: int) -> None:
+        self.start, self.end = max(self.start, start), min(self.end, end)
 
 
 class PolicyCaptures:
@@ -73,6 +90,9 @@ class PolicyCaptures:
         self._reader: IndexReader | None = None
         self._process = 0  # that has opened it
         self._sites: BoundedSize[tuple[object, ...], CapturedSite] = BoundedSize(MAX_SITES, MAX_SITE_BYTES, _size)
+        self._spans: BoundedSize[str, tuple[_Span, ...]] = BoundedSize(
+            MAX_SITES, MAX_SITE_BYTES, lambda spans: sum(_size(span.captured) for span in spans if span.captured)
+        )
         self._answers: BoundedSize[tuple[str, Row], Fetched] = BoundedSize(
             MAX_SITES, MAX_SITE_BYTES, lambda answer: len(answer.body)
         )
@@ -140,14 +160,28 @@ class PolicyCaptures:
     def at(self, origin: str, moment: datetime) -> CapturedSite | None:
         """What the origin said at an aware moment, by the last copies before it; None where nothing is had of it."""
         until = microseconds(moment)
-        files = {origin + path: self._file(origin + path, until) for path in WELL_KNOWN}
+        known = self._spans.get(origin) or ()
+        for span in known:
+            if span.start <= until < span.end:
+                return span.captured
+        span = _Span()
+        span.captured = self._at(origin, until, span)
+        self._spans.put(origin, (*known[-MAX_SPANS + 1 :], span))
+        return span.captured
+
+    def _at(self, origin: str, until: int, span: _Span) -> CapturedSite | None:
+        """`span`: is narrowed to the moments of which the answer is the same."""
+        urls = [origin + path for path in WELL_KNOWN]
+        captures = self._captures(urls, until, span)
+        files = {url: self._file(url, until, span, captures[url]) for url in urls}
         if all(row is None for _, row in files.values()):
             return None
         captured = self._site(origin, files)
         references = (*captured.site.references(self.agent)[:MAX_REFERENCES], *captured.site.licenses(self.agent))
         if not references:
             return captured
-        return self._site(origin, files | {url: self._file(url, until) for url in references})
+        captures = self._captures(references, until, span)
+        return self._site(origin, files | {url: self._file(url, until, span, captures[url]) for url in references})
 
     def moments(self, origin: str) -> list[datetime]:
         """The moments of which there are copies of the origin's files, in their order."""
@@ -169,26 +203,43 @@ class PolicyCaptures:
         fetched_at = site.files[url].fetched_at
         return Copy(url, fetched_at, policy["sha256"], policy["status"], self._index.source(row), row.offset)
 
-    def _file(self, url: str, until: int, on_the_way: tuple[str, ...] = ()) -> _File:
+    def _captures(self, urls: Sequence[str], until: int, span: _Span) -> Mapping[str, Iterable[Row]]:
+        """The captures of each URL that may count, the latest first."""
+        max_age = _duration(self.max_age)
+        captures = self._index.captures(urls, until - 2 * max_age, until + max_age)
+        if captures is None:
+            span.narrow(until, until + 1)
+            return {url: self._index.nearest(url, until - max_age, until) for url in urls}
+        span.narrow(until - max_age, until + max_age)  # what counts then is among them
+        for row in (row for rows in captures.values() for row in rows):
+            for event in (row.moment, row.moment + max_age):  # one comes in at its moment, and is too old at another one
+                span.narrow(*((event, FOREVER) if event <= until else (-FOREVER, event)))
+        return {url: [row for row in rows if until - max_age < row.moment <= until] for url, rows in captures.items()}
+
+    def _file(
+        self, url: str, until: int, span: _Span, captures: Iterable[Row], on_the_way: tuple[str, ...] = ()
+    ) -> _File:
         """The answer that counts, as PolicyFile has it: the last one, or the last good one while it cannot be had.
 
-        `on_the_way`: URLs that have led here."""
+        `captures`: that may count, the latest first. `span`: is narrowed to the moments of which the answer is the same. `on_the_way`: URLs that have led here."""
         failure: _File | None = None
         since: datetime | None = None  # of failures
         targets: dict[str, _File] = {}
-        for row in self._index.nearest(url, until - _duration(self.max_age), until):
-            fetched, of_body = self._answer(row, until, (*on_the_way, url), targets)
+        for row in captures:
+            fetched, of_body = self._answer(row, until, span, (*on_the_way, url), targets)
             if availability(fetched) is not Availability.UNREACHABLE:
                 if failure is None:
                     return fetched, of_body
-                stands_in = until < stands_in_until(fetched) * 1e6
+                ends_at = stands_in_until(fetched) * 1e6
+                stands_in = until < ends_at
+                span.narrow(*((-FOREVER, ceil(ends_at)) if stands_in else (ceil(ends_at), FOREVER)))
                 return (replace(fetched, unreachable_since=since), of_body) if stands_in else failure
             failure, since = failure or (fetched, of_body), _moment(row)
             if not _is_of_server(fetched, of_body):
                 break  # the site has said something since, and nobody knows what
         return failure or (NO_COPY, None)
 
-    def _answer(self, row: Row, until: int, on_the_way: tuple[str, ...], targets: dict[str, _File]) -> _File:
+    def _answer(self, row: Row, until: int, span: _Span, on_the_way: tuple[str, ...], targets: dict[str, _File]) -> _File:
         """The answer of a capture after its redirects, and the capture that has it. `targets`: those that are known."""
         if not row.location:
             return self._fetched(row, on_the_way[0]), row
@@ -199,7 +250,8 @@ class PolicyCaptures:
         if row.location in on_the_way or len(on_the_way) > MAX_HOPS:
             return _failed(row, f"it leads on and on, to {row.location} at last"), row
         if row.location not in targets:
-            targets[row.location] = self._file(row.location, until, on_the_way)
+            captures = self._captures([row.location], until, span)[row.location]
+            targets[row.location] = self._file(row.location, until, span, captures, on_the_way)
         fetched, of_body = targets[row.location]
         return (fetched, of_body) if of_body else (_failed(row, f"it leads to {row.location}, of which there is no copy"), row)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -265,6 +265,21 @@ class IndexReader:
     def source(self, row: Row) -> str:
         name: str = self._names[row.source]
         return name
+
+    def captures(self, urls: Sequence[str], after: int, until: int) -> dict[str, list[Row]] | None:
+        """The captures of each URL within a time, the latest first; None where they are more than MAX_CAPTURES. `after`: is not
+        within it."""
+        query = (
+            f"SELECT * FROM capture WHERE url IN ({', '.join('?' * len(urls))}) AND moment > ? AND moment <= ?"  # noqa: S608
+            " ORDER BY moment DESC, source DESC, offset DESC LIMIT ?"
+        )
+        rows = self._db.execute(query, (*urls, after, until, MAX_CAPTURES + 1)).fetchall()
+        if len(rows) > MAX_CAPTURES:
+            return None
+        captures: dict[str, list[Row]] = {url: [] for url in urls}
+        for row in map(Row._make, rows):
+            captures[row.url].append(row)
+        return captures
 
     def nearest(self, url: str, after: int, until: int) -> Iterator[Row]:
         """The captures of a URL within a time, the latest first. `after`: is not within it."""

@@ -250,8 +250,10 @@ class _Usable:
         """A permission that asks for an element of the page cannot be used."""
         doubtful = without_extracts(self._raw)
         for name in self._terms.uses:
-            if doubtful["uses"][name] != self._raw["uses"][name]:
-                raise _RefusedError("deny:acap.resource", self._tag.reasons_of(self._tag.uses[name]))
+            use = doubtful["uses"][name]
+            if use != self._raw["uses"][name]:
+                rule = doubtful["reasons"][use["because"][0]]["rule"]
+                raise _RefusedError(f"deny:{rule}", self._tag.reasons_of(self._tag.uses[name]))
         self._raw = doubtful
 
     def cut_files(self) -> None:

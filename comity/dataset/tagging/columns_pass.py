@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from comity.dataset.column_summary import note
 from comity.dataset.files.arrow_schema import EXTRA, TAG, Rows, adapted, decode, is_tag_type, proper
 from comity.dataset.passes import Outcome
 from comity.dataset.records import FIELD, IDENTITY, SPARE_FIELD, Unreadable
-from comity.dataset.tagging.captured import CapturedPage
+from comity.dataset.tagging.captured import CapturedPage, moment_of
 from comity.dataset.tagging.columns import captured_page, first_part, value_of
 from comity.dataset.tagging.counts import Tagged
 
@@ -31,9 +32,8 @@ def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
     tagged, apart = Tagged(), []
     rows, indices, tags, columns = [], [], _Distinct(), _Asked(batch, work)
     urls: list[str] = []
-    moments: list[str | None] = []
-    for row in range(batch.num_rows):
-        page = columns.page(row)
+    moments: list[datetime | None] = []
+    for row, page in enumerate(columns.pages()):
         judged = work.judge.judged(page)
         if judged is None:
             apart.append(row)
@@ -42,7 +42,7 @@ def tag_columns(batch: pa.RecordBatch, number: int, work: TagPass) -> Outcome:
         indices.append(tags.index(judged.tag(fields, None, columns.earlier(row))))
         rows.append(row)
         urls.append(page.url)
-        moments.append(page.captured_at.isoformat() if page.captured_at else None)
+        moments.append(page.captured_at)
     for index, times in Counter(indices).items():
         work.count(tags.tags[index], tagged, times)
     kept = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows, pa.int64()))
@@ -124,11 +124,27 @@ class _Asked:
         self._values = {name: batch.column(name).to_pylist() for name in names if name in present and name in wanted}
         self._tags = TAG.values(batch.column(FIELD)) if FIELD in present else None
 
-    def page(self, row: int) -> CapturedPage:
-        values = {name: column[row] for name, column in self._values.items()}
-        return captured_page(
-            value_of(values, self._urls)[1], value_of(values, self._dates)[1], value_of(values, self._headers)[1]
-        )
+    def pages(self) -> list[CapturedPage]:
+        """The page of each row."""
+        urls, dates, headers = map(self._column, (self._urls, self._dates, self._headers))
+        if all(value is None for value in headers):
+            texts = {date: moment_of(date) for date in {date for date in dates if isinstance(date, str)}}
+            moments = (texts[date] if isinstance(date, str) else moment_of(date) for date in dates)
+            return [CapturedPage(url if isinstance(url, str) else "", moment) for url, moment in zip(urls, moments, strict=True)]
+        return list(map(captured_page, urls, dates, headers))
+
+    def _column(self, names: Sequence[str]) -> Sequence[Any]:
+        """The first of these fields that has a value, of each row."""
+        first = next((name for name in names if name in self._values or first_part(name) in self._values), None)
+        if first is None:
+            return [None] * self._batch.num_rows
+        column = self._values.get(first, ())
+        if column and None not in column and "" not in column:
+            return column
+        columns = self._values.items()
+        return [
+            value_of({name: column[row] for name, column in columns}, names)[1] for row in range(self._batch.num_rows)
+        ]
 
     def earlier(self, row: int) -> Any:
         tag = self._tags[row] if self._tags is not None else None
@@ -143,12 +159,13 @@ class _Asked:
         rest = dict.fromkeys(_names_in(extra), True) if extra else {}
         return {("text" if name == text else name): value for name, value in {**own, **rest}.items() if name not in self._urls}
 
-    def standard(self, batch: pa.RecordBatch, urls: list[str], moments: list[str | None]) -> pa.RecordBatch:
+    def standard(self, batch: pa.RecordBatch, urls: list[str], moments: list[datetime | None]) -> pa.RecordBatch:
         """The batch with the URL, the date and the text where records of ours have them."""
         text = _text_name(batch.schema.names, self._work)
         names = ["text" if name == text else name for name in batch.schema.names]
         arrays = [batch.column(number) for number in range(batch.num_columns)]
-        for name, values in zip(STANDARD, (urls, moments), strict=True):
+        texts = {moment: moment.isoformat() if moment else None for moment in dict.fromkeys(moments)}
+        for name, values in zip(STANDARD, (urls, [texts[moment] for moment in moments]), strict=True):
             if name not in names:
                 names.append(name)
                 arrays.append(pa.array(values, pa.string()))

@@ -104,6 +104,16 @@ class Question(NamedTuple):
         return question
 
 
+class _OfSite(NamedTuple):
+    """What is the same for all pages of a site that one crawler has captured."""
+
+    is_own_named: bool  # its files may name the own agent
+    named: tuple[Agent, ...]  # others whom they may name
+    unnamed: tuple[Agent, ...]  # the rest of the others
+    has_element_rules: bool
+    licensing: frozenset[str]  # product tokens of those whom robots.txt refers to licences
+
+
 class _MissingError(Exception):
     """The policies of a site cannot be had, and its pages are kept apart."""
 
@@ -118,7 +128,7 @@ class Judge:
 
     def _forget(self) -> None:
         self._crawlers: Bounded[str, Agent | None] = Bounded(MAX_CACHED)
-        self._others: Bounded[tuple[Site, str], tuple[bool, tuple[Agent, ...], tuple[Agent, ...]]] = Bounded(MAX_CACHED)
+        self._of_sites: Bounded[tuple[Site, str], _OfSite] = Bounded(MAX_CACHED)
         self._tags: Bounded[Hashable, Tag] = Bounded(MAX_CACHED)
         self._sites: Bounded[Site, Site] = Bounded(MAX_CACHED)  # without robots.txt, of which there is no copy
 
@@ -176,30 +186,39 @@ class Judge:
             )
         return self._sites[site]
 
-    def others(self, site: Site, page: CapturedPage) -> tuple[Agent, ...]:
+    def of_site(self, site: Site, crawler: str) -> _OfSite:
+        key = site, crawler
+        of_site = self._of_sites.get(key)
+        if of_site is None:
+            of_site = self._of_sites[key] = self._read(site, crawler)
+        return of_site
+
+    def others(self, of_site: _OfSite, page: CapturedPage) -> tuple[Agent, ...]:
         """The other agents for whom the page is judged: those whom the site or the page may name, and one of the others, where
         what is said to these may be another thing than what is said to the own agent."""
-        key = site, page.crawler
-        if key not in self._others:
-            self._others[key] = self._by_names(page.crawler, site.crawler_names - {"*", ""})
-        own, named, others = self._others[key]
+        named, others = of_site.named, of_site.unnamed
         if not named and not others:
             return ()
         words = b"\n".join((*(value for _, value in page.fields), page.body or b"")).lower().replace(b"\0", b"")  # UTF-16 too
-        named_here = [agent for agent in others if agent.token.lower().encode() in words]
+        named_here = [agent for agent in others if agent.token.lower().encode() in words] if words else []
         unnamed = [agent for agent in others if agent not in named_here][:1]
-        own = own or self.question.agent.token.lower().encode() in words
+        own = of_site.is_own_named or self.question.agent.token.lower().encode() in words
         return (*named, *named_here, *(unnamed if own else ()))
 
-    def _by_names(self, user_agent: str, names: frozenset[str]) -> tuple[bool, tuple[Agent, ...], tuple[Agent, ...]]:
-        """Whether these names may mean the own agent, whom of the others they may mean, and whom not."""
-        question = self.question
+    def _read(self, site: Site, user_agent: str) -> _OfSite:
+        question, names = self.question, site.crawler_names - {"*", ""}
         agents = {agent.token.lower(): agent for name in question.also if (agent := self._crawler(name))}
         if (capturing := self._crawler(question.captured_by or user_agent)) is not None:
             agents[capturing.token.lower()] = capturing
         agents.pop(question.agent.token.lower(), None)
         named = tuple(agent for agent in agents.values() if _may_be_named(agent, names))
-        return _may_be_named(question.agent, names), named, tuple(agent for agent in agents.values() if agent not in named)
+        return _OfSite(
+            _may_be_named(question.agent, names),
+            named,
+            tuple(agent for agent in agents.values() if agent not in named),
+            bool(site.element_rules),
+            frozenset(agent.token for agent in (question.agent, *agents.values()) if site.licenses(agent)),
+        )
 
     def _crawler(self, user_agent: str) -> Agent | None:
         """The crawler of a User-Agent or of a product token; None where nobody knows."""
@@ -254,8 +273,9 @@ class _Asked:
         """`missing`: why the site is one without policies."""
         self._captured, self._site, self._now, self._missing = page, site, now, missing
         self._agent = judge.question.agent
-        self._agents = (self._agent, *judge.others(site, page))
-        self.has_element_rules = bool(site.element_rules)
+        self._of_site = judge.of_site(site, page.crawler)
+        self._agents = (self._agent, *judge.others(self._of_site, page))
+        self.has_element_rules = self._of_site.has_element_rules
 
     @cached_property
     def pages(self) -> tuple[Page, ...]:
@@ -285,10 +305,10 @@ class _Asked:
         """What tells the tag of its URL from those of others of the site; None: all of it."""
         if self._captured.body is not None or self._captured.fields or self._captured.unread or self.has_element_rules:
             return None
-        if any(self._site.licenses(agent) for agent in self._agents):
+        tokens = tuple(agent.token for agent in self._agents)
+        if not self._of_site.licensing.isdisjoint(tokens):
             return None
         keys = tuple(self._site.statements_key(agent, self._captured.url, self._now) for agent in self._agents)
-        tokens = tuple(agent.token for agent in self._agents)
         return None if None in keys else (self._site, tokens, keys, self._missing)
 
     def tag(self, agent: Agent, elements: Iterable[Traced]) -> Tag:

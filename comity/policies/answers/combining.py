@@ -14,6 +14,8 @@ from comity.policies.answers.rule import is_silent
 
 def strictest(decisions: Sequence[Decision]) -> Decision:
     """Return whether the request may be made, when all of these have to permit it (MEET-1). At least one is given."""
+    if len(decisions) == 1 and len(decisions[0].reasons) == 1:
+        return decisions[0]
     for verdict in (Verdict.DENY, Verdict.DEFER, Verdict.ALLOW):
         speaking = [decision for decision in decisions if decision.verdict is verdict]
         if speaking:

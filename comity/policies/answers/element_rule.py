@@ -63,6 +63,7 @@ class ElementRule:
     guidelines: tuple[Guideline, ...] = ()
     line: int = field(default=0, compare=False)  # 1-based
     offset: int = field(default=0, compare=False)  # octet of the text where that line starts
+    finding: str = field(default="", compare=False)  # rule of the finding that it covers more than it says; "": nobody is told
 
     def speaks_of(self, action: str) -> bool:
         return ALL in self.actions or action.lower() in self.actions

@@ -50,6 +50,8 @@ class Rule:
     depends_on_request: bool = False  # how a request is made, or what comes back, decides: no tag can say whether it holds today
     names_licence: bool = False  # its source is a licence
     is_unreachable: bool = False  # a policy file cannot be had: nobody knows what it states
+    is_missing_resource: bool = False  # what a permission asks to use, or to include, is not there
+    is_of_purpose: bool = False  # what the request is made for decides, as the operator declares it
     severity: Severity = Severity.WARNING  # of a finding
 
 
@@ -76,6 +78,12 @@ def refuses(rule: str) -> bool:
 def depends_on_request(rule: str) -> bool:
     """Return whether a refusal by this rule may have been none for the request that was made: no tag tells how that was."""
     return rule in RULES and RULES[rule].depends_on_request
+
+
+def of_missing_resource(rule: str) -> str:
+    """Return the rule that refuses where what a permission by `rule` asks for is not there: that of its format, if it has one."""
+    rules = [name for name, known in RULES.items() if known.is_missing_resource]
+    return next((name for name in rules if name.partition(".")[0] == rule.partition(".")[0]), rules[0])
 
 
 # Ours
@@ -106,7 +114,9 @@ declare(
             ALLOWS, "comity, docs/rules.md", "data:, file: and s3: name data of the operator's own: no site to ask"
         ),
         "comity.declaration": Rule(
-            REFUSES, "comity, docs/automation.md", "what the spider declares of the request cannot be understood"
+            REFUSES,
+            "comity, docs/automation.md",
+            "what is declared of the request cannot be understood, or its field Host names another site",
         ),
         "comity.changed": Rule(
             REFUSES,

@@ -64,15 +64,15 @@ def covered(content: Content, rules: Iterable[ElementRule]) -> tuple[Covered, ..
 
 def findings(coverage: Iterable[Covered], *, url: str = "") -> tuple[Finding, ...]:
     """The rules that cover more than they say, each line once. `url`: of the file that has them."""
-    lines = {(part.rule.line, part.rule.element): part.cause for part in coverage if part.cause}
+    parts = {(part.rule.line, part.rule.element): part for part in coverage if part.cause and part.rule.finding}
     return tuple(
         Finding(
-            rule="ait.selector",
-            message=f"`{printable(element.encode('utf-8', 'replace'))}` {cause}",
+            rule=part.rule.finding,
+            message=f"`{printable(element.encode('utf-8', 'replace'))}` {part.cause}",
             url=url,
             line=line,
         )
-        for (line, element), cause in lines.items()
+        for (line, element), part in parts.items()
     )
 
 

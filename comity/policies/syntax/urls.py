@@ -32,10 +32,15 @@ def _origin(scheme: str, netloc: str) -> str:
     return f"{scheme}://{host}" if port in (None, DEFAULT_PORTS[scheme]) else f"{scheme}://{host}:{port}"
 
 
+_PLAIN_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(?=[/?#]|\Z)")  # with nothing to normalize
+
+
 def origin_of(url: str) -> str:
     """Return scheme, host and port, e.g. "https://example.com" (lower case, A-labels, no default port).
 
     ValueError for what is not an http or https URL with a host."""
+    if plain := _PLAIN_ORIGIN.match(url):
+        return plain[0]
     parts = urlsplit(url)
     if parts.scheme not in DEFAULT_PORTS:
         raise ValueError(f"`{url}` is not an http or https URL")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from comity.crawler.fetching.policy_copy import PolicyFile
-from comity.crawler.pace.ledger import Limit
+from comity.crawler.pace.ledger import FAILING, Grant, Limit
 from comity.crawler.redis_state.check import check_server
 from comity.crawler.redis_state.connection import Connection, StateError
 from comity.crawler.redis_state.queue import RedisQueue, Row
@@ -104,6 +106,45 @@ def test_a_node_that_was_killed_has_lost_nothing(cluster: Cluster) -> None:
                 continue
         leases = await queue.lease(100, 10)
         assert {lease.host: len(lease.requests) for lease in leases} == dict.fromkeys(HOSTS, 2)
+        await connection.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2", "REACH-3")
+def test_a_replica_takes_the_place_of_the_node_that_the_address_names(cluster: Cluster) -> None:
+    """What stood on it goes on, and its hosts wait a whole window: the last starts may not have come to the replica."""
+    cluster.add_replica()
+
+    async def asked(turns: RedisTurns, host: str) -> Grant:
+        answered = asyncio.Event()
+        turns.answered = lambda limits: answered.set()
+        limits = [Limit(host, (Window(10, 60),))]
+        turns._refused.clear()
+        if (grant := turns.acquire(limits, 0)).due == math.inf:
+            await answered.wait()
+            grant = turns.acquire(limits, 0)
+        return grant
+
+    async def run() -> None:
+        connection = Connection(cluster.address(), patience=2)
+        turns, queue = RedisTurns(connection), RedisQueue(connection, "one", 30)
+        await queue.open()
+        rows = [Row(host, host.encode(), queue.new_key(), 0, host.encode()) for host in HOSTS]
+        assert await queue.put(rows) == [True] * len(HOSTS)
+        assert all([(await asked(turns, host)).number for host in HOSTS])
+        client: Any = cluster.nodes[0].client()
+        assert client.wait(1, 10000) == 1
+        cluster.nodes[0].kill()
+        waits = {}
+        for host in HOSTS:
+            while (grant := await asked(turns, host)).number is None and grant.due <= FAILING:
+                await asyncio.sleep(0.01)  # nobody has taken its place yet
+            waits[host] = round(grant.due) if grant.number is None else 0
+        assert set(waits.values()) == {0, 60}
+        leases = await queue.lease(100, 10)
+        assert {lease.host for lease in leases} == set(HOSTS)
+        turns.close()
         await connection.close()
 
     asyncio.run(run())

@@ -374,3 +374,24 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(own_server: Serv
             assert (await one.status())["put"] == len(put)
 
     asyncio.run(run())
+
+
+@pytest.mark.requirement("REACH-2")
+def test_what_a_dead_worker_had_goes_to_others_at_once(server: Server) -> None:
+    async def run() -> None:
+        async with workers(server, "m:1:one", "m:2:two", "m:3:three") as (one, two, three):
+            await one.put([*rows(one, range(3)), *rows(one, range(3), B)])
+            leases = await one.lease(10, 2)
+            assert {lease.host for lease in leases} == {A, B}
+            await one.ack(A, keys(next(lease for lease in leases if lease.host == A))[:1])
+            await one.renew([A, B])
+            await two.renew([])
+            assert await two.lease(10, 2) == []
+            await three.bury("m:1:one")
+            assert sorted((lease.host, *bodies(lease)) for lease in await two.lease(10, 5)) == [(A, 1, 2), (B, 0, 1, 2)]
+            assert await one.renew([A, B]) == {A, B}
+            await three.bury("m:1:one")  # again, as the answer was lost
+            assert await two.renew([A, B]) == set()
+            assert list((await two.status())["workers"]) == ["m:2:two"]
+
+    asyncio.run(run())

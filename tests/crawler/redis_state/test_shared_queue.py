@@ -18,6 +18,7 @@ from scrapy.utils.test import get_crawler
 from comity.crawler.frontier.queue import Aside
 from comity.crawler.frontier.shared_queue import SharedQueue
 from comity.crawler.redis_state.connection import Connection
+from comity.crawler.redis_state.neighbours import Neighbours
 from comity.crawler.redis_state.queue import RedisQueue
 from comity.policies import PolicyError
 from tests.redis_server import Server
@@ -34,7 +35,8 @@ class Worker:
         crawler = get_crawler()
         crawler.stats = self.stats = MemoryStatsCollector(crawler)
         redis = RedisQueue(self.connection, name, ttl=30)
-        self.queue = SharedQueue(crawler, redis, rest=lambda host, seconds: None, most=most)
+        self.neighbours = Neighbours(server.address(), name, server.folder / "workers")
+        self.queue = SharedQueue(crawler, redis, self.neighbours, rest=lambda host, seconds: None, most=most)
         self.queue.begin(cast(Any, self))
         self.has_room = True
         self.here: dict[int, str] = {}  # key -> origin
@@ -88,6 +90,7 @@ async def working(server: Server, *names: str, most: int = 0) -> AsyncIterator[l
         for worker in workers:
             await worker.queue.close()
             await worker.connection.close()
+            worker.neighbours.vanish()
 
 
 @pytest.mark.requirement("REACH-1")
@@ -155,6 +158,7 @@ def test_a_worker_that_begins_while_the_server_is_away_waits_for_it(own_server: 
         await opening
         await worker.queue.close()
         await worker.connection.close()
+        worker.neighbours.vanish()
 
     asyncio.run(run())
 

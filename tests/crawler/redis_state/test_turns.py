@@ -6,11 +6,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import time
 from hashlib import sha1
 from pathlib import Path
+from typing import Any, Self
 
 import pytest
 from hypothesis import given
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from comity.crawler.pace.ledger import ASK_THROUGH, FAILING, PENALTY, Grant, Limit, RateLedger
 from comity.crawler.redis_state import queue as queue_module
 from comity.crawler.redis_state import turns as turns_module
-from comity.crawler.redis_state.address import pace_key
+from comity.crawler.redis_state.address import StateAddress, pace_key
 from comity.crawler.redis_state.connection import Connection
 from comity.crawler.redis_state.queue import RedisQueue, Row
 from comity.crawler.redis_state.scripts import Script
@@ -414,6 +415,105 @@ def test_after_the_server_was_started_anew_a_whole_window_is_waited(own_server: 
                 assert grant.number is None  # it is away still
             assert 59 < grant.due - NOW <= 60
             assert 59 < (await one.acquire(other)).due - NOW <= 60
+
+    asyncio.run(test())
+
+
+class Forwarder:
+    """An address that leads to one server after the other."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def __aenter__(self) -> Self:
+        self._listener = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self.address = StateAddress.parse(f"redis://127.0.0.1:{self._listener.sockets[0].getsockname()[1]}", "crawl", {})
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._listener.close()
+        self.lead_to(self.server)
+
+    def lead_to(self, server: Server) -> None:
+        """From now on; connections that there are come to their end."""
+        self.server = server
+        for writer in self._writers:
+            writer.close()
+        self._writers.clear()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", self.server.port)
+        self._writers += [writer, inner_writer]
+        await asyncio.gather(_relay(reader, inner_writer), _relay(inner_reader, writer), return_exceptions=True)
+
+
+async def _relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(2**16):
+        writer.write(data)
+    writer.close()
+
+
+@pytest.fixture
+def replica(own_server: Server, tmp_path: Path) -> Iterator[Server]:
+    """A replica of `own_server`, which is behind it from the moment on when it is promoted."""
+    replica = Server(tmp_path / "replica", own_server.program)
+    replica.start()
+    replica.client().replicaof("127.0.0.1", own_server.port)
+    yield replica
+    replica.stop()
+
+
+async def has_copy(replica: Server, primary: Server) -> None:
+    """Until the replica has all that the primary has."""
+    client: Any = primary.client()
+    while not (client.info("replication")["connected_slaves"] and client.wait(1, 1000)):
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.requirement("REACH-3", "RATE-2")
+def test_after_a_replica_has_taken_over_a_whole_window_is_waited(own_server: Server, replica: Server) -> None:
+    """It may lack the last starts. So may the one before, where it has gone on by itself and is taken again."""
+
+    async def test() -> None:
+        async with Forwarder(own_server) as forwarder:
+            process = Process(Connection(forwarder.address))
+            limit = Limit(HOST, (Window(10, 60),))
+            number(await process.acquire(limit))
+            await has_copy(replica, own_server)
+            for server in (replica, own_server):
+                replica.client().replicaof("NO", "ONE")
+                forwarder.lead_to(server)
+                while (grant := await process.acquire(limit)).due - NOW <= FAILING:
+                    assert grant.number is None  # the connection has come to its end
+                assert 59 < grant.due - NOW <= 60
+            assert grant.number is None
+            process.turns.close()
+            await process.connection.close()
+
+    asyncio.run(test())
+
+
+@pytest.mark.requirement("REACH-3", "RATE-2")
+def test_workers_that_come_back_one_after_the_other_wait_once(own_server: Server, replica: Server) -> None:
+    async def test() -> None:
+        async with Forwarder(own_server) as forwarder, Forwarder(own_server) as late:
+            one, two = Process(Connection(forwarder.address)), Process(Connection(late.address))
+            limit = Limit(HOST, (Window(10, 1),))
+            for process in (one, two):
+                number(await process.acquire(limit))
+            await has_copy(replica, own_server)
+            replica.client().replicaof("NO", "ONE")
+            forwarder.lead_to(replica)
+            while (await one.acquire(limit)).number is None:
+                await asyncio.sleep(0.01)
+            late.lead_to(replica)
+            while (await two.acquire(limit)).due - NOW == FAILING:
+                pass
+            number(await one.acquire(limit))
+            for process in (one, two):
+                process.turns.close()
+                await process.connection.close()
 
     asyncio.run(test())
 

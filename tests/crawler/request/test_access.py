@@ -127,12 +127,39 @@ def test_what_has_changed_after_it_was_admitted_is_judged_anew(make: Callable[..
         (lambda request: request.headers.update(XHR), True),
         (lambda request: request.meta.update(comity={"kind": "nonsense"}), True),
         (lambda request: request.headers.update({"Cookie": "a=b"}), False),  # the jar of Scrapy puts it there
+        (lambda request: request.headers.update({"Host": "other.test"}), True),
     ):
         request = Request(f"{ORIGIN}/open")
         assert verdict(access, known, request) is ALLOW
         assert access.admit(request)
         change(request)
         assert (access.refusal_if_changed(request) is not None) is is_refused, change
+
+
+@pytest.mark.requirement("RFC-2")
+@pytest.mark.parametrize(
+    ("hosts", "is_refused"),
+    [
+        (["a.test"], False),
+        (["A.test:443"], False),
+        (["a.test:8443"], True),
+        (["other.test"], True),
+        (["a.test", "other.test"], True),
+        (["a.test@other.test"], True),
+        (["other.test@a.test"], True),
+        ([""], True),
+        (["\xff"], True),
+        (["a.test/"], True),
+    ],
+)
+def test_a_host_field_that_names_another_site_asks_for_what_nobody_judged(
+    make: Callable[..., Access], hosts: list[str], is_refused: bool
+) -> None:
+    """The site that answers is that of the field (RFC 9110 section 7.2), and the policies are those of the URL."""
+    access, request = make(), Request("https://a.test/open", headers={"Host": hosts}, encoding="latin-1")
+    decision = access.decide(policies(), request)
+    assert (decision.verdict is DENY) is is_refused, decision
+    assert (decision.reasons[0].rule == "comity.declaration") is is_refused
 
 
 @pytest.mark.requirement("RATE-1")

@@ -34,6 +34,7 @@ def rule(element: str, file_type: str = "html", *actions: str, guide: bool = Fal
         verdict=None if guide else Verdict.DENY,
         actions=frozenset(actions or ("train",)),
         line=line,
+        finding="ait.selector",
     )
 
 

@@ -4,7 +4,8 @@
 --   beat      zset     owner -> its last sign of life
 --   p:HOST    string   the penalty of the host: when it began, until when it lasts, and the last step, whose length the host did
 --                      not say; kept until another one would begin anew
---   run       hash     id (of the server's process), looked (when that was last seen), since (when another one was first seen)
+--   run       hash     id (of the server's process), looked (when that was last seen), before (the id of the one before it), since
+--                      (when this one was first seen after that)
 --
 -- A start in flight counts as started now, as long as its owner gives signs of life, and then as started when the owner died: its
 -- request may have gone out after its last sign of life, so that is `ttl` after it. Who is granted a start gives its sign of life
@@ -53,18 +54,21 @@ local function last(key, keep)
   end
 end
 
--- When the server's process was seen first, where one before it may have known more; 0 where none did.
-local function began(now, is_sure)
-  local run = redis.call('HMGET', base .. ':run', 'id', 'looked', 'since')
-  local since = tonumber(run[3] or 0)
+-- When the server's process was seen first, where one before it may have known more; 0 where none did. And its id. `known`: that
+-- of the process that somebody saw last, if any.
+local function began(now, is_sure, known)
+  local run = redis.call('HMGET', base .. ':run', 'id', 'looked', 'since', 'before')
+  local since, before = tonumber(run[3] or 0), run[4] or ''
   if not is_sure and math.abs(now - tonumber(run[2] or 0)) < SECOND / 2 then
     return since
   end
   local id = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
-  if run[1] and run[1] ~= id then
-    since = now
+  for _, other in ipairs({run[1] or '', known or ''}) do
+    if other ~= '' and other ~= id and other ~= before then
+      since, before = now, other
+    end
   end
   goes_on_when_full()
-  redis.call('HSET', base .. ':run', 'id', id, 'looked', text(now), 'since', text(since))
-  return since
+  redis.call('HSET', base .. ':run', 'id', id, 'looked', text(now), 'since', text(since), 'before', before)
+  return since, id
 end

@@ -23,7 +23,9 @@ RULES = {
     "acap.no-arrangement": Rule(
         REFUSES, "ACAP 1.0 section-2.5.3.2", "the permission asks for what has not been arranged with the site"
     ),
-    "acap.resource": Rule(REFUSES, "ACAP 1.0 section-2.5.3.2", "what is to be used or included is not there"),
+    "acap.resource": Rule(
+        REFUSES, "ACAP 1.0 section-2.5.3.2", "what is to be used or included is not there", is_missing_resource=True
+    ),
     "acap.request": Rule(FINDING, "ACAP 1.0 section-2.6", "the site asks for an action", severity=INFO),
     "acap.action": Rule(
         FINDING, "ACAP 1.0 section-2.6", "an action request names no single path, or stands in a sub-record", severity=ERROR

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 from comity.policies.answers.decision import Verdict
 from comity.policies.answers.element_rule import ElementRule, Guideline, display_names
-from comity.policies.formats.ai_txt.reading import MAX_RULES, MAX_SIZE, Position, RuleList, Values
+from comity.policies.formats.ai_txt.reading import MAX_RULES, MAX_SIZE, SELECTOR, Position, RuleList, Values
 from comity.policies.formats.ai_txt.values import AiTxt
 from comity.policies.syntax import xml_tree
 from comity.policies.syntax.lines import Findings
@@ -129,6 +129,7 @@ class _XmlReader:
                     actions=actions,
                     guidelines=tuple(self._guidelines(block)) if is_guide else (),
                     line=self._lines[block],
+                    finding=SELECTOR,
                 )
 
     def _guidelines(self, guide: Any) -> Iterator[Guideline]:

@@ -22,6 +22,7 @@ MAX_NAMES = 1000  # agents of a block; actions of a line
 MAX_PATH = 8 * 1024  # characters, in normal form
 MAX_LANG = 100  # octets
 
+SELECTOR = "ait.selector"  # rule of the finding that more is covered than an element says
 UNDETERMINED = "und"  # RFC 5646 section-4.1
 _OVERHEAD = 100  # characters that a rule counts for besides its texts
 
@@ -155,7 +156,7 @@ class Values:
                 "ait.limit", f"an element of more than {MAX_LINE} octets: the whole document is meant", position=position
             )
         elif "\ufffd" in element:
-            self._report("ait.selector", "`{}` has odd characters: the whole document is meant", value, position=position)
+            self._report(SELECTOR, "`{}` has odd characters: the whole document is meant", value, position=position)
         else:
             if element != ALL and {*file_types} and {"json", "xml"}.issuperset(file_types):
                 self._check_name(element, value, position)
@@ -165,10 +166,10 @@ class Values:
     def _check_name(self, name: str, value: bytes, position: Position) -> None:
         if not is_dotted_name(name):
             message = "`{}` is no dotted name, such as `author.email`: what has nothing of that name is covered as a whole"
-            self._report("ait.selector", message, value, position=position)
+            self._report(SELECTOR, message, value, position=position)
         elif any(part.isdecimal() for part in name.split(".")):
             message = "`{}`: numbers are places in arrays; a name without them means every member"
-            self._report("ait.selector", message, value, position=position)
+            self._report(SELECTOR, message, value, position=position)
 
     def actions(self, value: bytes, position: Position) -> frozenset[str]:
         """Lower case; "*" for every action, also where there are too many."""
@@ -262,4 +263,5 @@ def everywhere(actions: frozenset[str], line: int, offset: int) -> ElementRule:
         actions=actions,
         line=line,
         offset=offset,
+        finding=SELECTOR,
     )

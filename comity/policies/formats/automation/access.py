@@ -54,10 +54,13 @@ class Automated(AgentReading):
             reason = self._file.reason(rule) if self._is_unread else self._file.outcome_reason(rule)
             return Decision(verdict=Verdict.DENY, reasons=(reason,))
         group = self._rules.group(target) if self._rules else None
+        if group is None and page is None:
+            return None
         is_usual = (
             facts.session is None and facts.referer is None and not facts.purposes
         )  # of the others each may be new and long
-        if page is None and group is not None and is_usual:
+        if page is None and is_usual:
+            assert group
             return self._cached(group, facts)
         return self._decide(group, facts, now, page)
 

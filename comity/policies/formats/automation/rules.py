@@ -16,6 +16,7 @@ RULES = {
         REFUSES,
         "draft-liao-aipref-autoctl-core-01 purpose-declaration",
         "a purpose of the request is not listed, or none is declared",
+        is_of_purpose=True,
     ),
     "automation.mechanism": Rule(
         REFUSES,
