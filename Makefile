@@ -96,9 +96,10 @@ clean:  ## remove what was set up
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet --editable '.[test]'
 	@touch .venv/ready $@
 
-# The tests are compiled once, before each worker would compile them all.
+# The tests are compiled once, and Hypothesis finds out once which characters there are, before each worker would do it all.
 .venv/compiled: .venv/ready-to-test $(shell find tests -name '*.py')
 	@$(BIN)/pytest --collect-only -qq >/dev/null || $(BIN)/pytest --collect-only -qq
+	@$(BIN)/python -c 'from hypothesis.strategies import text; text().validate()'
 	@touch $@
 
 # Ray, Dask, Spark with a Java of its own, and a store of objects: a gigabyte.

@@ -52,7 +52,7 @@ def pytest_unconfigure() -> None:
 
 
 # No test is about time: other programs run on this machine.
-settings.register_profile("quick", deadline=None, max_examples=25, derandomize=True)
+settings.register_profile("quick", deadline=None, max_examples=15, derandomize=True)
 settings.register_profile("all", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
 settings.load_profile("quick")
@@ -77,7 +77,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected stays to the end: the garbage collector, which would look through all of it again and again, leaves it out."""
+    """What is collected stays to the end: the garbage collector, which would look through all of it time and again, skips it."""
     gc.disable()
     try:
         return (yield)
@@ -350,7 +350,7 @@ class Worker:
         assert self._process.stdout
         answer = self._process.stdout.readline()
         if not answer:
-            status = self._process.wait(10)
+            status = self._process.wait(DEADLINE)
             self._log.seek(0)
             raise RuntimeError(f"the worker ended with {status}:\n{self._log.read()}")
         return Crawled(**json.loads(answer))
@@ -359,7 +359,7 @@ class Worker:
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(DEADLINE)
         self._process.stdout.close()
         self._log.close()
 

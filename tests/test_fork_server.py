@@ -68,7 +68,7 @@ def both(monkeypatch: pytest.MonkeyPatch, *, in_full: bool) -> Iterator[Any]:
             for popen in (NewProcess, forked):
                 with monkeypatch.context() as patched:
                     patched.setattr(subprocess, "Popen", popen)
-                    done.append(subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **options))
+                    done.append(subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, **options))
             assert forked is not NewProcess
             return done[0], done[1]
 
@@ -115,10 +115,25 @@ def test_forks_can_be_waited_for_and_ended() -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.01)
         process.terminate()
-        assert process.wait(60) == -signal.SIGTERM
+        assert process.wait(300) == -signal.SIGTERM
         assert process.poll() == -signal.SIGTERM
 
 
 def test_forks_have_numbers_of_their_own(both: Any) -> None:
     command = [sys.executable, "-c", "import random; print(random.random())"]
     assert len({done.stdout for _ in range(2) for done in both(command)}) == 4
+
+
+@pytest.mark.parametrize("where", ["installed", "elsewhere"])
+def test_packages_are_found(both: Any, tmp_path: Path, where: str) -> None:
+    about = tmp_path / "odd-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[scrapy.commands]\nodd = odd:Odd\n")
+    program = "from scrapy import cmdline; print(*sorted(cmdline.entry_points(group='scrapy.commands')), sep='\\n')"
+    folder = tmp_path if where == "elsewhere" else tmp_path / "none"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))}
+    new, forked = both([sys.executable, "-c", program], env=environment)
+    assert (forked.returncode, forked.stdout, forked.stderr) == (0, new.stdout, new.stderr)
+    assert "comity" in forked.stdout
+    assert forked.stdout.count("odd:Odd") == (where == "elsewhere")

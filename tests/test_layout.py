@@ -146,7 +146,7 @@ execute(["scrapy", "crawl", "site", "-a", sys.argv[1], "-s", sys.argv[2], "-s", 
 def test_a_crawl_in_the_checkout_loads_nothing_twice(serve: Serve, tmp_path: Path) -> None:
     site = serve({"/robots.txt": "User-agent: *\nDisallow:\n", "/": "<p>a page</p>"})
     command = [sys.executable, "-c", CRAWL, f"url={site.origin}/", f"COMITY_STORE={tmp_path / 'policies.sqlite'}"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert "copies: [] True" in done.stdout, done.stderr
     assert "/" in site.paths
 

@@ -194,7 +194,7 @@ print(PermissionsPipeline.from_crawler(crawler).process_item({})["permissions"][
 @pytest.mark.usefixtures("new_processes")  # nor does an import warn
 def test_a_crawler_of_a_test_with_the_addon(tmp_path: Path) -> None:
     words = [sys.executable, "-W", "error", "-c", ADDON, str(tmp_path / "policies.sqlite")]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout) == (0, "a\n"), done.stderr
 
 

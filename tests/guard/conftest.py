@@ -165,7 +165,7 @@ class Client:
 
     def begin(self, target: str, method: str = "GET", body: str | None = None, **fields: str) -> http.client.HTTPConnection:
         """Sends a request. Names of fields are written with `_`."""
-        connection = http.client.HTTPConnection(urlsplit(self.origin).netloc, timeout=20, source_address=(self.address, 0))
+        connection = http.client.HTTPConnection(urlsplit(self.origin).netloc, timeout=300, source_address=(self.address, 0))
         added = {name.replace("_", "-"): value for name, value in fields.items()}
         connection.request(method, target, body, self.fields | added)
         return connection
@@ -193,7 +193,7 @@ class Client:
 
     def _connected(self) -> socket.socket:
         parts = urlsplit(self.origin)
-        return socket.create_connection((parts.hostname, parts.port), 20, (self.address, 0))
+        return socket.create_connection((parts.hostname, parts.port), 300, (self.address, 0))
 
 
 def person(origin: str) -> Client:
@@ -223,7 +223,7 @@ def serving(server: str, app: str, folder: Path, **environment: str) -> Iterator
             yield process.stdout.readline().strip()
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(300)
 
 
 class Servers:

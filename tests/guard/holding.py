@@ -119,7 +119,7 @@ def wsgi_site(environ: WSGIEnvironment, start_response: StartResponse) -> Iterab
     if path.startswith("/hold/"):
         asked = object()
         held.add(asked)
-        RELEASED.wait(20)
+        RELEASED.wait(300)
         held.discard(asked)
     elif path == "/held":
         while len(held) != int(query):

@@ -229,7 +229,7 @@ def over_http_2(client: Client, pseudo: list[tuple[bytes, bytes]], *fields: tupl
     connection = H2Connection(H2Configuration(validate_outbound_headers=False, normalize_outbound_headers=False))
     connection.initiate_connection()
     connection.send_headers(1, [*pseudo, *fields], end_stream=True)
-    with socket.create_connection(urlsplit(client.origin).netloc.split(":"), timeout=20) as channel:  # type: ignore[arg-type]
+    with socket.create_connection(urlsplit(client.origin).netloc.split(":"), timeout=300) as channel:  # type: ignore[arg-type]
         channel.sendall(connection.data_to_send())
         while octets := channel.recv(65536):
             for event in connection.receive_data(octets):

@@ -198,7 +198,7 @@ def test_media_that_wait_hold_up_no_other_host(serve: Serve, crawl: Crawl, tmp_p
         return answer(PAGE)
 
     def last(handler: Any) -> Any:
-        assert first_came.wait(10)
+        assert first_came.wait(60)
         return answer(PAGE)
 
     slow = serve(site(robots="User-agent: *\nCrawl-delay: 120") | {f"/{n}": file for n in range(6)})

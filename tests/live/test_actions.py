@@ -153,7 +153,7 @@ def explained(url: str, folder: Path) -> subprocess.CompletedProcess[str]:
     settings = {"COMITY_ARRANGEMENTS": ARRANGED["COMITY_ARRANGEMENTS"], "COMITY_STORE": str(folder / "policies.sqlite")}
     options = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
     command = [sys.executable, "-m", "scrapy", "policy", url, *options]
-    return subprocess.run(command, cwd=folder, env={**os.environ, "COLUMNS": "100"}, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=folder, env={**os.environ, "COLUMNS": "100"}, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.requirement("ACAP-43")

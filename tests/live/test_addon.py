@@ -189,7 +189,7 @@ def project(tmp_path: Path, serve: Serve) -> Callable[..., tuple[subprocess.Comp
         command = [sys.executable, "-m", "scrapy", "crawl", spider, *arguments]
         environment = {name: value for name, value in os.environ.items() if name != "SCRAPY_SETTINGS_MODULE"}
         return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=60
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
         ), server
 
     return run
@@ -346,7 +346,7 @@ def test_a_cookie_makes_nobody_ask_for_the_public_suffix_list(serve: Serve, tmp_
         [sys.executable, "-c", COOKIES, site.origin, store],
         env=os.environ | proxies | {"TLDEXTRACT_CACHE": str(tmp_path)},
         check=True,
-        timeout=60,
+        timeout=300,
     )
     assert [seen.headers.get("cookie") for seen in site.seen if seen.path == "/b"] == ["id=1"]
     assert bool(proxy.seen) is not is_added

@@ -29,7 +29,7 @@ CrawlTogether = Callable[..., "list[Crawled]"]
 FILE = "/automation-preferences.txt"
 PAGE = "<p>page</p>"
 TOLERANCE = 0.01  # seconds
-PATIENCE = 10  # seconds; after them a server stops waiting for what should have happened
+PATIENCE = 60  # seconds; after them a server stops waiting for what should have happened
 SLOW = 0.1  # seconds that the body of a page takes
 # A project with another scheduler: all its requests wait in the middleware.
 ALONE: dict[str, Any] = {

@@ -206,12 +206,12 @@ def test_a_killed_crawl_leaves_the_old_file_or_none_and_is_gone_on_with(serve: S
     path.write_bytes(b"the old one")
     killer.append(policies(tmp_path, "origins=list.txt", "warc=policies.warc.gz"))
     is_known.set()
-    _, error = killer[0].communicate(timeout=60)
+    _, error = killer[0].communicate(timeout=300)
     assert killer[0].returncode == -signal.SIGKILL, error
     assert path.read_bytes() == b"the old one"
     killer.clear()
     again = policies(tmp_path, "origins=list.txt", "warc=policies.warc.gz")
-    _, error = again.communicate(timeout=60)
+    _, error = again.communicate(timeout=300)
     assert again.returncode == 0, error
     with path.open("rb") as file:
         urls = [record.rec_headers["WARC-Target-URI"] for record in ArchiveIterator(file) if record.rec_type == "response"]
@@ -234,7 +234,7 @@ def test_ctrl_c_keeps_what_was_had(serve: Serve, tmp_path: Path) -> None:
     listed(tmp_path / "list.txt", *(site.origin for site in sites))
     running.append(policies(tmp_path, "origins=list.txt", "warc=policies.warc.gz"))
     is_known.set()
-    _, error = running[0].communicate(timeout=40)
+    _, error = running[0].communicate(timeout=300)
     assert running[0].returncode == 1, error  # a script does not go on with what is not whole
     assert "Ended early: what was had is kept" in error, error
     assert not (tmp_path / "policies.warc.gz").exists()
@@ -257,7 +257,7 @@ def test_a_crawl_that_the_operator_has_bounded_has_ended_early(serve: Serve, tmp
 def history(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "scrapy", "policy", "history", *arguments]
     environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "comity.crawler.settings", "COLUMNS": "200"}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.fixture

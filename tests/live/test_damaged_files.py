@@ -99,7 +99,7 @@ class Program:
             umask=0,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
 

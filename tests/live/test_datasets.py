@@ -55,7 +55,7 @@ def scrapy(folder: Path, *words: str, now: datetime | None = None) -> subprocess
         env={**os.environ, "PYTHONPATH": path, "SCRAPY_SETTINGS_MODULE": "dataset_settings", "COLUMNS": "200"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 

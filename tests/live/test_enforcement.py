@@ -22,7 +22,7 @@ OPEN = "User-agent: *\nDisallow:\n"
 NO_TRAINING = f"{OPEN}Content-Signal: ai-train=no\n"
 TRAIN: dict[str, Any] = {"COMITY_USES": "train", "COMITY_DEFAULTS": "train:allow"}
 INDEX: dict[str, Any] = {"COMITY_USES": "index", "COMITY_DEFAULTS": "index:allow"}
-PATIENCE = 5  # seconds after which a server sends the body that nobody should want
+PATIENCE = 60  # seconds after which a server sends the body that nobody should want
 
 
 def answer(body: str | bytes, status: int = 200, /, **headers: str) -> Any:

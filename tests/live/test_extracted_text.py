@@ -95,7 +95,7 @@ WITHOUT_TRAFILATURA = "import sys; sys.modules['trafilatura'] = None; from scrap
 def test_where_it_is_not_installed_the_crawl_does_not_start(spider: str, argument: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", WITHOUT_TRAFILATURA, "crawl", spider, "-a", argument, "-a", "text=trafilatura"]
     environment = os.environ | {"SCRAPY_SETTINGS_MODULE": "comity.crawler.settings", "XDG_DATA_HOME": str(tmp_path)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 1
     told = f"scrapy crawl {spider}: text=trafilatura: trafilatura is not installed: pip install 'comity[text]'"
     assert done.stderr.splitlines()[-1] == told

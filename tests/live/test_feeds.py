@@ -422,7 +422,7 @@ def environment() -> dict[str, str]:
 
 def run(folder: Path, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command(folder, *arguments, **options), cwd=folder, env=environment(), capture_output=True, text=True, timeout=60
+        command(folder, *arguments, **options), cwd=folder, env=environment(), capture_output=True, text=True, timeout=300
     )
 
 

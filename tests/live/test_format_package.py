@@ -44,7 +44,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("packages")
     source = shutil.copytree(PACKAGE, folder / "source")
     options = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", str(folder / "installed")]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True, timeout=300)
     return folder / "installed"
 
 
@@ -68,7 +68,7 @@ class Tool:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
 
@@ -213,7 +213,7 @@ def guarded(tool: Tool) -> Iterator[Callable[[str], tuple[int, str, str]]]:
         port = int(process.stdout.readline())
 
         def get(path: str) -> tuple[int, str, str]:
-            connection = HTTPConnection("127.0.0.1", port, timeout=60)
+            connection = HTTPConnection("127.0.0.1", port, timeout=300)
             connection.request("GET", path, headers={"User-Agent": "testbot/1.0"})
             answer = connection.getresponse()
             body = answer.read().decode()

@@ -59,7 +59,7 @@ class Project:
             env=self.environment | environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
         assert done.returncode == status, done.stderr
@@ -164,7 +164,7 @@ def test_a_line_on_a_terminal(tmp_path: Path, serve: Serve, progress: str, has_l
             break
         shown += octets
     os.close(ours)
-    assert process.wait(30) == 0
+    assert process.wait(300) == 0
     assert (b"waiting" in shown) is has_line
     assert b"Crawl finished" in shown
 

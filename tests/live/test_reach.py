@@ -107,7 +107,7 @@ def has_asked(servers: list[Any], number: int) -> bool:
 def test_workers_share_a_crawl_and_end_by_themselves(serve: Serve, workers: Workers) -> None:
     """Each page is asked for once, each policy file too, and the delay holds over both."""
     servers = woven(serve, 6, 8, "User-agent: *\nCrawl-delay: 0.2\n")
-    workers.begin(2, urls=servers[0].url("/0"))
+    workers.begin(2, {"COMITY_WORKER_TIMEOUT": 60}, urls=servers[0].url("/0"))  # none is taken for dead on a busy machine
     log = workers.end()
     for server in servers:
         assert Counter(asked(server)) == Counter(numbered(8))

@@ -67,7 +67,7 @@ class Watched(Urls):
         assert self.crawler.extensions
         extension = next(each for each in self.crawler.extensions.middlewares if isinstance(each, reporting.Reporting))
         assert extension._metrics
-        with urllib.request.urlopen(extension._metrics.url, timeout=10) as answer:
+        with urllib.request.urlopen(extension._metrics.url, timeout=300) as answer:
             Path(self.metrics).write_bytes(answer.read())
 
 
@@ -270,7 +270,7 @@ def test_kill_9_leaves_a_whole_page(serve: Serve, tmp_path: Path, in_full: bool)
         while not path.exists() or path.stat().st_mtime_ns == began:
             assert process.poll() is None
         process.send_signal(signal.SIGKILL)
-        process.wait(10)
+        process.wait(300)
         assert page(path).state == "running"
 
 
@@ -294,7 +294,7 @@ def test_what_is_missing_ends_the_crawl_before_it_begins(
     command = [sys.executable, "-c", program, "crawl", "site", "-a", f"url={server.url('/')}"]
     command += [word for setting in (*settings, f"COMITY_STORE={tmp_path / 'policies.sqlite'}") for word in ("-s", setting)]
     environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "comity.crawler.settings"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 1, done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -306,7 +306,7 @@ def test_a_port_in_use_ends_the_crawl_before_it_begins(serve: Serve, tmp_path: P
     command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"url={server.url('/')}"]
     command += ["-s", f"COMITY_METRICS={server.port}", "-s", f"COMITY_STORE={tmp_path / 'policies.sqlite'}"]
     environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "comity.crawler.settings"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert f"COMITY_METRICS: cannot listen on 127.0.0.1, port {server.port}: Address already in use" in done.stderr
     assert "Traceback" not in done.stderr
     assert done.returncode == 1
@@ -324,7 +324,7 @@ def test_a_look_at_policies_leaves_the_report_of_the_last_crawl(is_given: bool, 
     environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "project_settings", "PYTHONPATH": search}
     command = [sys.executable, "-m", "scrapy", "policy", server.url("/")]
     command += ["-s", f"COMITY_REPORT={path}"] if is_given else []
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout.startswith("ALLOW"), done.stderr
     assert path.read_text() == "that of the last crawl"
 

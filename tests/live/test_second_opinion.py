@@ -75,7 +75,7 @@ def policy(tmp_path: Path) -> Callable[..., dict[str, Any]]:
 
     def run(url: str) -> dict[str, Any]:
         command = [sys.executable, "-m", "scrapy", "policy", url, "--json", "--agent", "testbot"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
         return dict(json.loads(done.stdout))
 
     return run

@@ -337,7 +337,7 @@ def test_what_a_killed_crawl_leaves_has_its_tags(serve: Serve, tmp_path: Path, a
             [*command, "-a", f"url={server.url('/0')}", "-a", f"at={at}"],
             cwd=tmp_path,
             capture_output=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
         assert done.returncode == -signal.SIGKILL, done.stderr

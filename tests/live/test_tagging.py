@@ -85,7 +85,7 @@ def by_wget(site: Loopback, folder: Path) -> Path:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode in (0, 8), done.stderr
@@ -103,7 +103,7 @@ def by_warcio(site: Loopback, folder: Path) -> Path:
         "    parts = urlsplit(url); made = http.client.HTTPConnection(parts.netloc); made.request('GET', parts.path)\n"
         "    made.getresponse().read(); made.close()\n"
     )
-    subprocess.run([sys.executable, "-c", program, str(path), *urls], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program, str(path), *urls], check=True, timeout=300)
     return path
 
 

@@ -88,7 +88,7 @@ class Dataset:
             env={**os.environ, "PYTHONPATH": path, "SCRAPY_SETTINGS_MODULE": "verify_settings", "COLUMNS": "130"},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
         return Verified(done, listed)

@@ -110,7 +110,7 @@ def test_it_ends_well_whatever_it_shows(tmp_path: Path) -> None:
     (other / "url.py").write_text("url = 1\n")
     files = [str(tmp_path / name) for name in ("name.py", "text.py", "fine.py", "torn.py")]
     command = [sys.executable, "tests/words/run.py", "--against", str(other), *files]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
     hits, table = done.stdout.split("file  ")
     assert hits == f"{files[0]}:1: found\n{files[1]}:1: Of it.\n"
     assert [line.split() for line in table.splitlines()[1:]] == [

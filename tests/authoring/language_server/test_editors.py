@@ -37,7 +37,7 @@ def test_neovim_shows_completes_mends_and_saves(tmp_path: Path) -> None:
         env=os.environ | folders,
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -88,7 +88,7 @@ def in_terminal(command: list[str], folder: Path, environment: dict[str, str]) -
             while octets := os.read(controller, 65536):
                 screen += octets
         os.close(controller)
-        return process.wait(60), bytes(screen)
+        return process.wait(300), bytes(screen)
 
 
 @pytest.mark.slow

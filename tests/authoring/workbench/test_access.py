@@ -35,7 +35,7 @@ def ask(bench: Workbench, path: str, method: str = "GET", **fields: str | None) 
     headers: dict[str, str | None] = {"Host": f"127.0.0.1:{bench.port}", "Cookie": cookie(bench), "Sec-Fetch-Site": "same-origin"}
     headers |= {"Origin": bench.origin} if method != "GET" else {}
     headers |= {name.replace("_", "-"): value for name, value in fields.items()}
-    connection = http.client.HTTPConnection("127.0.0.1", bench.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", bench.port, timeout=300)
     connection.putrequest(method, path, skip_host=True)
     for name, value in headers.items():
         if value is not None:
@@ -144,9 +144,9 @@ def open_socket(bench: Workbench, **given: str | None) -> ClientConnection:
         f"ws://{fields['host']}{SOCKET}websocket",
         origin=Origin(fields["origin"]) if fields["origin"] else None,
         additional_headers={"Cookie": fields["cookie"] or ""},
-        sock=socket.create_connection(("127.0.0.1", bench.port), timeout=20),
+        sock=socket.create_connection(("127.0.0.1", bench.port), timeout=300),
         proxy=None,
-        open_timeout=20,
+        open_timeout=300,
     )
 
 
@@ -174,7 +174,7 @@ def test_it_listens_on_this_machine_only(bench: Workbench) -> None:
 def test_a_port_that_is_taken_is_said(bench: Workbench, tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; from comity.authoring.cli import main; sys.exit(main())", "workbench"]
     done = subprocess.run(
-        [*command, "--port", str(bench.port)], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False
+        [*command, "--port", str(bench.port)], capture_output=True, text=True, cwd=tmp_path, timeout=300, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert "write another one, or --port 0" in done.stderr
@@ -183,7 +183,7 @@ def test_a_port_that_is_taken_is_said(bench: Workbench, tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", ["no-such-folder", "ftp://example.com/"])
 def test_what_cannot_be_opened_is_said(tmp_path: Path, target: str) -> None:
     command = [sys.executable, "-c", "import sys; from comity.authoring.cli import main; sys.exit(main())", "workbench", target]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=300, check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), done.stderr
 
 
@@ -197,6 +197,6 @@ sys.exit(main(["workbench"]))
 
 @pytest.mark.usefixtures("new_processes")
 def test_without_the_library_its_extra_is_named(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, cwd=tmp_path, timeout=300, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "comity workbench: the page needs NiceGUI: pip install comity[workbench]\n"

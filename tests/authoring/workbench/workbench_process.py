@@ -56,6 +56,6 @@ def workbench(*arguments: str, folder: Path) -> Iterator[Workbench]:
         finally:
             process.send_signal(signal.SIGINT)
             try:
-                assert process.wait(30) == 130
+                assert process.wait(300) == 130
             finally:
                 process.kill()  # where it has not ended

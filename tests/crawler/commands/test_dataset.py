@@ -54,7 +54,7 @@ def dataset(*words: str, folder: Path, **environment: str) -> subprocess.Complet
         env={**os.environ, "COLUMNS": "100", "XDG_DATA_HOME": str(folder / "home"), **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 
@@ -252,7 +252,7 @@ def test_whoever_reads_may_have_enough(tmp_path: Path, crawled: Path, times: int
     assert process.stderr
     said = process.stderr.read()
     process.stderr.close()
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=300) == 0
     assert said.splitlines()[-1] == f"{times} of {times} records went, 0 stay"
     assert "Broken pipe" not in said
     assert urls(crawled) == []
@@ -303,7 +303,7 @@ def test_ctrl_c(tmp_path: Path, crawled: Path, workers: str) -> None:
         assert process.poll() is None
         time.sleep(0.01)  # between two looks at another process
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of it
-    stdout, stderr = process.communicate(timeout=60)  # which ends when all of them have
+    stdout, stderr = process.communicate(timeout=300)  # which ends when all of them have
     assert (process.returncode, stdout, stderr) == (130, "", "Interrupted: what was to be written is as it was.\n")
     assert out.read_text() == "old\n"
     assert not part.exists()

@@ -28,7 +28,7 @@ def tag(folder: Path, *words: str, settings: tuple[str, ...] = SETTINGS) -> subp
         env={**os.environ, "COLUMNS": "120", "XDG_DATA_HOME": str(folder / "home")},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr

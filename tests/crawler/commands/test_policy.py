@@ -39,7 +39,7 @@ def scrapy(*arguments: str, folder: Path, **environment: str) -> subprocess.Comp
         env={**os.environ, "COLUMNS": "100", **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 
@@ -266,7 +266,7 @@ def test_demo_serves_until_interrupted(tmp_path: Path) -> None:
         assert process.stdout
         assert "The demonstration site is at http://127.0.0.1:" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=300)
     assert process.returncode == 0
 
 

@@ -50,7 +50,7 @@ def scrapy(*arguments: str, folder: Path, **environment: str) -> subprocess.Comp
         cwd=folder,
         env={**os.environ, "COLUMNS": "150", **environment},
         capture_output=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 
@@ -191,7 +191,7 @@ def test_a_terminal_is_shown_nothing_hidden(folder: Path) -> None:
         shown = b""
         while b"/other/" not in shown:
             shown += os.read(ours, 4096)
-        process.wait(60)
+        process.wait(300)
     os.close(ours)
     assert "Behalte die \ufffderste\ufffd31m Zeile.".encode() in shown
 

@@ -34,7 +34,7 @@ def report(*words: str, folder: Path, missing: str = "") -> subprocess.Completed
         env={**os.environ, "COLUMNS": "100", "XDG_DATA_HOME": str(folder / "home")},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

@@ -308,7 +308,7 @@ def test_a_server_that_reads_only_the_first_of_several_requests_is_asked_again(s
             peer.send(answer(data.split(b" ")[1]))
 
     server = serving(reads_one)
-    got = get_all(server.origin, client=Client(options(), patience=0.3))
+    got = get_all(server.origin, client=Client(options(), patience=1.0))
     assert got.bodies == [path.encode() for path in PATHS]
     assert [len(peer.requests) for peer in server.peers] == [2, 1, 1]
 
@@ -516,7 +516,7 @@ def test_a_slow_name_holds_up_no_other(serving: Serving, monkeypatch: pytest.Mon
 
     def slow(host: str, *args: object, **kwargs: object) -> object:
         if host == "slow.test":
-            release.wait(10)
+            release.wait(60)
             raise socket.gaierror(socket.EAI_NONAME, "no such name")
         return get_address_info(host, *args, **kwargs)  # type: ignore[arg-type]
 

@@ -39,13 +39,13 @@ class SlowStore(PolicyStore):
         self._release = release
 
     def save_sites(self, sites: Mapping[str, Mapping[str, PolicyFile]]) -> None:
-        self._release.wait(5)
+        self._release.wait(60)
         super().save_sites(sites)
 
 
 def run(store: PolicyStore, work: Callable[[PolicyFiles], Awaitable[None]]) -> None:
     async def all_of_it() -> None:
-        files = PolicyFiles(store, Client(options()), timeout=5)
+        files = PolicyFiles(store, Client(options()), timeout=300)
         await work(files)
         await files.leave()
 
@@ -127,7 +127,7 @@ def test_it_is_saved_while_crawls_go_on(serving: Serving, tmp_path: Path, monkey
         await _have(files, [server])
         (look_up,) = files._look_ups.values()
         assert look_up.task
-        await asyncio.wait([look_up.task], timeout=5)
+        await asyncio.wait([look_up.task], timeout=300)
         assert reader.load(server.origin)["/robots.txt"].copy
 
     run(PolicyStore(tmp_path / "store"), work)
@@ -185,7 +185,7 @@ def test_no_more_origins_are_asked_at_a_time(serving: Serving, tmp_path: Path, m
 
     def waits(peer: Peer) -> None:
         peer.read()
-        release.wait(5)
+        release.wait(60)
         peer.send(answer())
         peer.wait_for_the_end()
 

@@ -142,7 +142,7 @@ def tunnels_to(server: Server, says: bytes = b"HTTP/1.1 200 Connection establish
             back = threading.Thread(target=copy, args=(onward, peer.sock), daemon=True)
             back.start()
             copy(peer.sock, onward)
-            back.join(5)
+            back.join(60)
 
     return script
 

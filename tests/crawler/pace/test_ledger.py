@@ -639,7 +639,7 @@ def test_two_processes_share_a_host(path: Path, window: Window) -> None:
     assert [told(process) for process in processes] == ["ready"] * 2
     for process in processes:
         say(process)
-    outputs = [process.communicate(timeout=30)[0].splitlines() for process in processes]
+    outputs = [process.communicate(timeout=300)[0].splitlines() for process in processes]
     assert [process.returncode for process in processes] == [0, 0]
     flights = sorted(tuple(map(float, line.split())) for output in outputs for line in output)
     starts = [began for began, _ in flights]

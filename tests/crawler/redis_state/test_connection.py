@@ -213,7 +213,7 @@ def test_over_tls_the_server_has_to_be_the_one_that_was_meant(
             await connection.call(PUSH, "x", 1)
         messages.append(str(raised.value))
 
-    run(address, refused, patience=0.5)
+    run(address, refused, patience=2.0)
     with pytest.raises(OSError, match="certificate verify failed") as missed:
         RedisStore(address).load("https://a.example")
     messages.append(str(missed.value))

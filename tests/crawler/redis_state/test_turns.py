@@ -26,7 +26,7 @@ from comity.crawler.redis_state.queue import RedisQueue, Row
 from comity.crawler.redis_state.scripts import Script
 from comity.crawler.redis_state.turns import RedisTurns
 from comity.policies.syntax.windows import Window
-from tests.redis_server import Server
+from tests.redis_server import DEADLINE, Server, call_for
 
 NOW = 1_800_000_000.0
 TTL = 10.0
@@ -541,10 +541,11 @@ def test_in_a_full_memory_the_pace_goes_on(own_server: Server) -> None:
 
 def test_where_the_server_is_away_nothing_is_granted_and_nothing_is_lost(own_server: Server) -> None:
     async def test() -> None:
-        connection = Connection(own_server.address(), patience=0.2)
+        connection = Connection(own_server.address())
         process = Process(connection)
         limit = Limit(HOST, (Window(2, 3600),))
         first = number(await process.acquire(limit))
+        call_for(connection, 0.2)
         own_server.kill()
         refused = await process.acquire(limit)
         assert refused.number is None
@@ -553,6 +554,7 @@ def test_where_the_server_is_away_nothing_is_granted_and_nothing_is_lost(own_ser
         process.turns.back_off(HOST, 60, NOW)
         await asyncio.gather(connection.call(queue_module._RESTS, pace_key(HOST)), return_exceptions=True)
         own_server.start()
+        call_for(connection, DEADLINE)
         client = own_server.client()
         key = pace_key(HOST)
         while not (client.exists(f"{key}:p:{HOST}") and client.zcount(f"{key}:t:{HOST}", 0, 7e15)):

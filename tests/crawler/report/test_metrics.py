@@ -37,7 +37,7 @@ def collector() -> Collector:
 
 
 def samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
-    with urllib.request.urlopen(metrics.url, timeout=10) as answer:
+    with urllib.request.urlopen(metrics.url, timeout=300) as answer:
         families = list(text_string_to_metric_families(answer.read().decode()))
     return {(sample.name, *sorted(sample.labels.values())): sample.value for family in families for sample in family.samples}
 

@@ -334,13 +334,13 @@ def test_a_text_that_is_no_utf_8_is_one_row_that_cannot_be_read(tmp_path: Path) 
 
 
 @pytest.mark.requirement("SEC-1", "SEC-6")
-def test_what_a_damaged_file_says_of_itself_is_an_error(tmp_path: Path) -> None:
+def test_what_a_damaged_file_says_of_itself_is_an_error(tmp_path: Path, *, in_full: bool) -> None:
     """Each octet of its table of contents, damaged in one way."""
     path = tmp_path / "a.parquet"
     with Writer(path) as writer:
         writer.write(encode([{"url": "a", "text": "b"}]))
     whole = path.read_bytes()
-    for place in range(len(whole) - 400, len(whole)):
+    for place in range(len(whole) - 400, len(whole), 1 if in_full else 7):
         path.write_bytes(whole[:place] + bytes((whole[place] ^ 0x95,)) + whole[place + 1 :])
         reader = Reader(path)
         with suppress(DatasetError):

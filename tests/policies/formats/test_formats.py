@@ -167,7 +167,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
@@ -372,7 +372,7 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[s
         input="".join(json.dumps(each) + "\n" for each in asked),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr
