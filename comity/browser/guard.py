@@ -153,6 +153,7 @@ class BrowserGuard:
             info = await session.send("Target.getTargetInfo")
             await session.detach()
             self._pages[info["targetInfo"]["targetId"]] = page
+            self._refusals.of(page).main_frame = info["targetInfo"]["targetId"]
             await self._sockets.enter(page)
 
     # What the browser tells
@@ -231,9 +232,13 @@ class BrowserGuard:
         status: int = event.get("responseStatusCode", 0)  # 0: it failed
         out = self._out.pop(number, None)
         if out is not None:
-            out.answered(status, ((_octets(field["name"]), _octets(field["value"])) for field in fields))
+            octets = tuple((_octets(field["name"]), _octets(field["value"])) for field in fields)
+            out.answered(status, octets)
+            page = self._pages.get(frame := event["frameId"])
             if 300 <= status < 400:
                 self._hops[number] = out.admission
+            elif page is not None and event["resourceType"] == "Document":
+                self._refusals.of(page).showed(frame, octets)
         others = [field for field in fields if field["name"].lower() != "speculation-rules"]
         if len(others) < len(fields):
             await self._send("Fetch.continueResponse", requestId=number, responseCode=status, responseHeaders=others)

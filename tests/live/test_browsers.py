@@ -275,6 +275,21 @@ def test_the_tag_speaks_of_where_the_browser_ended_and_of_what_it_shows(crawl: C
     assert ["texts", 0] not in element["spans"]
 
 
+@pytest.mark.requirement("WEB-2")
+def test_the_header_fields_of_where_the_browser_ended_count(crawl: Crawl, serve: Serve) -> None:
+    """Scrapy learns those of the page that was asked for alone. What came with a frame says nothing of the page."""
+    frame = serve.Answer(ICON, content_type="text/html", headers={"X-Robots-Tag": "noarchive"})
+    there = serve.Answer(
+        f"{ICON}<iframe src=/frame></iframe><p>there", content_type="text/html", headers={"X-Robots-Tag": "noindex"}
+    )
+    server = serve({"/": f"{ICON}<a href=/there>there</a>", "/there": there, "/frame": frame})
+    crawled = crawl(Clicks, settings(COMITY_DEFAULTS="index:allow,preserve:allow"), urls=[server.url()])
+    (item,) = crawled.items
+    assert (item["url"], item["texts"]) == (server.url("/there"), ["there"])
+    uses = item["permissions"]["uses"]
+    assert {use: uses[use]["verdict"] for use in ("index", "preserve")} == {"index": "deny", "preserve": "allow"}
+
+
 @pytest.mark.requirement("WEB-1")
 def test_what_a_page_needs_to_be_shown_may_go_with_it(crawl: Crawl, serve: Serve) -> None:
     robots = "User-agent: *\nDisallow: /private/"
