@@ -65,8 +65,8 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
             return await self._browse(request)
 
     async def _browse(self, request: Request) -> Response:
-        kept = request.meta.get(PAGE)
-        pages: list[Page] = [kept] if isinstance(kept, Page) else []
+        kept_page = request.meta.get(PAGE)
+        pages: list[Page] = [kept_page] if isinstance(kept_page, Page) else []
         for page in pages:
             self._guard.refusals(page).document_fields.clear()
         theirs = request.meta.get(PAGE_INIT)
@@ -164,9 +164,11 @@ async def _own_headers(process: Callable[..., Any], session_fields: frozenset[st
     data = arguments["scrapy_request_data"]
     if origin_or_empty(arguments["playwright_request"].url) == origin_or_empty(data["url"]):
         return headers
-    own = {name.lower(): value for name, value in data["headers"].to_unicode_dict().items()}
+    declared = {name.lower(): value for name, value in data["headers"].to_unicode_dict().items()}
     return {
-        name: value for name, value in headers.items() if name.lower() not in session_fields or own.get(name.lower()) != value
+        name: value
+        for name, value in headers.items()
+        if name.lower() not in session_fields or declared.get(name.lower()) != value
     }
 
 

@@ -1,4 +1,4 @@
-"""What was refused of the requests of a page."""
+"""The refusals of the requests of a page."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class PageRefusals:
 
 
 class Visit(NamedTuple):
-    """What a page was for one request, which may be one of several."""
+    """A page as one request found it, which may be one of several."""
 
     refusals: PageRefusals
     document_fields: tuple[tuple[tuple[bytes, bytes], ...], ...]
@@ -88,11 +88,11 @@ class Refusals:
     def note(self, refusal: Refusal) -> None:
         self._by_url[refusal.url] = refusal
 
-    def of(self, page: Any) -> PageRefusals:
-        """Those of the page, which become more as it goes on."""
+    def for_page(self, page: Any) -> PageRefusals:
+        """The refusals of the page, which become more as it goes on."""
         return self._by_page.setdefault(page, PageRefusals())
 
     def failed(self, url: str, page: Any) -> None:
         """A request of the page failed, perhaps as it was refused."""
         if (refusal := self._by_url.get(urldefrag(url)[0])) is not None:
-            self.of(page).add(refusal)
+            self.for_page(page).add(refusal)
