@@ -18,9 +18,7 @@ def admit_options(mapping: object, admission_of: Callable[[Any], Admission]) -> 
 
     `admission_of`: that of a response of the library, or of itself."""
     if not isinstance(mapping, Mapping):
-        raise PolicyError(
-            f"`{printable(str(mapping).encode(errors='replace'))}` is no mapping: write some of {', '.join(KEYS)}"
-        )
+        raise PolicyError(f"`{printable(str(mapping).encode(errors='replace'))}` is no mapping: write some of {', '.join(KEYS)}")
     for key in mapping:
         if key not in KEYS:
             raise PolicyError(f"`{printable(str(key).encode(errors='replace'))}` is unknown: write some of {', '.join(KEYS)}")
