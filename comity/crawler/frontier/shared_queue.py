@@ -17,8 +17,8 @@ killed loses its leases at once where another one on its machine notices, else a
 does one that was stopped for as long, or cut off.
 
 A request that was seen before by any worker is dropped where it is put, and counted when the answer is there. What this worker
-knows to be seen counts for the server that has confirmed it: another one, or one started anew, may have lost it. While the state is
-away, or full, nothing is leased, and what was put waits here."""
+knows to be seen counts for the server that has confirmed it: another one, or one started anew, may have lost it. While the state
+is away, or full, nothing is leased, and what was put waits here."""
 
 from __future__ import annotations
 
