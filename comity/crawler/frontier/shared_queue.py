@@ -16,8 +16,9 @@ Leases share out the work and nothing else: the pace of a host is guarded by the
 killed loses its leases at once where another one on its machine notices, else after TTL, and others repeat what it had out; so
 does one that was stopped for as long, or cut off.
 
-A request that was seen before by any worker is dropped where it is put, and counted when the answer is there. While the state is
-away, or full, nothing is leased, and what was put waits here."""
+A request that was seen before by any worker is dropped where it is put, and counted when the answer is there. What this worker
+knows to be seen counts for the server that has confirmed it: another one, or one started anew, may have lost it. While the state
+is away, or full, nothing is leased, and what was put waits here."""
 
 from __future__ import annotations
 
@@ -106,6 +107,7 @@ class SharedQueue:
         self._here: dict[int, _Waiting] = {}
         self._hosts: dict[str, _Host] = {}
         self._known: Bounded[bytes, None] = Bounded(MAX_KNOWN)
+        queue.on_change(self._known.clear)
         self._new: dict[int, Row] = {}  # that the next flush puts
         self._done: dict[str, list[bytes]] = {}  # host -> keys of which the next one tells
         self.is_finished = False

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Any, NamedTuple
@@ -71,9 +71,13 @@ class Connection:
         return self._beats.call(script, key, arguments)
 
     def begin_with(self, script: Script, keys: Sequence[str]) -> None:
-        """Call this first over each new connection, once for each of the keys, with the answer of the last time, or "": it may
-        be another server."""
+        """Call this first over each new connection, once for each of the keys, with the answer of the last time, or "": which
+        server it is."""
         self._calls.first |= {(script, key): b"" for key in keys}
+
+    def on_change(self, changed: Callable[[], object]) -> None:
+        """Call this when another server was found, or the same one was started anew: what it has confirmed last may be lost."""
+        self._calls.changed.append(changed)
 
     async def close(self) -> None:
         """Ends what was called before, as far as the server answers, and the connections."""
@@ -87,6 +91,7 @@ class _Line:
         self._address = address
         self._patience = patience
         self.first: dict[tuple[Script, str], bytes] = {}  # calls of each new connection -> what was answered last
+        self.changed: list[Callable[[], object]] = []
         self._nodes: list[tuple[str, int]] = []  # of a Cluster, as it was last seen
         self._client: Any = None
         self._waiting: deque[_Call] = deque()
@@ -213,7 +218,11 @@ class _Line:
             for answer in answers:
                 if isinstance(answer, Exception):
                     raise answer
+            before = [answer for answer in self.first.values() if answer]
             self.first = dict(zip(self.first, answers, strict=True))
+            if before and before != answers:
+                for changed in self.changed:
+                    changed()
 
     async def _disconnect(self) -> None:
         client, self._client = self._client, None

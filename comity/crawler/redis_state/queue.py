@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from struct import Struct
@@ -120,6 +120,11 @@ class RedisQueue:
         self._last_key = 0
 
     # The crawl
+
+    def on_change(self, changed: Callable[[], object]) -> None:
+        """Call this when the server is another one, or was started anew: what was put last may be lost. So then are the words
+        that what led there is done: it comes again."""
+        self._connection.on_change(changed)
 
     async def open(self, shards: int = SHARDS) -> None:
         """PolicyError where the crawl on the server has data of another version. `shards`: of a crawl that begins now."""

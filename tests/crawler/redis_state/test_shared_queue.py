@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ from comity.crawler.frontier.shared_queue import SharedQueue
 from comity.crawler.redis_state.connection import Connection
 from comity.crawler.redis_state.neighbours import Neighbours
 from comity.crawler.redis_state.queue import RedisQueue
+from comity.crawler.redis_state.turns import RedisTurns
 from comity.policies import PolicyError
 from tests.redis_server import DEADLINE, Server, call_for
 
@@ -32,6 +33,7 @@ class Worker:
 
     def __init__(self, server: Server, name: str, most: int, **options: float) -> None:
         self.connection = Connection(server.address(), **options)
+        RedisTurns(self.connection)  # they look which server it is
         crawler = get_crawler()
         crawler.stats = self.stats = MemoryStatsCollector(crawler)
         redis = RedisQueue(self.connection, name, ttl=30)
@@ -91,6 +93,30 @@ async def working(server: Server, *names: str, most: int = 0) -> AsyncIterator[l
             await worker.queue.close()
             await worker.connection.close()
             worker.neighbours.vanish()
+
+
+@pytest.mark.requirement("REACH-2")
+def test_what_a_server_has_lost_is_put_again(own_server: Server) -> None:
+    """The page that leads there comes again, as the word that it is done was lost too."""
+
+    async def run() -> None:
+        async with working(own_server, "one") as (one,):
+            one.put(f"{A}/1")
+            await one.turn()
+            assert one.queue.is_seen(f"{A}/1".encode())
+            own_server.kill()
+            for file in own_server.folder.glob("appendonly*/*"):
+                file.unlink()
+            own_server.start()
+            with suppress(OSError):
+                await one.turn()
+            await one.queue._queue.open()
+            assert not one.queue.is_seen(f"{A}/1".encode())
+            one.put(f"{A}/1")
+            await one.turn()
+            assert (await one.queue._queue.status())["put"] == 1
+
+    asyncio.run(run())
 
 
 @pytest.mark.requirement("REACH-1")
