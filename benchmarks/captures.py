@@ -19,11 +19,11 @@ import subprocess
 import sys
 import tempfile
 import time
-import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from archive import origin, record
 from policy_client import hosts, run_server
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -70,25 +70,6 @@ def text(chance: random.Random, number: int) -> bytes:
     return "\n".join(lines).encode()
 
 
-def record(url: str, date: str, head: bytes, body: bytes) -> bytes:
-    block = head + b"\r\n\r\n" + body
-    fields = {
-        "WARC-Type": "response",
-        "WARC-Date": date,
-        "WARC-Record-ID": f"<urn:uuid:{url}>",
-        "Content-Length": str(len(block)),
-        "Content-Type": "application/http; msgtype=response",
-        "WARC-Target-URI": url,
-    }
-    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-    member = zlib.compressobj(1, zlib.DEFLATED, 31)
-    return member.compress(f"WARC/1.0\r\n{lines}\r\n".encode() + block + b"\r\n\r\n") + member.flush()
-
-
-def origin(number: int) -> str:
-    return f"https://www.site-{number:07}.example"
-
-
 def archive(number: int) -> Iterator[bytes]:
     chance = random.Random(0)
     for at in range(number):
@@ -101,7 +82,7 @@ def archive(number: int) -> Iterator[bytes]:
             elif at % 10 == 2 and at + 1 < number:
                 location = f"{origin(at + 1)}/robots.txt".encode()
                 head, body = b"HTTP/1.1 301 Moved\r\nLocation: " + location + b"\r\nContent-Length: %d", b""
-            yield record(f"{origin(at)}/robots.txt", date, head % len(body), body)
+            yield record("response", f"{origin(at)}/robots.txt", date, head % len(body) + b"\r\n\r\n" + body, level=1)
 
 
 def indexed(number: int, folder: Path) -> dict[str, float]:

@@ -19,11 +19,13 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 from rich.console import Console
 from rich.table import Table
 
@@ -77,7 +79,7 @@ console = Console(width=120)
 ELEMENT = {"selector": "p.quote", "type": "html", "deny": ["train"], "guide": [], "spans": [["text", 40, 120]], "because": [0]}
 
 
-def template(number: int, chance: random.Random, *, is_mixed: bool) -> dict[str, Any]:
+def template(number: int, chance: random.Random) -> dict[str, Any]:
     origin = f"https://site{number % SITES}.example"
     url = f"{origin}/{'premium' if number % 3 == 0 else 'news'}/{number}.html"
     at = NOW - timedelta(minutes=number)
@@ -94,19 +96,40 @@ def template(number: int, chance: random.Random, *, is_mixed: bool) -> dict[str,
         "links": [f"{origin}/news/{chance.randrange(10_000)}.html" for _ in range(10)],
         "sha256": chance.randbytes(32).hex(),
         "html": None,
-        "permissions": page.permissions | ({"elements": [ELEMENT]} if is_mixed and number // 3 % 3 == 0 else {}),
+        "permissions": page.permissions,
     }
 
 
-def generate(path: Path, records: int, *, is_mixed: bool, templates: int = TEMPLATES) -> None:
+@cache  # to judge them takes longer than to write twenty times as many
+def judged(templates: int) -> list[dict[str, Any]]:
     chance = random.Random(8)
-    batch = encode([template(number, chance, is_mixed=is_mixed) for number in range(templates)])
+    return [template(number, chance) for number in range(templates)]
+
+
+def made(templates: int = TEMPLATES, *, is_mixed: bool) -> pa.RecordBatch:
+    records = judged(templates)
+    if is_mixed:
+        records = [
+            record | {"permissions": record["permissions"] | {"elements": [ELEMENT]}} if number // 3 % 3 == 0 else record
+            for number, record in enumerate(records)
+        ]
+    return encode(records)
+
+
+def generate(path: Path, records: int, *, is_mixed: bool, templates: int = TEMPLATES) -> None:
+    write(path, made(templates, is_mixed=is_mixed), records)
+
+
+def write(path: Path, batch: pa.RecordBatch, records: int, first: int = 0) -> None:
+    """The records of the batch again and again, with URLs of their own. `first`: the number in the first of these."""
     names = batch.schema.names
     with open_writer(path, schema=batch.schema) as writer:
-        for start in range(0, records, templates):
-            some = batch.slice(0, min(templates, records - start))
+        for start in range(0, records, len(batch)):
+            some = batch.slice(0, min(len(batch), records - start))
             columns = [some.column(name) for name in names]
-            urls = pa.array([f"https://site{number % SITES}.example/{number}" for number in range(start, start + len(some))])
+            numbers = pa.array(range(first + start, first + start + len(some)))
+            sites = pc.subtract(numbers, pc.multiply(pc.divide(numbers, SITES), SITES)).cast(pa.string())
+            urls = pc.binary_join_element_wise("https://site", sites, ".example/", numbers.cast(pa.string()), "")
             for name in ("url", "final_url"):
                 columns[names.index(name)] = urls
             writer.write(pa.record_batch(columns, schema=batch.schema))

@@ -18,12 +18,16 @@ import shutil
 import signal
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exports import NOW, USE, descendants, generate, proportional
+from exports import NOW, USE, descendants, made, proportional, write
+from pyarrow import RecordBatch
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
 from comity.dataset import manifest
@@ -53,13 +57,23 @@ def sources(folder: Path, records: int, files: int) -> dict[str, Path]:
     found = {ending: folder / f"in-{records}-{files}{ending.replace('.', '-')}" for ending in FORMS}
     each = records // files
     parquet = found[".parquet"]
-    for number in range(files):
-        path = parquet / f"{number:04}.parquet"
-        if not path.exists():
-            parquet.mkdir(parents=True, exist_ok=True)
-            generate(path.with_name("_new.parquet"), each, is_mixed=number % 2 == 1)
-            path.with_name("_new.parquet").rename(path)
+    parquet.mkdir(parents=True, exist_ok=True)
+    missing = [number for number in range(files) if not (parquet / f"{number:04}.parquet").exists()]
+    with ProcessPoolExecutor(usable_cores(), multiprocessing.get_context("spawn")) as pool:
+        for is_mixed in (False, True):
+            numbers = [number for number in missing if number % 2 == is_mixed]
+            if numbers:
+                written = partial(write_file, parquet, made(is_mixed=is_mixed), each)
+                for number in track(pool.map(written, numbers), "Files are made", len(numbers), console=console):
+                    assert number in numbers
     return found
+
+
+def write_file(folder: Path, batch: RecordBatch, records: int, number: int) -> int:
+    path = folder / f"{number:04}.parquet"
+    write(new := path.with_name(f"_{number}.parquet"), batch, records, first=number * records)
+    new.rename(path)
+    return number
 
 
 def lines(folder: Path, into: Path) -> None:

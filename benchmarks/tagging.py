@@ -1,20 +1,22 @@
 """Tagging records of others: a WARC file beside its bare reading by warcio and FastWARC, and a table of URLs.
 
     python benchmarks/tagging.py [--pages 4000] [--origins 1,1000,100000] [--rows 1000000] [--row-origins 100000]
+    python benchmarks/tagging.py --rows-only --rows 10000000 --workers 2      rows alone, by two processes
 
 1. A .warc.gz of pages of 24 KB (HTML with links and paragraphs, each with a request and a metadata record before and after it),
    over so many origins in random order: records a second of one core, for tagging with the text of the page, and for reading all
    responses by warcio and by FastWARC and doing nothing.
-2. A Parquet file with URLs, dates and texts, in the order in which a crawl has them or in random order: rows a second of one
-   core, and memory. Each origin has a robots.txt of 10 lines; the policies come from an index of captures."""
+2. Parquet files with URLs, dates and texts, in the order of their sites (as of a crawl of one site after the other) or in random
+   order: rows a second of one core, memory, and the time by the clock. Each origin has a robots.txt of 9 lines, none the same as
+   another; the policies come from an index of captures, whose size is told."""
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import multiprocessing
 import random
 import resource
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -22,29 +24,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from archive import origin, record
+
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 DATE = "2024-05-18T01:58:10Z"
+BEGIN, DAY = 1_715_997_490, 86_400  # of the dates of rows, which are of a day
+FILE_ROWS = 500_000
 WORDS = "the a crawl page of site robots archive year text model reader says that when light water stone".split()  # noqa: SIM905
 ROBOTS = (
-    b"User-agent: *\nDisallow: /private\nDisallow: /search\nContent-Usage: /news train-ai=n\n\nUser-agent: GPTBot\nDisallow: /\n"
+    b"User-agent: *\nDisallow: /private\nDisallow: /only/%d\nDisallow: /search\nContent-Usage: /news train-ai=n\n"
+    b"\nUser-agent: GPTBot\nDisallow: /\n"
 )
-
-
-def origin(number: int) -> str:
-    return f"https://www.site-{number:07}.example"
-
-
-def record(kind: str, url: str, block: bytes) -> bytes:
-    fields = {
-        "WARC-Type": kind,
-        "WARC-Date": DATE,
-        "WARC-Record-ID": f"<urn:uuid:{kind}-{url}>",
-        "Content-Length": str(len(block)),
-        "Content-Type": "application/http",
-        "WARC-Target-URI": url,
-    }
-    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-    return gzip.compress(f"WARC/1.0\r\n{head}\r\n".encode() + block + b"\r\n\r\n", 6)
 
 
 def html(chance: random.Random) -> bytes:
@@ -62,33 +52,41 @@ def pages(path: Path, number: int, origins: int) -> Path:
     with path.open("wb") as file:
         for at in range(number):
             url = f"{origin(chance.randrange(origins))}/page/{at}"
-            file.write(record("request", url, b"GET /page HTTP/1.1\r\nUser-Agent: CCBot/2.0\r\n\r\n"))
-            file.write(record("response", url, fields + html(chance)))
-            file.write(record("metadata", url, b"fetchTimeMs: 100\r\n"))
+            file.write(record("request", url, DATE, b"GET /page HTTP/1.1\r\nUser-Agent: CCBot/2.0\r\n\r\n"))
+            file.write(record("response", url, DATE, fields + html(chance)))
+            file.write(record("metadata", url, DATE, b"fetchTimeMs: 100\r\n"))
     return path
 
 
 def robots(path: Path, origins: int) -> Path:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"
     with path.open("wb") as file:
-        file.writelines(record("response", f"{origin(number)}/robots.txt", head + ROBOTS) for number in range(origins))
+        for number in range(origins):
+            file.write(record("response", f"{origin(number)}/robots.txt", DATE, head + ROBOTS % number, level=1))
     return path
 
 
-def table(path: Path, rows: int, origins: int, *, is_sorted: bool) -> Path:
+def tables(folder: Path, rows: int, origins: int, *, is_sorted: bool) -> Path:
+    """Files of at most FILE_ROWS rows each, made column by column."""
+    import numpy as np
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    chance, each = random.Random(0), 100_000
-    text = " ".join(WORDS * 20)
-    with pq.ParquetWriter(path, pa.schema([("text", pa.string()), ("url", pa.string()), ("date", pa.string())])) as writer:
-        for start in range(0, rows, each):
-            numbers = range(start, min(start + each, rows))
-            sites = [at * origins // rows if is_sorted else chance.randrange(origins) for at in numbers]
-            urls = [f"{origin(site)}/page/{at}" for at, site in zip(numbers, sites, strict=True)]
-            columns = {"text": [text] * len(urls), "url": urls, "date": [DATE] * len(urls)}
-            writer.write_table(pa.table(columns), row_group_size=10_000)
-    return path
+    folder.mkdir()
+    chance, text = np.random.default_rng(0), " ".join(WORDS * 20)
+    each = min(FILE_ROWS, -(-rows // 8))
+    for start in range(0, rows, each):
+        numbers = np.arange(start, min(start + each, rows))
+        sites = numbers * origins // rows if is_sorted else chance.integers(0, origins, len(numbers))
+        names = pc.utf8_lpad(pc.cast(pa.array(sites), pa.string()), 7, "0")
+        paths = pc.cast(pa.array(numbers), pa.string())
+        urls = pc.binary_join_element_wise("https://www.site-", names, ".example/page/", paths, "")
+        dates = pc.strftime(pa.array(BEGIN + numbers % DAY, pa.timestamp("s", "UTC")), "%Y-%m-%dT%H:%M:%SZ")
+        texts = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(numbers), np.int32)), [text])
+        columns = {"text": texts.cast(pa.string()), "url": urls, "date": dates}
+        pq.write_table(pa.table(columns), folder / f"{start:010}.parquet", row_group_size=10_000)
+    return folder
 
 
 # What is measured, each in a process of its own
@@ -126,22 +124,47 @@ def tagged(path: Path, index: Path, captures: Path, output: Path, also: tuple[st
     return done.counts.kept, time.process_time() - began
 
 
+def tagged_tables(folder: Path, index: Path, captures: Path, output: Path, workers: int, executor: str) -> tuple[int, float]:
+    from comity.crawler.captures import open_captures
+    from comity.dataset.job import JobOptions
+    from comity.dataset.tagging.folder_tagging import tag_folder
+    from comity.dataset.tagging.judging import Judge, Question
+    from comity.policies import Agent, Verdict
+
+    agent = Agent("benchbot", uses=("train",), defaults={"train": Verdict.ALLOW})
+    with open_captures([captures], agent=agent, index=index) as policies:
+        judge, options = Judge(Question.of(agent, now=NOW), policies), JobOptions(workers, executor=executor)
+        began = cpu()
+        done = tag_folder([folder], output, judge, options=options)
+    return done.counts.kept, cpu() - began
+
+
+def cpu() -> float:
+    """Seconds of this process and of those that have ended."""
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
 def measured(job: Callable[..., tuple[int, float]], *arguments: Any) -> Iterator[float]:
-    """Yield the records, the seconds of CPU without imports, and MiB at the peak."""
+    """Yield the records, the seconds of CPU without imports, MiB at the peak of the largest process, and seconds by the clock."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=_measured, args=(theirs, job, *arguments))
     process.start()
+    theirs.close()
     yield from ours.recv()
     process.join()
 
 
 def _measured(pipe: Any, job: Callable[..., tuple[int, float]], *arguments: Any) -> None:
-    pipe.send((*job(*arguments), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+    began = time.monotonic()
+    done = job(*arguments)
+    peaks = [resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    pipe.send((*done, max(peaks), time.monotonic() - began))
 
 
 def show(what: str, figures: Iterator[float]) -> None:
-    number, seconds, peak = figures
-    print(f"{what:<60} {number / seconds:>10,.0f} a second and core {peak:>8,.0f} MiB", flush=True)
+    number, seconds, peak, clock = figures
+    print(f"{what:<60} {number / seconds:>10,.0f} a second and core {peak:>8,.0f} MiB {clock:>8,.1f} s", flush=True)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -150,10 +173,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--origins", default="1,1000,100000")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--row-origins", type=int, default=100_000)
+    parser.add_argument("--rows-only", action="store_true", help="no WARC files")
+    parser.add_argument("--orders", default="crawl,random", help="of the rows")
+    parser.add_argument("--workers", type=int, default=1, help="processes that tag rows, a file each")
+    parser.add_argument("--executor", default="processes", help="as of dataset tag")
+    parser.add_argument("--folder", type=Path, help="for what is made, where there is room (default: a temporary one)")
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
-        for origins in map(int, options.origins.split(",")):
+        for origins in () if options.rows_only else map(int, options.origins.split(",")):
             path, captures = pages(folder / "pages.warc.gz", options.pages, origins), robots(folder / "robots.warc.gz", origins)
             index = folder / f"{origins}.sqlite"
             _index(captures, index)
@@ -164,11 +192,14 @@ def main(arguments: list[str] | None = None) -> None:
             show(f"{origins:,} origins, for 23 crawlers too", measured(tagged, path, index, captures, output, ("ai-training",)))
         captures, index = robots(folder / "robots.warc.gz", options.row_origins), folder / "rows.sqlite"
         _index(captures, index)
-        for is_sorted in (True, False):
-            path = table(folder / "rows.parquet", options.rows, options.row_origins, is_sorted=is_sorted)
-            order = "in the order of a crawl" if is_sorted else "in random order"
-            what = f"{options.rows:,} rows, {options.row_origins:,} origins, {order}"
-            show(what, measured(tagged, path, index, captures, folder / "out.parquet"))
+        print(f"index of {options.row_origins:,} origins: {index.stat().st_size / 2**20:,.1f} MiB", flush=True)
+        for order in options.orders.split(","):
+            path = tables(folder / order, options.rows, options.row_origins, is_sorted=order == "crawl")
+            what = f"{options.rows:,} rows, {options.row_origins:,} origins, in {order} order, {options.workers} x"
+            output = folder / f"{order}-tagged"
+            show(what, measured(tagged_tables, path, index, captures, output, options.workers, options.executor))
+            for used in (path, output):
+                shutil.rmtree(used)
 
 
 def _index(captures: Path, index: Path) -> None:

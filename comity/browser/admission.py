@@ -39,6 +39,7 @@ class PageRequest:
     fields: Mapping[str, str]  # header fields
     leads_there: str = ""  # URL of the document, worker or redirect that leads there; "": nobody knows
     after: Admission | None = None  # the admission of the hop before, where it is one of a redirect
+    is_of_main_frame: bool = False  # of a page; what stands in other frames nobody but a page has chosen
 
 
 class Admission:
@@ -83,7 +84,7 @@ class Admissions:
         is_led_by_operator: bool = False,
     ) -> None:
         """`automations`: by which the browser is driven; None: as the settings of scrapy-playwright say. `judged`:
-        COMITY_BROWSER. `is_led_by_operator`: where nobody leads to a document, the operator does."""
+        COMITY_BROWSER. `is_led_by_operator`: where nobody leads to the document of a page, the operator does."""
         self._parts = parts
         self._stats = stats
         self._declared: dict[str, Any] = {"session": False}  # the fields say what a request carries
@@ -164,7 +165,8 @@ class Admissions:
         )
         if page_request.kind.is_part:
             self._parts.access.exempt(request)  # nothing is made of it but how the page looks
-        if page_request.leads_there or page_request.kind is not DOCUMENT or not self._is_led_by_operator:
+        is_opened = page_request.kind is DOCUMENT and page_request.is_of_main_frame and not page_request.leads_there
+        if not (is_opened and self._is_led_by_operator):
             leads_from = self._parts.policies.cached(origin_or_empty(page_request.leads_there))
             set_referrer_reach(request, leads_from.server_reach if leads_from else Reach.PUBLIC)
         self._parts.referrals.make(request)

@@ -14,7 +14,8 @@ What never comes there is switched off, or led around (docs/browsers.md has the 
     WebSockets of workers      the browser has a SOCKS proxy for WebSockets alone, behind which there is nothing
     service workers            their script is refused, and so are their updates, which nobody sees
     speculation rules          a script takes them out of each document, the header field is taken off its answer
-    WebRTC, WebTransport       no UDP but through a proxy; a script takes the names away, in frames"""
+    WebRTC, WebTransport       no UDP but through a proxy; a script takes the names away, in frames
+    payments, federated log-in what they need the browser asks for by itself; a script takes the names away"""
 
 from __future__ import annotations
 
@@ -62,7 +63,9 @@ SCRIPT = """(() => {
         watch(root);
         return root;
     };
-    for (const name of ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport', 'WebSocketStream']) delete self[name];
+    for (const name of ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport', 'WebSocketStream', 'PaymentRequest',
+        'IdentityCredential', 'IdentityProvider']) delete self[name];
+    delete Navigator.prototype.credentials;
 })();"""
 
 
@@ -115,6 +118,7 @@ class BrowserGuard:
         self._out: dict[str, _Out] = {}  # request id -> a request that is not answered yet
         self._hops: Bounded[str, Admission] = Bounded(MAX_FRAMES)  # request id -> one that was answered by a redirect
         self._sites: Bounded[str, str] = Bounded(MAX_FRAMES)  # id of a frame, page or worker -> URL of what is in it
+        self._main_frames: set[str] = set()  # ids of those of pages
         self._pages: WeakValueDictionary[str, Page] = WeakValueDictionary()  # id of its main frame, or a pop-up's of it -> page
 
     def refusals(self, page: Page) -> PageRefusals:
@@ -156,6 +160,7 @@ class BrowserGuard:
     def _on_target_created(self, event: Mapping[str, Any]) -> None:
         """A pop-up is led to by the page that opens it, whatever it says of its Referer."""
         info = event["targetInfo"]
+        self._main_frames.add(info["targetId"])  # the id of a page is that of its main frame
         opener = info.get("openerId", "")
         if (site := self._sites.get(opener)) is not None:
             self._sites.setdefault(info["targetId"], site)
@@ -164,6 +169,7 @@ class BrowserGuard:
 
     def _on_target_destroyed(self, event: Mapping[str, Any]) -> None:
         """What a page waits for that is closed takes nobody's turn."""
+        self._main_frames.discard(event["targetId"])
         for task, frame in self._waiting.items():
             if frame == event["targetId"]:
                 task.cancel()
@@ -201,6 +207,7 @@ class BrowserGuard:
             fields=fields,
             leads_there=before.url if before else fields.get("Referer") or self._sites.get(frame, ""),
             after=before,
+            is_of_main_frame=frame in self._main_frames,
         )
         try:
             if fields.get("Service-Worker") == "script":

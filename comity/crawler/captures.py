@@ -14,7 +14,9 @@ from comity.crawler.fetching.policy_copy import PolicyFile
 from comity.crawler.fetching.store import PolicyStore
 from comity.dataset.captures.captures import MAX_AGE, PolicyCaptures
 from comity.dataset.captures.sources import Capture, Found, Source, sources_in
+from comity.dataset.files.places import is_local, place
 from comity.dataset.files.warc.records import Damage
+from comity.dataset.records import DatasetError
 from comity.policies import Agent, PolicyError
 
 SQLITE = b"SQLite format 3\0"
@@ -30,13 +32,20 @@ def open_captures(
     progress: Callable[[int], object] = lambda _: None,
 ) -> PolicyCaptures:
     """`PolicyCaptures.open` of what the operator has named. PolicyError, with what to do about it, where one cannot be read."""
-    sources = [source for argument in arguments for source in _sources(Path(argument))]
+    sources = [source for argument in arguments for source in _sources(_place(argument))]
     return PolicyCaptures.open(sources, agent=agent, index=index, max_age=max_age, now=now, progress=progress)
+
+
+def _place(argument: str | Path) -> Path:
+    try:
+        return place(argument) if isinstance(argument, str) else argument
+    except DatasetError as error:
+        raise PolicyError(f"--policies {error}") from None
 
 
 def _sources(path: Path) -> Iterator[Source]:
     try:
-        is_store = path.is_file() and _begins_with(path, SQLITE)
+        is_store = is_local(path) and path.is_file() and _begins_with(path, SQLITE)
     except OSError as error:
         raise PolicyError(f"--policies {path}: it cannot be read: {error.strerror}") from None
     return iter([StoreSource(path)]) if is_store else sources_in(path)

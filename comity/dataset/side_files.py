@@ -1,4 +1,5 @@
-"""The files beside a dataset: NAME.unreadable.jsonl has what cannot be read, NAME.expired.jsonl what went.
+"""The files beside a dataset: NAME.unreadable.jsonl has what cannot be read, NAME.expired.jsonl what went, and
+NAME.no-policies.jsonl what is kept of sites whose policies cannot be had.
 
 Those of a folder stand in the folders FOLDER.unreadable and FOLDER.expired, under the names that its files have: whoever reads
 all files of a folder reads records, and each can be written by a process of its own.

@@ -20,6 +20,7 @@ import pyarrow as pa
 from comity.dataset.arrow_step import Table, passed_through
 from comity.dataset.captures.captures import PolicyCaptures
 from comity.dataset.captures.sources import sources_in
+from comity.dataset.files.places import place
 from comity.dataset.records import DatasetError
 from comity.dataset.tagging.columns import Columns, checked
 from comity.dataset.tagging.columns_pass import schema_of_tagged
@@ -86,7 +87,7 @@ def tagger(
     asked = Question.of(asking, **question)
     if hasattr(policies, "at"):
         return TaggedBatches(asked, cast(Policies, policies), columns)
-    sources = [source for path in policies for source in sources_in(Path(path))]
+    sources = [source for path in policies for source in sources_in(path if isinstance(path, Path) else place(str(path)))]
     captures = PolicyCaptures.open(sources, agent=asking, now=asked.now)
     tagging = TaggedBatches(asked, captures, columns)
     tagging._opened = captures

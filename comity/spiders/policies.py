@@ -70,7 +70,7 @@ class PoliciesSpider(Spider):
         self._list_path = Path(unreachable) if unreachable else None
         self._list: IO[bytes] | None = None
         self._survey: Survey | None = None
-        self._is_complete = False
+        self.comity_is_complete = False  # `scrapy crawl` tells who called it
         self._began = self._told = 0.0
         try:
             with ExitStack() as files:
@@ -97,14 +97,14 @@ class PoliciesSpider(Spider):
                 await self._survey.run(self._new())
                 if self._archive:
                     self._archive.finish()
-                self._is_complete = True
+                self.comity_is_complete = True
                 self._sum_up()
         except ClosingError:  # Ctrl-C; or Scrapy cancels this
             pass
         except (DatasetError, OSError) as error:
             self.logger.error("%s", error)
         finally:
-            if not self._is_complete:
+            if not self.comity_is_complete:
                 self.logger.warning("Ended early: what was had is kept, and the next run goes on behind it")
         if False:  # what makes it a generator
             yield

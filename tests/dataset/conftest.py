@@ -1,12 +1,17 @@
-"""Records for the tests of passes."""
+"""Records for the tests of passes, engines that are there, and a store."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from comity.dataset.files.places import place
 
 MakeRecord = Callable[..., dict[str, Any]]
 
@@ -74,3 +79,92 @@ def make_record() -> MakeRecord:
         return copy.deepcopy(page | (fields or {}) | {"permissions": tag})
 
     return make
+
+
+# Engines
+
+TASKS = """
+import os
+import signal
+from pathlib import Path
+from typing import NamedTuple
+
+from comity.dataset.records import DatasetError
+
+
+class KilledOnce(NamedTuple):
+    folder: str
+
+    def __call__(self, number):
+        mark = Path(self.folder) / "killed"
+        if number == 3 and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number * number
+
+
+def fails(number):
+    raise DatasetError(f"{number} cannot be used")
+"""
+
+
+@pytest.fixture
+def tasks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """A module that all processes can import."""
+    (tmp_path / "module").mkdir()
+    (tmp_path / "module/executor_tasks.py").write_text(TASKS)
+    monkeypatch.syspath_prepend(tmp_path / "module")
+    monkeypatch.setenv("PYTHONPATH", ":".join(filter(None, sys.path)))
+    monkeypatch.delitem(sys.modules, "executor_tasks", raising=False)
+    import executor_tasks  # type: ignore[import-not-found]
+
+    return executor_tasks
+
+
+@pytest.fixture
+def started(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tasks: Any) -> Iterator[str]:
+    """An engine that is there before the jobs are: they use it, and leave it."""
+    name = request.param
+    with ExitStack() as stack:
+        if name == "ray":
+            monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+            import ray
+
+            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
+            stack.callback(ray.shutdown)
+        yield name
+        assert name != "ray" or ray.is_initialized()
+
+
+# A store
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def store(server: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder in it, by the settings that every program takes from the environment."""
+    import s3fs
+
+    for name, value in {
+        "AWS_ENDPOINT_URL": server,
+        "AWS_ACCESS_KEY_ID": "a",
+        "AWS_SECRET_ACCESS_KEY": "b",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    s3fs.S3FileSystem.clear_instance_cache()
+    files = s3fs.S3FileSystem()
+    if files.exists("bucket"):
+        files.rm("bucket", recursive=True)
+    files.mkdir("bucket")
+    return place("s3://bucket/data")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,58 +27,6 @@ TRAIN = Terms.of(["train"], now=NOW)
 ENGINES = [
     pytest.param(name, marks=[pytest.mark.slow, pytest.mark.filterwarnings("ignore")]) for name in ("dask", "ray", "spark")
 ]
-
-TASKS = """
-import os
-import signal
-from pathlib import Path
-from typing import NamedTuple
-
-from comity.dataset.records import DatasetError
-
-
-class KilledOnce(NamedTuple):
-    folder: str
-
-    def __call__(self, number):
-        mark = Path(self.folder) / "killed"
-        if number == 3 and not mark.exists():
-            mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return number * number
-
-
-def fails(number):
-    raise DatasetError(f"{number} cannot be used")
-"""
-
-
-@pytest.fixture
-def tasks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """A module that all processes can import."""
-    (tmp_path / "module").mkdir()
-    (tmp_path / "module/executor_tasks.py").write_text(TASKS)
-    monkeypatch.syspath_prepend(tmp_path / "module")
-    monkeypatch.setenv("PYTHONPATH", ":".join(filter(None, sys.path)))
-    monkeypatch.delitem(sys.modules, "executor_tasks", raising=False)
-    import executor_tasks  # type: ignore[import-not-found]
-
-    return executor_tasks
-
-
-@pytest.fixture
-def started(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tasks: Any) -> Iterator[str]:
-    """An engine that is there before the jobs are: they use it, and leave it."""
-    name = request.param
-    with ExitStack() as stack:
-        if name == "ray":
-            monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-            import ray
-
-            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
-            stack.callback(ray.shutdown)
-        yield name
-        assert name != "ray" or ray.is_initialized()
 
 
 @pytest.fixture

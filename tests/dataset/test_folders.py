@@ -82,7 +82,10 @@ def test_one_file_of_a_folder(tmp_path: Path, crawled: Path) -> None:
 
 @pytest.mark.requirement("MEET-3")
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize(("had", "ending"), [(".jsonl", ""), (".parquet", ""), (".jsonl", ".parquet"), (".jsonl", ".jsonl.gz")])
+@pytest.mark.parametrize(
+    ("had", "ending"),
+    [(".jsonl", ""), (".parquet", ""), (".jsonl", ".parquet"), (".jsonl", ".jsonl.gz"), (".jsonl", ".jsonl.zst")],
+)
 def test_a_folder_of_a_folder(tmp_path: Path, make_record: MakeRecord, workers: int, had: str, ending: str) -> None:
     source, out = folder_of(make_record, tmp_path / "crawled", had), tmp_path / "out"
     exported = export_folder([source], out, TRAIN, JobOptions(workers), ending=ending)
@@ -139,7 +142,7 @@ def test_files_of_others_are_not_replaced(tmp_path: Path, crawled: Path) -> None
     out = tmp_path / "out"
     out.mkdir()
     (out / "thesis.txt").write_text("mine")
-    with pytest.raises(DatasetError, match=r"out holds thesis\.txt, which no export has written"):
+    with pytest.raises(DatasetError, match=r"out holds thesis\.txt, which nothing of comity has written"):
         export_folder([crawled], out, TRAIN)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["crawled", "out"]
     (out / "thesis.txt").unlink()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from comity.dataset.export.export import export
 from comity.dataset.export.folder_export import export_folder
 from comity.dataset.files import folders, places
 from comity.dataset.files.formats import open_reader
-from comity.dataset.files.places import place
 from comity.dataset.job import JobOptions
 from comity.dataset.permissions.terms import Terms
 from comity.dataset.records import DatasetError
@@ -29,37 +28,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 BEFORE = datetime(2026, 11, 21, tzinfo=UTC)
 PERMITTED = [number for number in range(120) if number % 3 and number % 5]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
-
-
-@pytest.fixture
-def store(server: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder in it, by the settings that every program takes from the environment."""
-    import s3fs
-
-    for name, value in {
-        "AWS_ENDPOINT_URL": server,
-        "AWS_ACCESS_KEY_ID": "a",
-        "AWS_SECRET_ACCESS_KEY": "b",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }.items():
-        monkeypatch.setenv(name, value)
-    s3fs.S3FileSystem.clear_instance_cache()
-    files = s3fs.S3FileSystem()
-    if files.exists("bucket"):
-        files.rm("bucket", recursive=True)
-    files.mkdir("bucket")
-    return place("s3://bucket/data")
 
 
 @pytest.fixture

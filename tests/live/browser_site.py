@@ -36,6 +36,9 @@ LOST_BY_PAUSING = frozenset(("fetch-later",))
 LOST_BY_ROUTING = LOST_BY_PAUSING | {"unload-beacon"}
 
 
+TOTAL = "{total: {label: 'a', amount: {currency: 'EUR', value: '1'}}}"  # of a PaymentRequest
+
+
 class Way(NamedTuple):
     """A way of asking."""
 
@@ -163,6 +166,13 @@ WAYS: dict[str, Way] = {
     "shared-worker-websocket": _worker(
         "bin", "new WebSocket('ws://' + location.host + '§')", "new SharedWorker('¶')", is_off=True
     ),
+    "payment": Way(
+        "html", script=f"new PaymentRequest([{{supportedMethods: location.origin + '§'}}], {TOTAL}).canMakePayment()", is_off=True
+    ),
+    "payment-of-frame": _frame(
+        "<iframe></iframe><script>frames[0].eval(`new PaymentRequest([{supportedMethods: parent.location.origin + '§'}],"
+        f" {TOTAL}).canMakePayment()`)</script>"
+    )._replace(is_off=True),
     # And what no browser asks for without its developer tools.
     "source-map": Way("bin", "<script src=¶></script>", help="js", content="0\n//# sourceMappingURL=§", is_off=True),
 }

@@ -127,7 +127,7 @@ def test_nothing_that_a_file_refuses_and_all_that_none_does(crawl: Crawl, serve:
     assert (site.refused, site.missing) == ([], set()), crawled.log
     (item,) = crawled.items
     refused = {refusal["url"] for refusal in item["permissions"]["browser"]["refused"]}
-    assert len(names(refused)) > len(WAYS) - 15
+    assert len(names(refused)) > len(WAYS) - 18
     assert {refusal["rule"] for refusal in item["permissions"]["browser"]["refused"]} <= {"robots.disallow", "comity.browser"}
 
 
@@ -166,7 +166,7 @@ def test_the_same_without_scrapy(serve: Serve) -> None:
 
     refused = asyncio.run(browse())
     assert (site.refused, site.missing) == ([], set())
-    assert len(names(refused)) > len(WAYS) - 15
+    assert len(names(refused)) > len(WAYS) - 18
 
 
 @pytest.mark.requirement("WEB-1")
@@ -299,6 +299,69 @@ def test_a_page_leads_no_browser_to_inner_addresses(crawl: Crawl, serve: Serve) 
     refused = crawled.items[0]["permissions"]["browser"]["refused"]
     assert {refusal["url"][-2:] for refusal in refused} == {"?1", "?2", "?3", "?4", "?5"}
     assert {refusal["rule"] for refusal in refused} == {"comity.inner-address"}
+
+
+@pytest.mark.requirement("WEB-1")
+def test_what_a_browser_asks_for_outside_its_pages_is_off(crawl: Crawl, serve: Serve) -> None:
+    """Log-ins and payments are fetched for by the browser itself, which pauses none of that."""
+    server = serve({"/robots.txt": "User-agent: *\nDisallow: /.well-known/\nDisallow: /private/\n", "/": ICON})
+    script = """async () => {
+        const total = {label: 'a', amount: {currency: 'EUR', value: '1'}};
+        const log_in = {identity: {providers: [{configURL: location.origin + '/private/a', clientId: 'a'}]}};
+        const method = {supportedMethods: location.origin + '/private/b'};
+        const pay = async () => new PaymentRequest([method], {total}).canMakePayment();
+        for (const ask of [async () => navigator.credentials.get(log_in), pay])
+            await ask().catch(() => 0);
+    }"""
+    crawled = crawl(Browses, settings(), urls=[server.url().replace("127.0.0.1", "localhost")], script=script)
+    assert crawled.items
+    assert [path for path in server.paths if path.startswith(("/private/", "/.well-known/web"))] == []
+
+
+@pytest.mark.requirement("SEC-7", "WEB-3")
+def test_the_same_where_the_operator_leads_the_browser(serve: Serve) -> None:
+    """What the operator opens is the operator's own; a frame in it is not, whatever it hides of who embeds it."""
+    from playwright.async_api import async_playwright
+
+    from comity.browser import guard, launch_arguments
+    from comity.client import Client
+
+    inner, own = serve({}, "127.0.0.3"), serve({"/": f"{ICON}<p>own"}, "127.0.0.3")
+    quiet = "<meta name=referrer content=no-referrer>"
+    frames = (
+        f"<iframe src={inner.url('/?1')} referrerpolicy=no-referrer></iframe>",
+        f"<object data={inner.url('/?2')}></object>",
+        f"<iframe srcdoc='{quiet}<iframe src={inner.url('/?3')}></iframe>'></iframe>",
+        f"<iframe src='data:text/html,{quiet}<iframe src={inner.url('/?4')}></iframe>'></iframe>",
+    )
+    script = (
+        f"<script>let frame = open('about:blank').document.createElement('iframe'); frame.src = '{inner.url('/?5')}';"
+        " frame.referrerPolicy = 'no-referrer'; frame.ownerDocument.documentElement.append(frame)</script>"
+    )
+    server = serve({"/": f"{ICON}{quiet}{''.join(frames)}", "/opens": f"{ICON}{script}"}, PUBLIC)
+
+    async def browse() -> dict[str, int]:
+        options = launch_options()
+        options["args"] += [*launch_arguments(), "--disable-popup-blocking"]
+        async with async_playwright() as playwright, Client("testbot", store=None, min_delay=0) as client:
+            assert client._parts
+            client._parts.client.network = Outside(client._parts.options.client)
+            browser = await playwright.chromium.launch(**options)
+            context = await browser.new_context()
+            await guard(context, client)
+            for number, path in ((4, "/"), (5, "/opens")):
+                page = await context.new_page()
+                await page.goto(server.url(path))
+                while sum(client.counts.refused.values()) < number and inner.paths == []:
+                    await page.wait_for_timeout(20)
+            page = await context.new_page()
+            await page.goto(own.url())
+            await browser.close()
+            return client.counts.refused
+
+    assert asyncio.run(asyncio.wait_for(browse(), 60)) == {"comity.inner-address": 5}
+    assert inner.paths == []
+    assert "/" in own.paths
 
 
 @pytest.mark.requirement("SEC-7")

@@ -175,8 +175,8 @@ execute(["scrapy", "crawl", "policies", *sys.argv[1:]])
 """
 
 
-def policies(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    settings = ["COMITY_AGENT=testbot", f"COMITY_STORE={folder / 'killed.sqlite'}", "LOG_LEVEL=INFO"]
+def policies(folder: Path, *arguments: str, settings: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    settings = (*settings, "COMITY_AGENT=testbot", f"COMITY_STORE={folder / 'killed.sqlite'}", "LOG_LEVEL=INFO")
     command = [sys.executable, "-c", RUN, *(f"-a{argument}" for argument in arguments)]
     command += [part for setting in settings for part in ("-s", setting)]
     environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "comity.crawler.settings"}
@@ -189,10 +189,11 @@ def policies(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 def test_a_killed_crawl_leaves_the_old_file_or_none_and_is_gone_on_with(serve: Serve, tmp_path: Path, last: int) -> None:
     """The process is killed by the answer to a request, the `last` one of 12 sites: nothing depends on how fast anything is."""
     killer: list[subprocess.Popen[str]] = []
-    count, lock = 0, threading.Lock()
+    count, lock, is_known = 0, threading.Lock(), threading.Event()
 
     def answer(handler: BaseHTTPRequestHandler) -> Answer:
         nonlocal count
+        assert is_known.wait(60)  # the process may ask before this one knows its number
         with lock:
             count += 1
             if count == last and killer:
@@ -204,6 +205,7 @@ def test_a_killed_crawl_leaves_the_old_file_or_none_and_is_gone_on_with(serve: S
     path = tmp_path / "policies.warc.gz"
     path.write_bytes(b"the old one")
     killer.append(policies(tmp_path, "origins=list.txt", "warc=policies.warc.gz"))
+    is_known.set()
     _, error = killer[0].communicate(timeout=300)
     assert killer[0].returncode == -signal.SIGKILL, error
     assert path.read_bytes() == b"the old one"
@@ -221,18 +223,32 @@ def test_a_killed_crawl_leaves_the_old_file_or_none_and_is_gone_on_with(serve: S
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_was_had(serve: Serve, tmp_path: Path) -> None:
     running: list[subprocess.Popen[str]] = []
+    is_known = threading.Event()
 
     def answer(handler: BaseHTTPRequestHandler) -> Answer:
+        assert is_known.wait(60)
         running[0].send_signal(signal.SIGINT)
         return serve.Answer(status=503, headers={"Retry-After": "50"})  # it would wait for this
 
     sites = [*hosts(serve, 3), serve({"/robots.txt": answer}, host="127.0.0.9")]
     listed(tmp_path / "list.txt", *(site.origin for site in sites))
     running.append(policies(tmp_path, "origins=list.txt", "warc=policies.warc.gz"))
+    is_known.set()
     _, error = running[0].communicate(timeout=300)
+    assert running[0].returncode == 1, error  # a script does not go on with what is not whole
     assert "Ended early: what was had is kept" in error, error
     assert not (tmp_path / "policies.warc.gz").exists()
     assert (tmp_path / ".policies.warc.gz.part").stat().st_size
+
+
+@pytest.mark.usefixtures("new_processes")
+@pytest.mark.slow
+def test_a_crawl_that_the_operator_has_bounded_has_ended_early(serve: Serve, tmp_path: Path) -> None:
+    sites = [*hosts(serve, 2), serve({"/robots.txt": serve.Answer(status=503, headers={"Retry-After": "50"})}, host="127.0.0.9")]
+    listed(tmp_path / "list.txt", *(site.origin for site in sites))
+    process = policies(tmp_path, "origins=list.txt", settings=("CLOSESPIDER_TIMEOUT=2",))
+    _, error = process.communicate(timeout=40)
+    assert (process.returncode, "Ended early" in error) == (1, True), error
 
 
 # The history

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ADDON = "comity.crawler.addon"
 READY = ("site", "urls", "policies")  # spiders
 READY_SETTINGS = "comity.crawler.settings"
+ENDED_EARLY = 1  # exit status; as of a crawl that could not begin
 
 
 class _KnowsFeeds(BaseRunSpiderCommand):
@@ -36,6 +37,7 @@ class Command(_KnowsFeeds, crawl.Command):
     """`scrapy crawl`. Outside of a project the ready spiders are those of the ready crawler."""
 
     requires_project = False
+    _run_crawler: Crawler | None = None
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         assert self.settings is not None
@@ -48,6 +50,13 @@ class Command(_KnowsFeeds, crawl.Command):
             self.settings.setmodule(READY_SETTINGS, priority="project")
         super().process_options(args, opts)
 
+    def run(self, args: list[str], opts: Namespace) -> None:
+        """A spider that says that it has not done what it was run for ends with ENDED_EARLY: scripts go on behind what is
+        whole. Of any other Scrapy decides."""
+        super().run(args, opts)
+        if self._run_crawler and not getattr(self._run_crawler.spider, "comity_is_complete", True):
+            self.exitcode = ENDED_EARLY
+
     def _create_crawler(self, spidercls: Any) -> Crawler:
         assert self.crawler_process
         if spidercls in READY and spidercls not in self.crawler_process.spider_loader.list():
@@ -57,7 +66,8 @@ class Command(_KnowsFeeds, crawl.Command):
                 ' SPIDER_MODULES have "comity.spiders"',
                 print_help=False,
             )
-        return super()._create_crawler(spidercls)
+        self._run_crawler = super()._create_crawler(spidercls)
+        return self._run_crawler
 
 
 class RunSpider(_KnowsFeeds, runspider.Command):

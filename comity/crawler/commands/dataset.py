@@ -32,6 +32,7 @@ from comity.dataset.export.folder_export import export_folder
 from comity.dataset.files.folders import named, open_dataset
 from comity.dataset.files.formats import WRITABLE
 from comity.dataset.files.places import place
+from comity.dataset.folder_output import is_folder
 from comity.dataset.job import JobOptions
 from comity.dataset.passes import Note
 from comity.dataset.permissions.terms import DEFAULT, Terms
@@ -147,12 +148,12 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
         if hint := _unknown(use, vocabulary):
             complain(hint)
     output = place(opts.output)
-    is_folder = opts.output.endswith(("/", "/.")) or output.is_dir()
-    if opts.ending and not is_folder:
+    in_folder = is_folder(opts.output, output)
+    if opts.ending and not in_folder:
         raise UsageError(f"--ending {opts.ending}: {output} is one file, whose name has its ending", print_help=False)
     with _progress("exporting", opts.inputs, passes=2) as advance:
         options = JobOptions(opts.workers, advance, executor=opts.executor)
-        if is_folder:
+        if in_folder:
             output = named(output)
             exported = export_folder(opts.inputs, output, terms, options, ending=opts.ending)
         else:

@@ -25,14 +25,18 @@ from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
 from comity.dataset import manifest
 from comity.dataset.captures.captures import MAX_AGE, PolicyCaptures
 from comity.dataset.executors import EXECUTORS, PROCESSES
+from comity.dataset.files.folders import APART, named
+from comity.dataset.files.formats import WRITABLE
 from comity.dataset.files.places import place
+from comity.dataset.folder_output import is_folder
 from comity.dataset.job import JobOptions, open_readers
 from comity.dataset.page_fields import by_trafilatura
 from comity.dataset.records import DatasetError
 from comity.dataset.tagging.columns import Columns
 from comity.dataset.tagging.counts import Tagged
+from comity.dataset.tagging.folder_tagging import tag_folder
 from comity.dataset.tagging.judging import AI_TRAINING, BOTH, CAPTURE, MISSING, TODAY, Judge, Question
-from comity.dataset.tagging.tagging import APART, Making, open_captures_reader, origins, tag_dataset
+from comity.dataset.tagging.tagging import Making, captures_reader, origins, tag_dataset
 from comity.policies import Agent, PolicyError
 from comity.policies.syntax.printable import unhidden
 from comity.policies.tag import DATES
@@ -48,7 +52,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="IN",
         help="WARC of any writer, Parquet or JSON Lines with URLs; a folder: all in it",
     )
-    parser.add_argument("-o", dest="output", required=True, metavar="OUT", help="JSON Lines or Parquet")
+    parser.add_argument(
+        "-o",
+        dest="output",
+        required=True,
+        metavar="OUT",
+        help="JSON Lines or Parquet; a folder, by a / at its end: a file for each that is read",
+    )
+    parser.add_argument(
+        "--ending", choices=WRITABLE, default="", help="of the files in the folder OUT (default: that of each file that is read)"
+    )
     parser.add_argument("--for", dest="uses", required=True, metavar="USE[,USE]", help="what will be done with the records")
     parser.add_argument("--agent", metavar="NAME", help="product token for which is asked (default: COMITY_AGENT)")
     parser.add_argument(
@@ -57,7 +70,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="FILE|STORE",
-        help="captures of policy files: WARC files, folders of them or of files by host, policy stores",
+        help="captures of policy files: WARC files, folders of them or of files by host (s3:// too), policy stores",
     )
     parser.add_argument(
         "--index", type=Path, metavar="FILE", help="where the index of the captures is kept (default: it is made anew)"
@@ -125,6 +138,10 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
     if opts.text == "trafilatura" and find_spec("trafilatura") is None:
         raise UsageError("--text trafilatura: trafilatura is not installed: pip install 'comity[text]'", print_help=False)
     question, output = _question(opts, settings), place(opts.output)
+    in_folder = is_folder(opts.output, output)
+    if opts.ending and not in_folder:
+        raise UsageError(f"--ending {opts.ending}: {output} is one file, whose name has its ending", print_help=False)
+    output = named(output) if in_folder else output
     columns = Columns(opts.url_field, opts.date_field, opts.text_field, opts.headers_field)
     sources = [argument for arguments in opts.policies for argument in arguments]
     if opts.refresh:
@@ -141,8 +158,12 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
             complain(f"{source}: {number} places cannot be read")
         with _progress("tagging", opts.inputs) as advance:
             options = JobOptions(opts.workers, advance, executor=opts.executor)
-            tagged = tag_dataset(opts.inputs, output, Judge(question, captures), making, options, sources=sources)
-    show(tagged, question, output, opts.output)
+            judge = Judge(question, captures)
+            if in_folder:
+                tagged = tag_folder(opts.inputs, output, judge, making, options, sources=sources, ending=opts.ending)
+            else:
+                tagged = tag_dataset(opts.inputs, output, judge, making, options, sources=sources)
+    show(tagged, question, output, "" if in_folder else ".jsonl")
     return DONE
 
 
@@ -185,7 +206,7 @@ def _unreadable(captures: PolicyCaptures) -> Iterator[tuple[str, int]]:
 
 def _refresh(inputs: Sequence[Path], columns: Columns, process: AsyncCrawlerProcess | CrawlerProcess) -> bool:
     """False where it was ended before its time."""
-    readers = [open_captures_reader(reader.path) for reader in open_readers(inputs)]
+    readers = list(map(captures_reader, open_readers(inputs)))
     with _progress("policies of today", inputs) as advance:
         return refresh(process, origins(readers, columns, advance))
 
@@ -204,11 +225,11 @@ def _bar(description: str, total: int | None) -> Iterator[Callable[[int], object
         yield lambda done: bar.advance(task, done)
 
 
-def show(tagged: Tagged, question: Question, output: Path, name: str) -> None:
-    """What was tagged, for people."""
+def show(tagged: Tagged, question: Question, output: Path, ending: str) -> None:
+    """What was tagged, for people. `ending`: of the files beside the output; of the folders beside a folder ""."""
     console = open_console()
     counts = tagged.counts
-    console.print(line(f"{counts.kept} of {tagged.read} records are tagged for {question.agent.token}: {name}"))
+    console.print(line(f"{counts.kept} of {tagged.read} records are tagged for {question.agent.token}: {output}"))
     console.print(line(f"By whose policies, and for whom: {manifest.path_of(output)}"))
     rows = table("What may be done with them", "use", "records")
     rows.columns[1].justify = "right"
@@ -222,6 +243,6 @@ def show(tagged: Tagged, question: Question, output: Path, name: str) -> None:
             add_row(rows, why, number)
         console.print(rows)
     if tagged.apart:
-        console.print(line(f"{tagged.apart} of sites without policies are kept in {name}.{APART}.jsonl", "yellow"))
+        console.print(line(f"{tagged.apart} of sites without policies are kept in {output}.{APART}{ending}", "yellow"))
     if counts.unreadable:
-        console.print(line(f"{counts.unreadable} cannot be read: they are named in {name}.unreadable.jsonl", "yellow"))
+        console.print(line(f"{counts.unreadable} cannot be read: they are named in {output}.unreadable{ending}", "yellow"))

@@ -7,7 +7,7 @@ How it works. Five things go on beside the scheduler, none of which it waits for
              when few are left here, and a host of which nothing is left is released
     renew    each third of TTL the leases are prolonged; requests of a host that is lost by then wait here no longer
     bury     what a dead worker of this machine had goes to others at once
-    finish   while nothing waits here, it is asked whether anything is waited for, or out, anywhere: twice not, and it is finished
+    finish   while nothing waits here, it is asked whether anything is waited for, or out, anywhere
 
 A host for which nobody waits, as it is too slow, is given back as such. The next worker that begins looks at it again, or the one
 that is there when its time has come.
@@ -58,7 +58,6 @@ LEASE_EACH = 0.1  # seconds between two times that hosts are leased
 LEASE_AGAIN = 0.25  # the same, where there were none
 BURY_AGAIN = 0.25  # seconds between two looks for workers on this machine that are dead
 LOOK_AGAIN = 1.0  # seconds between two looks whether the crawl is finished
-ENOUGH = 2  # looks that find nothing
 
 
 @dataclass(slots=True)
@@ -109,17 +108,13 @@ class SharedQueue:
         self._known: Bounded[bytes, None] = Bounded(MAX_KNOWN)
         self._new: dict[int, Row] = {}  # that the next flush puts
         self._done: dict[str, list[bytes]] = {}  # host -> keys of which the next one tells
-        self._finished = 0  # times in a row that nothing was left anywhere
+        self.is_finished = False
         self._tasks: list[asyncio.Task[None]] = []
         self._changed_hosts: set[str] = set()  # those that are to be looked after
         self._maybe_aside: set[str] = set()  # of which some requests were set aside
         self._lease_at = 0.0  # monotonic
         self._log_at = 0.0
         self._is_full = False
-
-    @property
-    def is_finished(self) -> bool:
-        return self._finished >= ENOUGH
 
     async def open(self, spider: Spider) -> None:
         self._spider = spider
@@ -156,7 +151,7 @@ class SharedQueue:
         number = next(self._numbers)
         host = urlsplit(origin).hostname or ""
         self._new[number] = Row(host, fingerprint, self._queue.new_key(), request.priority, body)
-        self._finished = 0
+        self.is_finished = False
         return number
 
     def is_seen(self, fingerprint: bytes) -> bool:
@@ -309,7 +304,7 @@ class SharedQueue:
             host.keys.add(number)
             self._taker.arrived(number, origin_or_empty(url_of(body)), priority)
         if lease.requests:
-            self._finished = 0
+            self.is_finished = False
             wake(self._crawler)
 
     async def _renew(self) -> None:
@@ -327,7 +322,7 @@ class SharedQueue:
                 self._drop(name)
             await asyncio.gather(*map(self._queue.release, hosts))
             if self._queue.state == "ended":
-                self._finished = ENOUGH
+                self.is_finished = True
                 wake(self._crawler)
 
     async def _bury(self) -> None:
@@ -355,7 +350,7 @@ class SharedQueue:
 
     async def _look_now(self) -> None:
         is_finished = await self._queue.is_finished()
-        self._finished = self._finished + 1 if is_finished and not (self._hosts or self._new) else 0
+        self.is_finished = is_finished and not (self._hosts or self._new)
         if self.is_finished:
             if self._queue.aside:
                 self._stats.set_value("comity/scheduler/set-aside", self._queue.aside)  # of all workers

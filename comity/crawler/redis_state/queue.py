@@ -274,11 +274,13 @@ class RedisQueue:
         """Another worker is dead, and its process sends nothing any more: what it had goes to others at once, and what it had in
         flight counts as started now."""
         keys = map(self.address.shard_key, range(self.shards))
-        await _all([
-            *(self._connection.call(_LEAVE_PACE, pace_shard(shard), owner_of(worker)) for shard in range(SHARDS)),
-            *(self._connection.call(_BURY, key, worker) for key in keys),
-            self._crawl(_LEAVE, worker),
-        ])
+        await _all(
+            [
+                *(self._connection.call(_LEAVE_PACE, pace_shard(shard), owner_of(worker)) for shard in range(SHARDS)),
+                *(self._connection.call(_BURY, key, worker) for key in keys),
+                self._crawl(_LEAVE, worker),
+            ]
+        )
 
     # All shards
 

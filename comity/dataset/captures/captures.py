@@ -216,12 +216,11 @@ class PolicyCaptures:
                 span.narrow(*((event, FOREVER) if event <= until else (-FOREVER, event)))
         return {url: [row for row in rows if until - max_age < row.moment <= until] for url, rows in captures.items()}
 
-    def _file(
-        self, url: str, until: int, span: _Span, captures: Iterable[Row], on_the_way: tuple[str, ...] = ()
-    ) -> _File:
+    def _file(self, url: str, until: int, span: _Span, captures: Iterable[Row], on_the_way: tuple[str, ...] = ()) -> _File:
         """The answer that counts, as PolicyFile has it: the last one, or the last good one while it cannot be had.
 
-        `captures`: that may count, the latest first. `span`: is narrowed to the moments of which the answer is the same. `on_the_way`: URLs that have led here."""
+        `captures`: that may count, the latest first. `span`: is narrowed to the moments of which the answer is the same.
+        `on_the_way`: URLs that have led here."""
         failure: _File | None = None
         since: datetime | None = None  # of failures
         targets: dict[str, _File] = {}

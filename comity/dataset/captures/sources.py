@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from comity.dataset.files.places import is_local, stored_version
 from comity.dataset.files.warc.items import POLICY
 from comity.dataset.files.warc.messages import has_head, is_http, message, unchunked
 from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
@@ -91,7 +92,13 @@ def sources_in(path: Path) -> Iterator[Source]:
         else:
             raise PolicyError(f"--policies {path}: its name says no form of captures: name it .warc or .warc.gz")
     except OSError as error:
-        raise PolicyError(f"--policies {path}: it cannot be read: {error.strerror}") from None
+        raise PolicyError(f"--policies {path}: it cannot be read: {error.strerror or error}") from None
+    except PolicyError:
+        raise
+    except Exception as error:
+        if is_local(path):
+            raise
+        raise PolicyError(f"--policies {path}: it cannot be read: {error}") from None  # by whatever library knows the store
 
 
 def _in_folder(folder: Path, *, is_named: bool) -> Iterator[Source]:
@@ -170,6 +177,8 @@ class FileSource:
 
 
 def _version(path: Path) -> str:
+    if not is_local(path):
+        return stored_version(path)
     stat = path.stat()
     return f"{stat.st_size} {stat.st_mtime_ns}"
 

@@ -22,9 +22,13 @@ from comity.dataset.files.places import copied, is_local
 from comity.dataset.files.replacement import sync
 from comity.dataset.records import DatasetError
 
+APART = "no-policies"  # kind of what is kept of sites whose policies cannot be had
 # Behind the name of a dataset.
-SIDE_ENDINGS = (".unreadable.jsonl", ".unreadable.warc", ".unreadable.warc.gz", ".expired.jsonl")
-SIDE_FOLDERS = (".unreadable", ".expired")
+SIDE_ENDINGS = (
+    *(".unreadable.jsonl", ".unreadable.warc", ".unreadable.warc.gz", ".expired.jsonl"),
+    f".{APART}.jsonl",
+)
+SIDE_FOLDERS = (".unreadable", ".expired", f".{APART}")
 
 
 class Dataset(NamedTuple):
@@ -137,7 +141,7 @@ class FolderReplacement:
         for file in _all_files(self.path):
             name = file.relative_to(self.path).as_posix()
             if not self._is_ours(name):
-                raise DatasetError(f"{self.path} holds {name}, which no export has written there: name another folder")
+                raise DatasetError(f"{self.path} holds {name}, which nothing of comity has written there: name another folder")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if not is_local(self.path):

@@ -23,6 +23,8 @@ FORMATS = {
     ".jl": "jsonl",
     ".jsonl.gz": "jsonl",
     ".jl.gz": "jsonl",
+    ".jsonl.zst": "jsonl",
+    ".jl.zst": "jsonl",
     ".parquet": "parquet",
     ".warc": "warc",
     ".warc.gz": "warc",

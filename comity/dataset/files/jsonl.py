@@ -1,4 +1,4 @@
-"""JSON Lines, https://jsonlines.org: a record a line, also compressed by gzip.
+"""JSON Lines, https://jsonlines.org: a record a line, also compressed by gzip or Zstandard.
 
 A plain file is read in parts that begin and end with a line. A compressed one can only be read from its front: its parts hold
 their lines."""
@@ -8,9 +8,10 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import sys
 import zlib
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, NamedTuple, Self, cast
@@ -20,10 +21,35 @@ from comity.dataset.files.gc_pause import gc_paused
 from comity.dataset.files.replacement import Replacement
 from comity.dataset.records import Batch, DatasetError, Record, Unreadable
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd  # Scrapy needs it too
+
 PART = 2 * 2**20  # octets of text
 MAX_LINE = 128 * 2**20  # octets; what is longer is no record but a mistake, and would have to be held whole
 BOM = b"\xef\xbb\xbf"
 _ESCAPED = re.compile(rb"\\u00[4-7]")  # a letter of ASCII that need not be escaped, and then may be one of a key
+
+
+class Codec(NamedTuple):
+    """How a file is compressed. It is made of members, one after the other, each complete in itself (RFC 1952 section-2.2, RFC
+    8878 section-3.1)."""
+
+    opened: Callable[[IO[bytes]], Any]  # to be read
+    member: Callable[[bytes], bytes]
+
+
+CODECS = {
+    ".gz": Codec(lambda file: gzip.GzipFile(fileobj=file), lambda octets: gzip.compress(octets, 6, mtime=0)),
+    ".zst": Codec(zstd.ZstdFile, lambda octets: zstd.compress(octets, options={zstd.CompressionParameter.checksum_flag: 1})),
+}
+DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, zstd.ZstdError)
+
+
+def _codec_of(path: Path) -> str:
+    """The one of CODECS; "": it is not compressed."""
+    return next((ending for ending in CODECS if path.name.lower().endswith(ending)), "")
 
 
 class Lines(NamedTuple):
@@ -40,7 +66,7 @@ class Reader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._compressed = path.name.lower().endswith(".gz")
+        self._codec = _codec_of(path)
 
     @cached_property
     def size(self) -> int:
@@ -52,14 +78,14 @@ class Reader:
             return any(word in lines or _ESCAPED.search(lines) for lines in self._lines(self._text(file)))
 
     def _text(self, file: IO[bytes]) -> IO[bytes]:
-        return cast(IO[bytes], gzip.GzipFile(fileobj=file)) if self._compressed else file
+        return cast(IO[bytes], CODECS[self._codec].opened(file)) if self._codec else file
 
     def parts(self) -> Iterator[Part]:
         number, start, done = 1, 0, 0
         with self.path.open("rb") as file:
             for lines in self._lines(self._text(file)):
-                end = file.tell() if self._compressed else start + len(lines)
-                yield Part(Lines(number, start, lines if self._compressed else b"", len(lines)), end - done)
+                end = file.tell() if self._codec else start + len(lines)
+                yield Part(Lines(number, start, lines if self._codec else b"", len(lines)), end - done)
                 done = end
                 number += lines.count(b"\n")
                 start += len(lines)
@@ -70,7 +96,7 @@ class Reader:
         while True:
             try:
                 chunk = text.read(PART)
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            except DAMAGED as error:
                 raise DatasetError(f"{self.path} is damaged, or cut off while it was written: {error}") from None
             if not chunk:
                 break
@@ -130,17 +156,16 @@ def encode_columns(rows: Any) -> bytes:
     return lines(rows)
 
 
-def compressed(octets: bytes) -> bytes:
-    """One member of a gzip file; such files are their members, one after the other (RFC 1952 section-2.2)."""
-    return gzip.compress(octets, 6, mtime=0) if octets else b""
+def compressed(codec: str, octets: bytes) -> bytes:
+    return CODECS[codec].member(octets) if octets else b""
 
 
-def encode_compressed(records: Sequence[Record]) -> bytes:
-    return compressed(encode(records))
+def encode_compressed(codec: str, records: Sequence[Record]) -> bytes:
+    return compressed(codec, encode(records))
 
 
-def encode_columns_compressed(rows: Any) -> bytes:
-    return compressed(encode_columns(rows))
+def encode_columns_compressed(codec: str, rows: Any) -> bytes:
+    return compressed(codec, encode_columns(rows))
 
 
 class Writer:
@@ -148,9 +173,9 @@ class Writer:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._compressed = path.name.lower().endswith(".gz")
-        self.encode = encode_compressed if self._compressed else encode
-        self.encode_columns = encode_columns_compressed if self._compressed else encode_columns
+        self._codec = _codec_of(path)
+        self.encode: Callable[[Sequence[Record]], bytes] = partial(encode_compressed, self._codec) if self._codec else encode
+        self.encode_columns = partial(encode_columns_compressed, self._codec) if self._codec else encode_columns
         self._replacement = Replacement(path)
 
     def __enter__(self) -> Self:
@@ -163,6 +188,6 @@ class Writer:
         self._file.write(encoded)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._empty and self._compressed and error is None:
-            self._file.write(gzip.compress(b"", mtime=0))  # no octets at all are no gzip file
+        if self._empty and self._codec and error is None:
+            self._file.write(CODECS[self._codec].member(b""))  # no octets at all are no compressed file
         self._replacement.__exit__(kind, error, trace)

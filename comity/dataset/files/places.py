@@ -38,6 +38,12 @@ def is_within(path: Path, folder: Path) -> bool:
     return is_local(path) is is_local(folder) and path.resolve().is_relative_to(folder.resolve())
 
 
+def stored_version(path: Path) -> str:
+    """Another one, when a file in a store has changed."""
+    stored: Any = path
+    return str(stored.fs.checksum(stored.path))
+
+
 def copied(source: Path, target: Path) -> None:
     """Copy a file within a store."""
     stored: Any = source

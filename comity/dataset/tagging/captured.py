@@ -25,6 +25,7 @@ class CapturedPage(NamedTuple):
     fields: Fields = ()  # of its header
     body: bytes | None = None  # without content codings; None: it is not at hand
     status: int = 200
+    method: str = "GET"  # of the request
     crawler: str = ""  # User-Agent by which it was captured; "": nobody knows
     unread: str = ""  # why nobody knows all that the capture says: it is cut off, say
 

@@ -133,18 +133,16 @@ class _Asked:
             return [CapturedPage(url if isinstance(url, str) else "", moment) for url, moment in zip(urls, moments, strict=True)]
         return list(map(captured_page, urls, dates, headers))
 
-    def _column(self, names: Sequence[str]) -> Sequence[Any]:
+    def _column(self, names: Sequence[str]) -> list[Any]:
         """The first of these fields that has a value, of each row."""
         first = next((name for name in names if name in self._values or first_part(name) in self._values), None)
         if first is None:
             return [None] * self._batch.num_rows
-        column = self._values.get(first, ())
+        column: list[Any] = self._values.get(first, [])
         if column and None not in column and "" not in column:
             return column
         columns = self._values.items()
-        return [
-            value_of({name: column[row] for name, column in columns}, names)[1] for row in range(self._batch.num_rows)
-        ]
+        return [value_of({name: column[row] for name, column in columns}, names)[1] for row in range(self._batch.num_rows)]
 
     def earlier(self, row: int) -> Any:
         tag = self._tags[row] if self._tags is not None else None

@@ -28,6 +28,7 @@ from comity.dataset.tagging.captured import CapturedPage
 from comity.policies import Agent, Page, Site
 from comity.policies.agent import PRODUCT_TOKEN
 from comity.policies.answers.decision import Reason, Source
+from comity.policies.answers.request import PLAIN, Facts
 from comity.policies.elements.redaction import redacted_fields
 from comity.policies.elements.rules import ElementRules, Traced
 from comity.policies.formats import INSTALLED
@@ -274,6 +275,7 @@ class _Asked:
         self._captured, self._site, self._now, self._missing = page, site, now, missing
         self._agent = judge.question.agent
         self._of_site = judge.of_site(site, page.crawler)
+        self._facts = PLAIN if page.method == PLAIN.method else Facts(method=page.method)
         self._agents = (self._agent, *judge.others(self._of_site, page))
         self.has_element_rules = self._of_site.has_element_rules
 
@@ -294,6 +296,7 @@ class _Asked:
                 body=captured.body,
                 now=self._now,
                 first_seen=first_seen,
+                facts=self._facts,
             )
 
         first = page()

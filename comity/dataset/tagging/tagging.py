@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, cast
 from w3lib.html import get_base_url
 
 from comity.dataset import manifest
-from comity.dataset.files.formats import Reader, format_of, open_reader, open_writer
+from comity.dataset.files.folders import APART
+from comity.dataset.files.formats import Reader, Writer, format_of, open_writer
 from comity.dataset.job import JobOptions, files_of, first_of, open_readers
 from comity.dataset.page_fields import Extractor, is_html, links, title
 from comity.dataset.passes import Note, Outcome, Sinks, run
@@ -32,8 +33,6 @@ from comity.policies.document.main_text import main_text
 from comity.policies.elements.rules import ElementRules
 from comity.policies.syntax.urls import origin_or_empty
 from comity.policies.tag import TagError, no_statements, read_tag
-
-APART = "no-policies"  # of the file beside the output that has the records of sites whose policies cannot be had
 
 
 class Making(NamedTuple):
@@ -184,10 +183,16 @@ def origins(readers: Iterable[Reader], columns: Columns, advance: Callable[[int]
             advance(part.octets)
 
 
-def open_captures_reader(path: Path) -> Reader:
-    """As `open_reader`, with the captures of WARC files as records."""
-    reader = open_reader(path)
-    return cast(Reader, warc.Reader(path)) if format_of(path) == "warc" else reader
+def captures_reader(reader: Reader) -> Reader:
+    """The reader of the same file, with the captures of a WARC file as records."""
+    return cast(Reader, warc.Reader(reader.path)) if format_of(reader.path) == "warc" else reader
+
+
+def check_columns(readers: Iterable[Reader], columns: Columns) -> None:
+    """DatasetError where a table has no field that is named, or none with URLs."""
+    for reader in readers:
+        if schema := getattr(reader, "schema", None):
+            checked(columns, schema.names)
 
 
 def tag_dataset(
@@ -202,32 +207,43 @@ def tag_dataset(
     """`sources`: where the policies come from, for the manifest.
 
     DatasetError, and `output` as it was, where a file cannot be used or written."""
-    readers = [open_captures_reader(reader.path) for reader in open_readers(inputs)]
-    apart_path = beside(output, APART)
-    if clash := first_of((output, *side_files(output), apart_path), files_of(reader.path for reader in readers)):
+    readers = list(map(captures_reader, open_readers(inputs)))
+    if clash := first_of((output, *side_files(output)), files_of(reader.path for reader in readers)):
         raise DatasetError(f"{clash} is read from: give the output another name")
-    for reader in readers:
-        if schema := getattr(reader, "schema", None):
-            checked(making.columns, schema.names)
-    entering, tagged = open_writer(output), Tagged()
-    with UnreadLines(beside(output, "unreadable")) as unread, PendingLines(apart_path) as apart:
+    check_columns(readers, making.columns)
+    entering = open_writer(output)
+    with UnreadLines(beside(output, "unreadable")) as unread, PendingLines(beside(output, APART)) as apart:
         with manifest.restored_on_error(output), entering as writer:
-
-            def keep_apart(notes: list[Note]) -> None:
-                for note in notes:
-                    apart.put(note["record"])
-
-            sinks = Sinks(tagged.merge, keep_apart, unread.add, options.progress)
-            run(TagPass(judge, making), readers, sinks, writer=writer, workers=options.workers, executor=options.executor)
-            tagged.counts.unreadable += unread.records
+            tagged = write_tagged(readers, writer, (unread, apart), judge, making, options)
             unread.replace()
             apart.replace()
             manifest.retract(output)
-        manifest.write(output, manifest.manifest(output, _history(judge, tagged, sources), tagged.composition))
+        manifest.write(output, manifest.manifest(output, history(judge, tagged, sources), tagged.composition))
     return tagged
 
 
-def _history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> manifest.History:
+def write_tagged(
+    readers: Sequence[Reader],
+    writer: Writer,
+    aside: tuple[UnreadLines, PendingLines],
+    judge: Judge,
+    making: Making,
+    options: JobOptions,
+) -> Tagged:
+    """`writer`, `aside`: entered. `aside`: takers of what cannot be read, and of what is kept apart."""
+    tagged, (unread, apart) = Tagged(), aside
+
+    def keep_apart(notes: list[Note]) -> None:
+        for note in notes:
+            apart.put(note["record"])
+
+    sinks = Sinks(tagged.merge, keep_apart, unread.add, options.progress)
+    run(TagPass(judge, making), readers, sinks, writer=writer, workers=options.workers, executor=options.executor)
+    tagged.counts.unreadable += unread.records
+    return tagged
+
+
+def history(judge: Judge, tagged: Tagged, sources: Sequence[str]) -> manifest.History:
     question = judge.question
     return manifest.History(
         description="Records of others, tagged by what their sites said"

@@ -19,7 +19,7 @@ from comity.bounded import Bounded
 from comity.dataset.files.formats import Part
 from comity.dataset.files.warc.items import MAX_BLOCK, POLICY, is_item, item_of, name_of, refers_to
 from comity.dataset.files.warc.messages import has_head, is_http, message, unchunked
-from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, records
+from comity.dataset.files.warc.records import BUFFER, PACKED, Damage, Fields, WarcRecord, fields_at, records
 from comity.dataset.records import Batch, DatasetError, Record, Unreadable
 from comity.dataset.tag_sources import GUESSED
 from comity.dataset.tagging.captured import CapturedPage, CapturedRecord, moment_of
@@ -32,10 +32,18 @@ PART = 4 * 2**20  # octets of the file
 BATCH = 32  # records; each may have a body of some MB
 MAX_INFO = 64 * 2**10  # octets of a warcinfo, of a request, and of what is named of what cannot be read
 MAX_REMEMBERED = 100_000  # names of captures of which a later revisit may be
+MAX_METHOD = 64  # octets in which the method of a request stands
 FIRST = 100  # records in which the crawler of the first captures is looked for
 
 PAGES = ("response", "resource", "revisit", "conversion")  # types of records
 Head = list[tuple[bytes, bytes]]
+
+
+class Sent(NamedTuple):
+    """A request record."""
+
+    method: str
+    target: str  # URL
 
 
 class Stretch(NamedTuple):
@@ -45,6 +53,8 @@ class Stretch(NamedTuple):
     end: int
     originals: dict[str, int]  # name of a capture that stands before it, and is the original of a revisit in it -> its offset
     crawler: str  # User-Agent of what begins there
+    sent: Sent | None = None  # request before it, whose answer is to come
+    answered: str = ""  # URL of the capture before it, whose request is to come
 
 
 class Reader:
@@ -65,18 +75,23 @@ class Reader:
         awaited = ""  # id of the answer of the item that stood before: its tag is for that
         seen: Bounded[str, int] = Bounded(MAX_REMEMBERED)
         originals: dict[str, int] = {}
+        requests = _Requests()
+        sent, answered = requests.state
         with self.path.open("rb", BUFFER) as file:
             crawler = beginning = self._first_crawler(file)
             for record in records(file, 0, self.size, _kept_of_others):
                 if record.offset - start >= PART and not awaited:
-                    yield Part(Stretch(start, record.offset, originals, beginning), record.offset - start)
+                    stretch = Stretch(start, record.offset, originals, beginning, sent, answered)
+                    yield Part(stretch, record.offset - start)
                     start, originals, beginning = record.offset, {}, crawler
+                    sent, answered = requests.state
                 end, awaited = record.end, ""
                 if isinstance(record, Damage):
                     if record.error == PACKED:
                         raise DatasetError(f"{self.path} is packed as a whole, its records cannot be found: gunzip it first")
                     continue
                 crawler = crawler_of(record) or crawler
+                requests.note(record)
                 awaited = refers_to(record)
                 if record.fields.get("warc-type") == "revisit":
                     if (name := next((name for name in _names_of_original(record.fields) if name in seen), "")) and seen[
@@ -87,7 +102,7 @@ class Reader:
                     for name in _names_as_original(record.fields):
                         seen[name] = record.offset
         if end > start:
-            yield Part(Stretch(start, end, originals, beginning), end - start)
+            yield Part(Stretch(start, end, originals, beginning, sent, answered), end - start)
 
     def _first_crawler(self, file: IO[bytes]) -> str:
         """A request may stand behind its response."""
@@ -102,13 +117,14 @@ class Reader:
     def _captures(self, stretch: Stretch) -> Iterator[Record | Unreadable]:
         seen: Bounded[str, int] = Bounded(MAX_REMEMBERED)
         seen.update(stretch.originals)
-        crawler, tags = stretch.crawler, _TagsOfItems()
+        crawler, tags, requests = stretch.crawler, _TagsOfItems(), _Requests(stretch.sent, stretch.answered)
         with self.path.open("rb", BUFFER) as file, self.path.open("rb", BUFFER) as again:
             for record in records(file, stretch.start, stretch.end, _kept):
                 if isinstance(record, Damage):
                     yield _unreadable(file, record)
                     continue
                 crawler = crawler_of(record) or crawler
+                method = requests.note(record)
                 if is_item(record.fields):
                     tags.note(record)
                 if record.fields.get("warc-type") not in PAGES or POLICY.lower() in record.fields:
@@ -120,7 +136,8 @@ class Reader:
                 for name in _names_as_original(record.fields):
                     seen[name] = record.offset
                 try:
-                    yield _captured(record, original, crawler, tags.of(record))
+                    method = method or _method_after(again, record) if _is_answer(record.fields) else ""
+                    yield _captured(record, original, (crawler, method or "GET"), tags.of(record))
                 except ValueError as error:
                     yield Unreadable(f"record at octet {record.offset}", record.block[:MAX_INFO], str(error))
 
@@ -143,6 +160,46 @@ def _kept(fields: Fields) -> int:
 def _record_at(file: IO[bytes], offset: int) -> WarcRecord | None:
     record = next(records(file, offset, offset + 1, lambda fields: MAX_BLOCK), None)
     return record if isinstance(record, WarcRecord) else None
+
+
+class _Requests:
+    """Which request record is of which capture: the one before it, or the one right behind it, for the same URL."""
+
+    def __init__(self, sent: Sent | None = None, answered: str = "") -> None:
+        self.state = sent, answered  # a request whose answer is to come; URL of a capture whose request is to come
+
+    def note(self, record: WarcRecord) -> str:
+        """The method of the request that stood before a capture; "" where none did."""
+        (sent, answered), fields = self.state, record.fields
+        self.state = sent, ""
+        if fields.get("warc-type") == "request" and (found := _sent(record)) is not None:
+            self.state = (sent, "") if found.target == answered else (found, "")
+        elif _is_answer(fields):
+            is_there = sent is not None and sent.target == _target(fields)
+            self.state = None, "" if is_there else _target(fields)
+            return sent.method if sent is not None and is_there else ""
+        return ""
+
+
+def _is_answer(fields: Fields) -> bool:
+    return fields.get("warc-type") in ("response", "revisit")
+
+
+def _sent(record: WarcRecord) -> Sent | None:
+    """None where nobody knows by which method it was sent."""
+    words = record.block[:MAX_METHOD].split(None, 1)
+    method = words[0].decode("latin-1") if words else ""
+    return Sent(method.upper(), _target(record.fields)) if method.isascii() and method.isalpha() else None
+
+
+def _method_after(file: IO[bytes], record: WarcRecord) -> str:
+    """The method of the request right behind a capture; "" where none is there."""
+    following = fields_at(file, record.end)
+    if following.get("warc-type") != "request" or _target(following) != _target(record.fields):
+        return ""
+    request = _record_at(file, record.end)
+    sent = _sent(request) if request else None
+    return sent.method if sent else ""
 
 
 class _TagsOfItems:
@@ -221,8 +278,9 @@ def crawler_of(record: WarcRecord) -> str:
 # Pages
 
 
-def _captured(record: WarcRecord, original: WarcRecord | None, crawler: str, earlier: list[Any]) -> CapturedRecord:
-    """ValueError, with what is wrong, where nobody knows what was captured."""
+def _captured(record: WarcRecord, original: WarcRecord | None, asked: tuple[str, str], earlier: list[Any]) -> CapturedRecord:
+    """`asked`: by which crawler, and by which method. ValueError, with what is wrong, where nobody knows what was captured."""
+    crawler, method = asked
     fields, url = record.fields, _target(record.fields)
     if not origin_or_empty(url):
         scheme = url.partition(":")[0].lower()
@@ -233,7 +291,7 @@ def _captured(record: WarcRecord, original: WarcRecord | None, crawler: str, ear
         raise ValueError(f"it has more than {MAX_BLOCK} octets")
     unread = f"WARC-Truncated: {fields['warc-truncated']}" if "warc-truncated" in fields else ""
     unread = unread or ("a segment of a record" if "warc-segment-number" in fields else "")
-    page = CapturedPage(url, moment_of(fields.get("warc-date", "")), crawler=crawler, unread=unread)
+    page = CapturedPage(url, moment_of(fields.get("warc-date", "")), crawler=crawler, method=method, unread=unread)
     kind = fields["warc-type"]
     identity = {"url": url, "final_url": url, "fetched_at": fields.get("warc-date", "")}
     if kind == "conversion":

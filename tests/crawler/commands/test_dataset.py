@@ -463,7 +463,7 @@ def test_folders(tmp_path: Path, crawled: Path) -> None:
     [
         (["export", "crawled.jsonl", "--for", "index", "-o", "o.jsonl", "--ending", ".parquet"], "o.jsonl is one file"),
         (["export", "empty", "--for", "index", "-o", "o/"], "no file of records is in this folder"),
-        (["export", "crawled.jsonl", "--for", "index", "-o", "."], "is read from: give the export another name"),
+        (["export", "crawled.jsonl", "--for", "index", "-o", "."], "is read from: give the output another name"),
         (["stats", "nonsense://bucket/in"], "nonsense://bucket/in cannot be opened"),
         (["stats", "crawled.jsonl", "--executor", "hadoop"], "invalid choice"),
     ],

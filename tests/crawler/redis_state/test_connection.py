@@ -204,7 +204,7 @@ def test_over_tls_the_server_has_to_be_the_one_that_was_meant(
     server.client().acl_setuser("crawler", enabled=True, passwords=["+s3cret"], keys=["*"], commands=["+@all"])
     address = StateAddress.parse(f"rediss://crawler:s3cret@127.0.0.1:{tls_port}", "crawl", {})
     messages = []
-    with pytest.raises(PolicyError, match="certificate verify failed.*: let SSL_CERT_FILE name the certificates") as told:
+    with pytest.raises(PolicyError, match=r"certificate verify failed.*: let SSL_CERT_FILE name the certificates") as told:
         check_server(address)
     messages.append(str(told.value))
 

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from comity.crawler.captures import open_captures
 from comity.dataset.captures.captures import CapturedSite, PolicyCaptures
 from comity.dataset.captures.sources import sources_in
 from comity.policies import Agent, PolicyError, Verdict
@@ -498,3 +499,31 @@ def test_moments_are_of_the_origin_alone(tmp_path: Path) -> None:
     with captured(tmp_path, answers) as captures:
         assert captures.moments(SITE) == [NOON]
         assert captures.at(SITE, datetime.max.replace(tzinfo=UTC)) is None
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.requirement("REACH-5")
+def test_captures_in_a_store(tmp_path: Path, store: Path) -> None:
+    path = write_warc(tmp_path / "a.warc.gz", [leads(ROBOTS, "/rules"), Answered(f"{SITE}/rules", CLOSED)])
+    (store / "archive" / "a.warc.gz").write_bytes(path.read_bytes())
+    (store / "example.com" / "robots.txt").write_bytes(CLOSED)
+    (store / "example.com" / "ai.txt").write_bytes(b"")
+    arguments = [f"{store}/archive", f"{store}/archive/a.warc.gz", f"{store}/example.com"]
+    for argument in arguments:
+        now = datetime.now(UTC) if "example" in argument else NOON
+        for _ in range(2):
+            with open_captures([argument], agent=AGENT, index=tmp_path / "index.sqlite", now=now + DAY) as captures:
+                site = captures.today(SITE)
+                assert verdict(site) is Verdict.DENY
+                assert site is not None
+                assert site.copies[0].source.startswith("s3://bucket/data/")
+    read: list[int] = []
+    open_captures([arguments[1]], agent=AGENT, index=tmp_path / "index.sqlite", progress=read.append).close()
+    assert sum(read) == path.stat().st_size
+    (store / "archive" / "a.warc.gz").write_bytes(write_warc(tmp_path / "b.warc.gz", [Answered(ROBOTS, OPEN)]).read_bytes())
+    with open_captures([arguments[1]], agent=AGENT, index=tmp_path / "index.sqlite", now=NOON) as captures:
+        assert verdict(captures.today(SITE)) is Verdict.ALLOW  # it has changed, and is read anew
+    for argument in (f"{store}/none.warc.gz", f"{store}/archive/a.txt"):
+        with pytest.raises(PolicyError, match=r"--policies s3://bucket/data/"):
+            open_captures([argument], agent=AGENT)

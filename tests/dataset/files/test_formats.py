@@ -98,7 +98,7 @@ def room_for(octets: int) -> Iterator[None]:
 
 
 @pytest.mark.requirement("SEC-6")
-@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.parquet"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.jsonl.zst", "a.parquet"])
 @pytest.mark.parametrize("octets", one_in(3, [1000, 0, 1_000_000]))
 def test_no_room_is_told_and_leaves_the_old_file(name: str, octets: int, tmp_path: Path) -> None:
     path = tmp_path / name
@@ -149,7 +149,7 @@ def test_a_name_that_says_none(name: str) -> None:
 
 
 def test_the_hint_for_a_file_to_write_is_what_can_be_written(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"use \.jsonl, \.jl, \.jsonl\.gz, \.jl\.gz, \.parquet$"):
+    with pytest.raises(DatasetError, match=r"use \.jsonl, \.jl, \.jsonl\.gz, \.jl\.gz, \.jsonl\.zst, \.jl\.zst, \.parquet$"):
         open_writer(tmp_path / "a.json")
 
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ def write(path: Path, *batches: list[Record]) -> None:
             writer.write(writer.encode(batch))
 
 
-@pytest.mark.parametrize("name", one_in(2, ["a.jsonl", "A.JL", "a.jsonl.gz", "a.jl.gz"]))
+@pytest.mark.parametrize("name", one_in(2, ["a.jsonl", "A.JL", "a.jsonl.gz", "a.jl.gz", "a.jsonl.zst", "A.JL.ZST"]))
 @settings(max_examples=40, deadline=None)  # each makes a file durable
 @given(records=RECORDS, part=st.sampled_from([1, 7, 100, 10_000]))
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, name: str, part: int, records: list[Record]) -> None:
@@ -47,7 +48,7 @@ def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, name:
         assert everything(open_reader(path)) == records
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.jsonl.zst"])
 def test_parts_are_the_whole_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     write(path, [{"number": number, "text": "x" * (number % 50)} for number in range(1000)])
@@ -107,28 +108,42 @@ def test_marks_that_text_can_have(tmp_path: Path) -> None:
     assert everything(open_reader(path))[0] == separators
 
 
-def test_several_members_of_a_compressed_file(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl.gz"
-    path.write_bytes(b"".join(gzip.compress(json.dumps({"number": number}).encode() + b"\n") for number in range(5)))
+@pytest.mark.parametrize(("ending", "compress"), [("gz", gzip.compress), ("zst", jsonl.CODECS[".zst"].member)])
+def test_several_members_of_a_compressed_file(tmp_path: Path, ending: str, compress: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / f"a.jsonl.{ending}"
+    path.write_bytes(b"".join(compress(json.dumps({"number": number}).encode() + b"\n") for number in range(5)))
     assert everything(open_reader(path)) == [{"number": number} for number in range(5)]
 
 
 @pytest.mark.parametrize("kept", [20, -12, -1])
-def test_a_compressed_file_that_is_cut_off_is_no_dataset(tmp_path: Path, kept: int) -> None:
-    path = tmp_path / "a.jsonl.gz"
+@pytest.mark.parametrize("ending", ["gz", "zst"])
+def test_a_compressed_file_that_is_cut_off_is_no_dataset(tmp_path: Path, ending: str, kept: int) -> None:
+    path = tmp_path / f"a.jsonl.{ending}"
     write(path, [{"text": os.urandom(50).hex()} for _ in range(50)])
     path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(DatasetError, match=r"a\.jsonl\.gz is damaged"):
+    with pytest.raises(DatasetError, match=rf"a\.jsonl\.{ending} is damaged"):
         everything(open_reader(path))
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.jsonl.zst"])
 def test_nothing_is_a_dataset_too(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     write(path)
     assert everything(open_reader(path)) == []
     if name.endswith(".gz"):
         assert gzip.decompress(path.read_bytes()) == b""
+    if name.endswith(".zst"):
+        assert path.read_bytes() == jsonl.CODECS[".zst"].member(b"")
+
+
+def test_a_compressed_file_in_which_an_octet_has_changed_is_no_dataset(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl.zst"
+    write(path, [{"text": os.urandom(50).hex()} for _ in range(50)])
+    octets = bytearray(path.read_bytes())
+    octets[len(octets) // 2] ^= 1
+    path.write_bytes(octets)
+    with pytest.raises(DatasetError, match=r"a\.jsonl\.zst is damaged"):
+        everything(open_reader(path))
 
 
 def test_a_line_that_is_too_long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

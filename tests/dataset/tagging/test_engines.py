@@ -44,20 +44,24 @@ def test_duckdb(tag: TaggedBatches) -> None:
 
 
 def test_polars(tag: TaggedBatches) -> None:
-    polars = pytest.importorskip("polars")
+    import polars
+
     tagged = polars.from_arrow(tag(polars.DataFrame(ROWS).to_arrow()))
+    assert isinstance(tagged, polars.DataFrame)
     assert allowed(tagged.to_dicts()) == ALLOWED
 
 
 def test_hugging_face_datasets(tag: TaggedBatches) -> None:
-    datasets = pytest.importorskip("datasets")
+    import datasets
+
     dataset = datasets.Dataset.from_list(ROWS).with_format("arrow")
     tagged = dataset.map(tag, batched=True, batch_size=3).with_format(None)
     assert allowed(list(tagged)) == ALLOWED
 
 
 def test_ray_data(tag: TaggedBatches, tmp_path: Path) -> None:
-    ray = pytest.importorskip("ray")
+    import ray
+
     pq.write_table(pa.Table.from_pylist(ROWS), tmp_path / "in.parquet")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
     try:
@@ -71,7 +75,6 @@ def test_ray_data(tag: TaggedBatches, tmp_path: Path) -> None:
 
 
 def test_datatrove(tag: TaggedBatches, tmp_path: Path) -> None:
-    pytest.importorskip("datatrove")
     from datatrove.pipeline.readers import ParquetReader
 
     from comity.dataset.datatrove import PermittedFilter

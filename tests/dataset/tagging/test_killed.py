@@ -20,6 +20,7 @@ RUN = """
 import os, signal, sys
 from pathlib import Path
 from comity.dataset.tagging.judging import Judge, Question
+from comity.dataset.tagging.folder_tagging import tag_folder
 from comity.dataset.tagging.tagging import tag_dataset
 from comity.policies import Agent
 from tests.dataset.tagging.archives import NOW, Policies
@@ -37,7 +38,8 @@ for line in sys.stdin:
         policies = Policies({"https://a.test": {"/robots.txt": "User-agent: *"}})
         judge = Judge(Question.of(Agent("x", uses=("train",)), now=NOW, missing="keep-apart"), policies)
         sys.setprofile(step)
-        tag_dataset([Path(source)], Path(output), judge)
+        tag = tag_dataset if Path(output).suffix else tag_folder
+        tag([Path(source)], Path(output), judge)
         sys.setprofile(None)
         print(steps, flush=True)
         os._exit(0)
@@ -75,3 +77,49 @@ def test_the_old_file_or_the_new_one(tmp_path: Path, name: str) -> None:
                 [file] = json.loads(manifest.read_bytes())["distribution"]
                 assert file["sha256"] == hashlib.sha256(new).hexdigest()
                 assert output.read_bytes() == new
+
+
+@pytest.mark.slow
+def test_the_old_folder_or_the_new_one(tmp_path: Path) -> None:
+    """Or none, for the moment between them: never a mixture, and never a manifest of another one."""
+    sources, output = tmp_path / "in", tmp_path / "out"
+    sources.mkdir()
+    for name in ("a", "b"):
+        write(sources / f"{name}.warc.gz", *(page(url=url) for url in ("https://a.test/", "https://b.test/")), page()[:-9])
+    manifest = tmp_path / "out.croissant.json"
+    with subprocess.Popen(
+        [sys.executable, "-c", RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]
+    ) as starter:
+        assert starter.stdin
+        assert starter.stdout
+
+        def tagged(last: int) -> int:
+            print(sources, output, last, file=starter.stdin, flush=True)
+            assert starter.stdout
+            return int(starter.stdout.readline())
+
+        def made() -> tuple[int, dict[str, bytes], bytes]:
+            steps = tagged(0)
+            assert starter.stdout
+            assert int(starter.stdout.readline()) == 0
+            return steps, {file.name: file.read_bytes() for file in output.iterdir()}, manifest.read_bytes()
+
+        _, old, described_before = made()
+        write(sources / "a.warc.gz", page(url="https://a.test/new"))
+        steps, new, described = made()
+        assert old.keys() == new.keys()
+        assert old != new
+        killed = 0
+        for last in [*range(1, steps, max(1, steps // 12)), *range(steps - 400, steps, 25)]:
+            output.mkdir(exist_ok=True)
+            for name, octets in old.items():
+                (output / name).write_bytes(octets)
+            manifest.write_bytes(described_before)
+            killed += (ended := tagged(last)) == -signal.SIGKILL
+            if ended != -signal.SIGKILL:  # with less that a killed one has left it takes fewer steps
+                assert int(starter.stdout.readline()) == 0
+            found = {file.name: file.read_bytes() for file in output.iterdir()} if output.exists() else None
+            assert found in (old, new, None), last
+            if manifest.exists():
+                assert found == (new if manifest.read_bytes() == described else old), last
+        assert killed > 12

@@ -360,3 +360,12 @@ def test_a_tagger_of_files_with_captures(tmp_path: Path) -> None:
     table = pa.table({"url": URLS[2:5], "date": ["2024-06-02"] * 3})
     with tagger([path], OWN, ["train"], now=NOW) as tag:
         assert allowed(decode(tag(table).to_batches()[0])) == ["https://b.test/ai/1", "https://b.test/1"]  # type: ignore[arg-type]
+
+
+@pytest.mark.requirement("TAG-1")
+def test_a_page_that_was_posted_for_is_judged_as_such(tmp_path: Path) -> None:
+    post = record("request", b"POST / HTTP/1.1\r\n\r\n", "https://a.test/1")
+    path = write(tmp_path / "in.warc", post, page(url="https://a.test/1"), page(url="https://a.test/2"))
+    said = Policies({"https://a.test": {"/automation-preferences.txt": "scope: /\nallowed-methods: GET\n"}})
+    tag_dataset([path], tmp_path / "out.jsonl", Judge(Question.of(OWN, now=NOW), said))
+    assert allowed(lines(tmp_path / "out.jsonl")) == ["https://a.test/2"]

@@ -265,6 +265,33 @@ def test_no_damage_raises_and_none_changes_a_page(data: Any) -> None:
                 assert urls.get(one.url) == one.body
 
 
+def request(method: str, url: str = "https://a.test/") -> bytes:
+    return record("request", f"{method} / HTTP/1.1\r\nHost: a.test\r\n\r\n".encode(), url)
+
+
+B, C = "https://b.test/", "https://c.test/"
+METHODS = {
+    "none": ([page(), page()], ["GET", "GET"]),
+    "before": ([request("POST"), page(), page()], ["POST", "GET"]),
+    "behind": ([page(), request("POST"), page()], ["POST", "GET"]),
+    "each before": ([request("POST"), page(), request("GET"), page()], ["POST", "GET"]),
+    "each behind": ([page(), request("GET"), page(), request("POST")], ["GET", "POST"]),
+    "before, with more between": ([request("POST"), record("metadata", b"a: b\r\n"), page()], ["POST"]),
+    "of other URLs": ([request("POST", B), page(), request("POST", C), page(url=B)], ["GET", "GET"]),
+    "no method": ([record("request", b""), page(), record("request", b"\xff\xff"), page()], ["GET", "GET"]),
+    "small letters": ([request("post"), page()], ["POST"]),
+}
+
+
+@pytest.mark.parametrize("size", [1, warc.PART], ids=["a part for each", "one part"])
+@pytest.mark.parametrize("case", METHODS)
+def test_the_method_is_that_of_the_request_beside_it(path: Path, monkeypatch: pytest.MonkeyPatch, case: str, size: int) -> None:
+    monkeypatch.setattr(warc, "PART", size)
+    records, methods = METHODS[case]
+    write(path, *records)
+    assert [one.method for one in pages(path)] == methods
+
+
 @pytest.mark.skipif(not REAL.exists(), reason="the capture of Common Crawl is not at hand")
 def test_a_capture_of_common_crawl() -> None:
     [one] = pages(REAL)

@@ -74,6 +74,18 @@ def records(
             offset = record.end
 
 
+def fields_at(file: IO[bytes], offset: int) -> Fields:
+    """The fields of the record at an offset, whatever the rest of it is; none where there is none."""
+    file.seek(offset)
+    is_member = file.read(3) == GZIP
+    file.seek(offset)
+    member = _Member(file, offset) if is_member else None
+    try:
+        return _head(member.read if member else lambda: file.read(CHUNK))[0]
+    except _DamageError:
+        return {}
+
+
 def _of_plain(file: IO[bytes], offset: int, keep: Callable[[Fields], int]) -> WarcRecord:
     file.seek(offset)
     fields, length, front = _head(lambda: file.read(CHUNK))

@@ -1,0 +1,59 @@
+"""Datasets of others, tagged into a folder: a file for each file that is read (comity.dataset.folder_output)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from comity.dataset import manifest
+from comity.dataset.files.folders import APART, named
+from comity.dataset.folder_output import FolderPart, folder_output
+from comity.dataset.job import JobOptions
+from comity.dataset.manifest import FileFacts
+from comity.dataset.side_files import PendingLines, UnreadLines
+from comity.dataset.tagging.counts import Tagged
+from comity.dataset.tagging.judging import Judge
+from comity.dataset.tagging.tagging import Making, captures_reader, check_columns, history, write_tagged
+
+
+class _TagPart(NamedTuple):
+    """A task: reads a file, and writes its records with their tags."""
+
+    judge: Judge
+    making: Making
+    workers: int | None
+
+    def __call__(self, part: FolderPart) -> tuple[Tagged, FileFacts]:
+        with UnreadLines(part.aside(0)) as unread, PendingLines(part.aside(1)) as apart:
+            with part.open_writer() as writer:
+                options = JobOptions(self.workers)
+                tagged = write_tagged([part.reader], writer, (unread, apart), self.judge, self.making, options)
+            unread.replace()
+            apart.replace()
+        return tagged, part.facts(tagged.counts.kept)
+
+
+def tag_folder(
+    inputs: Sequence[Path],
+    folder: Path,
+    judge: Judge,
+    making: Making = Making(),  # noqa: B008  # immutable
+    options: JobOptions = JobOptions(),  # noqa: B008  # immutable
+    *,
+    sources: Sequence[str] = (),
+    ending: str = "",
+) -> Tagged:
+    """`inputs`: files and folders. `ending`: one of WRITABLE, that of the new files; "": that of each file. `sources`: where the
+    policies come from, for the manifest.
+
+    DatasetError, and `folder` as it was, where a file cannot be used or written."""
+    folder, tagged = named(folder), Tagged()
+    with folder_output(inputs, folder, kinds=("unreadable", APART), ending=ending, reader_of=captures_reader) as output:
+        check_columns(output.readers, making.columns)
+        for found in output.each(partial(_TagPart, judge, making), options):
+            tagged.merge(found)
+    described = manifest.manifest(folder, history(judge, tagged, sources), tagged.composition, output.facts)
+    manifest.write(folder, described)
+    return tagged
