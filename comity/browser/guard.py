@@ -122,8 +122,8 @@ class BrowserGuard:
         self._pages: WeakValueDictionary[str, Page] = WeakValueDictionary()  # id of its main frame, or a pop-up's of it -> page
 
     def refusals(self, page: Page) -> PageRefusals:
-        """What the page did not get."""
-        return self._refusals.of(page)
+        """The requests of the page that were refused."""
+        return self._refusals.for_page(page)
 
     async def watch(self, browser: Browser) -> None:
         """Stand between this browser and the network."""
@@ -153,6 +153,7 @@ class BrowserGuard:
             info = await session.send("Target.getTargetInfo")
             await session.detach()
             self._pages[info["targetInfo"]["targetId"]] = page
+            self._refusals.for_page(page).main_frame = info["targetInfo"]["targetId"]
             await self._sockets.enter(page)
 
     # What the browser tells
@@ -168,7 +169,7 @@ class BrowserGuard:
             self._pages.setdefault(info["targetId"], page)
 
     def _on_target_destroyed(self, event: Mapping[str, Any]) -> None:
-        """What a page waits for that is closed takes nobody's turn."""
+        """A page that is closed gives up the turns of what it waits for."""
         self._main_frames.discard(event["targetId"])
         for task, frame in self._waiting.items():
             if frame == event["targetId"]:
@@ -231,9 +232,13 @@ class BrowserGuard:
         status: int = event.get("responseStatusCode", 0)  # 0: it failed
         out = self._out.pop(number, None)
         if out is not None:
-            out.answered(status, ((_octets(field["name"]), _octets(field["value"])) for field in fields))
+            octets = tuple((_octets(field["name"]), _octets(field["value"])) for field in fields)
+            out.answered(status, octets)
+            page = self._pages.get(frame := event["frameId"])
             if 300 <= status < 400:
                 self._hops[number] = out.admission
+            elif page is not None and event["resourceType"] == "Document":
+                self._refusals.for_page(page).showed(frame, octets)
         others = [field for field in fields if field["name"].lower() != "speculation-rules"]
         if len(others) < len(fields):
             await self._send("Fetch.continueResponse", requestId=number, responseCode=status, responseHeaders=others)
@@ -261,23 +266,23 @@ class BrowserGuard:
     def _note_refusal(self, refusal: Refusal, page: Page | None) -> None:
         """`page`: None where Playwright may tell."""
         if page is not None:
-            self._refusals.of(page).add(refusal)
+            self._refusals.for_page(page).add(refusal)
         else:
             self._refusals.note(refusal)
 
     def _changes(self, page_request: PageRequest) -> dict[str, Any]:
         """The parameters that change the header fields of a request. A redirect to another origin loses its credentials, which
         Playwright repeats at each hop; a document says what it is asked for."""
-        kept = dict(page_request.fields)
+        fields = dict(page_request.fields)
         if page_request.after is not None and origin_or_empty(page_request.after.url) != origin_or_empty(page_request.url):
-            kept = {name: value for name, value in kept.items() if name.lower() not in self.session_fields}
+            fields = {name: value for name, value in fields.items() if name.lower() not in self.session_fields}
         if page_request.kind is DOCUMENT:
-            names = set(map(str.lower, kept))
-            kept |= {name: value for name, value in self.admissions.purpose_fields.items() if name.lower() not in names}
-        if kept == page_request.fields:
+            names = set(map(str.lower, fields))
+            fields |= {name: value for name, value in self.admissions.purpose_fields.items() if name.lower() not in names}
+        if fields == page_request.fields:
             return {}
         # The browser adds the cookies that are right.
-        return {"headers": [{"name": name, "value": value} for name, value in kept.items() if name.lower() != "cookie"]}
+        return {"headers": [{"name": name, "value": value} for name, value in fields.items() if name.lower() != "cookie"]}
 
     # What it is told
 

@@ -15,6 +15,7 @@ from scrapy_playwright.handler import Config, ScrapyPlaywrightDownloadHandler
 
 from comity.browser.admission import Admissions
 from comity.browser.guard import BrowserGuard, launch_arguments
+from comity.browser.refusals import Visit
 from comity.crawler.crawl import Crawl
 from comity.policies.syntax.urls import origin_or_empty
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PAGE_INIT = "playwright_page_init_callback"  # of request.meta: scrapy-playwright calls it before a page goes anywhere
+PAGE = "playwright_page"  # of request.meta: a page that the spider has kept, to be used again
 
 
 class GuardedHandler(ScrapyPlaywrightDownloadHandler):
@@ -63,7 +65,10 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
             return await self._browse(request)
 
     async def _browse(self, request: Request) -> Response:
-        pages: list[Page] = []
+        kept_page = request.meta.get(PAGE)
+        pages: list[Page] = [kept_page] if isinstance(kept_page, Page) else []
+        for page in pages:
+            self._guard.refusals(page).document_fields.clear()
         theirs = request.meta.get(PAGE_INIT)
 
         async def init(page: Page, request: Request) -> None:
@@ -86,7 +91,8 @@ class GuardedHandler(ScrapyPlaywrightDownloadHandler):
             else:
                 request.meta[PAGE_INIT] = theirs
         if pages:
-            self._crawl.responses.browsed[request] = self._guard.refusals(pages[-1])
+            refusals = self._guard.refusals(pages[-1])
+            self._crawl.responses.browsed[request] = Visit(refusals, tuple(refusals.document_fields))
         return response
 
 
@@ -158,9 +164,11 @@ async def _own_headers(process: Callable[..., Any], session_fields: frozenset[st
     data = arguments["scrapy_request_data"]
     if origin_or_empty(arguments["playwright_request"].url) == origin_or_empty(data["url"]):
         return headers
-    own = {name.lower(): value for name, value in data["headers"].to_unicode_dict().items()}
+    declared = {name.lower(): value for name, value in data["headers"].to_unicode_dict().items()}
     return {
-        name: value for name, value in headers.items() if name.lower() not in session_fields or own.get(name.lower()) != value
+        name: value
+        for name, value in headers.items()
+        if name.lower() not in session_fields or declared.get(name.lower()) != value
     }
 
 

@@ -1,7 +1,8 @@
-"""What was refused of the requests of a page."""
+"""The refusals of the requests of a page."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import urldefrag
@@ -36,9 +37,11 @@ class Refusal(NamedTuple):
 
 
 class PageRefusals:
-    """The refusals of one page, the first ones."""
+    """The refusals of one page, the first ones, and the header fields of the last documents that it showed."""
 
     def __init__(self) -> None:
+        self.main_frame = ""  # its id; "": it is not known
+        self.document_fields: deque[tuple[tuple[bytes, bytes], ...]] = deque(maxlen=MAX_LISTED)
         self._refusals: dict[tuple[str, str], Refusal] = {}
         self.are_more = False  # than are listed
 
@@ -48,6 +51,11 @@ class PageRefusals:
         elif (refusal.kind, refusal.url) not in self._refusals:
             self.are_more = True
 
+    def showed(self, frame: str, fields: tuple[tuple[bytes, bytes], ...]) -> None:
+        """A document came, perhaps that of a pop-up."""
+        if frame == self.main_frame:
+            self.document_fields.append(fields)
+
     def __iter__(self) -> Iterator[Refusal]:
         return iter(self._refusals.values())
 
@@ -55,6 +63,16 @@ class PageRefusals:
         """`browser` of the tag of an item. `url`: where the browser ended."""
         more = {"more_refused": True} if self.are_more else {}
         return {"url": url, "refused": [refusal.tag for refusal in self], **more}
+
+
+class Visit(NamedTuple):
+    """A page as one request found it, which may be one of several."""
+
+    refusals: PageRefusals
+    document_fields: tuple[tuple[tuple[bytes, bytes], ...], ...]
+
+    def tag(self, url: str) -> dict[str, Any]:
+        return self.refusals.tag(url)
 
 
 class Refusals:
@@ -70,11 +88,11 @@ class Refusals:
     def note(self, refusal: Refusal) -> None:
         self._by_url[refusal.url] = refusal
 
-    def of(self, page: Any) -> PageRefusals:
-        """Those of the page, which become more as it goes on."""
+    def for_page(self, page: Any) -> PageRefusals:
+        """The refusals of the page, which become more as it goes on."""
         return self._by_page.setdefault(page, PageRefusals())
 
     def failed(self, url: str, page: Any) -> None:
         """A request of the page failed, perhaps as it was refused."""
         if (refusal := self._by_url.get(urldefrag(url)[0])) is not None:
-            self.of(page).add(refusal)
+            self.for_page(page).add(refusal)

@@ -36,9 +36,9 @@ class Sockets:
         self._user_agent = user_agent
         self._pumps: set[asyncio.Task[None]] = set()
 
-    async def enter(self, where: BrowserContext | Page) -> None:
-        context, page = (where.context, where) if isinstance(where, Page) else (where, None)
-        await where.route_web_socket("**", partial(self._on_socket, context, page))
+    async def enter(self, target: BrowserContext | Page) -> None:
+        context, page = (target.context, target) if isinstance(target, Page) else (target, None)
+        await target.route_web_socket("**", partial(self._on_socket, context, page))
 
     def close(self) -> None:
         for pump in self._pumps:

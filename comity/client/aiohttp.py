@@ -42,8 +42,8 @@ class RefusedError(Refused, ClientError):
     """The request may not be made, or its answer may not be used."""
 
 
-_NOTHING = TraceConfig()  # hears nothing
-_NOTHING.freeze()
+_SILENT = TraceConfig()  # hears nothing
+_SILENT.freeze()
 
 
 class _Leader(Trace):
@@ -51,12 +51,12 @@ class _Leader(Trace):
     its hops, in whatever task other middlewares make them, and ends with the last one."""
 
     def __init__(self, request: ClientRequest, admission: Admission) -> None:
-        super().__init__(request.session, _NOTHING, SimpleNamespace())
+        super().__init__(request.session, _SILENT, SimpleNamespace())
         self.admission = admission
 
 
-# In the task of a request: what is said of it.
-_said: ContextVar[dict[str, Any] | None] = ContextVar("comity_said", default=None)
+# In the task of a request: the options that are said around it.
+_options: ContextVar[dict[str, Any] | None] = ContextVar("comity_said", default=None)
 
 _admissions: WeakKeyDictionary[ClientResponse, Admission] = WeakKeyDictionary()
 
@@ -66,7 +66,7 @@ def middleware(client: Client) -> ClientMiddlewareType:
 
     async def comity_middleware(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
         request.headers[hdrs.USER_AGENT] = client.user_agent_for(request.headers.get(hdrs.USER_AGENT), SERVER_SOFTWARE)
-        options = dict(_said.get() or {})
+        options = dict(_options.get() or {})
         leader = next((trace for trace in reversed(request._traces) if isinstance(trace, _Leader)), None)
         if leader is not None:
             options = redirect_options(options, leader.admission, str(request.url))
@@ -123,11 +123,11 @@ def saying(**options: Any) -> Iterator[None]:
     others.
 
     `led_by`: a response, or an admission."""
-    token = _said.set(admit_options(options, _admission_of))
+    token = _options.set(admit_options(options, _admission_of))
     try:
         yield
     finally:
-        _said.reset(token)
+        _options.reset(token)
 
 
 async def page_of(response: ClientResponse) -> Page:

@@ -64,9 +64,9 @@ class RefusedError(Exception):
 
     def __str__(self) -> str:
         """The request, and the reasons that decided: what it would have to wait for too."""
-        because = self.decision.reasons[1:2] if self.decision.reasons[0].rule == "comity.max-delay" else ()
+        causes = self.decision.reasons[1:2] if self.decision.reasons[0].rule == "comity.max-delay" else ()
         url = printable(self.url.encode(errors="replace"))
-        return "; ".join((f"{self.method} {url}: {self.decision}", *map(str, because)))
+        return "; ".join((f"{self.method} {url}: {self.decision}", *map(str, causes)))
 
 
 class ClosedError(RuntimeError):
@@ -74,7 +74,7 @@ class ClosedError(RuntimeError):
 
 
 class Counts(Counter[str]):
-    """What was counted, under the names that the statistics of a crawl have (docs/projects.md)."""
+    """The counts, under the names that the statistics of a crawl have (docs/projects.md)."""
 
     waited = 0.0  # seconds from asking to being let out, of all requests together
 
@@ -338,7 +338,7 @@ class Admission:
         headers.update(self.fields)
 
     async def sent(self, send: Callable[[], Awaitable[T]]) -> T:
-        """What sending it brings. StoodStillError where this process was stopped for so long that its turn is over, and others
+        """Send it. StoodStillError where this process was stopped for so long that its turn is over, and others
         may ask the host: nothing goes out then."""
         return await self._parts.standstill.guard(self.request, send)
 

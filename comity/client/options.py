@@ -1,4 +1,4 @@
-"""What scripts say of a single request, in the way that their library has for it."""
+"""The options of a single request, which scripts say in the way that their library has for it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from comity.policies.syntax.urls import origin_or_empty
 KEYS = ("kind", "automations", "purposes", "referer", "session", "led_by")  # keywords of Client.admit
 
 
-def admit_options(said: object, admission_of: Callable[[Any], Admission]) -> dict[str, Any]:
+def admit_options(mapping: object, admission_of: Callable[[Any], Admission]) -> dict[str, Any]:
     """The keywords for `Client.admit`. PolicyError for what is none.
 
     `admission_of`: that of a response of the library, or of itself."""
-    if not isinstance(said, Mapping):
-        raise PolicyError(f"`{printable(str(said).encode(errors='replace'))}` is not a mapping: write some of {', '.join(KEYS)}")
-    for key in said:
+    if not isinstance(mapping, Mapping):
+        raise PolicyError(f"`{printable(str(mapping).encode(errors='replace'))}` is no mapping: write some of {', '.join(KEYS)}")
+    for key in mapping:
         if key not in KEYS:
             raise PolicyError(f"`{printable(str(key).encode(errors='replace'))}` is unknown: write some of {', '.join(KEYS)}")
-    options = dict(said)
+    options = dict(mapping)
     if options.get("led_by") is not None:
         options["led_by"] = admission_of(options["led_by"])
     return options

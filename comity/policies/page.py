@@ -178,6 +178,10 @@ class UsesOfPage(Mapping[str, UseDecision]):
 class Browsed(Protocol):
     """How a browser got a page."""
 
+    @property
+    def document_fields(self) -> Iterable[tuple[tuple[bytes, bytes], ...]]:
+        """The header fields of each document that it showed on the way."""
+
     def tag(self, url: str) -> dict[str, Any]:
         """`browser` of the tag of an item. `url`: where the browser ended."""
 

@@ -30,8 +30,8 @@ def test_a_failed_request_tells_whose_a_refusal_is() -> None:
     refusals.note(refusal)
     refusals.failed("http://a.example/b", page)
     refusals.failed("http://a.example/a", page)
-    assert list(refusals.of(page)) == [refusal]
-    assert list(refusals.of(other)) == []
+    assert list(refusals.for_page(page)) == [refusal]
+    assert list(refusals.for_page(other)) == []
 
 
 def test_control_characters_of_a_url_are_replaced() -> None:

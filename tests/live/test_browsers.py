@@ -111,6 +111,21 @@ class Clicks(Browses):
         yield Request(self.urls[0], meta={"playwright": True, "playwright_page_methods": methods})
 
 
+class UsesAPageAgain(Browses):
+    """Opens the second URL in the page of the first."""
+
+    name = "uses-a-page-again"
+
+    async def start(self) -> AsyncIterator[Request]:
+        yield Request(self.urls[0], meta={"playwright": True, "playwright_include_page": True})
+
+    def parse(self, response: Response) -> Any:
+        yield from super().parse(response)
+        if response.url == self.urls[0]:
+            meta = {"playwright": True, "playwright_page": response.meta["playwright_page"]}
+            yield Request(self.urls[1], meta=meta)
+
+
 DONE = "fetch('/done').then(answer => answer.text())"
 
 
@@ -273,6 +288,37 @@ def test_the_tag_speaks_of_where_the_browser_ended_and_of_what_it_shows(crawl: C
     assert element["selector"] == "blockquote"
     assert ["texts", 1] in element["spans"]
     assert ["texts", 0] not in element["spans"]
+
+
+@pytest.mark.requirement("WEB-2")
+def test_the_header_fields_of_where_the_browser_ended_count(crawl: Crawl, serve: Serve) -> None:
+    """Scrapy learns those of the page that was asked for alone. What came with a frame says nothing of the page."""
+    frame = serve.Answer(ICON, content_type="text/html", headers={"X-Robots-Tag": "noarchive"})
+    there = serve.Answer(
+        f"{ICON}<iframe src=/frame></iframe><p>there", content_type="text/html", headers={"X-Robots-Tag": "noindex"}
+    )
+    server = serve({"/": f"{ICON}<a href=/there>there</a>", "/there": there, "/frame": frame})
+    crawled = crawl(Clicks, settings(COMITY_DEFAULTS="index:allow,preserve:allow"), urls=[server.url()])
+    (item,) = crawled.items
+    assert (item["url"], item["texts"]) == (server.url("/there"), ["there"])
+    uses = item["permissions"]["uses"]
+    assert {use: uses[use]["verdict"] for use in ("index", "preserve")} == {"index": "deny", "preserve": "allow"}
+
+
+@pytest.mark.requirement("WEB-2")
+def test_a_page_that_is_used_again_speaks_of_what_it_shows_then(crawl: Crawl, serve: Serve) -> None:
+    server = serve(
+        {
+            path: serve.Answer(ICON, content_type="text/html", headers={"X-Robots-Tag": robots})
+            for path, robots in (("/1", "noindex"), ("/2", "noarchive"))
+        }
+    )
+    urls = [server.url("/1"), server.url("/2")]
+    crawled = crawl(UsesAPageAgain, settings(COMITY_DEFAULTS="index:allow,preserve:allow"), urls=urls)
+    tags = [item["permissions"] for item in crawled.items]
+    assert [tag["browser"]["url"] for tag in tags] == urls
+    refused = [[use for use in ("index", "preserve") if tag["uses"][use]["verdict"] == "deny"] for tag in tags]
+    assert refused == [["index"], ["preserve"]]
 
 
 @pytest.mark.requirement("WEB-1")

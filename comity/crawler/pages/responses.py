@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from urllib.parse import urldefrag
 from weakref import WeakKeyDictionary
@@ -21,6 +21,7 @@ from comity.policies.answers.fetched import Fetched
 from comity.policies.answers.request import PLAIN
 from comity.policies.document.document import Content
 from comity.policies.document.nofollow import rel_nofollow
+from comity.policies.formats import FIELDS
 from comity.policies.page import Browsed
 from comity.policies.syntax.urls import origin_or_empty
 
@@ -144,12 +145,12 @@ class ResponsePages:
         outgoing = self._outgoing(response)
         whole = self._whole.get(response.request) if response.request else None
 
-        def page_by(site: Site, url: str, decision: Decision | None) -> Page:
+        def page_by(site: Site, url: str, decision: Decision | None, fields: Iterable[tuple[bytes, bytes]] = ()) -> Page:
             return site.page(
                 self._agent,
                 url,
                 status=response.status,
-                headers=fields_of(response.headers),
+                headers=fields or fields_of(response.headers),
                 body=response.body if whole is None else whole,
                 first_seen=first_seen,
                 resources=resources,
@@ -158,16 +159,31 @@ class ResponsePages:
             )
 
         first = page_by(outgoing.site, outgoing.url, outgoing.decision) if outgoing else None
+        browsed = self.browsed.get(response.request) if response.request is not None else None
+        if browsed is not None and outgoing and first is not None:
+            for fields in _differing(browsed, response):
+                first = first.asked_as(page_by(outgoing.site, outgoing.url, outgoing.decision, fields))
         if site is None or self._outgoing_for_page(response):
             page = first
         else:
             page = page_by(site, response.url, None)
             page = page.asked_as(first) if first is not None else page
-        if page is not None and response.request is not None:
-            page.browsed = self.browsed.get(response.request)
+        if page is not None:
+            page.browsed = browsed
         if page is not None and page.element_rules is not None:
             uses = page.refusable(self._agent.uses)
             page.is_cut = whole is not None or (self._redacts and bool(page.element_rules.refused(uses)))
             if whole is not None:
                 page.element_rules = page.element_rules.without(uses)
         return page
+
+
+def _differing(browsed: Browsed, response: Response) -> Iterator[list[tuple[bytes, bytes]]]:
+    """The header fields of documents that state something else than those of the response, which are of the first one: a click
+    or a script may have led on to others, and Scrapy does not learn what came with them."""
+    fields = [(name.lower(), value) for name, value in fields_of(response.headers)]
+    stated = {field for field in fields if field[0] in FIELDS}
+    others = [field for field in fields if field[0] not in FIELDS]
+    for of_document in browsed.document_fields:
+        if not stated.issuperset(statements := [(name.lower(), value) for name, value in of_document if name.lower() in FIELDS]):
+            yield [*others, *statements]
