@@ -28,8 +28,8 @@ class Collected:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         self.is_whole = config.args == config.getini("testpaths")
+        self.files = {path.relative_to(ROOT).as_posix() for path in {item.path for item in items}}
         for item in items:
-            self.files.add(item.path.relative_to(ROOT).as_posix())
             for marker in item.iter_markers("requirement"):
                 for requirement in marker.args:
                     self.proofs.setdefault(requirement, set()).add(item.nodeid.partition("[")[0])

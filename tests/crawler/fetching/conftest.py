@@ -147,7 +147,7 @@ def get_all(
     *,
     paths: tuple[str, ...] = PATHS,
     client: Client | None = None,
-    seconds: float = 5,
+    seconds: float = 60,
     between: Callable[[], Awaitable[None]] = no_pause,
     referrer_reach: Reach | None = None,
 ) -> Got:
@@ -181,5 +181,5 @@ def get_all(
     return asyncio.run(run())
 
 
-def get(origin: str, *, client: Client | None = None, seconds: float = 5) -> Got:
+def get(origin: str, *, client: Client | None = None, seconds: float = 60) -> Got:
     return get_all(origin, paths=PATHS[:1], client=client, seconds=seconds)

@@ -366,7 +366,7 @@ def test_a_file_that_does_not_come_in_time_costs_no_other(serving: Serving) -> N
         peer.wait_for_the_end()
 
     server = serving(hangs, one_answer())
-    got = get_all(server.origin, seconds=0.5)
+    got = get_all(server.origin, seconds=2)
     assert got.bodies == [b"/robots.txt", b"/a.txt", None, b"/c.txt"]
     assert [peer.paths for peer in server.peers] == [list(PATHS), ["/c.txt"]]
 
