@@ -154,7 +154,7 @@ def test_what_cannot_be_read_is_an_error_and_no_permission(store: RedisStore, se
 
 
 def test_a_server_that_is_away_is_an_error(own_server: Server) -> None:
-    store = RedisStore(own_server.address(), patience=0.2)
+    store = RedisStore(own_server.address())
     store.save(ORIGIN, {ROBOTS: had()})
     own_server.client().hset(ACTIONS, "x", "y")
     with pytest.raises(OSError, match="cannot be read"):
