@@ -22,7 +22,6 @@ from scrapy.http import Request, Response
 from comity.crawler.crawl import Crawl as OwnCrawl
 from comity.crawler.item_pages import current_page
 from comity.policies.formats import WELL_KNOWN
-from tests.selection import one_in
 
 if TYPE_CHECKING:  # the worker that runs the spiders does not know the tests
     from tests.conftest import Crawled, Loopback
@@ -153,7 +152,7 @@ class Kinds(Spider):
 
 
 @pytest.mark.requirement("WHY-2")
-@pytest.mark.parametrize("way", one_in(3, ["sync", "coroutine", "generator"]))
+@pytest.mark.parametrize("way", ["sync", *(pytest.param(way, marks=pytest.mark.slow) for way in ("coroutine", "generator"))])
 def test_every_class_of_item(serve: Serve, crawl: Crawl, way: str) -> None:
     servers = [serve(pages(), host=f"127.0.0.{n}") for n in (1, 2, 3)]
     urls = [server.url(f"/{n}") for n in range(PAGES) for server in servers]
