@@ -159,6 +159,12 @@ class Faults:
             time.sleep(20 if self._options.server == "away" else 0)
             self._state.start()
 
+    def end(self) -> None:
+        """Leave no worker behind: without the state it would wait for ever."""
+        for worker in self.workers:
+            if worker.runs:
+                worker.kill()
+
 
 def crawled(options: argparse.Namespace, settings: dict[str, Any], *, is_shared: bool = True) -> Outcome:
     """One crawl with its faults."""
@@ -176,13 +182,13 @@ def crawled(options: argparse.Namespace, settings: dict[str, Any], *, is_shared:
         }
         log = folder / "log"
         faults = Faults(options, lambda: Worker(job, log), state)
+        stack.callback(faults.end)
         give_up = time.monotonic() + PATIENCE
         while any(worker.runs for worker in faults.workers):
             time.sleep(0.05)
             faults.go_on()
             if time.monotonic() > give_up:
-                for worker in faults.workers:
-                    worker.kill()
+                faults.end()
         text = log.read_text()
         lines = text.splitlines(keepends=True)
         sys.stderr.writelines(lines if options.verbose else [line for line in lines if " ERROR:" in line])
