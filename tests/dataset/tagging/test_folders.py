@@ -130,8 +130,9 @@ def test_the_outcome_is_that_of_one_process(tmp_path: Path, started: str, rows: 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.requirement("REACH-5")
-def test_in_a_store(tmp_path: Path, store: Path, rows: Path) -> None:
+def test_in_a_store(tmp_path: Path, store: Path, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tagged into it, and from it: rows, and captures in WARC files."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[3])  # the workers find the policies of this test there
     warc = write(tmp_path / "pages.warc.gz", *(page(url=url) for url in URLS))
     (store / "in" / "pages.warc.gz").write_bytes(warc.read_bytes())
     for name, octets in snapshot(rows).items():
