@@ -103,7 +103,7 @@ class Server:
         return StateAddress.parse(self.url, crawl, {})
 
     def kill(self) -> None:
-        """Ends it as a fault of it would: by `everysec` it may have answered what is not in its log yet, where its disk is busy."""
+        """Ends it as a fault would: by `everysec` it may have answered what is not in its log yet, where its disk is busy."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
