@@ -21,6 +21,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from comity.crawler.commands import dataset_tag, dataset_verify, tag_option
+from comity.crawler.commands.dataset_output import add_output, output_place
 from comity.crawler.console import add_row, complain, flush_output, line, open_console, say, table
 from comity.crawler.fetching.store import PolicyStore
 from comity.crawler.options import Options, parsed_defaults
@@ -29,10 +30,7 @@ from comity.dataset.executors import EXECUTORS, PROCESSES
 from comity.dataset.expire import expire
 from comity.dataset.export.export import export
 from comity.dataset.export.folder_export import export_folder
-from comity.dataset.files.folders import named, open_dataset
-from comity.dataset.files.formats import WRITABLE
-from comity.dataset.files.places import place
-from comity.dataset.folder_output import is_folder
+from comity.dataset.files.folders import open_dataset
 from comity.dataset.job import JobOptions
 from comity.dataset.passes import Note
 from comity.dataset.permissions.terms import DEFAULT, Terms
@@ -114,16 +112,7 @@ def _export_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--for", dest="uses", required=True, metavar="USE[,USE]", help="what the records have to permit, all of it"
     )
-    parser.add_argument(
-        "-o",
-        dest="output",
-        required=True,
-        metavar="OUT",
-        help="JSON Lines or Parquet; a folder, by a / at its end: a file for each that is read",
-    )
-    parser.add_argument(
-        "--ending", choices=WRITABLE, default="", help="of the files in the folder OUT (default: that of each file that is read)"
-    )
+    add_output(parser)
     parser.add_argument(
         "--default",
         dest="defaults",
@@ -147,14 +136,10 @@ def _export(opts: Namespace, settings: BaseSettings, _: Process) -> int:
     for use in terms.uses:
         if hint := _unknown(use, vocabulary):
             complain(hint)
-    output = place(opts.output)
-    in_folder = is_folder(opts.output, output)
-    if opts.ending and not in_folder:
-        raise UsageError(f"--ending {opts.ending}: {output} is one file, whose name has its ending", print_help=False)
+    output, in_folder = output_place(opts)
     with _progress("exporting", opts.inputs, passes=2) as advance:
         options = JobOptions(opts.workers, advance, executor=opts.executor)
         if in_folder:
-            output = named(output)
             exported = export_folder(opts.inputs, output, terms, options, ending=opts.ending)
         else:
             exported = export(opts.inputs, output, terms, options)

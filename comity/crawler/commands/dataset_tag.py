@@ -18,6 +18,7 @@ from scrapy.settings import BaseSettings
 
 from comity.crawler.captures import open_captures
 from comity.crawler.commands import dataset_verify
+from comity.crawler.commands.dataset_output import add_output, output_place
 from comity.crawler.commands.refresh import refresh
 from comity.crawler.console import add_row, complain, line, open_console, table
 from comity.crawler.fetching.store import PolicyStore
@@ -25,10 +26,7 @@ from comity.crawler.options import ASYNCIO_REACTOR, NAME, Options
 from comity.dataset import manifest
 from comity.dataset.captures.captures import MAX_AGE, PolicyCaptures
 from comity.dataset.executors import EXECUTORS, PROCESSES
-from comity.dataset.files.folders import APART, named
-from comity.dataset.files.formats import WRITABLE
-from comity.dataset.files.places import place
-from comity.dataset.folder_output import is_folder
+from comity.dataset.files.folders import APART
 from comity.dataset.job import JobOptions, open_readers
 from comity.dataset.page_fields import by_trafilatura
 from comity.dataset.records import DatasetError
@@ -52,16 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="IN",
         help="WARC of any writer, Parquet or JSON Lines with URLs; a folder: all in it",
     )
-    parser.add_argument(
-        "-o",
-        dest="output",
-        required=True,
-        metavar="OUT",
-        help="JSON Lines or Parquet; a folder, by a / at its end: a file for each that is read",
-    )
-    parser.add_argument(
-        "--ending", choices=WRITABLE, default="", help="of the files in the folder OUT (default: that of each file that is read)"
-    )
+    add_output(parser)
     parser.add_argument("--for", dest="uses", required=True, metavar="USE[,USE]", help="what will be done with the records")
     parser.add_argument("--agent", metavar="NAME", help="product token for which is asked (default: COMITY_AGENT)")
     parser.add_argument(
@@ -137,11 +126,7 @@ def run(opts: Namespace, settings: BaseSettings, process: AsyncCrawlerProcess | 
         raise UsageError(f"--workers {opts.workers}: write a number of at least 1", print_help=False)
     if opts.text == "trafilatura" and find_spec("trafilatura") is None:
         raise UsageError("--text trafilatura: trafilatura is not installed: pip install 'comity[text]'", print_help=False)
-    question, output = _question(opts, settings), place(opts.output)
-    in_folder = is_folder(opts.output, output)
-    if opts.ending and not in_folder:
-        raise UsageError(f"--ending {opts.ending}: {output} is one file, whose name has its ending", print_help=False)
-    output = named(output) if in_folder else output
+    question, (output, in_folder) = _question(opts, settings), output_place(opts)
     columns = Columns(opts.url_field, opts.date_field, opts.text_field, opts.headers_field)
     sources = [argument for arguments in opts.policies for argument in arguments]
     if opts.refresh:
