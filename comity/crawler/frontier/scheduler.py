@@ -303,7 +303,10 @@ class Scheduler(BaseScheduler):
             self._waiting += 1
             self._wait(queue, monotonic(), due, "it asks to come back later")
             return True
-        fingerprint = self._fingerprint(request) if self._filters_here and self._is_filtered(request) else None
+        is_start = self._is_start_of_all(request)  # which are not to be filtered otherwise
+        fingerprint = self._fingerprint(request) if self._filters_here and (is_start or not request.dont_filter) else None
+        if is_start:
+            request.meta[STARTED] = True
         if self._is_seen(request, fingerprint):
             self._dupefilter.log(request, self._spider)
             return False
@@ -325,14 +328,11 @@ class Scheduler(BaseScheduler):
         self._waiting += 1
         return True
 
-    def _is_filtered(self, request: Request) -> bool:
-        """True where a request goes out once. Each worker of a crawl begins with the same requests of `start()`, which are not to
-        be filtered otherwise; what is made of one, as it is tried again or redirected, has its meta, and is none."""
+    def _is_start_of_all(self, request: Request) -> bool:
+        """True of a request with which each worker of the crawl begins. What is made of one, as it is tried again or redirected,
+        has its meta, and is none."""
         is_shared = self._storage is not None and self._storage.is_shared
-        begins = is_shared and bool(request.meta.get("is_start_request")) and not request.meta.get(STARTED)
-        if begins:
-            request.meta[STARTED] = True
-        return not request.dont_filter or begins
+        return is_shared and bool(request.meta.get("is_start_request")) and not request.meta.get(STARTED)
 
     def _is_seen(self, request: Request, fingerprint: bytes | None) -> bool:
         if self._storage is not None and fingerprint is not None:

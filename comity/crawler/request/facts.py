@@ -85,12 +85,13 @@ def _wrong(value: object, problem: str) -> PolicyError:
 
 def check_host(url: str, values: Iterable[str | bytes]) -> None:
     """PolicyError for Host fields that name another site than the URL (RFC 9110 section-7.2): nobody asked for its policies."""
+    parts = urlsplit(url)
+    netloc = parts.netloc.rpartition("@")[2]
     for value in values:
         host = value.decode("latin-1") if isinstance(value, bytes) else value
-        netloc = urlsplit(url).netloc.rpartition("@")[2]
         if host == netloc:
             continue
-        origins = [_HOST_END.sub("", origin_or_empty(f"{urlsplit(url).scheme}://{name}")) for name in (host, netloc)]
+        origins = [_HOST_END.sub("", origin_or_empty(f"{parts.scheme}://{name}")) for name in (host, netloc)]
         if origins[0] != origins[1] or not _HOST.fullmatch(host):
             raise _wrong(host, "as Host asks for another site than the URL: write the URL of what is asked for")
 
