@@ -9,6 +9,8 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -47,26 +49,34 @@ for line in sys.stdin:
 """
 
 
+@contextmanager
+def starting(source: Path, output: Path) -> Iterator[tuple[Callable[[int], int], Callable[[], int]]]:
+    """Gives what tags, to be killed at a step (0: at none), and tells the steps that it took or how it was killed; and what tells
+    the status of one that was not killed."""
+    command, root = [sys.executable, "-c", RUN], Path(__file__).parents[3]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root) as starter:
+        assert starter.stdout
+        told = starter.stdout
+
+        def status() -> int:
+            return int(told.readline())
+
+        def tagged(last: int) -> int:
+            print(source, output, last, file=starter.stdin, flush=True)
+            return status()
+
+        yield tagged, status
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
 def test_the_old_file_or_the_new_one(tmp_path: Path, name: str) -> None:
     source = write(tmp_path / "in.warc.gz", *(page(url=url) for url in ("https://a.test/", "https://b.test/")), page()[:-9])
     output = tmp_path / name
     manifest = output.with_name(f"{name}.croissant.json")
-    root = Path(__file__).parents[3]
-    with subprocess.Popen(
-        [sys.executable, "-c", RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root
-    ) as starter:
-        assert starter.stdin
-        assert starter.stdout
-
-        def tagged(last: int) -> int:
-            print(source, output, last, file=starter.stdin, flush=True)
-            assert starter.stdout
-            return int(starter.stdout.readline())
-
+    with starting(source, output) as (tagged, status):
         steps = tagged(0)
-        assert int(starter.stdout.readline()) == 0
+        assert status() == 0
         new = output.read_bytes()
         for last in [*range(1, steps, max(1, steps // 12)), *range(steps - 60, steps, 4)]:
             output.write_bytes(OLD)
@@ -87,21 +97,11 @@ def test_the_old_folder_or_the_new_one(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write(sources / f"{name}.warc.gz", *(page(url=url) for url in ("https://a.test/", "https://b.test/")), page()[:-9])
     manifest = tmp_path / "out.croissant.json"
-    with subprocess.Popen(
-        [sys.executable, "-c", RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]
-    ) as starter:
-        assert starter.stdin
-        assert starter.stdout
-
-        def tagged(last: int) -> int:
-            print(sources, output, last, file=starter.stdin, flush=True)
-            assert starter.stdout
-            return int(starter.stdout.readline())
+    with starting(sources, output) as (tagged, status):
 
         def made() -> tuple[int, dict[str, bytes], bytes]:
             steps = tagged(0)
-            assert starter.stdout
-            assert int(starter.stdout.readline()) == 0
+            assert status() == 0
             return steps, {file.name: file.read_bytes() for file in output.iterdir()}, manifest.read_bytes()
 
         _, old, described_before = made()
@@ -117,7 +117,7 @@ def test_the_old_folder_or_the_new_one(tmp_path: Path) -> None:
             manifest.write_bytes(described_before)
             killed += (ended := tagged(last)) == -signal.SIGKILL
             if ended != -signal.SIGKILL:  # with less that a killed one has left it takes fewer steps
-                assert int(starter.stdout.readline()) == 0
+                assert status() == 0
             found = {file.name: file.read_bytes() for file in output.iterdir()} if output.exists() else None
             assert found in (old, new, None), last
             if manifest.exists():
