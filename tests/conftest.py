@@ -32,7 +32,7 @@ from scrapy import Spider
 
 from comity.policies.formats import WELL_KNOWN
 from tests.collected import Collected, collect_elsewhere
-from tests.fork_server import NewProcess, forking
+from tests.fork_server import ForkServer, NewProcess, forking
 
 # No test touches the store of whoever runs it.
 _home = TemporaryDirectory(prefix="comity-tests-")
@@ -73,6 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("explore" if config.getoption("--explore") else "all")
     else:
         config.pluginmanager.register(LeftOut())
+        config.pluginmanager.register(SharedForkServer())
 
 
 @pytest.hookimpl(wrapper=True)
@@ -147,10 +148,30 @@ def _nothing_compiled_is_kept() -> None:
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
+FORK_SERVER = "fork_server"  # its address, in what the workers of pytest-xdist are told
+
+
+class SharedForkServer:
+    """The process that forks for all workers of pytest-xdist. It imports while they collect."""
+
+    def __init__(self) -> None:
+        self._server: ForkServer | None = None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        self._server = self._server or ForkServer()
+        node.workerinput[FORK_SERVER] = self._server.address
+
+    def pytest_unconfigure(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _forking(in_full: bool) -> Iterator[None]:
+def _forking(request: pytest.FixtureRequest, in_full: bool) -> Iterator[None]:
     """Commands that tests start are forked from a process that has imported everything, or are new processes."""
-    with nullcontext() if in_full else forking():
+    of_worker = getattr(request.config, "workerinput", {})
+    with nullcontext() if in_full else forking(of_worker.get(FORK_SERVER)):
         yield
 
 

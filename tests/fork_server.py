@@ -6,8 +6,9 @@ can keep: a working directory, an environment, files, a umask. Everything else i
 
     python fork_server.py DESCRIPTOR
 
-is the process that forks: it reads jobs from a socket, each with four descriptors, for standard input, output and error, and
-a pipe, which gets the id of the new process, and its status when it ends. Between the two a keeper waits for that end."""
+is the process that forks, one for all workers of pytest-xdist. It listens at the socket with this descriptor and ends when nobody
+is connected any more. A job comes with four descriptors, for standard input, output and error, and a pipe, which gets the id of
+the new process, and its status when it ends. Between the two a keeper waits for that end."""
 
 from __future__ import annotations
 
@@ -32,8 +33,10 @@ import time
 import types
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 from scrapy.settings import default_settings
@@ -82,19 +85,34 @@ NewProcess = subprocess.Popen
 
 
 class ForkServer:
-    """The process that forks, from the first job on."""
+    """The process that forks."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._socket: socket.socket | None = None
+        self._folder = TemporaryDirectory(prefix="comity-fork-")
+        self.address = str(Path(self._folder.name) / "socket")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+            listening.bind(self.address)
+            listening.listen(64)  # who connects before all is imported
+            self._process = NewProcess([sys.executable, __file__, str(listening.fileno())], pass_fds=[listening.fileno()])
+        self._connection = Connection(self.address)  # by which it goes on while others come and go
+
+    def close(self) -> None:
+        """End it, when all others are closed too."""
+        self._connection.close()
+        self._process.wait(300)
+        self._folder.cleanup()
+
+
+class Connection:
+    """A connection to the process that forks."""
+
+    def __init__(self, address: str) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, JOB)
+        self._socket.connect(address)
 
     def start(self, job: dict[str, Any], files: list[int]) -> tuple[int, int]:
         """The id of a new process, and the descriptor from which its status can be read when it has ended."""
-        if self._socket is None:
-            self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            with theirs:
-                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, JOB)
-                self._process = NewProcess([sys.executable, __file__, str(theirs.fileno())], pass_fds=[theirs.fileno()])
         report, theirs_report = os.pipe()
         try:
             socket.send_fds(self._socket, [json.dumps(job).encode()], [*files, theirs_report])
@@ -103,9 +121,7 @@ class ForkServer:
         return _number(report), report
 
     def close(self) -> None:
-        if self._socket is not None and self._process is not None:
-            self._socket.close()
-            self._process.wait(300)
+        self._socket.close()
 
 
 def _number(report: int) -> int:
@@ -117,9 +133,16 @@ def _number(report: int) -> int:
 
 
 @contextmanager
-def forking() -> Iterator[None]:
-    """`subprocess.Popen` forks what it can."""
-    server = ForkServer()
+def forking(address: str | None = None) -> Iterator[None]:
+    """`subprocess.Popen` forks what it can, by the server at this address. None: by one of its own."""
+    at_end = ExitStack()
+
+    @cache
+    def connection() -> Connection:
+        if address is not None:
+            return at_end.enter_context(closing(Connection(address)))
+        server = at_end.enter_context(closing(ForkServer()))
+        return at_end.enter_context(closing(Connection(server.address)))
 
     class Popen(NewProcess[Any]):
         _job: dict[str, Any] | None = None
@@ -138,7 +161,7 @@ def forking() -> Iterator[None]:
             files = [given["p2cread"], given["c2pwrite"], given["errwrite"]]
             files = [number if file == -1 else file for number, file in enumerate(files)]
             try:
-                self.pid, self._report = server.start(self._job, files)
+                self.pid, self._report = connection().start(self._job, files)
                 self._child_created = True
             finally:
                 names = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
@@ -169,7 +192,7 @@ def forking() -> Iterator[None]:
         yield
     finally:
         subprocess.Popen = NewProcess  # type: ignore[misc]
-        server.close()
+        at_end.close()
 
 
 def _job_of(args: Any, options: dict[str, Any]) -> dict[str, Any] | None:
@@ -216,27 +239,42 @@ def main(descriptor: int) -> None:
     _remember_entry_points(base)
     gc.collect()
     gc.freeze()
-    with socket.socket(fileno=descriptor) as jobs:
-        while True:
-            octets, descriptors, _, _ = socket.recv_fds(jobs, JOB, 4)
-            if not octets:
-                return
-            if not os.fork():
-                jobs.close()
-                if _keep(descriptors):
-                    break
-                os._exit(0)
-            for given in descriptors:
-                os.close(given)
-            with suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    pass  # a keeper that has ended
+    job = _next_job(socket.socket(fileno=descriptor))
+    if job is None:
+        return
     try:
-        _become(json.loads(octets), base)
+        _become(json.loads(job), base)
         status: Any = 0
     except SystemExit as ended:
         status = ended.code
     _exit(status)
+
+
+def _next_job(listening: socket.socket) -> bytes | None:
+    """Fork for each job; return it in the new process. None, in this one: nobody is connected any more."""
+    sockets = [listening]
+    while True:
+        for ready in select.select(sockets, [], [])[0]:
+            if ready is listening:
+                sockets.append(listening.accept()[0])
+                continue
+            job, descriptors, _, _ = socket.recv_fds(ready, JOB, 4)
+            if not job:
+                ready.close()
+                sockets.remove(ready)
+            elif not os.fork():
+                for inherited in sockets:
+                    inherited.close()
+                if _keep(descriptors):
+                    return job
+                os._exit(0)
+            for descriptor in descriptors:
+                os.close(descriptor)
+        if sockets == [listening]:
+            return None
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass  # a keeper that has ended
 
 
 def _remember_entry_points(base: list[str]) -> None:
