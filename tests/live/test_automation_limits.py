@@ -39,6 +39,7 @@ ALONE: dict[str, Any] = {
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     },
 }
+LEFT = pytest.mark.slow  # to `make test-all`
 BOTH = pytest.mark.parametrize("settings", [{}, ALONE], ids=["scheduler", "middleware"])
 
 
@@ -239,7 +240,9 @@ def test_scope_that_waits_holds_up_nothing_else(serve: Serve, crawl: Crawl, sett
 
 @BOTH
 @pytest.mark.requirement("AUTX-14", "AUTX-2")
-@pytest.mark.parametrize("limit", ["fast", "1/s", "", "-1/second", "1.5/minute"])
+@pytest.mark.parametrize(
+    "limit", ["fast", "", *(pytest.param(limit, marks=LEFT) for limit in ("1/s", "-1/second", "1.5/minute"))]
+)
 def test_unreadable_request_limit_is_the_slowest_pace_of_the_operator(
     serve: Serve, crawl: Crawl, limit: str, settings: dict[str, Any]
 ) -> None:
@@ -252,7 +255,7 @@ def test_unreadable_request_limit_is_the_slowest_pace_of_the_operator(
 
 
 @pytest.mark.requirement("AUTX-14", "AUTX-3")
-@pytest.mark.parametrize("limit", ["few", "", "2.5", "-2"])
+@pytest.mark.parametrize("limit", ["few", "", *(pytest.param(limit, marks=LEFT) for limit in ("2.5", "-2"))])
 def test_unreadable_concurrent_limit_is_one(serve: Serve, crawl: Crawl, limit: str) -> None:
     slow, paths = SlowPages(), numbered("a", 4)
     server = serve(site(group("scope: /", f"concurrent-limit: {limit}")) | dict.fromkeys(paths, slow.page))

@@ -279,10 +279,15 @@ def test_kill_9_leaves_a_whole_page(serve: Serve, tmp_path: Path, in_full: bool)
     ("settings", "missing", "message"),
     [
         (["COMITY_REPORT=report.html"], "pygal", "COMITY_REPORT needs pygal: pip install 'comity[report]'"),
-        (["COMITY_METRICS=0"], "prometheus_client", "COMITY_METRICS needs prometheus_client: pip install 'comity[report]'"),
         (["COMITY_REPORT=none/report.html"], "", "there is no folder `none`"),
-        (["COMITY_REPORT=report.pdf"], "", "ends in neither .html nor .json"),
-        (["COMITY_METRICS=99999"], "", "is no port"),
+        *(
+            pytest.param([setting], module, message, marks=pytest.mark.slow)
+            for setting, module, message in (
+                ("COMITY_METRICS=0", "prometheus_client", "COMITY_METRICS needs prometheus_client: pip install 'comity[report]'"),
+                ("COMITY_REPORT=report.pdf", "", "ends in neither .html nor .json"),
+                ("COMITY_METRICS=99999", "", "is no port"),
+            )
+        ),
     ],
 )
 def test_what_is_missing_ends_the_crawl_before_it_begins(

@@ -43,12 +43,17 @@ def hang_up(handler: BaseHTTPRequestHandler) -> None:
     [
         ((200, "User-agent: testbot\nContent-Usage: train-ai=n\nUser-agent: x\nDisallow: /a\n", "text/plain"), "deny", "allow"),
         ((200, "<html>\nUser-agent: *\nDisallow: /a\n</html>\n", "text/html"), "allow", "deny"),
-        ((206, "User-agent: *\nDisallow: /b\n", "text/plain"), "deny", "allow"),
-        ((404, "not found", "text/plain"), "allow", "allow"),
-        ((503, "<html>down</html>", "text/html"), "deny", "allow"),
         (None, "deny", "allow"),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                ((206, "User-agent: *\nDisallow: /b\n", "text/plain"), "deny", "allow"),
+                ((404, "not found", "text/plain"), "allow", "allow"),
+                ((503, "<html>down</html>", "text/html"), "deny", "allow"),
+            )
+        ),
     ],
-    ids=["a line between agents", "HTML", "206", "404", "503", "no answer"],
+    ids=["a line between agents", "HTML", "no answer", "206", "404", "503"],
 )
 def test_scrapy_by_itself(
     serve: Serve,

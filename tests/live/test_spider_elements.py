@@ -223,7 +223,7 @@ class LivingSpider(CuttingSpider):
         self.seen.append(ref(response))
 
 
-@pytest.mark.parametrize("mode", ["tag", "redact", "strip"])
+@pytest.mark.parametrize("mode", ["tag", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("redact", "strip"))])
 def test_no_page_keeps_its_response(serve: Servers, crawl: Crawl, mode: str) -> None:
     robots = "ACAP-crawler: *\nACAP-allow-index: /\nACAP-allow-follow: /"
     settings = USES | {"COMITY_ELEMENTS": mode, "CONCURRENT_REQUESTS": 1, "COMITY_DEFAULTS": "train:allow"}

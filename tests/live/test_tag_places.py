@@ -325,7 +325,7 @@ class Killed(Spider):
 
 
 @pytest.mark.requirement("MEET-3")
-@pytest.mark.parametrize("at", [2, 58, 400])
+@pytest.mark.parametrize("at", [58, *(pytest.param(at, marks=pytest.mark.slow) for at in (2, 400))])
 def test_what_a_killed_crawl_leaves_has_its_tags(serve: Serve, tmp_path: Path, at: int) -> None:
     server = serve(site())
     (tmp_path / "killed.py").write_text(KILLED)

@@ -108,7 +108,7 @@ def captures(tmp_path: Path) -> Iterator[PolicyCaptures]:
 
 
 @pytest.mark.requirement("REACH-5", "TAG-1")
-@pytest.mark.parametrize("started", [PROCESSES, *ENGINES], indirect=True)
+@pytest.mark.parametrize("started", [pytest.param(PROCESSES, marks=pytest.mark.slow), *ENGINES], indirect=True)
 def test_the_outcome_is_that_of_one_process(tmp_path: Path, started: str, rows: Path, captures: PolicyCaptures) -> None:
     """One test for all: some engines take long to start."""
     tables = tmp_path / "tables"

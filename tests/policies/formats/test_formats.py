@@ -186,7 +186,7 @@ def test_commands_end_at_their_start_with_one_line(command: list[str], tmp_path:
 
 @pytest.mark.requirement("EXT-2")
 @pytest.mark.usefixtures("new_processes")
-@pytest.mark.parametrize("program", ["import comity.guard", "import comity.crawler.addon", "import comity.policies"])
+@pytest.mark.parametrize("program", one_in(3, ["import comity.guard", "import comity.crawler.addon", "import comity.policies"]))
 def test_programs_end_with_the_name_of_the_format(program: str, tmp_path: Path) -> None:
     install(tmp_path, ODD + ', vocabulary="replaces = true")')
     done = run(tmp_path, "-c", program)
